@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the host lends a plugin: log, trace, memory, threads, topology, options, cancellation, semaphores, containers.
+ * The table lives until the plugin's `destroy` returned.
+ */
+#ifndef BACKPLANE_HOST_H
+#define BACKPLANE_HOST_H
+
+#include "backplane/memory.h"
+#include "backplane/sync.h"
+
+BP_EXTERN_C_BEGIN
+
+/* What the host says of itself before anything is created. Both sides state the versions that they speak; the plugin chooses
+ * the highest common one. */
+typedef struct bp_host_offer_t {
+  uint32_t size;
+  uint32_t version_min; /* BP_MAKE_VERSION */
+  uint32_t version_max;
+  uint32_t sanitizer; /* BP_SANITIZER_* */
+  bp_text_t build_id;
+} bp_host_offer_t;
+
+/* Built with a sanitizer that both sides must share (they replace the allocator or need instrumented callers). */
+#define BP_SANITIZER_NONE 0u
+#define BP_SANITIZER_ADDRESS 1u
+#define BP_SANITIZER_THREAD 2u
+#define BP_SANITIZER_MEMORY 3u
+
+#define BP_LOG_ERROR 1u
+#define BP_LOG_WARNING 2u
+#define BP_LOG_INFO 3u
+#define BP_LOG_DEBUG 4u
+
+/* A finished piece of work for the timeline. */
+typedef struct bp_span_t {
+  uint32_t size;
+  uint32_t kind;       /* BP_SPAN_* */
+  uint64_t begin;      /* ns on the monotonic clock; device time that was converted says so in `flags` */
+  uint64_t end;        /* ns */
+  uint64_t trace_id;   /* bp_run_t.trace_id, or 0 */
+  uint64_t node;       /* bp_node_t.id, or BP_NO_NODE */
+  uint64_t bytes;      /* moved, or 0 */
+  uint32_t device;     /* bp_device_info_t.index in the host's list */
+  uint32_t flags;      /* BP_SPAN_DEVICE_CLOCK */
+  bp_text_t name;
+} bp_span_t;
+
+#define BP_SPAN_COMPUTE 1u
+#define BP_SPAN_COPY 2u
+#define BP_SPAN_COMPILE 3u
+#define BP_SPAN_WAIT 4u
+#define BP_SPAN_DEVICE_CLOCK 0x1u
+
+/* One core of the machine. Never NULL fields; unknown numbers are BP_NONE or 0. */
+typedef struct bp_core_t {
+  uint32_t id;        /* logical processor as the system numbers it */
+  uint32_t core;      /* physical core: siblings share it */
+  uint32_t numa_node;
+  uint32_t package;
+  uint32_t kind; /* relative speed class, 0 the slowest */
+  uint32_t flags; /* BP_CORE_ALLOWED: the process may run on it */
+  uint64_t l1_bytes; /* data */
+  uint64_t l2_bytes;
+  uint64_t l3_bytes; /* shared by the cores with the same l3 id */
+  uint32_t l3;
+  uint32_t reserved;
+} bp_core_t;
+#define BP_CORE_ALLOWED 0x1u
+
+typedef struct bp_topology_t {
+  uint32_t size;
+  uint32_t core_count;
+  const bp_core_t* cores; /* valid as long as the host table */
+  uint32_t core_stride;
+  uint32_t numa_count;
+  uint64_t memory_bytes; /* of the machine, or of the control group if that is less */
+  uint64_t cache_line_bytes;
+} bp_topology_t;
+
+/* A cancel token; it can only go from 0 to 1. */
+typedef struct bp_cancel_t bp_cancel_t;
+
+/* The body of a parallel loop: handles [begin, end). It must not throw and must not wait for another iteration. */
+typedef void(BP_CALL* bp_loop_body_t)(void* context, uint64_t begin, uint64_t end);
+
+typedef struct bp_host_t bp_host_t;
+struct bp_host_t {
+  uint32_t size;
+  uint32_t version; /* the version that the plugin chose */
+  void* self;       /* the host's own */
+
+  /* The text is copied. [thread-safe]. NULL: nothing is logged. */
+  void(BP_CALL* log)(const bp_host_t* host, uint32_t level, bp_text_t text);
+  /* 1 if somebody collects spans now: ask before taking time stamps. [thread-safe]. NULL: never. */
+  uint32_t(BP_CALL* tracing)(const bp_host_t* host);
+  /* Copies the span. [thread-safe] */
+  void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);
+
+  /* Host memory, `alignment` a power of two up to 4096. NULL when there is none. [thread-safe]. NULL slot: use your own. */
+  void*(BP_CALL* allocate)(const bp_host_t* host, uint64_t bytes, uint64_t alignment);
+  /* `bytes` and `alignment` as they were asked for. [thread-safe] */
+  void(BP_CALL* release)(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t alignment);
+
+  /* Runs `body` over [0, count) on the host's threads in pieces of at least `grain`, the calling thread included, and returns
+   * when all are done. May be called from within a body. [thread-safe] [blocks]. NULL slot: run it yourself. */
+  void(BP_CALL* parallel_for)(const bp_host_t* host, uint64_t count, uint64_t grain, bp_loop_body_t body, void* context);
+  /* How many threads `parallel_for` uses at most, the caller included; at least 1. [thread-safe] */
+  uint32_t(BP_CALL* thread_count)(const bp_host_t* host);
+  /* The machine. [thread-safe] [blocks] the first time. Errors: BP_UNSUPPORTED. */
+  bp_status_t(BP_CALL* topology)(const bp_host_t* host, bp_topology_t* out_topology);
+
+  /* A setting of this plugin by name without the plugin's prefix ("threads", not "cpu.threads"). The text lives as long as
+   * the table. [thread-safe]. Errors: BP_NOT_FOUND. */
+  bp_status_t(BP_CALL* option)(const bp_host_t* host, bp_text_t name, bp_text_t* out_value);
+  /* 1 if the token was set; a NULL token never is. [thread-safe] */
+  uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
+
+  /* Host semaphores, for plugins whose devices have none that the host can wait for. All [thread-safe]. */
+  /* Waits until the semaphore reaches the value. [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED. */
+  bp_status_t(BP_CALL* semaphore_wait)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
+                                       const bp_cancel_t* cancel);
+  /* Sets it to `value` if that is more; `status` other than BP_OK marks it failed, and every waiter is woken. */
+  void(BP_CALL* semaphore_signal)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status);
+  /* Its value now, and BP_OK or why it failed. */
+  bp_status_t(BP_CALL* semaphore_query)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t* out_value);
+
+  /* Containers for sequences, optionals and maps. NULL: the host has none and passes none. [thread-safe] */
+  const bp_container_api_t* containers;
+  bp_status_t(BP_CALL* container_create)(const bp_host_t* host, uint32_t kind, bp_container_t** out_container);
+  void(BP_CALL* container_destroy)(const bp_host_t* host, bp_container_t* container);
+
+  /* A table by name and version, or NULL. It lives as long as this table. [thread-safe] */
+  const void*(BP_CALL* get_extension)(const bp_host_t* host, bp_text_t name, uint32_t version);
+};
+
+BP_EXTERN_C_END
+
+#endif

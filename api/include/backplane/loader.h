@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a framework calls. Link libbackplane.so.1, or dlopen it and ask bp_get_api for the same functions as one table.
+ *
+ *   environment  backends that were found and settings          bp_env_*
+ *   model        an ONNX model or a graph built in memory       bp_model_*, bp_builder_*
+ *   session      the model placed on devices and compiled       bp_session_*
+ *   exec         bound memory and a run in flight               bp_exec_*
+ *
+ * Handles are destroyed in reverse order; a session keeps what it needs of its model and environment alive by itself, so the
+ * order between those three does not matter. Text in out-structs lives as long as the handle it was asked from.
+ */
+#ifndef BACKPLANE_LOADER_H
+#define BACKPLANE_LOADER_H
+
+#include "backplane/host.h"
+#include "backplane/plugin.h"
+
+BP_EXTERN_C_BEGIN
+
+typedef struct bp_env_t bp_env_t;
+typedef struct bp_model_t bp_model_t;
+typedef struct bp_builder_t bp_builder_t;
+typedef struct bp_session_t bp_session_t;
+typedef struct bp_exec_t bp_exec_t;
+
+/* ---- environment -------------------------------------------------------------------------------------------------- */
+
+/* Where backends are looked for, in this order; the first backend of an id wins:
+ *   1. `backend_files`                    libraries or manifests, given here
+ *   2. BACKPLANE_BACKEND_FILES            colon-separated; if it is set, 4 to 6 are left out
+ *   3. BACKPLANE_ADD_BACKEND_FILES        colon-separated
+ *   4. `backend_folders`                  folders of manifests, given here
+ *   5. backplane/backends.d beside the loader: <loader's folder>/../share/backplane/backends.d
+ *   6. $XDG_DATA_HOME, $XDG_DATA_DIRS and the system's data folder, each with /backplane/backends.d
+ * Within a folder manifests are taken in byte order of their names. In a process with raised privileges the environment
+ * is not read. */
+typedef struct bp_env_desc_t {
+  uint32_t size;
+  uint32_t flags; /* BP_ENV_* */
+  const bp_text_t* backend_files;
+  const bp_text_t* backend_folders;
+  uint32_t backend_file_count;
+  uint32_t backend_folder_count;
+  const bp_option_t* options; /* "cpu.threads" goes to backend cpu as "threads"; "loader.*" is the loader's own */
+  uint32_t option_count;
+  uint32_t option_stride;
+  uint32_t log_level; /* BP_LOG_*; 0: BACKPLANE_LOG, otherwise warnings */
+  uint32_t threads;   /* that backends share; 0: all that the process may use */
+  void* self;
+  /* Where log lines go. NULL: standard error. [thread-safe] */
+  void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
+  /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
+  void(BP_CALL* parallel_for)(void* self, uint64_t count, uint64_t grain, bp_loop_body_t body, void* context);
+  void*(BP_CALL* allocate)(void* self, uint64_t bytes, uint64_t alignment);
+  void(BP_CALL* release)(void* self, void* memory, uint64_t bytes, uint64_t alignment);
+  const bp_chain_t* chain;
+} bp_env_desc_t;
+
+#define BP_ENV_ONLY_GIVEN 0x1u /* only `backend_files` and `backend_folders`: 2, 3, 5 and 6 are left out */
+
+/* Why a candidate was refused. Stable: tools and tests compare them. */
+#define BP_REFUSED_NONE 0u          /* it was not */
+#define BP_REFUSED_MISSING 1u       /* the file or folder does not exist or cannot be read */
+#define BP_REFUSED_MANIFEST 2u      /* the manifest breaks its format */
+#define BP_REFUSED_NOT_A_LIBRARY 3u /* the file is no shared library */
+#define BP_REFUSED_ARCHITECTURE 4u  /* a library for another processor or word size */
+#define BP_REFUSED_LINK 5u          /* the system's loader refused it: a missing dependency, an undefined symbol */
+#define BP_REFUSED_SYMBOL 6u        /* bp_plugin_query is missing */
+#define BP_REFUSED_DESCRIPTOR 7u    /* the descriptor is NULL, too small or lacks a required table */
+#define BP_REFUSED_VERSION 8u       /* no common ABI version */
+#define BP_REFUSED_SANITIZER 9u     /* built with another sanitizer */
+#define BP_REFUSED_BY_PLUGIN 10u    /* the plugin refused this host */
+#define BP_REFUSED_ID 11u           /* the id is not a legal one, or differs from the manifest's */
+#define BP_REFUSED_DUPLICATE 12u    /* a backend of that id was taken before */
+#define BP_REFUSED_DISABLED 13u     /* by the user: BACKPLANE_DISABLE_BACKENDS or option loader.disable */
+#define BP_REFUSED_CRASHED 14u      /* it crashed or hung when probed in a child process */
+#define BP_REFUSED_CREATE 15u       /* `create` failed */
+#define BP_REFUSED_DEVICES 16u      /* it has no device here */
+
+/* A file that was considered. */
+typedef struct bp_candidate_t {
+  uint32_t size;
+  uint32_t refusal;   /* BP_REFUSED_* */
+  bp_text_t text;     /* the story in a line, for people */
+  bp_text_t id;       /* empty where unknown */
+  bp_text_t manifest; /* path, or empty */
+  bp_text_t library;  /* path, or empty */
+  bp_text_t found_by; /* which of the places above: "backend_files", "BACKPLANE_BACKEND_FILES", … */
+  uint32_t version;   /* chosen ABI version, 0 if refused */
+  uint32_t device_count;
+} bp_candidate_t;
+
+/* Looks for backends and negotiates with each. A backend's failure is no failure of this call: see bp_env_candidate.
+ * `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_NOT_FOUND (an unknown loader.* option). */
+BP_EXPORT bp_status_t BP_CALL bp_env_create(const bp_env_desc_t* desc, bp_env_t** out_env, bp_error_t* error);
+/* [one at a time] [blocks] */
+BP_EXPORT void BP_CALL bp_env_destroy(bp_env_t* env);
+/* Every candidate in the order considered. [thread-safe] */
+BP_EXPORT uint32_t BP_CALL bp_env_candidate_count(const bp_env_t* env);
+/* [thread-safe]. Errors: BP_NOT_FOUND. */
+BP_EXPORT bp_status_t BP_CALL bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* out_candidate, bp_error_t* error);
+/* Devices of all backends, numbered from 1 in this order; 0 is "host memory that belongs to no device". [thread-safe] */
+BP_EXPORT uint32_t BP_CALL bp_env_device_count(const bp_env_t* env);
+/* Device `index` from 1. `out_name` (may be NULL) is what options call it: "cpu", "opencl:1". [thread-safe].
+ * Errors: BP_NOT_FOUND. */
+BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info, bp_text_t* out_name,
+                                            bp_error_t* error);
+/* All of it as one JSON object: what `backplane list --json` prints. [thread-safe] */
+BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
+/* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none. [thread-safe] */
+BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
+
+/* ---- models ------------------------------------------------------------------------------------------------------- */
+
+/* Where a model comes from: exactly one of path, bytes, descriptor. */
+typedef struct bp_model_source_t {
+  uint32_t size;
+  int32_t descriptor;  /* an open file, or -1; it is not closed. Set it to -1 when it is not meant: 0 is a descriptor */
+  bp_text_t path;      /* a file */
+  bp_bytes_t bytes;    /* borrowed until the model and all its sessions are gone */
+  bp_text_t directory; /* where external data may lie, for bytes and descriptors; a path's own folder otherwise */
+  const bp_chain_t* chain;
+} bp_model_source_t;
+
+/* Reads, checks and canonicalises a model. `env` may be NULL. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_IO_ERROR,
+ * BP_INVALID_MODEL (with the node), BP_UNSUPPORTED (newer than this loader), BP_RESOURCE_EXHAUSTED. */
+BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model,
+                                            bp_error_t* error);
+BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
+/* The canonical graph: inputs, outputs, nodes, weights. Lives as long as the model. [thread-safe] */
+BP_EXPORT const bp_graph_t* BP_CALL bp_model_graph(const bp_model_t* model);
+/* Operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object: what `backplane info --json` prints. */
+BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context, bp_error_t* error);
+
+/* A graph built by the framework. Values are numbered from 0 in the order in which they are made. Names must be unique; an empty
+ * name gets one. All builder calls: [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_INVALID_MODEL. */
+typedef struct bp_node_desc_t {
+  uint32_t size;
+  uint32_t reserved;
+  bp_text_t op_type;
+  bp_text_t domain;
+  bp_text_t overload;
+  bp_text_t name;
+  const uint32_t* inputs; /* values, BP_NONE for omitted ones */
+  uint32_t input_count;
+  uint32_t output_count;
+  const bp_text_t* output_names; /* `output_count` names, or NULL; an output that nobody wants still gets a value */
+  const bp_attribute_t* attributes; /* TENSOR(S): `data` points at const bp_tensor_t* in host memory; GRAPH(S): at bp_builder_t* */
+  uint32_t attribute_count;
+  uint32_t attribute_stride;
+} bp_node_desc_t;
+
+/* `opsets`: at least the domain "" (ai.onnx). */
+BP_EXPORT bp_status_t BP_CALL bp_builder_create(bp_env_t* env, const bp_opset_t* opsets, uint32_t opset_count,
+                                                uint32_t opset_stride, bp_builder_t** out_builder, bp_error_t* error);
+/* A builder for the body of a control-flow node; it sees the values of `outer` under their names. */
+BP_EXPORT bp_status_t BP_CALL bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder, bp_error_t* error);
+BP_EXPORT void BP_CALL bp_builder_destroy(bp_builder_t* builder);
+/* A graph input. `extents` has `rank` numbers; -1 is a dimension named in `symbols` (may be NULL; an empty name: unrelated). */
+BP_EXPORT bp_status_t BP_CALL bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t dtype, uint32_t rank,
+                                               const int64_t* extents, const bp_text_t* symbols, uint32_t* out_value,
+                                               bp_error_t* error);
+/* A constant in host memory, dense, borrowed until the model and all its sessions are gone. */
+BP_EXPORT bp_status_t BP_CALL bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_tensor_t* tensor,
+                                                uint32_t* out_value, bp_error_t* error);
+/* `out_first_value` is the first of the node's outputs; the others follow. */
+BP_EXPORT bp_status_t BP_CALL bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, uint32_t* out_first_value,
+                                              bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_builder_output(bp_builder_t* builder, uint32_t value, bp_error_t* error);
+/* Checks and canonicalises. The builder is empty afterwards and must still be destroyed. [blocks] */
+BP_EXPORT bp_status_t BP_CALL bp_builder_finish(bp_builder_t* builder, bp_model_t** out_model, bp_error_t* error);
+
+/* ---- sessions ----------------------------------------------------------------------------------------------------- */
+
+/* How strongly the listed devices are wanted. */
+#define BP_FALLBACK_ALLOW 0u  /* the cheapest placement over the listed devices */
+#define BP_FALLBACK_PREFER 1u /* the first listed device takes every node that it can, the next one the rest, … */
+#define BP_FALLBACK_FORBID 2u /* the first listed device runs every node, or the session fails and names the first that it cannot ("require") */
+
+/* Nodes that the user puts on a device. */
+typedef struct bp_pin_t {
+  bp_text_t pattern; /* "name=GLOB" or "op=GLOB"; a bare glob is a name */
+  bp_text_t device;  /* as in bp_env_device */
+} bp_pin_t;
+
+typedef struct bp_session_desc_t {
+  uint32_t size;
+  uint32_t precision; /* BP_PRECISION_* */
+  uint32_t fallback;  /* BP_FALLBACK_* */
+  uint32_t device_count;
+  const bp_text_t* devices; /* as in bp_env_device, preferred first; none: all devices, accelerators, then CPUs, then others */
+  const bp_pin_t* pins;
+  uint32_t pin_count;
+  uint32_t pin_stride;
+  const bp_option_t* options; /* "<backend>.<name>" for compile, "loader.*" */
+  uint32_t option_count;
+  uint32_t option_stride;
+  uint32_t max_islands; /* 0: no bound */
+  uint32_t flags;       /* BP_SESSION_* */
+  const bp_cancel_t* cancel;
+  void* self;
+  /* Progress of the compile. May be NULL. [thread-safe] */
+  void(BP_CALL* progress)(void* self, uint32_t done, uint32_t total);
+  const bp_chain_t* chain;
+} bp_session_desc_t;
+
+#define BP_SESSION_REFIT 0x1u      /* weights can be replaced later */
+#define BP_SESSION_PLACE_ONLY 0x2u /* place and report, but do not compile: no exec can be made of it */
+
+/* Where a node went. */
+typedef struct bp_placed_node_t {
+  uint32_t size;
+  uint32_t device; /* index as in bp_env_device */
+  uint32_t island; /* from 0 in the order in which islands run; BP_NONE for nodes computed while the session was made */
+  uint32_t reserved;
+  double seconds;   /* expected, 0 when unknown */
+  bp_text_t reason; /* why here and not on a device listed before */
+} bp_placed_node_t;
+
+/* Asks all devices, places, compiles. `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (a node that no device
+ * takes; the detail names node, operator and each device's reason), BP_NOT_FOUND (a device, an option), BP_CANCELLED,
+ * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
+BP_EXPORT bp_status_t BP_CALL bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
+                                                bp_session_t** out_session, bp_error_t* error);
+/* Waits for runs in flight. [one at a time] [blocks] */
+BP_EXPORT void BP_CALL bp_session_destroy(bp_session_t* session);
+/* Node i of bp_model_graph. [thread-safe]. Errors: BP_NOT_FOUND. */
+BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node, bp_error_t* error);
+/* Islands, reasons, costs and copies as one JSON object: what `backplane explain --json` prints. [thread-safe] */
+BP_EXPORT bp_status_t BP_CALL bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context, bp_error_t* error);
+/* Replaces a weight by name; the session was made with BP_SESSION_REFIT. Runs in flight end before. [one at a time] [blocks].
+ * Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED (the backend cannot; it is named). */
+BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, bp_text_t weight, const bp_tensor_t* tensor, bp_error_t* error);
+/* Reads a weight back into the caller's memory, dense. [thread-safe] [blocks]. Errors: as above. */
+BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
+                                                     bp_error_t* error);
+
+/* ---- running ------------------------------------------------------------------------------------------------------ */
+
+/* A run state. Many threads run one session, each with an exec of its own. [thread-safe] [blocks].
+ * Errors: BP_BAD_STATE (a BP_SESSION_PLACE_ONLY session), BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, bp_exec_t** out_exec, bp_error_t* error);
+/* Waits for a run in flight. [one at a time] [blocks] */
+BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
+/* Binds memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The memory is the caller's and is used until it is bound
+ * anew. Outputs that are not bound are allocated by the loader. [one at a time]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH,
+ * BP_BUFFER_TOO_SMALL, BP_BUSY. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor, bp_error_t* error);
+/* The same for a sequence, optional or map. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container, bp_error_t* error);
+/* New extents for a bound input within its capacity (buffer.bytes). [one at a time]. Errors: as bp_exec_bind, BP_BAD_STATE. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, uint32_t slot, uint32_t rank, const int64_t* extents,
+                                              bp_error_t* error);
+/* Runs and returns when the run has ended. `run` may be NULL; its `stream` and `output` must be NULL. Signals and `done` as in
+ * plugin.h. [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; it is named), BP_BUSY, BP_CANCELLED,
+ * BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound output), BP_RESOURCE_EXHAUSTED. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
+/* The same, returning at once; `done` and the signals tell the end. `run` and what it points at stay valid until then. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
+/* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors: BP_BAD_STATE,
+ * BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
+BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
+                                                       bp_error_t* error);
+
+/* ---- semaphores, cancellation, memory, trace ---------------------------------------------------------------------- */
+
+/* A timeline semaphore of the host. [thread-safe] */
+BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error);
+/* Nobody waits for it any more. */
+BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
+/* `status` other than BP_OK marks it failed. [thread-safe] */
+BP_EXPORT void BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, bp_status_t status);
+/* `deadline` in ns on the monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED,
+ * BP_DEPENDENCY_FAILED. */
+BP_EXPORT bp_status_t BP_CALL bp_semaphore_wait(bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
+                                                const bp_cancel_t* cancel, bp_error_t* error);
+/* [thread-safe]. Errors: BP_DEPENDENCY_FAILED once it failed. */
+BP_EXPORT bp_status_t BP_CALL bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
+
+BP_EXPORT bp_status_t BP_CALL bp_cancel_create(bp_cancel_t** out_cancel, bp_error_t* error);
+BP_EXPORT void BP_CALL bp_cancel_destroy(bp_cancel_t* cancel);
+/* [thread-safe]; may be called from a signal handler */
+BP_EXPORT void BP_CALL bp_cancel_set(bp_cancel_t* cancel);
+
+/* A container of the host for sequences, optionals and maps, and the table to use it with. [thread-safe] */
+BP_EXPORT bp_status_t BP_CALL bp_container_create(uint32_t kind, bp_container_t** out_container, bp_error_t* error);
+BP_EXPORT void BP_CALL bp_container_destroy(bp_container_t* container);
+BP_EXPORT const bp_container_api_t* BP_CALL bp_container_api(void);
+
+/* Memory of a device (index as in bp_env_device; it is opened if it was not). As in plugin.h. [thread-safe] [blocks].
+ * Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+BP_EXPORT bp_status_t BP_CALL bp_memory_space(bp_env_t* env, uint32_t device, uint32_t index, bp_space_t* out_space,
+                                              uint32_t space_size, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_memory_allocate(bp_env_t* env, uint32_t device, uint32_t space, uint64_t bytes,
+                                                 bp_buffer_t* out_buffer, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint32_t device, uint32_t space, const bp_external_t* external,
+                                               bp_buffer_t* out_buffer, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_buffer_t* buffer, bp_external_t* out_external,
+                                               bp_error_t* error);
+BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, bp_buffer_t* buffer);
+/* Copies between any two buffers, through host memory where there is no shorter way. Returns when done. */
+BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
+                                             bp_error_t* error);
+
+/* Collects spans of all sessions of the environment from now on. [thread-safe] */
+BP_EXPORT bp_status_t BP_CALL bp_trace_start(bp_env_t* env, bp_error_t* error);
+/* Ends it and writes what was collected as Chrome/Perfetto JSON. Errors: BP_BAD_STATE (not started). */
+BP_EXPORT bp_status_t BP_CALL bp_trace_stop(bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
+
+/* "BP_INVALID_MODEL" and the like; never NULL. [thread-safe] */
+BP_EXPORT const char* BP_CALL bp_status_name(bp_status_t status);
+
+/* ---- the same as one table ---------------------------------------------------------------------------------------- */
+
+typedef struct bp_loader_api_t {
+  uint32_t size;
+  uint32_t version; /* BP_ABI_VERSION of the loader */
+  bp_text_t release; /* the loader's own version */
+  bp_text_t build_id;
+  bp_status_t(BP_CALL* env_create)(const bp_env_desc_t*, bp_env_t**, bp_error_t*);
+  void(BP_CALL* env_destroy)(bp_env_t*);
+  uint32_t(BP_CALL* env_candidate_count)(const bp_env_t*);
+  bp_status_t(BP_CALL* env_candidate)(const bp_env_t*, uint32_t, bp_candidate_t*, bp_error_t*);
+  uint32_t(BP_CALL* env_device_count)(const bp_env_t*);
+  bp_status_t(BP_CALL* env_device)(const bp_env_t*, uint32_t, bp_device_info_t*, bp_text_t*, bp_error_t*);
+  bp_status_t(BP_CALL* env_report)(const bp_env_t*, bp_text_sink_t, void*, bp_error_t*);
+  const void*(BP_CALL* env_get_extension)(const bp_env_t*, bp_text_t, uint32_t);
+  bp_status_t(BP_CALL* model_open)(bp_env_t*, const bp_model_source_t*, bp_model_t**, bp_error_t*);
+  void(BP_CALL* model_destroy)(bp_model_t*);
+  const bp_graph_t*(BP_CALL* model_graph)(const bp_model_t*);
+  bp_status_t(BP_CALL* model_report)(const bp_model_t*, bp_text_sink_t, void*, bp_error_t*);
+  bp_status_t(BP_CALL* builder_create)(bp_env_t*, const bp_opset_t*, uint32_t, uint32_t, bp_builder_t**, bp_error_t*);
+  bp_status_t(BP_CALL* builder_create_body)(bp_builder_t*, bp_builder_t**, bp_error_t*);
+  void(BP_CALL* builder_destroy)(bp_builder_t*);
+  bp_status_t(BP_CALL* builder_input)(bp_builder_t*, bp_text_t, bp_dtype_t, uint32_t, const int64_t*, const bp_text_t*,
+                                      uint32_t*, bp_error_t*);
+  bp_status_t(BP_CALL* builder_weight)(bp_builder_t*, bp_text_t, const bp_tensor_t*, uint32_t*, bp_error_t*);
+  bp_status_t(BP_CALL* builder_node)(bp_builder_t*, const bp_node_desc_t*, uint32_t*, bp_error_t*);
+  bp_status_t(BP_CALL* builder_output)(bp_builder_t*, uint32_t, bp_error_t*);
+  bp_status_t(BP_CALL* builder_finish)(bp_builder_t*, bp_model_t**, bp_error_t*);
+  bp_status_t(BP_CALL* session_create)(bp_env_t*, bp_model_t*, const bp_session_desc_t*, bp_session_t**, bp_error_t*);
+  void(BP_CALL* session_destroy)(bp_session_t*);
+  bp_status_t(BP_CALL* session_node)(const bp_session_t*, uint32_t, bp_placed_node_t*, bp_error_t*);
+  bp_status_t(BP_CALL* session_report)(const bp_session_t*, bp_text_sink_t, void*, bp_error_t*);
+  bp_status_t(BP_CALL* session_refit)(bp_session_t*, bp_text_t, const bp_tensor_t*, bp_error_t*);
+  bp_status_t(BP_CALL* session_read_weight)(const bp_session_t*, bp_text_t, bp_tensor_t*, bp_error_t*);
+  bp_status_t(BP_CALL* exec_create)(bp_session_t*, bp_exec_t**, bp_error_t*);
+  void(BP_CALL* exec_destroy)(bp_exec_t*);
+  bp_status_t(BP_CALL* exec_bind)(bp_exec_t*, uint32_t, const bp_tensor_t*, bp_error_t*);
+  bp_status_t(BP_CALL* exec_bind_container)(bp_exec_t*, uint32_t, bp_container_t*, bp_error_t*);
+  bp_status_t(BP_CALL* exec_extents)(bp_exec_t*, uint32_t, uint32_t, const int64_t*, bp_error_t*);
+  bp_status_t(BP_CALL* exec_run)(bp_exec_t*, const bp_run_t*, bp_error_t*);
+  bp_status_t(BP_CALL* exec_submit)(bp_exec_t*, const bp_run_t*, bp_error_t*);
+  bp_status_t(BP_CALL* exec_output)(bp_exec_t*, uint32_t, bp_tensor_t*, bp_error_t*);
+  bp_status_t(BP_CALL* exec_output_container)(bp_exec_t*, uint32_t, bp_container_t**, bp_error_t*);
+  bp_status_t(BP_CALL* semaphore_create)(uint64_t, bp_semaphore_t**, bp_error_t*);
+  void(BP_CALL* semaphore_destroy)(bp_semaphore_t*);
+  void(BP_CALL* semaphore_signal)(bp_semaphore_t*, uint64_t, bp_status_t);
+  bp_status_t(BP_CALL* semaphore_wait)(bp_semaphore_t*, uint64_t, uint64_t, const bp_cancel_t*, bp_error_t*);
+  bp_status_t(BP_CALL* semaphore_query)(bp_semaphore_t*, uint64_t*, bp_error_t*);
+  bp_status_t(BP_CALL* cancel_create)(bp_cancel_t**, bp_error_t*);
+  void(BP_CALL* cancel_destroy)(bp_cancel_t*);
+  void(BP_CALL* cancel_set)(bp_cancel_t*);
+  bp_status_t(BP_CALL* container_create)(uint32_t, bp_container_t**, bp_error_t*);
+  void(BP_CALL* container_destroy)(bp_container_t*);
+  const bp_container_api_t*(BP_CALL* container_api)(void);
+  bp_status_t(BP_CALL* memory_space)(bp_env_t*, uint32_t, uint32_t, bp_space_t*, uint32_t, bp_error_t*);
+  bp_status_t(BP_CALL* memory_allocate)(bp_env_t*, uint32_t, uint32_t, uint64_t, bp_buffer_t*, bp_error_t*);
+  bp_status_t(BP_CALL* memory_import)(bp_env_t*, uint32_t, uint32_t, const bp_external_t*, bp_buffer_t*, bp_error_t*);
+  bp_status_t(BP_CALL* memory_export)(bp_env_t*, const bp_buffer_t*, bp_external_t*, bp_error_t*);
+  void(BP_CALL* memory_release)(bp_env_t*, bp_buffer_t*);
+  bp_status_t(BP_CALL* memory_copy)(bp_env_t*, const bp_buffer_t*, const bp_buffer_t*, uint64_t, bp_error_t*);
+  bp_status_t(BP_CALL* trace_start)(bp_env_t*, bp_error_t*);
+  bp_status_t(BP_CALL* trace_stop)(bp_env_t*, bp_text_sink_t, void*, bp_error_t*);
+  const char*(BP_CALL* status_name)(bp_status_t);
+} bp_loader_api_t;
+
+/* The functions above as a table of static life, for a caller built with ABI `version`; NULL if this loader does not speak it.
+ * [thread-safe] */
+BP_EXPORT const bp_loader_api_t* BP_CALL bp_get_api(uint32_t version);
+#define BP_LOADER_SYMBOL "bp_get_api"
+typedef const bp_loader_api_t*(BP_CALL* bp_get_api_t)(uint32_t version);
+
+BP_EXTERN_C_END
+
+#endif

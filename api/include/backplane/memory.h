@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where tensors lie: memory spaces, buffers, tensors, and how memory passes between owners.
+ */
+#ifndef BACKPLANE_MEMORY_H
+#define BACKPLANE_MEMORY_H
+
+#include "backplane/types.h"
+
+BP_EXTERN_C_BEGIN
+
+typedef struct bp_memory_t bp_memory_t; /* an allocation or import of a plugin; opaque */
+
+/* A kind of memory that a device reaches. Space 0 of every device is host memory if BP_SPACE_HOST is set on it. */
+typedef struct bp_space_t {
+  bp_text_t name;     /* "host", "device", "pinned" */
+  uint32_t flags;     /* BP_SPACE_* */
+  uint32_t alignment; /* bytes, a power of two: every buffer in it starts on a multiple */
+  uint64_t capacity;  /* bytes, 0 when unknown */
+  uint64_t budget;    /* bytes that may be allocated now, 0 when unknown */
+  uint32_t imports;   /* bits (1 << BP_EXTERNAL_*) that `memory_import` takes */
+  uint32_t exports;   /* bits (1 << BP_EXTERNAL_*) that `memory_export` gives */
+} bp_space_t;
+
+#define BP_SPACE_HOST 0x1u     /* plain memory of the process: any host pointer is in it */
+#define BP_SPACE_MAPPABLE 0x2u /* `memory_map` gives a host pointer */
+#define BP_SPACE_COHERENT 0x4u /* a mapping needs no flush or invalidate */
+#define BP_SPACE_DEVICE 0x8u   /* fastest for the device */
+
+/* A piece of memory. In a space with BP_SPACE_HOST `memory` is NULL and `address` is a pointer. Elsewhere `memory` is a handle
+ * of the device's plugin and `address` is 0 or, where the plugin offers it, the device address. Never grows. */
+typedef struct bp_buffer_t {
+  uint32_t device; /* bp_device_info_t.index in the host's list; 0 for host memory that belongs to no device */
+  uint32_t space;  /* index in the device's spaces */
+  bp_memory_t* memory;
+  void* address;
+  uint64_t offset; /* bytes from `memory` or `address` */
+  uint64_t bytes;
+} bp_buffer_t;
+
+/* How elements lie in a buffer. 0 is dense row-major, in elements (sub-byte types packed). */
+#define BP_LAYOUT_DENSE 0u
+#define BP_LAYOUT_STRIDED 1u /* `strides`, in elements */
+#define BP_LAYOUT_VENDOR 0x80000000u /* ids from here up are a plugin's own; equal ids on one device mean equal layouts */
+
+/* A tensor in memory. */
+typedef struct bp_tensor_t {
+  uint32_t size;
+  bp_dtype_t dtype;
+  uint32_t rank;
+  uint32_t layout; /* BP_LAYOUT_* */
+  const int64_t* extents; /* `rank` numbers */
+  const int64_t* strides; /* `rank` numbers, only with BP_LAYOUT_STRIDED; otherwise NULL */
+  bp_buffer_t buffer;
+} bp_tensor_t;
+
+/* A sequence, optional or map: a handle owned by whoever made it, read through a table. */
+typedef struct bp_container_t bp_container_t;
+typedef struct bp_container_api_t {
+  uint32_t size;
+  uint32_t reserved;
+  /* Sequences: the number of elements; optionals: 0 or 1; maps: number of keys. [thread-safe while nobody appends] */
+  uint64_t(BP_CALL* count)(const bp_container_t* container);
+  /* Element i as a tensor, valid until the container changes. Maps: the value of key i. Errors: BP_NOT_FOUND,
+   * BP_TYPE_MISMATCH (the element is a container itself: use `child`). */
+  bp_status_t(BP_CALL* tensor)(const bp_container_t* container, uint64_t i, bp_tensor_t* out_tensor);
+  /* Element i as a container. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH. */
+  bp_status_t(BP_CALL* child)(const bp_container_t* container, uint64_t i, bp_container_t** out_container);
+  /* Key i of a map: text for string keys, 8 bytes of an int64 otherwise. Errors: BP_NOT_FOUND. */
+  bp_status_t(BP_CALL* key)(const bp_container_t* container, uint64_t i, bp_bytes_t* out_key);
+  /* Appends a copy of a dense host tensor. Maps: with `key`. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
+  bp_status_t(BP_CALL* append)(bp_container_t* container, bp_bytes_t key, const bp_tensor_t* tensor);
+  /* Appends an empty container and gives it. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
+  bp_status_t(BP_CALL* append_child)(bp_container_t* container, bp_bytes_t key, bp_container_t** out_child);
+  /* Removes everything. [one at a time] */
+  void(BP_CALL* clear)(bp_container_t* container);
+} bp_container_api_t;
+
+/* What memory is called outside: the kinds of handle that import takes and export gives. */
+#define BP_EXTERNAL_HOST_POINTER 0u /* handle: the pointer */
+#define BP_EXTERNAL_FD 1u           /* handle: a file descriptor (opaque, of the driver); import takes ownership on success */
+#define BP_EXTERNAL_DMA_BUF 2u      /* handle: a dma-buf file descriptor; import takes ownership on success */
+#define BP_EXTERNAL_CUDA_IPC 3u     /* handle: pointer to the 64 bytes of a cudaIpcMemHandle_t */
+#define BP_EXTERNAL_CUDA_POINTER 4u /* handle: a CUdeviceptr */
+#define BP_EXTERNAL_CL_MEM 5u       /* handle: a cl_mem; import retains it */
+#define BP_EXTERNAL_DLPACK 6u       /* handle: a DLManagedTensor*; import takes ownership on success */
+
+typedef struct bp_external_t {
+  uint32_t size;
+  uint32_t kind; /* BP_EXTERNAL_* */
+  uint64_t handle;
+  uint64_t bytes;
+  uint64_t offset; /* of the first byte, from the handle */
+} bp_external_t;
+
+BP_EXTERN_C_END
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a call answers. The high byte of a code's low 16 bits says what the caller does next; the low byte says why.
+ */
+#ifndef BACKPLANE_STATUS_H
+#define BACKPLANE_STATUS_H
+
+#include "backplane/version.h"
+
+BP_EXTERN_C_BEGIN
+
+typedef uint32_t bp_status_t;
+
+/* The class of a code: what to do next. A code that a reader does not know is handled by its class. */
+#define BP_STATUS_CLASS(status) ((status)&0xff00u)
+#define BP_CLASS_OK 0x0000u        /* go on */
+#define BP_CLASS_FIX_CALL 0x0100u  /* the caller asked for the wrong thing; the same call will fail again */
+#define BP_CLASS_RETRY 0x0200u     /* nothing is broken; the same call may succeed later */
+#define BP_CLASS_RECREATE 0x0300u  /* the object is lost; destroy it, create another and try again */
+#define BP_CLASS_GIVE_UP 0x0400u   /* a defect or an environment that no call can mend */
+
+#define BP_OK 0x0000u
+
+#define BP_INVALID_ARGUMENT 0x0101u  /* an argument breaks the rule written beside it */
+#define BP_INVALID_MODEL 0x0102u     /* the model or the graph breaks ONNX's rules */
+#define BP_UNSUPPORTED 0x0103u       /* right, but not offered here; the detail says what is missing */
+#define BP_NOT_FOUND 0x0104u         /* no file, device, name or entry of that kind */
+#define BP_BUFFER_TOO_SMALL 0x0105u  /* the needed size has been written where the slot says */
+#define BP_BAD_STATE 0x0106u         /* a call out of order: the detail names the call that was expected first */
+#define BP_TYPE_MISMATCH 0x0107u     /* data type, rank or extent differ from what the slot declares */
+#define BP_PERMISSION_DENIED 0x0108u /* the system or the user's policy forbids it */
+
+#define BP_RESOURCE_EXHAUSTED 0x0201u /* memory, instances or handles are used up */
+#define BP_TIMED_OUT 0x0202u          /* the deadline passed */
+#define BP_CANCELLED 0x0203u          /* the cancel token was set */
+#define BP_BUSY 0x0204u               /* another call holds what this one needs */
+
+#define BP_DEVICE_LOST 0x0301u       /* the device or its driver is gone */
+#define BP_DEPENDENCY_FAILED 0x0302u /* a run that this one waited for failed */
+#define BP_FORKED 0x0303u            /* the process is a child of the one that opened the device */
+#define BP_STALE 0x0304u             /* a cache entry or handle belongs to an older build, driver or graph */
+
+#define BP_INTERNAL 0x0401u     /* a defect in the callee */
+#define BP_INCOMPATIBLE 0x0402u /* no common ABI version, other architecture, other sanitizer */
+#define BP_CORRUPT 0x0403u      /* stored data fails its checksum or its format */
+#define BP_IO_ERROR 0x0404u     /* the file system or the network failed */
+
+/* What is known beyond the code. The caller owns the struct and the text buffer, and passes NULL where it does not care.
+ * The callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text, sets `text_size` to the
+ * length of the whole text in bytes (it may be larger than what fitted), and writes nothing on success. The text is UTF-8
+ * without a final zero: one line that names the thing, the value seen and the way out. */
+typedef struct bp_error_t {
+  uint32_t size;
+  bp_status_t status;
+  uint64_t node;       /* bp_node_t.id of the node that failed, or BP_NO_NODE */
+  int64_t vendor_code; /* the driver's own code, or 0 */
+  uint32_t flags;      /* BP_ERROR_* */
+  uint32_t reserved;
+  char* text; /* may be NULL when text_capacity is 0 */
+  uint64_t text_capacity;
+  uint64_t text_size;
+} bp_error_t;
+
+#define BP_NO_NODE UINT64_MAX
+#define BP_ERROR_DEVICE_LOST 0x1u /* every object of the device is lost, not only this one */
+
+BP_EXTERN_C_END
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What all headers share: the conventions, text, data types, dimensions, options.
+ *
+ * Conventions (each is said once, here):
+ *
+ *  - Platforms are 64-bit and little-endian. Alignment is natural; padding is written out as `reserved`, set to zero by
+ *    the writer and ignored by the reader.
+ *  - Every struct that crosses alone begins with `uint32_t size`, set by whoever owns the memory to sizeof the struct it was
+ *    built with. A reader copies min(size, its own sizeof) bytes into a zeroed local and refuses only sizes below that
+ *    of ABI 1.0. A writer writes at most `size` bytes. Zero in a field means what it meant before the field existed.
+ *  - Structs in an array carry no size: the array comes with a count and a stride in bytes, and the stride is their size.
+ *  - A NULL function pointer means "not offered"; beside the slot stands what the caller then does.
+ *  - A pointer argument is borrowed until the call returns unless the slot says longer. `out_` arguments are written on
+ *    success only; a created handle's out-argument is set to NULL on failure.
+ *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their parents.
+ *  - Slots are marked [thread-safe] (any thread, at any time), [one at a time] (any thread; one call per object at a time,
+ *    the caller orders them) or [main] (the thread that created the object). [blocks] says a call may wait for a device,
+ *    a file or another thread; without it a call returns in microseconds.
+ *  - "Errors" lists the codes that a slot gives by name; any slot may also give BP_INVALID_ARGUMENT, BP_INTERNAL and, after a
+ *    fork with an open device, BP_FORKED.
+ *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
+ *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
+ */
+#ifndef BACKPLANE_TYPES_H
+#define BACKPLANE_TYPES_H
+
+#include "backplane/status.h"
+
+BP_EXTERN_C_BEGIN
+
+#define BP_NONE UINT32_MAX /* "no index" */
+#define BP_FOREVER UINT64_MAX
+
+/* Borrowed text. `data` may be NULL when `size` is 0. Never grows, so it is passed and embedded by value. */
+typedef struct bp_text_t {
+  const char* data;
+  uint64_t size;
+} bp_text_t;
+
+/* Borrowed bytes. Never grows. */
+typedef struct bp_bytes_t {
+  const void* data;
+  uint64_t size;
+} bp_bytes_t;
+
+/* Receives text in one or more pieces; each is borrowed for the call. */
+typedef void(BP_CALL* bp_text_sink_t)(void* context, bp_text_t piece);
+
+/* A named setting. Names are lower case with dots ("cpu.threads"); unknown ones are refused with BP_NOT_FOUND. */
+typedef struct bp_option_t {
+  bp_text_t name;
+  bp_text_t value;
+} bp_option_t;
+
+/* Descriptors may point at a chain of extension structs. A reader skips what it does not know unless `required` is 1, in which
+ * case it refuses with BP_UNSUPPORTED and the name. Run-path structs have no chain. */
+typedef struct bp_chain_t {
+  uint32_t size;
+  uint32_t required;
+  bp_text_t extension; /* the extension's name, as in get_extension */
+  const struct bp_chain_t* next;
+} bp_chain_t;
+
+/* Data types, numbered as in ONNX's TensorProto.DataType. Types below 8 bits are packed as in ONNX raw_data, first
+ * element in the low bits. BOOL is one byte, 0 or 1. */
+typedef uint32_t bp_dtype_t;
+#define BP_DTYPE_UNDEFINED 0u
+#define BP_DTYPE_FLOAT 1u
+#define BP_DTYPE_UINT8 2u
+#define BP_DTYPE_INT8 3u
+#define BP_DTYPE_UINT16 4u
+#define BP_DTYPE_INT16 5u
+#define BP_DTYPE_INT32 6u
+#define BP_DTYPE_INT64 7u
+#define BP_DTYPE_STRING 8u /* n+1 int64 offsets, then the bytes: element k is bytes [offset[k], offset[k+1]) */
+#define BP_DTYPE_BOOL 9u
+#define BP_DTYPE_FLOAT16 10u
+#define BP_DTYPE_DOUBLE 11u
+#define BP_DTYPE_UINT32 12u
+#define BP_DTYPE_UINT64 13u
+#define BP_DTYPE_COMPLEX64 14u
+#define BP_DTYPE_COMPLEX128 15u
+#define BP_DTYPE_BFLOAT16 16u
+#define BP_DTYPE_FLOAT8E4M3FN 17u
+#define BP_DTYPE_FLOAT8E4M3FNUZ 18u
+#define BP_DTYPE_FLOAT8E5M2 19u
+#define BP_DTYPE_FLOAT8E5M2FNUZ 20u
+#define BP_DTYPE_UINT4 21u
+#define BP_DTYPE_INT4 22u
+#define BP_DTYPE_FLOAT4E2M1 23u
+#define BP_DTYPE_FLOAT8E8M0 24u
+#define BP_DTYPE_UINT2 25u
+#define BP_DTYPE_INT2 26u
+
+/* A set of data types: bit (1 << dtype). */
+typedef uint64_t bp_dtype_set_t;
+
+/* What a value is. */
+#define BP_KIND_TENSOR 1u
+#define BP_KIND_SPARSE_TENSOR 2u
+#define BP_KIND_SEQUENCE 3u
+#define BP_KIND_OPTIONAL 4u
+#define BP_KIND_MAP 5u
+
+#define BP_MAX_RANK 32
+
+/* One dimension. `extent` >= 0 is a number. -1 is unknown; then `symbol` is its index in bp_graph_t.symbols, or BP_NONE if
+ * nothing relates it to another dimension. Never grows. */
+typedef struct bp_dim_t {
+  int64_t extent;
+  uint32_t symbol;
+  uint32_t reserved;
+} bp_dim_t;
+
+/* A named dimension and the extents that it may take, both ends included. */
+typedef struct bp_symbol_t {
+  bp_text_t name;
+  int64_t min;
+  int64_t max; /* INT64_MAX where nothing bounds it */
+} bp_symbol_t;
+
+BP_EXTERN_C_END
+
+#endif

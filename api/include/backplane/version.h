@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The version of the ABI. See status of the promise in api/README.md.
+ *
+ * A version is one number: major in the high 16 bits, minor in the low 16. A minor version only adds: fields and slots at
+ * the end of a struct, new codes, new extensions. A major version would be another library; none is planned.
+ */
+#ifndef BACKPLANE_VERSION_H
+#define BACKPLANE_VERSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BP_MAKE_VERSION(major, minor) (((uint32_t)(major) << 16) | (uint32_t)(minor))
+#define BP_VERSION_MAJOR(version) ((uint32_t)(version) >> 16)
+#define BP_VERSION_MINOR(version) ((uint32_t)(version)&0xffffu)
+
+/* The version that these headers declare, and the oldest one that code built with them may still speak. */
+#define BP_ABI_VERSION BP_MAKE_VERSION(1, 0)
+#define BP_ABI_VERSION_MIN BP_MAKE_VERSION(1, 0)
+
+/* The calling convention of every function that crosses the ABI. */
+#if defined(_WIN32)
+#define BP_CALL __cdecl
+#define BP_EXPORT __declspec(dllexport)
+#else
+#define BP_CALL
+#define BP_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+#define BP_EXTERN_C_BEGIN extern "C" {
+#define BP_EXTERN_C_END }
+#else
+#define BP_EXTERN_C_BEGIN
+#define BP_EXTERN_C_END
+#endif
+
+/* File names. A plugin `x` is libbackplane_x.so, libbackplane_x.dylib or backplane_x.dll; the loader is
+ * libbackplane.so.1, libbackplane.1.dylib or backplane-1.dll. */
+
+#endif
