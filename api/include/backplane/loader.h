@@ -146,7 +146,9 @@ typedef struct bp_node_desc_t {
   uint32_t input_count;
   uint32_t output_count;
   const bp_text_t* output_names; /* `output_count` names, or NULL; an output that nobody wants still gets a value */
-  const bp_attribute_t* attributes; /* TENSOR(S): `data` points at const bp_tensor_t* in host memory; GRAPH(S): at bp_builder_t* */
+  /* As in graph.h, but TENSOR(S): `data` is an array of const bp_tensor_t* (host memory, borrowed like weights); GRAPH(S): an array
+   * of bp_builder_t* from bp_builder_create_body, empty afterwards; TYPE(S) and SPARSE_TENSOR(S) are not offered. */
+  const bp_attribute_t* attributes;
   uint32_t attribute_count;
   uint32_t attribute_stride;
 } bp_node_desc_t;

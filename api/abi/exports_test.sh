@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# exports_test.sh plugin FILE…       each exports bp_plugin_query and nothing else
+# exports_test.sh loader FILE GOLDEN exports, under BACKPLANE_1.0, exactly the functions that GOLDEN lists
+set -eu
+kind=$1
+shift
+exported() { nm -D --defined-only "$1" | sed 's/^[0-9a-f]* *[A-Za-z] //' | sort; }
+
+if [ "$kind" = plugin ]; then
+    for file in "$@"; do
+        [ "$(exported "$file")" = bp_plugin_query ] && continue
+        echo "$file exports more or less than bp_plugin_query:"
+        exported "$file"
+        exit 1
+    done
+else
+    wanted=$(sed -n '/bp_plugin_query(/d; s/^function .*BP_CALL \(bp_[a-z_0-9]*\)(.*/\1@@BACKPLANE_1.0/p' "$2")
+    seen=$(exported "$1")
+    [ "$seen" = "$(printf '%s\nBACKPLANE_1.0\n' "$wanted" | sort)" ] && exit 0
+    # The version node itself carries no version in newer binutils and its own name in older ones.
+    [ "$seen" = "$(printf '%s\nBACKPLANE_1.0@@BACKPLANE_1.0\n' "$wanted" | sort)" ] && exit 0
+    echo "$1 exports something else than $2 lists. Exported:"
+    echo "$seen"
+    exit 1
+fi

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# Reads the ABI's headers and writes a C program that prints what they promise: each constant, each struct with the offset, size
+# and declaration of each field, and each exported function. The program fails when the fields of a struct leave a hole: padding
+# must be written out, and no field can have been overlooked here.
+function squeeze(s) { gsub(/[ \t\n]+/, " ", s); sub(/^ /, "", s); sub(/ $/, "", s); return s }
+
+function field(struct, declaration,    name) {
+    name = declaration
+    if (match(name, /\(BP_CALL\* ?[a-z_0-9]+\)/)) {
+        name = substr(name, RSTART, RLENGTH); sub(/.*[* ]/, "", name); sub(/\)/, "", name)
+    } else {
+        sub(/\[[^\]]*\]$/, "", name); sub(/.*[* ]/, "", name)
+    }
+    print "  FIELD(" struct ", " name ", \"" declaration "\")"
+}
+
+function structure(name, body,    parts, n, i) {
+    print "  STRUCT(" name ")"
+    n = split(body, parts, ";")
+    for (i = 1; i <= n; i++) if (squeeze(parts[i]) != "") field(name, squeeze(parts[i]))
+    print "  END(" name ")"
+}
+
+BEGIN {
+    print "#include <stdio.h>\n#include <string.h>"
+    print "static size_t end;\nstatic int holes;"
+    print "#define TYPE(d) printf(\"%s\\n\", d);"
+    print "#define CONSTANT(c) printf(\"constant %s %lld\\n\", #c, (long long)(c));"
+    print "#define TEXT(c) printf(\"constant %s \\\"%s\\\"\\n\", #c, c);"
+    print "#define FUNCTION(d) printf(\"function %s\\n\", d);"
+    print "#define STRUCT(s) end = 0; printf(\"struct %s %zu\\n\", #s, sizeof(s));"
+    print "#define FIELD(s, f, d) if (offsetof(s, f) != end) { fprintf(stderr, \"%s has a hole before %s\\n\", #s, #f); holes++; } \\"
+    print "  end = offsetof(s, f) + sizeof(((s*)0)->f); \\"
+    print "  printf(\"  %4zu %3zu  %s\\n\", offsetof(s, f), sizeof(((s*)0)->f), d);"
+    print "#define END(s) if (sizeof(s) != end) { fprintf(stderr, \"%s has a hole at its end\\n\", #s); holes++; }"
+}
+FNR == 1 { header = FILENAME; sub(/.*\/include\//, "", header); print "#include \"" header "\"" }
+
+# Comments and preprocessor lines go; constants are picked up on the way.
+{
+    line = $0
+    while (1) {
+        if (comment) {
+            if (!match(line, /\*\//)) { line = ""; break }
+            line = substr(line, RSTART + 2); comment = 0
+        }
+        if (!match(line, /\/\*/)) break
+        rest = substr(line, RSTART + 2); kept = kept substr(line, 1, RSTART - 1)
+        line = rest; comment = 1
+    }
+    line = kept line; kept = ""
+}
+line ~ /^#/ {
+    if (line ~ /^#define BP_[A-Z0-9_]+ +[^ ]/) {
+        split(line, word, /[ ]+/)
+        if (word[2] ~ /^BP_(CALL|EXPORT|EXTERN_C_BEGIN|EXTERN_C_END)$/) next
+        constants = constants (word[3] ~ /^"/ ? "  TEXT(" : "  CONSTANT(") word[2] ")\n"
+    }
+    next
+}
+# A function with a body is the reader's own and promises nothing.
+line ~ /^static inline/ { inside = 1 }
+inside { if (line ~ /^}/) inside = 0; next }
+line ~ /^BP_EXTERN_C/ { next }
+{ text = text "\n" line }
+
+END {
+    printf "int main(void) {\n%s", constants
+    while (match(text, /struct bp_[a-z_0-9]+ \{[^}]*\}/)) {
+        body = substr(text, RSTART, RLENGTH); text = substr(text, 1, RSTART - 1) substr(text, RSTART + RLENGTH)
+        name = body; sub(/^struct /, "", name); sub(/ \{.*/, "", name)
+        sub(/^[^{]*\{/, "", body); sub(/\}$/, "", body)
+        structure(name, body)
+    }
+    n = split(text, parts, ";")
+    for (i = 1; i <= n; i++) {
+        declaration = squeeze(parts[i])
+        if (declaration ~ /^BP_EXPORT /) { sub(/^BP_EXPORT /, "", declaration); print "  FUNCTION(\"" declaration "\")" }
+        if (declaration ~ /^typedef / && split(declaration, word, " ") > 2) print "  TYPE(\"" declaration "\")"
+    }
+    print "  return holes != 0;\n}"
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of a plugin need, through the C ABI alone: a small graph made by hand, and the plugin, loaded and opened.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backplane/graph.hpp"
+#include "backplane/plugin.h"
+
+namespace backplane::testing {
+
+// A text buffer for one call's error.
+struct Detail {
+  bp_error_t error{};
+  char buffer[500];
+  Detail() {
+    error.size = sizeof error;
+    error.node = BP_NO_NODE;
+    error.text = buffer;
+    error.text_capacity = sizeof buffer;
+  }
+  std::string text() const { return std::string(buffer, std::min<uint64_t>(error.text_size, sizeof buffer)); }
+};
+
+// A graph of tensors, built in order. Values are found by name.
+class TinyGraph {
+ public:
+  uint32_t input(const std::string& name, std::vector<int64_t> extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
+    const uint32_t v = value(name, extents, dtype);
+    inputs_.push_back(v);
+    return v;
+  }
+  // Bytes are copied and handed out unaligned, as a mapped file may.
+  uint32_t weight(const std::string& name, std::vector<int64_t> extents, const std::vector<float>& data) {
+    const uint32_t v = value(name, extents, BP_DTYPE_FLOAT);
+    std::string& bytes = texts_.emplace_back(" " + std::string(reinterpret_cast<const char*>(data.data()), data.size() * 4));
+    bp_weight_t w{};
+    w.dtype = BP_DTYPE_FLOAT;
+    w.rank = static_cast<uint32_t>(extents.size());
+    w.first_dim = types_[values_[v].type].first_dim;
+    w.bytes = data.size() * 4;
+    w.data = bytes.data() + 1;
+    values_[v].weight = static_cast<uint32_t>(weights_.size());
+    weights_.push_back(w);
+    return v;
+  }
+  uint32_t node(const std::string& op, uint32_t since, std::vector<uint32_t> inputs, std::vector<int64_t> extents,
+                bp_dtype_t dtype = BP_DTYPE_FLOAT) {
+    const auto index = static_cast<uint32_t>(nodes_.size());
+    const uint32_t y = value(op + std::to_string(index), extents, dtype);
+    bp_node_t n{};
+    n.op_type = keep(op);
+    n.name = keep("node" + std::to_string(index));
+    n.id = 100 + index;
+    n.since_version = since;
+    n.first_input = static_cast<uint32_t>(operands_.size());
+    n.input_count = static_cast<uint32_t>(inputs.size());
+    operands_.insert(operands_.end(), inputs.begin(), inputs.end());
+    n.first_output = static_cast<uint32_t>(operands_.size());
+    n.output_count = 1;
+    operands_.push_back(y);
+    values_[y].producer = index;
+    values_[y].slot = 0;
+    nodes_.push_back(n);
+    return y;
+  }
+  void output(uint32_t v) { outputs_.push_back(v); }
+
+  const bp_graph_t* get() {
+    static const bp_graph_api_t api = [] {
+      bp_graph_api_t a{};
+      a.size = sizeof a;
+      a.weight_consumed = [](const bp_graph_t*, uint32_t) {};
+      return a;
+    }();
+    graph_ = {};
+    graph_.size = sizeof graph_;
+    graph_.api = &api;
+    graph_.id = 1;
+    set(nodes_, graph_.nodes, graph_.node_count, graph_.node_stride);
+    set(values_, graph_.values, graph_.value_count, graph_.value_stride);
+    set(types_, graph_.types, graph_.type_count, graph_.type_stride);
+    set(weights_, graph_.weights, graph_.weight_count, graph_.weight_stride);
+    graph_.dims = dims_.data();
+    graph_.dim_count = static_cast<uint32_t>(dims_.size());
+    graph_.operands = operands_.data();
+    graph_.operand_count = static_cast<uint32_t>(operands_.size());
+    graph_.inputs = inputs_.data();
+    graph_.input_count = static_cast<uint32_t>(inputs_.size());
+    graph_.outputs = outputs_.data();
+    graph_.output_count = static_cast<uint32_t>(outputs_.size());
+    return &graph_;
+  }
+
+ private:
+  bp_text_t keep(const std::string& s) { return view::text(texts_.emplace_back(s)); }
+  uint32_t value(const std::string& name, const std::vector<int64_t>& extents, bp_dtype_t dtype) {
+    types_.push_back({BP_KIND_TENSOR, dtype, static_cast<int32_t>(extents.size()), static_cast<uint32_t>(dims_.size()), BP_NONE, 0});
+    for (const int64_t e : extents) dims_.push_back({e, BP_NONE, 0});
+    bp_value_t v{};
+    v.name = keep(name);
+    v.type = static_cast<uint32_t>(types_.size() - 1);
+    v.producer = v.slot = v.weight = v.outer = BP_NONE;
+    values_.push_back(v);
+    return static_cast<uint32_t>(values_.size() - 1);
+  }
+  template <class T>
+  static void set(const std::vector<T>& from, const T*& data, uint32_t& count, uint32_t& stride) {
+    data = from.data();
+    count = static_cast<uint32_t>(from.size());
+    stride = sizeof(T);
+  }
+
+  std::deque<std::string> texts_;
+  std::vector<bp_node_t> nodes_;
+  std::vector<bp_value_t> values_;
+  std::vector<bp_type_t> types_;
+  std::vector<bp_weight_t> weights_;
+  std::vector<bp_dim_t> dims_;
+  std::vector<uint32_t> operands_, inputs_, outputs_;
+  bp_graph_t graph_{};
+};
+
+// A plugin that was loaded, created with a bare host (every optional slot NULL) and opened on its first device.
+class PluginUnderTest {
+ public:
+  explicit PluginUnderTest(const std::string& path) {
+    library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) throw std::runtime_error(dlerror());
+    query = reinterpret_cast<bp_plugin_query_t>(dlsym(library_, BP_PLUGIN_SYMBOL));
+    if (query == nullptr) throw std::runtime_error(path + " lacks " BP_PLUGIN_SYMBOL);
+    bp_host_offer_t offer{};
+    offer.size = sizeof offer;
+    offer.version_min = BP_ABI_VERSION_MIN;
+    offer.version_max = BP_ABI_VERSION;
+    plugin = query(&offer);
+    host_.size = sizeof host_;
+    host_.version = plugin->version;
+    bp_backend_create_t how{};
+    how.size = sizeof how;
+    how.host = &host_;
+    Detail d;
+    if (plugin->create(&how, &backend, &d.error) != BP_OK) throw std::runtime_error(d.text());
+    if (plugin->device->open(backend, 0, nullptr, &device, &d.error) != BP_OK) throw std::runtime_error(d.text());
+  }
+  ~PluginUnderTest() {
+    plugin->device->close(device);
+    plugin->destroy(backend);
+    dlclose(library_);
+  }
+  PluginUnderTest(const PluginUnderTest&) = delete;
+  PluginUnderTest& operator=(const PluginUnderTest&) = delete;
+
+  struct Answer {
+    uint32_t answer;
+    uint32_t reason;
+    std::string detail;
+  };
+  std::map<uint32_t, Answer> coverage(const bp_graph_t* graph) {
+    std::map<uint32_t, Answer> answers;
+    bp_coverage_query_t query{};
+    query.size = sizeof query;
+    query.graph = graph;
+    bp_coverage_sink_t sink{};
+    sink.size = sizeof sink;
+    sink.self = &answers;
+    sink.verdicts = [](void* self, const bp_verdict_t* v, uint32_t count, uint32_t stride) {
+      for (uint32_t i = 0; i < count; ++i) {
+        const auto& verdict = *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(v) + uint64_t{i} * stride);
+        (*static_cast<std::map<uint32_t, Answer>*>(self))[verdict.node] = {verdict.answer, verdict.reason,
+                                                                         std::string(view::text(verdict.detail))};
+      }
+    };
+    sink.groups = [](void*, const bp_group_t*, uint32_t, uint32_t) {};
+    Detail d;
+    if (plugin->coverage->query(device, &query, &sink, &d.error) != BP_OK) throw std::runtime_error(d.text());
+    return answers;
+  }
+  bp_status_t compile(const bp_graph_t* graph, bp_program_t** out, Detail& detail) {
+    bp_compile_t what{};
+    what.size = sizeof what;
+    what.graph = graph;
+    return plugin->program->compile(device, &what, out, &detail.error);
+  }
+  bp_status_t bind(bp_instance_t* instance, uint32_t slot, std::vector<int64_t> extents, std::vector<float>& data, Detail& detail) {
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = BP_DTYPE_FLOAT;
+    tensor.rank = static_cast<uint32_t>(extents.size());
+    tensor.extents = extents.data();
+    tensor.buffer.address = data.data();
+    tensor.buffer.bytes = data.size() * sizeof(float);
+    bp_binding_t binding{};
+    binding.size = sizeof binding;
+    binding.slot = slot;
+    binding.tensor = &tensor;
+    return plugin->instance->bind(instance, &binding, &detail.error);
+  }
+  bp_status_t run(bp_instance_t* instance, Detail& detail) {
+    bp_run_t run{};
+    run.size = sizeof run;
+    return plugin->instance->run(instance, &run, &detail.error);
+  }
+
+  bp_plugin_query_t query = nullptr;
+  const bp_plugin_t* plugin = nullptr;
+  bp_backend_t* backend = nullptr;
+  bp_device_t* device = nullptr;
+
+ private:
+  void* library_ = nullptr;
+  bp_host_t host_{};
+};
+
+}  // namespace backplane::testing

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vendor SDK in C++17, header-only: derive four classes, write one line, and the plugin with all its tables is there.
+//
+//   class MyBackend : public backplane::sdk::Backend { … };
+//   BACKPLANE_PLUGIN(MyBackend)
+//
+//   sdk/fence.hpp     errors, exceptions and the ABI's size rules
+//   sdk/host.hpp      what the host lends; settings
+//   sdk/coverage.hpp  verdicts and the operator table
+//   sdk/backend.hpp   the classes to derive from
+//   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
+//   graph.hpp         the graph, read comfortably
+//
+// backends/null is the smallest whole example.
+#pragma once
+
+#include "backplane/sdk/backend.hpp"
+#include "backplane/sdk/plugin.hpp"

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a vendor derives from. Four classes are required, each made by the one before it:
+//   Backend → Device → Program → Instance
+// Each method may throw: the SDK fences it. Thread classes are those of the slots in plugin.h. A method marked "slot" becomes a
+// slot of the ABI only where it is overridden; otherwise the slot stays NULL and the host does what plugin.h says beside it.
+// Memory, Sync, Cache and Refit are further bases that a Device or Program may have: each adds its table.
+#pragma once
+
+#include <array>
+
+#include "backplane/sdk/coverage.hpp"
+
+namespace backplane::sdk {
+
+class Device;
+class Program;
+class Instance;
+
+// What bp_plugin_query tells. Text must be static.
+struct About {
+  std::string_view id;  // lower case, digits, '_'; the same as in the manifest and the file name
+  std::string_view name;
+  std::string_view vendor;
+  std::string_view release;
+  std::string_view build_id = {};
+};
+
+// The plugin, created. A concrete backend has besides:
+//   static constexpr sdk::About about{…};
+//   static constexpr bp_opset_t opsets[] = {…};      the newest operator set known for each domain
+//   using Device = …; using Program = …; using Instance = …;
+//   explicit MyBackend(const bp_backend_create_t& how) : sdk::Backend(how) {}
+class Backend : public Object {
+ public:
+  explicit Backend(const bp_backend_create_t& how) : host_(how.host), directory_(text(how.directory)) {}
+
+  const Host& host() const { return host_; }
+  const std::string& directory() const { return directory_; }  // where the plugin's file lies
+
+  // This may start the driver. With 0 devices `why_none` tells people why.
+  virtual uint32_t device_count(std::string& why_none) = 0;
+  // Text lives as long as the backend. `size` and `index` are filled in by the SDK.
+  virtual bp_device_info_t device_info(uint32_t index) = 0;
+  virtual std::unique_ptr<Device> open(uint32_t index, const Options& options, const bp_device_open_t& how) = 0;
+  // slot: a table by name and version, or NULL.
+  virtual const void* extension(std::string_view, uint32_t) { return nullptr; }
+
+  // A backend outlives a fork as long as no device was opened.
+  bool forked() const noexcept override { return opened_ && Object::forked(); }
+  void mark_opened() noexcept { opened_ = true; }
+
+ private:
+  Host host_;
+  std::string directory_;
+  std::atomic<bool> opened_{false};
+};
+
+// What is to be compiled.
+class Compile {
+ public:
+  Compile(const Host& host, const bp_compile_t& raw) : host_(host), raw_(raw), graph_(&required(raw.graph, "what.graph")) {}
+
+  const bp_compile_t& raw() const { return raw_; }
+  const Graph& graph() const { return graph_; }              // lives as long as the program
+  uint32_t precision() const { return raw_.precision; }      // BP_PRECISION_*
+  bool refit() const { return (raw_.flags & BP_COMPILE_REFIT) != 0; }
+  Options options() const { return {raw_.options, raw_.option_count, raw_.option_stride}; }
+  void check_cancelled() const { host_.check(raw_.cancel); }
+  // The bytes of a weight, at any alignment; they live as long as the program.
+  const void* weight(uint32_t index) const {
+    const void* data = bp_graph_weight(raw_.graph, index)->data;
+    if (data != nullptr) return data;
+    char words[500];
+    bp_error_t error{sizeof error, BP_OK, BP_NO_NODE, 0, 0, 0, words, sizeof words, 0};
+    const bp_status_t status = raw_.graph->api->weight_map(raw_.graph, index, &data, &error);
+    if (status != BP_OK) throw Error(status, std::string(words, std::min<uint64_t>(error.text_size, sizeof words)));
+    return data;
+  }
+  // The backend has its own copy now: the host may release the pages.
+  void weight_consumed(uint32_t index) const { raw_.graph->api->weight_consumed(raw_.graph, index); }
+  void progress(uint32_t done, uint32_t total) const {
+    if (raw_.progress != nullptr) raw_.progress(raw_.progress_self, done, total);
+  }
+
+ private:
+  const Host& host_;
+  const bp_compile_t& raw_;
+  Graph graph_;
+};
+
+class Device : public Object {
+ public:
+  explicit Device(const Backend& backend) : host_(backend.host()) {}
+  const Host& host() const { return host_; }
+
+  // One call for all nodes. Usually: table.answer(coverage).
+  virtual void cover(Coverage& coverage) = 0;
+  virtual std::unique_ptr<Program> compile(const Compile& what) = 0;
+  // slot: throws when the device is lost.
+  virtual void health() {}
+  // slot: fills `out` for a proposed island; what is accepted compiles.
+  virtual void review(const Graph&, bp_review_t&) {}
+
+ private:
+  const Host& host_;
+};
+
+// An island compiled: immutable, used by many threads.
+class Program : public Object {
+ public:
+  Program(const Device& device, const Compile& what) : device_(device), graph_(what.graph()) {}
+  const Device& device() const { return device_; }
+  const Host& host() const { return device_.host(); }
+  const Graph& graph() const { return graph_; }
+
+  virtual std::unique_ptr<Instance> instance() const = 0;
+  // Scratch, in-place pairs, how shapes come about. `size` and the counts are filled in by the SDK.
+  virtual bp_program_info_t info() const { return {}; }
+  // slot: the extents of an output for these inputs.
+  virtual std::vector<int64_t> output_extents(const std::vector<bp_tensor_t>&, uint32_t) const { return {}; }
+
+ private:
+  const Device& device_;
+  Graph graph_;
+};
+
+// A program's run state. It keeps what is bound and checks it against the graph, so that a backend writes `run` alone.
+class Instance : public Object {
+ public:
+  explicit Instance(const Program& program)
+      : program_(program), inputs_(program.graph().input_count()), outputs_(program.graph().output_count()) {}
+  const Program& program() const { return program_; }
+  const Host& host() const { return program_.host(); }
+
+  // The work. Every slot is bound, the waits are over. Returns when it is done.
+  virtual void run(const bp_run_t& run) = 0;
+
+  // Order around the work, for devices whose `run` returns when the work is done. Others override it: wait for the points, start,
+  // and at the end call `done` and advance the signals. What throws here has touched neither: the host then signals.
+  virtual void submit(const bp_run_t& what) {
+    check_bound();
+    for (uint32_t i = 0; i < what.wait_count; ++i) host().wait(what.waits[i], what.deadline, what.cancel);
+    host().check(what.cancel, what.deadline);
+    run(what);
+    if (what.done != nullptr) what.done(what.self, BP_OK, nullptr);
+    for (uint32_t i = 0; i < what.signal_count; ++i) host().signal(what.signals[i], BP_OK);
+  }
+
+  virtual void bind(const bp_binding_t& binding) {
+    Binding& slot = find(binding.slot);
+    if (binding.container != nullptr) {
+      if (value(binding.slot) && value(binding.slot).is_tensor()) {
+        throw Error(BP_TYPE_MISMATCH, where(binding.slot) + " is a tensor; bind a tensor to it");
+      }
+      slot.container = binding.container;
+    } else {
+      const bp_tensor_t tensor = read(binding.tensor, "binding.tensor");
+      if (!reaches(tensor)) {
+        throw Error(BP_UNSUPPORTED, where(binding.slot) + " was bound to space " + std::to_string(tensor.buffer.space) + ", layout " +
+                                        std::to_string(tensor.layout) + ", which this device does not take");
+      }
+      check(binding.slot, tensor.dtype, tensor.rank, tensor.extents, tensor.buffer.bytes);
+      slot.tensor = tensor;
+      slot.tensor.strides = nullptr;
+      set_extents(slot, tensor.rank, tensor.extents);
+      if (tensor.layout == BP_LAYOUT_STRIDED) {
+        std::copy_n(tensor.strides, tensor.rank, slot.strides.begin());
+        slot.tensor.strides = slot.strides.data();
+      }
+    }
+    slot.bound = true;
+  }
+
+  virtual void extents(uint32_t index, uint32_t rank, const int64_t* extents) {
+    Binding& slot = find(index);
+    if (!slot.bound) throw Error(BP_BAD_STATE, where(index) + " is not bound; call bind before extents");
+    check(index, slot.tensor.dtype, rank, extents, slot.tensor.buffer.bytes);
+    set_extents(slot, rank, extents);
+  }
+
+ protected:
+  // What is bound, with the extents of this run.
+  const bp_tensor_t& input(uint32_t i) const { return inputs_[i].tensor; }
+  const bp_tensor_t& output(uint32_t i) const { return outputs_[i].tensor; }
+  const bp_tensor_t& scratch() const { return scratch_.tensor; }
+  bp_container_t* input_container(uint32_t i) const { return inputs_[i].container; }
+  bp_container_t* output_container(uint32_t i) const { return outputs_[i].container; }
+  // Where a tensor in host memory begins.
+  static void* address(const bp_tensor_t& tensor) { return static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset; }
+
+  // Whether memory of this kind and layout may be bound; by default dense host memory.
+  virtual bool reaches(const bp_tensor_t& tensor) const {
+    return tensor.layout == BP_LAYOUT_DENSE && tensor.buffer.memory == nullptr;
+  }
+
+ private:
+  struct Binding {
+    bp_tensor_t tensor{};
+    std::array<int64_t, BP_MAX_RANK> extents{};
+    std::array<int64_t, BP_MAX_RANK> strides{};
+    bp_container_t* container = nullptr;
+    bool bound = false;
+  };
+
+  Binding& find(uint32_t slot) {
+    if (slot == BP_SLOT_SCRATCH) return scratch_;
+    std::vector<Binding>& side = slot < BP_SLOT_OUTPUT ? inputs_ : outputs_;
+    const uint32_t i = slot % BP_SLOT_OUTPUT;
+    if (slot > BP_SLOT_SCRATCH || i >= side.size()) throw Error(BP_INVALID_ARGUMENT, "the island has no slot " + std::to_string(slot));
+    return side[i];
+  }
+  // The value of the graph behind a slot; none for scratch memory.
+  Value value(uint32_t slot) const {
+    if (slot == BP_SLOT_SCRATCH) return {};
+    return slot < BP_SLOT_OUTPUT ? program_.graph().input(slot) : program_.graph().output(slot - BP_SLOT_OUTPUT);
+  }
+  std::string where(uint32_t slot) const {
+    if (slot == BP_SLOT_SCRATCH) return "the scratch memory";
+    return (slot < BP_SLOT_OUTPUT ? "input '" : "output '") + std::string(value(slot).name()) + "'";
+  }
+  void check(uint32_t slot, bp_dtype_t dtype, uint32_t rank, const int64_t* extents, uint64_t capacity) const {
+    if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr)) {
+      throw Error(BP_INVALID_ARGUMENT, where(slot) + " was given rank " + std::to_string(rank) + " without as many extents; at most " +
+                                           std::to_string(BP_MAX_RANK) + " are possible");
+    }
+    if (const Value v = value(slot)) {
+      if (v.dtype() != dtype) {
+        throw Error(BP_TYPE_MISMATCH, where(slot) + " is " + std::string(view::dtype_name(v.dtype())) + " and was given " +
+                                          std::string(view::dtype_name(dtype)));
+      }
+      if (v.rank() >= 0 && static_cast<uint32_t>(v.rank()) != rank) {
+        throw Error(BP_TYPE_MISMATCH, where(slot) + " has rank " + std::to_string(v.rank()) + " and was given " + std::to_string(rank));
+      }
+      for (int32_t i = 0; i < v.rank(); ++i) {
+        const int64_t declared = v.extent(static_cast<uint32_t>(i));
+        if (declared < 0 || declared == extents[i]) continue;
+        throw Error(BP_TYPE_MISMATCH, where(slot) + " has extent " + std::to_string(declared) + " in dimension " + std::to_string(i) +
+                                          " and was given " + std::to_string(extents[i]));
+      }
+    }
+    const auto bytes = view::dense_bytes(dtype, extents, rank);
+    if (!bytes) throw Error(BP_TYPE_MISMATCH, where(slot) + " was given an extent below 0 or more elements than memory has bytes");
+    if (*bytes > capacity) {
+      throw Error(BP_BUFFER_TOO_SMALL, where(slot) + " needs " + std::to_string(*bytes) + " bytes and was given " + std::to_string(capacity));
+    }
+  }
+  static void set_extents(Binding& slot, uint32_t rank, const int64_t* extents) {
+    std::copy_n(extents, rank, slot.extents.begin());
+    slot.tensor.rank = rank;
+    slot.tensor.extents = slot.extents.data();
+  }
+  void check_bound() const {
+    for (uint32_t i = 0; i < inputs_.size(); ++i) check_bound(i, inputs_[i]);
+    const bp_program_info_t info = program_.info();
+    if (info.scratch_bytes != 0) check_bound(BP_SLOT_SCRATCH, scratch_);
+    const bool asked_for = info.shapes == BP_SHAPES_DATA_DEPENDENT;  // then outputs come from bp_run_t.output
+    for (uint32_t i = 0; i < outputs_.size() && !asked_for; ++i) check_bound(BP_SLOT_OUTPUT + i, outputs_[i]);
+  }
+  void check_bound(uint32_t slot, const Binding& binding) const {
+    if (!binding.bound) throw Error(BP_BAD_STATE, where(slot) + " is not bound; call bind before run");
+  }
+
+  const Program& program_;
+  std::vector<Binding> inputs_;
+  std::vector<Binding> outputs_;
+  Binding scratch_;
+};
+
+// ---- further bases ----------------------------------------------------------------------------------------------------
+
+// A Device with memory of its own.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual bp_space_t space(uint32_t index) = 0;  // throws BP_NOT_FOUND
+  virtual bp_buffer_t allocate(uint32_t space, uint64_t bytes) = 0;
+  virtual void release(bp_buffer_t& buffer) noexcept = 0;
+  virtual void* map(const bp_buffer_t& buffer, uint32_t access) = 0;
+  virtual void unmap(const bp_buffer_t& buffer, void* pointer) = 0;
+  virtual void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) = 0;
+  virtual void flush(const bp_buffer_t&, uint32_t /*access*/) {}                                         // slot
+  virtual void fill(const bp_buffer_t&, const void* /*pattern*/, uint32_t /*bytes*/, const bp_run_t*) {}  // slot
+  virtual bp_buffer_t import_memory(uint32_t /*space*/, const bp_external_t&) { return {}; }             // slot
+  virtual bp_external_t export_memory(const bp_buffer_t&, uint32_t /*kind*/) { return {}; }              // slot
+};
+
+// A queue of work. bp_stream_t is a Stream.
+class Stream : public Object {
+ public:
+  virtual void wait(uint64_t deadline) = 0;
+  virtual bp_native_t native() { throw Error(BP_UNSUPPORTED, "this device's streams have no native handle"); }
+};
+
+// A timeline semaphore of the device. bp_native_semaphore_t is a NativeSemaphore.
+class NativeSemaphore : public Object {
+ public:
+  virtual void wait(uint64_t value, uint64_t deadline) = 0;
+  virtual void signal(uint64_t value, bp_status_t status) = 0;
+  virtual uint64_t value() = 0;
+  virtual bp_native_t native(uint64_t) { throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle"); }
+};
+
+inline Stream* stream_of(bp_stream_t* handle) { return reinterpret_cast<Stream*>(handle); }
+inline NativeSemaphore* semaphore_of(bp_native_semaphore_t* handle) { return reinterpret_cast<NativeSemaphore*>(handle); }
+
+// A Device with streams. `native` is the framework's own, or NULL.
+class Sync {
+ public:
+  virtual ~Sync() = default;
+  virtual std::unique_ptr<Stream> stream(const bp_native_t* native, int32_t priority) = 0;
+  virtual std::unique_ptr<NativeSemaphore> semaphore(const bp_native_t*) { return nullptr; }  // slot
+};
+
+// A Device whose programs can be stored. `blob` is untrusted.
+class Cache {
+ public:
+  virtual ~Cache() = default;
+  virtual std::string serialize(const Program& program) = 0;
+  virtual uint32_t validate(std::string_view blob, std::string& why) = 0;  // BP_CACHE_*
+  virtual std::unique_ptr<Program> deserialize(const Compile& what, std::string_view blob) = 0;
+};
+
+// A Program whose weights can be replaced.
+class Refit {
+ public:
+  virtual ~Refit() = default;
+  virtual void refit(uint32_t weight, const bp_tensor_t& tensor) = 0;
+  virtual void read_weight(uint32_t weight, bp_tensor_t& tensor) const = 0;
+};
+
+}  // namespace backplane::sdk

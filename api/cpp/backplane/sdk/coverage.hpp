@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device says of nodes, and the operator table from which it says it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backplane/sdk/host.hpp"
+
+namespace backplane::sdk {
+
+using view::Graph;
+using view::Node;
+using view::Value;
+
+// A bp_verdict_t that owns what it points at.
+struct Verdict {
+  uint32_t answer = BP_ANSWER_NO;
+  uint32_t reason = BP_REASON_NONE;
+  std::string detail;
+  double seconds = 0;  // expected, 0 when unknown
+  float confidence = 0;
+  bp_dtype_t precision = BP_DTYPE_UNDEFINED;  // in which it computes if that is less than the node's
+  uint64_t bytes = 0;
+  uint32_t layout = BP_LAYOUT_DENSE;
+  std::vector<bp_range_t> ranges;  // makes a yes conditional
+};
+
+inline Verdict yes(double seconds = 0, float confidence = 0) {
+  Verdict verdict;
+  verdict.answer = BP_ANSWER_YES;
+  verdict.seconds = seconds;
+  verdict.confidence = confidence;
+  return verdict;
+}
+
+// `detail` says what was seen and what is supported.
+inline Verdict no(uint32_t reason, std::string detail) {
+  Verdict verdict;
+  verdict.reason = reason;
+  verdict.detail = std::move(detail);
+  return verdict;
+}
+
+// One question: the nodes asked about, and where the answers go. Answers are handed over when the question has been dealt with.
+class Coverage {
+ public:
+  Coverage(const Host& host, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink)
+      : host_(host), query_(query), sink_(sink), graph_(&required(query.graph, "query.graph")) {}
+
+  const Graph& graph() const { return graph_; }
+  uint32_t precision() const { return query_.precision; }  // BP_PRECISION_*
+  Options options() const { return {query_.options, query_.option_count, query_.option_stride}; }
+  uint32_t node_count() const { return query_.nodes == nullptr ? graph_.node_count() : query_.node_count; }
+  Node node(uint32_t i) const { return graph_.node(query_.nodes == nullptr ? i : query_.nodes[i]); }
+  void check_cancelled() const { host_.check(query_.cancel); }
+
+  void answer(const Node& node, Verdict verdict) { verdicts_.emplace_back(node.index(), std::move(verdict)); }
+  // Nodes that would run as one; `flags` is BP_GROUP_*.
+  void group(std::vector<uint32_t> nodes, std::string name, double seconds = 0, uint32_t flags = 0) {
+    groups_.push_back({std::move(nodes), std::move(name), seconds, flags});
+  }
+
+  void deliver() const {
+    std::vector<bp_verdict_t> verdicts;
+    for (const auto& [index, v] : verdicts_) {
+      bp_verdict_t out{};
+      out.node = index;
+      out.answer = v.answer == BP_ANSWER_YES && !v.ranges.empty() ? BP_ANSWER_CONDITIONAL : v.answer;
+      out.reason = v.reason;
+      out.precision = v.precision;
+      out.detail = text(v.detail);
+      out.seconds = v.seconds;
+      out.bytes = v.bytes;
+      out.confidence = v.confidence;
+      out.layout = v.layout;
+      out.ranges = v.ranges.data();
+      out.range_count = static_cast<uint32_t>(v.ranges.size());
+      verdicts.push_back(out);
+    }
+    if (!verdicts.empty()) {
+      sink_.verdicts(sink_.self, verdicts.data(), static_cast<uint32_t>(verdicts.size()), sizeof(bp_verdict_t));
+    }
+    std::vector<bp_group_t> groups;
+    for (const Group& g : groups_) {
+      bp_group_t out{};
+      out.nodes = g.nodes.data();
+      out.node_count = static_cast<uint32_t>(g.nodes.size());
+      out.flags = g.flags;
+      out.seconds = g.seconds;
+      out.name = text(g.name);
+      groups.push_back(out);
+    }
+    if (!groups.empty()) {
+      sink_.groups(sink_.self, groups.data(), static_cast<uint32_t>(groups.size()), sizeof(bp_group_t));
+    }
+  }
+
+ private:
+  struct Group {
+    std::vector<uint32_t> nodes;
+    std::string name;
+    double seconds;
+    uint32_t flags;
+  };
+  const Host& host_;
+  const bp_coverage_query_t& query_;
+  const bp_coverage_sink_t& sink_;
+  Graph graph_;
+  std::vector<std::pair<uint32_t, Verdict>> verdicts_;
+  std::vector<Group> groups_;
+};
+
+// One form of an operator. `supports` alone answers coverage and gates `create`, so the two cannot drift apart.
+template <class Kernel>
+struct Op {
+  std::string_view domain;  // "" is ai.onnx
+  std::string_view type;
+  uint32_t since_version;  // the form that this row implements
+  Verdict (*supports)(const Node& node);
+  std::unique_ptr<Kernel> (*create)(const Node& node);
+};
+
+// A visible table of them, in the order of the array.
+template <class Kernel>
+class OpTable {
+ public:
+  template <size_t N>
+  constexpr explicit OpTable(const Op<Kernel> (&rows)[N]) : rows_(rows), count_(N) {}
+
+  // The row that implements the node's form of its operator, or NULL.
+  const Op<Kernel>* find(const Node& node) const {
+    for (size_t i = 0; i < count_; ++i) {
+      if (names(rows_[i], node) && rows_[i].since_version == node.since_version()) return &rows_[i];
+    }
+    return nullptr;
+  }
+
+  // What the table says of a node.
+  Verdict ask(const Node& node) const {
+    if (const Op<Kernel>* row = find(node)) return row->supports(node);
+    std::string forms;
+    for (size_t i = 0; i < count_; ++i) {
+      if (names(rows_[i], node)) forms += (forms.empty() ? "" : ", ") + std::to_string(rows_[i].since_version);
+    }
+    const std::string op(node.op_type());
+    if (forms.empty()) return no(BP_REASON_OPERATOR, "operator " + op + " is not known");
+    return no(BP_REASON_OPSET, op + " is in its form of opset " + std::to_string(node.since_version()) + "; known forms: " + forms);
+  }
+
+  void answer(Coverage& coverage) const {
+    for (uint32_t i = 0; i < coverage.node_count(); ++i) coverage.answer(coverage.node(i), ask(coverage.node(i)));
+  }
+
+  // Throws BP_UNSUPPORTED with the node and the reason.
+  std::unique_ptr<Kernel> create(const Node& node) const {
+    const Verdict verdict = ask(node);
+    if (verdict.answer == BP_ANSWER_NO) {
+      throw Error(BP_UNSUPPORTED, "node '" + std::string(node.name()) + "': " + verdict.detail, node.id());
+    }
+    return find(node)->create(node);
+  }
+
+ private:
+  static bool names(const Op<Kernel>& row, const Node& node) { return row.domain == node.domain() && row.type == node.op_type(); }
+
+  const Op<Kernel>* rows_;
+  size_t count_;
+};
+
+}  // namespace backplane::sdk

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line between C++ and the C ABI: inside a backend a failure is thrown; each slot runs within `fence`, which turns whatever was
+// thrown into a status and an error text. Nothing crosses the ABI.
+#pragma once
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "backplane/plugin.h"
+
+namespace backplane::sdk {
+
+// Why something cannot be done: a code of status.h and one line that names the thing, the value seen and the way out.
+class Error : public std::exception {
+ public:
+  Error(bp_status_t status, std::string text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0)
+      : status(status), text(std::move(text)), node(node), vendor_code(vendor_code) {}
+  // Every object of the device is lost with it.
+  static Error device_lost(std::string text, int64_t vendor_code = 0) {
+    Error error(BP_DEVICE_LOST, std::move(text), BP_NO_NODE, vendor_code);
+    error.flags = BP_ERROR_DEVICE_LOST;
+    return error;
+  }
+  const char* what() const noexcept override { return text.c_str(); }
+
+  bp_status_t status;
+  std::string text;
+  uint64_t node;
+  int64_t vendor_code;
+  uint32_t flags = 0;
+};
+
+// Writes what is known of a failure where the caller wants it, by the rules of status.h. Returns the status.
+inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view text, uint64_t node = BP_NO_NODE,
+                          int64_t vendor_code = 0, uint32_t flags = 0) noexcept {
+  if (out == nullptr) return status;
+  bp_error_t error{};
+  std::memcpy(&error, out, std::min<size_t>(out->size, sizeof error));
+  error.status = status;
+  error.node = node;
+  error.vendor_code = vendor_code;
+  error.flags = flags;
+  error.text_size = text.size();
+  if (error.text != nullptr) std::memcpy(error.text, text.data(), std::min<uint64_t>(text.size(), error.text_capacity));
+  std::memcpy(out, &error, std::min<size_t>(out->size, sizeof error));
+  return status;
+}
+
+template <class Body>
+bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
+  try {
+    body();
+    return BP_OK;
+  } catch (const Error& e) {
+    return report(error, e.status, e.text, e.node, e.vendor_code, e.flags);
+  } catch (const std::bad_alloc&) {
+    return report(error, BP_RESOURCE_EXHAUSTED, "out of host memory");
+  } catch (const std::exception& e) {
+    return report(error, BP_INTERNAL, e.what());
+  } catch (...) {
+    return report(error, BP_INTERNAL, "an exception of unknown type");
+  }
+}
+
+// How many forks lie between this process and the one that loaded the plugin.
+inline uint32_t fork_generation() noexcept {
+  static std::atomic<uint32_t> generation{0};
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+  return generation.load(std::memory_order_relaxed);
+}
+
+// What is handed to the host as a handle. Drivers and threads do not survive a fork, so neither does it: in the child its slots
+// answer BP_FORKED and destroying it does nothing.
+class Object {
+ public:
+  Object() = default;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  virtual ~Object() = default;
+  virtual bool forked() const noexcept { return made_under_ != fork_generation(); }
+
+ private:
+  const uint32_t made_under_ = fork_generation();
+};
+
+template <class Body>
+bp_status_t fence(const Object* self, bp_error_t* error, Body&& body) noexcept {
+  if (self == nullptr) return report(error, BP_INVALID_ARGUMENT, "the handle is NULL");
+  if (self->forked()) {
+    return report(error, BP_FORKED, "the process was forked with the device open; create the environment again in the child");
+  }
+  return fence(error, std::forward<Body>(body));
+}
+
+// The size of a struct in ABI 1.0, below which it is refused. Specialised for structs that have grown since.
+template <class T>
+inline constexpr uint32_t frozen_size = sizeof(T);
+
+// A copy of a struct of the host's, zero where the host's is older. `name` is for the error.
+template <class T>
+T read(const T* in, const char* name) {
+  if (in == nullptr) throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
+  if (in->size < frozen_size<T>) {
+    throw Error(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(in->size) + "; ABI 1.0 has " +
+                                         std::to_string(frozen_size<T>));
+  }
+  T copy{};
+  std::memcpy(&copy, in, std::min<size_t>(in->size, sizeof copy));
+  return copy;
+}
+
+// Fills a struct of the host's, as much of it as the host knows.
+template <class T>
+void write(T* out, T value, const char* name) {
+  value.size = static_cast<uint32_t>(std::min<size_t>(read(out, name).size, sizeof value));
+  const uint32_t size = out->size;
+  std::memcpy(out, &value, value.size);
+  out->size = size;
+}
+
+template <class T>
+T& required(T* pointer, const char* name) {
+  if (pointer == nullptr) throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
+  return *pointer;
+}
+
+}  // namespace backplane::sdk

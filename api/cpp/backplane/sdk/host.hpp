@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host lends, and settings, as C++. Slots that the host leaves out have a plain replacement here.
+#pragma once
+
+#include <chrono>
+#include <cstdlib>
+#include <initializer_list>
+#include <optional>
+
+#include "backplane/graph.hpp"
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::sdk {
+
+using view::text;
+
+class Host {
+ public:
+  // `host` lives until the backend is destroyed.
+  explicit Host(const bp_host_t* host) : host_(host), slots_(read(host, "host")) {}
+
+  const bp_host_t* raw() const { return host_; }
+
+  // `level` is BP_LOG_*.
+  void log(uint32_t level, std::string_view line) const {
+    if (slots_.log != nullptr) slots_.log(host_, level, text(line));
+  }
+  bool tracing() const { return slots_.tracing != nullptr && slots_.tracing(host_) != 0; }
+  void trace(bp_span_t span) const {
+    span.size = sizeof span;
+    if (slots_.trace != nullptr) slots_.trace(host_, &span);
+  }
+
+  // Throws std::bad_alloc. `release` is given the same numbers.
+  void* allocate(uint64_t bytes, uint64_t alignment) const {
+    void* memory = slots_.allocate != nullptr
+                       ? slots_.allocate(host_, bytes, alignment)
+                       : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+  }
+  void release(void* memory, uint64_t bytes, uint64_t alignment) const noexcept {
+    if (slots_.allocate == nullptr) return std::free(memory);
+    slots_.release(host_, memory, bytes, alignment);
+  }
+
+  // body(begin, end) over [0, count) in pieces of at least `grain`. The first exception of a body is thrown here.
+  template <class Body>
+  void parallel_for(uint64_t count, uint64_t grain, Body&& body) const {
+    if (count == 0) return;
+    if (slots_.parallel_for == nullptr) return body(uint64_t{0}, count);
+    struct Loop {
+      Body& body;
+      std::atomic<bool> failed{false};
+      std::exception_ptr failure;
+    } loop{body, {}, {}};
+    const bp_loop_body_t piece = [](void* context, uint64_t begin, uint64_t end) {
+      Loop& loop = *static_cast<Loop*>(context);
+      try {
+        loop.body(begin, end);
+      } catch (...) {
+        if (!loop.failed.exchange(true)) loop.failure = std::current_exception();
+      }
+    };
+    slots_.parallel_for(host_, count, grain, piece, &loop);
+    if (loop.failure) std::rethrow_exception(loop.failure);
+  }
+  uint32_t thread_count() const { return slots_.thread_count != nullptr ? slots_.thread_count(host_) : 1; }
+  std::optional<bp_topology_t> topology() const {
+    bp_topology_t topology{};
+    topology.size = sizeof topology;
+    if (slots_.topology == nullptr || slots_.topology(host_, &topology) != BP_OK) return std::nullopt;
+    return topology;
+  }
+
+  // A setting of this plugin, named without its prefix. Lives as long as the backend.
+  std::optional<std::string_view> option(std::string_view name) const {
+    bp_text_t value{};
+    if (slots_.option == nullptr || slots_.option(host_, text(name), &value) != BP_OK) return std::nullopt;
+    return text(value);
+  }
+
+  // Throws Error when the run or compile should end: cancelled, or past its deadline (0: none).
+  void check(const bp_cancel_t* cancel, uint64_t deadline = 0) const {
+    if (cancel != nullptr && slots_.cancelled != nullptr && slots_.cancelled(host_, cancel) != 0) {
+      throw Error(BP_CANCELLED, "the cancel token was set");
+    }
+    if (deadline == 0) return;
+    const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch());
+    if (static_cast<uint64_t>(now.count()) >= deadline) throw Error(BP_TIMED_OUT, "the deadline passed");
+  }
+
+  // Host semaphores. A point with a native semaphore is the device's own matter and refused here.
+  void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
+    if (slots_.semaphore_wait == nullptr || point.semaphore == nullptr) {
+      throw Error(BP_UNSUPPORTED, "this device waits for host semaphores alone");
+    }
+    const bp_status_t status = slots_.semaphore_wait(host_, point.semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel);
+    if (status != BP_OK) throw Error(status, "what the run waited for did not come: value " + std::to_string(point.value));
+  }
+  void signal(const bp_point_t& point, bp_status_t status) const noexcept {
+    if (slots_.semaphore_signal != nullptr && point.semaphore != nullptr) {
+      slots_.semaphore_signal(host_, point.semaphore, point.value, status);
+    }
+  }
+
+  // NULL when the host has none.
+  const bp_container_api_t* containers() const { return slots_.containers; }
+  const void* extension(std::string_view name, uint32_t version) const {
+    return slots_.get_extension != nullptr ? slots_.get_extension(host_, text(name), version) : nullptr;
+  }
+
+ private:
+  const bp_host_t* host_;
+  bp_host_t slots_;
+};
+
+// Settings that came with a call.
+class Options {
+ public:
+  Options() = default;
+  Options(const bp_option_t* first, uint32_t count, uint32_t stride) : first_(first), count_(count), stride_(stride) {}
+
+  std::optional<std::string_view> get(std::string_view name) const {
+    for (uint32_t i = 0; i < count_; ++i) {
+      if (text(at(i).name) == name) return text(at(i).value);
+    }
+    return std::nullopt;
+  }
+  // Throws BP_NOT_FOUND for a setting that is none of these.
+  void allow(std::initializer_list<std::string_view> names) const {
+    for (uint32_t i = 0; i < count_; ++i) {
+      const std::string_view name = text(at(i).name);
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      std::string known;
+      for (const std::string_view n : names) known.append(known.empty() ? "" : ", ").append(n);
+      throw Error(BP_NOT_FOUND, "no setting is named '" + std::string(name) + "'; known: " + (known.empty() ? "none" : known));
+    }
+  }
+
+ private:
+  const bp_option_t& at(uint32_t i) const {
+    return *reinterpret_cast<const bp_option_t*>(reinterpret_cast<const char*>(first_) + uint64_t{i} * stride_);
+  }
+  const bp_option_t* first_ = nullptr;
+  uint32_t count_ = 0;
+  uint32_t stride_ = 0;
+};
+
+}  // namespace backplane::sdk

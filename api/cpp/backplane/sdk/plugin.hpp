@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The descriptor of a backend and its one exported symbol.
+#pragma once
+
+#include "backplane/sdk/tables.hpp"
+
+namespace backplane::sdk {
+
+template <class B>
+class Plugin {
+ public:
+  // What bp_plugin_query answers: one static descriptor for each version spoken, and one for each way to refuse.
+  static const bp_plugin_t* query(const bp_host_offer_t* offer) noexcept {
+    static const bp_plugin_t no_offer = refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");
+    static const bp_plugin_t no_version = refuse(BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
+    static const auto accepted = accept(std::make_index_sequence<version_count>());
+    if (offer == nullptr || offer->size < frozen_size<bp_host_offer_t>) return &no_offer;
+    const uint32_t version = std::min<uint32_t>(offer->version_max, BP_ABI_VERSION);
+    if (version < offer->version_min || version < BP_ABI_VERSION_MIN) return &no_version;
+    return &accepted[version - BP_ABI_VERSION_MIN];
+  }
+
+ private:
+  using T = Tables<B>;
+  using D = typename B::Device;
+  using P = typename B::Program;
+  static constexpr size_t version_count = BP_ABI_VERSION - BP_ABI_VERSION_MIN + 1;
+
+  static bp_plugin_t base() {
+    bp_plugin_t plugin{};
+    plugin.size = sizeof plugin;
+    plugin.version_min = BP_ABI_VERSION_MIN;
+    plugin.version_max = BP_ABI_VERSION;
+    plugin.sanitizer = sanitizer;
+    plugin.id = text(B::about.id);
+    plugin.name = text(B::about.name);
+    plugin.vendor = text(B::about.vendor);
+    plugin.release = text(B::about.release);
+    plugin.build_id = text(B::about.build_id);
+    return plugin;
+  }
+  static bp_plugin_t refuse(bp_status_t why, std::string_view words) {
+    bp_plugin_t plugin = base();
+    plugin.refusal = why;
+    plugin.refusal_text = text(words);
+    return plugin;
+  }
+  template <size_t... Minor>
+  static std::array<bp_plugin_t, version_count> accept(std::index_sequence<Minor...>) {
+    return {accept(BP_ABI_VERSION_MIN + static_cast<uint32_t>(Minor))...};
+  }
+  static bp_plugin_t accept(uint32_t version) {
+    bp_plugin_t plugin = base();
+    plugin.version = version;
+    plugin.create = T::create;
+    plugin.destroy = T::destroy_backend;
+    if constexpr (overrides<Backend>(&B::extension)) plugin.get_extension = T::get_extension;
+    plugin.device = device();
+    plugin.coverage = coverage();
+    plugin.program = program();
+    plugin.instance = instance();
+    if constexpr (std::is_base_of_v<Memory, D>) plugin.memory = memory();
+    if constexpr (std::is_base_of_v<Sync, D>) plugin.sync = sync();
+    if constexpr (std::is_base_of_v<Cache, D>) plugin.cache = cache();
+    if constexpr (std::is_base_of_v<Refit, P>) plugin.weights = weights();
+    return plugin;
+  }
+
+  static const bp_device_api_t* device() {
+    static const bp_device_api_t table = [] {
+      bp_device_api_t t{};
+      t.size = sizeof t;
+      t.count = T::count;
+      t.info = T::info;
+      t.open = T::open;
+      t.close = T::close;
+      if constexpr (overrides<Device>(&D::health)) t.health = T::health;
+      return t;
+    }();
+    return &table;
+  }
+  static const bp_coverage_api_t* coverage() {
+    static const bp_coverage_api_t table = [] {
+      bp_coverage_api_t t{};
+      t.size = sizeof t;
+      t.newest_opsets = B::opsets;
+      t.newest_opset_count = static_cast<uint32_t>(sizeof B::opsets / sizeof *B::opsets);
+      t.newest_opset_stride = sizeof *B::opsets;
+      t.query = T::query;
+      if constexpr (overrides<Device>(&D::review)) t.review = T::review;
+      return t;
+    }();
+    return &table;
+  }
+  static const bp_program_api_t* program() {
+    static const bp_program_api_t table = [] {
+      bp_program_api_t t{};
+      t.size = sizeof t;
+      t.compile = T::compile;
+      t.destroy = T::destroy_program;
+      t.info = T::program_info;
+      if constexpr (overrides<Program>(&P::output_extents)) t.output_extents = T::output_extents;
+      return t;
+    }();
+    return &table;
+  }
+  static const bp_instance_api_t* instance() {
+    static const bp_instance_api_t table = [] {
+      bp_instance_api_t t{};
+      t.size = sizeof t;
+      t.create = T::create_instance;
+      t.destroy = T::destroy_instance;
+      t.bind = T::bind;
+      t.extents = T::extents;
+      t.run = T::run;
+      return t;
+    }();
+    return &table;
+  }
+  static const bp_memory_api_t* memory() {
+    static const bp_memory_api_t table = [] {
+      bp_memory_api_t t{};
+      t.size = sizeof t;
+      t.space = T::space;
+      t.allocate = T::allocate;
+      t.release = T::release;
+      t.map = T::map;
+      t.unmap = T::unmap;
+      t.copy = T::copy;
+      if constexpr (overrides<Memory>(&D::flush)) t.flush = T::flush;
+      if constexpr (overrides<Memory>(&D::fill)) t.fill = T::fill;
+      if constexpr (overrides<Memory>(&D::import_memory)) t.import = T::import_memory;
+      if constexpr (overrides<Memory>(&D::export_memory)) t.export_ = T::export_memory;
+      return t;
+    }();
+    return &table;
+  }
+  static const bp_sync_api_t* sync() {
+    static const bp_sync_api_t table = [] {
+      bp_sync_api_t t{};
+      t.size = sizeof t;
+      t.stream_create = T::stream_create;
+      t.stream_destroy = T::stream_destroy;
+      t.stream_wait = T::stream_wait;
+      t.stream_export = T::stream_export;
+      if constexpr (overrides<Sync>(&D::semaphore)) {
+        t.semaphore_create = T::semaphore_create;
+        t.semaphore_destroy = T::semaphore_destroy;
+        t.semaphore_wait = T::semaphore_wait;
+        t.semaphore_signal = T::semaphore_signal;
+        t.semaphore_query = T::semaphore_query;
+        t.semaphore_export = T::semaphore_export;
+      }
+      return t;
+    }();
+    return &table;
+  }
+  static const bp_cache_api_t* cache() {
+    static const bp_cache_api_t table = [] {
+      bp_cache_api_t t{};
+      t.size = sizeof t;
+      t.serialize = T::serialize;
+      t.validate = T::validate;
+      t.deserialize = T::deserialize;
+      return t;
+    }();
+    return &table;
+  }
+  static const bp_weights_api_t* weights() {
+    static const bp_weights_api_t table = [] {
+      bp_weights_api_t t{};
+      t.size = sizeof t;
+      t.refit = T::refit;
+      t.read = T::read_weight;
+      return t;
+    }();
+    return &table;
+  }
+};
+
+}  // namespace backplane::sdk
+
+// Defines the one symbol that a plugin exports.
+#define BACKPLANE_PLUGIN(Backend)                                                               \
+  extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) { \
+    return ::backplane::sdk::Plugin<Backend>::query(offer);                                     \
+  }

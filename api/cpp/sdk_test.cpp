@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// The SDK's own work: which slots appear, what becomes of exceptions, and the ABI's size rules. A backend that offers everything and
+// throws on demand is driven through its C tables.
+#include "backplane/sdk.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "abi/testing/plugin_under_test.h"
+
+namespace {
+
+using namespace backplane::sdk;
+using backplane::testing::Detail;
+using backplane::testing::TinyGraph;
+using ::testing::HasSubstr;
+
+std::function<void()> on_health;  // what the device does when it is asked for its health
+
+class AllInstance : public Instance {
+ public:
+  using Instance::Instance;
+  void run(const bp_run_t&) override {
+    if (on_health) on_health();
+  }
+};
+
+class AllProgram : public Program, public Refit {
+ public:
+  using Program::Program;
+  std::unique_ptr<Instance> instance() const override { return std::make_unique<AllInstance>(*this); }
+  std::vector<int64_t> output_extents(const std::vector<bp_tensor_t>& inputs, uint32_t) const override {
+    return {inputs[0].extents, inputs[0].extents + inputs[0].rank};
+  }
+  void refit(uint32_t weight, const bp_tensor_t&) override { throw Error(BP_NOT_FOUND, "no weight " + std::to_string(weight)); }
+  void read_weight(uint32_t, bp_tensor_t& tensor) const override { tensor.rank = 1; }
+};
+
+class AllStream : public Stream {
+ public:
+  void wait(uint64_t) override {}
+};
+
+class AllDevice : public Device, public Memory, public Sync, public Cache {
+ public:
+  using Device::Device;
+  void cover(Coverage& coverage) override {
+    coverage.answer(coverage.node(0), yes(1e-6));
+    coverage.group({0}, "alone");
+  }
+  std::unique_ptr<Program> compile(const Compile& what) override { return std::make_unique<AllProgram>(*this, what); }
+  void health() override { on_health(); }
+  void review(const Graph&, bp_review_t& out) override { out.answer = BP_REVIEW_REJECT; }
+
+  bp_space_t space(uint32_t index) override {
+    if (index != 0) throw Error(BP_NOT_FOUND, "one space only");
+    return {text("device"), BP_SPACE_DEVICE, 256, 1000, 1000, 0, 0};
+  }
+  bp_buffer_t allocate(uint32_t space, uint64_t bytes) override {
+    return {1, space, reinterpret_cast<bp_memory_t*>(this), nullptr, 0, bytes};
+  }
+  void release(bp_buffer_t& buffer) noexcept override { buffer = {}; }
+  void* map(const bp_buffer_t&, uint32_t) override { throw Error(BP_UNSUPPORTED, "not mappable"); }
+  void unmap(const bp_buffer_t&, void*) override {}
+  void copy(const bp_buffer_t&, const bp_buffer_t&, uint64_t, const bp_run_t*) override {}
+  void fill(const bp_buffer_t&, const void*, uint32_t, const bp_run_t*) override {}
+
+  std::unique_ptr<Stream> stream(const bp_native_t*, int32_t) override { return std::make_unique<AllStream>(); }
+
+  std::string serialize(const Program&) override { return "blob"; }
+  uint32_t validate(std::string_view blob, std::string& why) override {
+    why = "looked at " + std::to_string(blob.size()) + " bytes";
+    return blob == "blob" ? BP_CACHE_EXACT : BP_CACHE_UNUSABLE;
+  }
+  std::unique_ptr<Program> deserialize(const Compile& what, std::string_view) override { return compile(what); }
+};
+
+class All : public Backend {
+ public:
+  static constexpr About about{"all", "All", "Backplane", "1.0"};
+  static constexpr bp_opset_t opsets[] = {{{"", 0}, 27, 0}};
+  using Device = AllDevice;
+  using Program = AllProgram;
+  using Instance = AllInstance;
+  using Backend::Backend;
+  uint32_t device_count(std::string& why_none) override {
+    why_none = "the device is switched off";
+    return on_health ? 1 : 0;
+  }
+  bp_device_info_t device_info(uint32_t) override { return {}; }
+  std::unique_ptr<backplane::sdk::Device> open(uint32_t, const Options& options, const bp_device_open_t&) override {
+    options.allow({"speed"});
+    return std::make_unique<AllDevice>(*this);
+  }
+};
+
+class Sdk : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    on_health = [] {};
+    bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, BP_SANITIZER_NONE, {}};
+    plugin = Plugin<All>::query(&offer);
+    host.size = sizeof host;
+    bp_backend_create_t how{};
+    how.size = sizeof how;
+    how.host = &host;
+    ASSERT_EQ(plugin->create(&how, &backend, &detail.error), BP_OK);
+    ASSERT_EQ(plugin->device->open(backend, 0, nullptr, &device, &detail.error), BP_OK);
+  }
+  void TearDown() override {
+    plugin->device->close(device);
+    plugin->destroy(backend);
+  }
+  bp_program_t* compile(TinyGraph& graph) {
+    graph.output(graph.node("Relu", 14, {graph.input("x", {2, 3})}, {2, 3}));
+    bp_compile_t what{};
+    what.size = sizeof what;
+    what.graph = graph.get();
+    bp_program_t* program = nullptr;
+    EXPECT_EQ(plugin->program->compile(device, &what, &program, &detail.error), BP_OK);
+    return program;
+  }
+
+  const bp_plugin_t* plugin = nullptr;
+  bp_host_t host{};
+  bp_backend_t* backend = nullptr;
+  bp_device_t* device = nullptr;
+  Detail detail;
+};
+
+TEST_F(Sdk, OffersWhatIsOverriddenAndNothingElse) {
+  EXPECT_NE(plugin->device->health, nullptr);
+  EXPECT_NE(plugin->coverage->review, nullptr);
+  EXPECT_NE(plugin->program->output_extents, nullptr);
+  EXPECT_NE(plugin->weights, nullptr);
+  EXPECT_NE(plugin->memory->fill, nullptr);
+  EXPECT_EQ(plugin->memory->flush, nullptr);
+  EXPECT_EQ(plugin->memory->import, nullptr);
+  EXPECT_EQ(plugin->memory->export_, nullptr);
+  EXPECT_NE(plugin->sync->stream_create, nullptr);
+  EXPECT_EQ(plugin->sync->semaphore_create, nullptr);
+  EXPECT_EQ(plugin->get_extension, nullptr);
+}
+
+TEST_F(Sdk, TurnsEveryExceptionIntoACode) {
+  const auto health = [&] { return plugin->device->health(device, &detail.error); };
+  EXPECT_EQ(health(), BP_OK);
+  on_health = [] { throw Error(BP_TIMED_OUT, "late", 7, -42); };
+  EXPECT_EQ(health(), BP_TIMED_OUT);
+  EXPECT_EQ(detail.text(), "late");
+  EXPECT_EQ(detail.error.node, 7u);
+  EXPECT_EQ(detail.error.vendor_code, -42);
+  on_health = [] { throw Error::device_lost("gone"); };
+  EXPECT_EQ(health(), BP_DEVICE_LOST);
+  EXPECT_EQ(detail.error.flags, BP_ERROR_DEVICE_LOST);
+  on_health = [] { throw std::bad_alloc(); };
+  EXPECT_EQ(health(), BP_RESOURCE_EXHAUSTED);
+  on_health = [] { throw std::out_of_range("beyond"); };
+  EXPECT_EQ(health(), BP_INTERNAL);
+  EXPECT_EQ(detail.text(), "beyond");
+  on_health = [] { throw 1; };
+  EXPECT_EQ(health(), BP_INTERNAL);
+  EXPECT_EQ(plugin->device->health(device, nullptr), BP_INTERNAL);
+  EXPECT_EQ(plugin->device->health(nullptr, nullptr), BP_INVALID_ARGUMENT);
+}
+
+TEST_F(Sdk, WritesNoMoreOfAnErrorThanTheCallerHasRoomFor) {
+  on_health = [] { throw Error(BP_IO_ERROR, "0123456789", 7); };
+  detail.error.text_capacity = 4;
+  detail.buffer[4] = '#';
+  EXPECT_EQ(plugin->device->health(device, &detail.error), BP_IO_ERROR);
+  EXPECT_EQ(std::string(detail.buffer, 5), "0123#");
+  EXPECT_EQ(detail.error.text_size, 10u);
+  bp_error_t old{};  // of a caller that knows the struct up to `node`
+  old.size = offsetof(bp_error_t, vendor_code);
+  old.vendor_code = 5;
+  EXPECT_EQ(plugin->device->health(device, &old), BP_IO_ERROR);
+  EXPECT_EQ(old.node, 7u);
+  EXPECT_EQ(old.vendor_code, 5);
+}
+
+TEST_F(Sdk, RespectsTheSizesOfStructs) {
+  bp_device_info_t info{};
+  info.size = 8;
+  EXPECT_EQ(plugin->device->info(backend, 0, &info, &detail.error), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(detail.text(), HasSubstr("out_info.size is 8; ABI 1.0 has"));
+  struct {
+    bp_device_info_t info;
+    uint64_t newer = 99;
+  } larger{};
+  larger.info.size = sizeof larger;
+  EXPECT_EQ(plugin->device->info(backend, 0, &larger.info, &detail.error), BP_OK);
+  EXPECT_EQ(larger.info.size, sizeof larger);
+  EXPECT_EQ(larger.newer, 99u);
+  EXPECT_EQ(plugin->device->info(backend, 1, &info, &detail.error), BP_NOT_FOUND);
+}
+
+TEST_F(Sdk, SaysWhyThereIsNoDevice) {
+  on_health = nullptr;
+  uint32_t count = 9;
+  EXPECT_EQ(plugin->device->count(backend, &count, &detail.error), BP_OK);
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(detail.text(), "the device is switched off");
+}
+
+TEST_F(Sdk, RefusesSettingsThatNobodyKnows) {
+  const bp_option_t options[] = {{text("speed"), text("1")}, {text("colour"), text("red")}};
+  bp_device_open_t how{};
+  how.size = sizeof how;
+  how.options = options;
+  how.option_count = 2;
+  how.option_stride = sizeof *options;
+  bp_device_t* other = device;
+  EXPECT_EQ(plugin->device->open(backend, 0, &how, &other, &detail.error), BP_NOT_FOUND);
+  EXPECT_EQ(other, nullptr);
+  EXPECT_EQ(detail.text(), "no setting is named 'colour'; known: speed");
+}
+
+TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
+  TinyGraph graph;
+  bp_program_t* program = compile(graph);
+  std::string blob;
+  const bp_text_sink_t append = [](void* out, bp_text_t piece) { static_cast<std::string*>(out)->append(piece.data, piece.size); };
+  EXPECT_EQ(plugin->cache->serialize(program, append, &blob, &detail.error), BP_OK);
+  uint32_t answer = 9;
+  EXPECT_EQ(plugin->cache->validate(device, {blob.data(), blob.size()}, &answer, &detail.error), BP_OK);
+  EXPECT_EQ(answer, BP_CACHE_EXACT);
+  EXPECT_EQ(detail.text(), "looked at 4 bytes");
+  EXPECT_EQ(plugin->weights->refit(program, 3, nullptr, &detail.error), BP_INVALID_ARGUMENT);
+
+  bp_buffer_t buffer{};
+  EXPECT_EQ(plugin->memory->allocate(device, 0, 64, &buffer, &detail.error), BP_OK);
+  EXPECT_EQ(buffer.bytes, 64u);
+  plugin->memory->release(device, &buffer);
+  EXPECT_EQ(buffer.memory, nullptr);
+  bp_space_t space{};
+  EXPECT_EQ(plugin->memory->space(device, 0, &space, offsetof(bp_space_t, alignment), &detail.error), BP_OK);
+  EXPECT_EQ(space.flags, BP_SPACE_DEVICE);
+  EXPECT_EQ(space.alignment, 0u);
+
+  bp_stream_t* stream = nullptr;
+  EXPECT_EQ(plugin->sync->stream_create(device, nullptr, 0, &stream, &detail.error), BP_OK);
+  EXPECT_EQ(plugin->sync->stream_wait(stream, BP_FOREVER, &detail.error), BP_OK);
+  plugin->sync->stream_destroy(stream);
+  plugin->sync->stream_destroy(nullptr);
+  plugin->program->destroy(program);
+}
+
+// A refused or failed run leaves signals and `done` to the host; a good one advances them itself, in that order.
+TEST_F(Sdk, OrdersARun) {
+  TinyGraph graph;
+  bp_program_t* program = compile(graph);
+  bp_instance_t* instance = nullptr;
+  ASSERT_EQ(plugin->instance->create(program, &instance, &detail.error), BP_OK);
+  std::vector<float> data(6);
+  const int64_t extents[] = {2, 3};
+  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 2, 0, extents, nullptr, {0, 0, nullptr, data.data(), 0, 24}};
+  bp_binding_t in{sizeof in, 0, &tensor, nullptr}, out{sizeof out, BP_SLOT_OUTPUT, &tensor, nullptr};
+  EXPECT_EQ(plugin->instance->bind(instance, &in, &detail.error), BP_OK);
+
+  int done = 0;
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.self = &done;
+  run.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<int*>(self) += status == BP_OK ? 1 : 100; };
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_BAD_STATE);
+  EXPECT_THAT(detail.text(), HasSubstr("output 'Relu0' is not bound"));
+  EXPECT_EQ(plugin->instance->bind(instance, &out, &detail.error), BP_OK);
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_OK);
+  EXPECT_EQ(done, 1);
+  on_health = [] { throw Error(BP_DEVICE_LOST, "gone"); };
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_DEVICE_LOST);
+  run.deadline = 1;  // long past
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_TIMED_OUT);
+  EXPECT_EQ(done, 1);
+  plugin->instance->destroy(instance);
+  plugin->program->destroy(program);
+}
+
+TEST_F(Sdk, ParallelLoopsCarryTheFirstExceptionOut) {
+  host.parallel_for = [](const bp_host_t*, uint64_t count, uint64_t, bp_loop_body_t body, void* context) {
+    for (uint64_t i = 0; i < count; ++i) body(context, i, i + 1);
+  };
+  uint64_t sum = 0;
+  const auto add = [&](uint64_t begin, uint64_t) {
+    if (begin == 2) throw Error(BP_INTERNAL, "two");
+    sum += begin;
+  };
+  EXPECT_THROW(Host(&host).parallel_for(4, 1, add), Error);
+  EXPECT_EQ(sum, 4u);
+}
+
+}  // namespace

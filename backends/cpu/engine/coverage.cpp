@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/coverage.h"
+
+#include <algorithm>
+
+#include "engine/device.h"
+#include "engine/fence.h"
+#include "engine/table.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// What calling a step costs beside its work.
+constexpr double kStepSeconds = 100e-9;
+constexpr uint32_t kBatch = 256;
+
+Verdict check_type(const bp_type_t& type, const char* side, uint32_t slot) {
+  std::string place = std::string(side) + " " + std::to_string(slot);
+  if (type.kind == 0) return no(BP_REASON_DTYPE, place + " has no known type");
+  if (type.kind != BP_KIND_TENSOR) return no(BP_REASON_DTYPE, place + " is no dense tensor; only those are supported");
+  if (type.dtype >= 64 || (supported_dtypes() >> type.dtype & 1) == 0) {
+    return no(BP_REASON_DTYPE, place + " has data type " + std::to_string(type.dtype) + ", which is not supported");
+  }
+  if (type.rank > BP_MAX_RANK) {
+    return no(BP_REASON_SHAPE, place + " has rank " + std::to_string(type.rank) + ", at most " + std::to_string(BP_MAX_RANK) +
+                                   " is supported");
+  }
+  return yes();
+}
+
+Verdict check_types(const Node& node) {
+  for (uint32_t i = 0; i < node.input_count(); ++i) {
+    if (!node.has_input(i)) continue;
+    if (Verdict v = check_type(node.input_type(i), "input", i); !v) return v;
+  }
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    if (!node.has_output(i)) continue;
+    if (Verdict v = check_type(node.output_type(i), "output", i); !v) return v;
+  }
+  return yes();
+}
+
+// The number of elements of an input or output, or -1 where an extent is no number.
+double elements(const Node& node, const bp_type_t& type) {
+  if (type.rank < 0) return -1;
+  double n = 1;
+  for (int32_t d = 0; d < type.rank; ++d) {
+    int64_t extent = node.graph().dims[type.first_dim + static_cast<uint32_t>(d)].extent;
+    if (extent < 0) return -1;
+    n *= static_cast<double>(extent);
+  }
+  return n;
+}
+
+// Operations for one element of the output; a multiply-add is two.
+double operations(const Node& node, double output_elements) {
+  std::string_view op = node.op_type();
+  double weights = node.input_count() > 1 ? elements(node, node.input_type(1)) : 0;
+  if (op == "Conv" || op == "ConvInteger" || op == "QLinearConv") {
+    uint32_t slot = op == "QLinearConv" ? 3 : 1;
+    return 2 * elements(node, node.input_type(slot)) / static_cast<double>(std::max<int64_t>(1, node.input_extent(slot, 0)));
+  }
+  if (op == "ConvTranspose") {
+    double input = elements(node, node.input_type(0));
+    return 2 * input * weights / static_cast<double>(std::max<int64_t>(1, node.input_extent(1, 0))) / std::max(1.0, output_elements);
+  }
+  if (op == "MatMul" || op == "Gemm" || op == "MatMulInteger" || op == "QLinearMatMul") {
+    bp_type_t a = node.input_type(0);
+    int64_t depth = a.rank > 0 ? node.input_extent(0, op == "Gemm" && node.attr("transA", int64_t{0}) ? 0 : a.rank - 1) : 1;
+    return 2 * static_cast<double>(std::max<int64_t>(1, depth));
+  }
+  return 1;
+}
+
+}  // namespace
+
+bp_dtype_set_t supported_dtypes() {
+  bp_dtype_set_t all = 0;
+  for (bp_dtype_t dtype = BP_DTYPE_FLOAT; dtype <= BP_DTYPE_INT2; ++dtype) {
+    if (bytes_of(dtype, 1) != 0) all |= bp_dtype_set_t{1} << dtype;
+  }
+  return all;
+}
+
+Verdict judge(const Node& node, const Row** out_row) {
+  const Row* row = find_row(node);
+  if (row == nullptr) {
+    if (const Row* other = find_operator(node)) {
+      return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
+                                     " is not known, the oldest known one is of version " + std::to_string(other->since_version));
+    }
+    return no(BP_REASON_OPERATOR, "the operator is not known");
+  }
+  if (Verdict verdict = check_types(node); !verdict) return verdict;
+  if (Verdict verdict = row->supports(node); !verdict) return verdict;
+  if (out_row != nullptr) *out_row = row;
+  return yes();
+}
+
+double estimate(const Node& node, const Device& device) {
+  double bytes = 0;
+  double output_elements = 0;
+  for (uint32_t i = 0; i < node.input_count(); ++i) {
+    if (!node.has_input(i)) continue;
+    double n = elements(node, node.input_type(i));
+    if (n < 0) return 0;
+    bytes += n * static_cast<double>(bytes_of(node.input_type(i).dtype, 1));
+  }
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    if (!node.has_output(i)) continue;
+    double n = elements(node, node.output_type(i));
+    if (n < 0) return 0;
+    output_elements += n;
+    bytes += n * static_cast<double>(bytes_of(node.output_type(i).dtype, 1));
+  }
+  double flops = operations(node, output_elements) * output_elements;
+  return kStepSeconds + std::max(flops / device.flops(), bytes / device.bytes_per_second());
+}
+
+void cover(const Device& device, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink) {
+  const bp_graph_t& graph = checked(query.graph, "graph");
+  uint32_t count = query.nodes != nullptr ? query.node_count : graph.node_count;
+  const bp_host_t* host = device.host();
+  std::vector<bp_verdict_t> batch;
+  std::vector<std::string> details(kBatch);
+  for (uint32_t first = 0; first < count; first += kBatch) {
+    if (query.cancel != nullptr && host->cancelled(host, query.cancel)) throw Failure(BP_CANCELLED, "coverage was cancelled");
+    batch.clear();
+    for (uint32_t i = first; i < std::min(count, first + kBatch); ++i) {
+      uint32_t index = query.nodes != nullptr ? query.nodes[i] : i;
+      if (index >= graph.node_count) {
+        throw Failure(BP_INVALID_ARGUMENT, "node " + std::to_string(index) + " is beyond the graph's " + std::to_string(graph.node_count));
+      }
+      Node node(graph, index);
+      Verdict verdict = judge(node, nullptr);
+      bp_verdict_t answer{};
+      answer.node = index;
+      answer.answer = verdict ? BP_ANSWER_YES : BP_ANSWER_NO;
+      answer.reason = verdict.reason;
+      std::string& detail = details[i - first] = std::move(verdict.detail);
+      answer.detail = {detail.data(), detail.size()};
+      if (answer.answer == BP_ANSWER_YES) answer.seconds = estimate(node, device);
+      batch.push_back(answer);
+    }
+    sink.verdicts(sink.self, batch.data(), static_cast<uint32_t>(batch.size()), sizeof(bp_verdict_t));
+  }
+}
+
+}  // namespace backplane::cpu

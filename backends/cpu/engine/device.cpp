@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/device.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "engine/fence.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+// The value of a line "key : value" of /proc/cpuinfo, or an empty text.
+std::string cpuinfo(std::string_view key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    size_t colon = line.find(':');
+    size_t begin = colon == std::string::npos ? colon : line.find_first_not_of(' ', colon + 1);
+    return begin == std::string::npos ? std::string() : line.substr(begin);
+  }
+  return {};
+}
+
+// The instruction set, and how many fp32 operations it does in a cycle (two fused multiply-adds of a vector).
+struct InstructionSet {
+  const char* name;
+  double flops_per_cycle;
+};
+InstructionSet instruction_set() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) return {"x86_64-avx512", 64};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {"x86_64-avx2", 32};
+  return {"x86_64", 8};
+#elif defined(__aarch64__)
+  return {"aarch64", 16};
+#else
+  return {"generic", 2};
+#endif
+}
+
+int allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+int choose_threads(const bp_host_t* host, int cores) {
+  bp_text_t value{};
+  static constexpr std::string_view kName = "threads";
+  if (host->option != nullptr && host->option(host, {kName.data(), kName.size()}, &value) == BP_OK) {
+    return parse_threads({value.data, value.size});
+  }
+  if (host->thread_count != nullptr) return std::clamp(static_cast<int>(host->thread_count(host)), 1, kMaxThreads);
+  return std::min(cores, kMaxThreads);
+}
+
+}  // namespace
+
+int parse_threads(std::string_view text) {
+  int threads = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > kMaxThreads) {
+    throw Failure(BP_INVALID_ARGUMENT, "option threads is '" + std::string(text) + "'; give a number from 1 to " +
+                                           std::to_string(kMaxThreads));
+  }
+  return threads;
+}
+
+Processor read_processor(const bp_host_t* host) {
+  Processor processor;
+  InstructionSet set = instruction_set();
+  processor.arch = set.name;
+  processor.name = cpuinfo("model name");
+  if (processor.name.empty()) processor.name = set.name;
+  processor.vendor = cpuinfo("vendor_id");
+  processor.cores = allowed_cores();
+  double megahertz = 0;
+  std::string clock = cpuinfo("cpu MHz");
+  std::from_chars(clock.data(), clock.data() + clock.size(), megahertz);
+  processor.flops_per_core = (megahertz > 0 ? megahertz : 2000) * 1e6 * set.flops_per_cycle;
+
+  bp_topology_t topology{};
+  topology.size = sizeof(topology);
+  if (host->topology != nullptr && host->topology(host, &topology) == BP_OK && topology.memory_bytes != 0) {
+    processor.memory_bytes = topology.memory_bytes;
+  } else {
+    processor.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  }
+  return processor;
+}
+
+Backend::Backend(const bp_host_t* host)
+    : host_(host),
+      processor_(read_processor(host)),
+      threads_(choose_threads(host, processor_.cores)),
+      generation_(fork_generation()) {}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line between C++ and the C ABI. Inside the engine a failure is thrown; each slot runs its body within `fence`, which turns
+// whatever was thrown into a status and an error text. Nothing is ever thrown across the ABI.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "backplane/types.h"
+
+namespace backplane::cpu {
+
+// Why something cannot be done: a status of the ABI, one line of text and, where one is to blame, the node.
+class Failure : public std::exception {
+ public:
+  Failure(bp_status_t status, std::string text, uint64_t node = BP_NO_NODE)
+      : status(status), text(std::move(text)), node(node) {}
+  const char* what() const noexcept override { return text.c_str(); }
+
+  bp_status_t status;
+  std::string text;
+  uint64_t node;
+};
+
+// Writes what is known of a failure where the caller wants it; `error` may be null. Returns the status.
+bp_status_t report(bp_error_t* error, bp_status_t status, std::string_view text, uint64_t node = BP_NO_NODE) noexcept;
+
+// How many forks lie between this process and the one that loaded the plugin. Objects remember the number they were made under:
+// another one means that the worker threads they count on are gone.
+uint32_t fork_generation() noexcept;
+
+// `made_under` is the fork generation of the object that is called.
+template <class Body>
+bp_status_t fence(uint32_t made_under, bp_error_t* error, Body&& body) noexcept {
+  if (made_under != fork_generation()) {
+    return report(error, BP_FORKED, "the process was forked after the cpu device was opened; create the backend again in the child");
+  }
+  try {
+    body();
+    return BP_OK;
+  } catch (const Failure& failure) {
+    return report(error, failure.status, failure.text, failure.node);
+  } catch (const std::bad_alloc&) {
+    return report(error, BP_RESOURCE_EXHAUSTED, "out of host memory");
+  } catch (const std::exception& exception) {
+    return report(error, BP_INTERNAL, exception.what());
+  } catch (...) {
+    return report(error, BP_INTERNAL, "an exception of unknown type");
+  }
+}
+
+// Refuses a struct of the ABI that is missing or smaller than that of ABI 1.0, the only version that is spoken here.
+template <class T>
+const T& checked(const T* in, const char* name) {
+  if (in == nullptr) throw Failure(BP_INVALID_ARGUMENT, std::string(name) + " is null");
+  if (in->size < sizeof(T)) {
+    throw Failure(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(in->size) + ", ABI 1.0 has " +
+                                           std::to_string(sizeof(T)));
+  }
+  return *in;
+}
+
+// Writes an out-struct, whose size stays what the caller set.
+template <class T>
+void write(T* out, T value, const char* name) {
+  value.size = checked(out, name).size;
+  *out = value;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/planner.h"
+
+#include "engine/fence.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// Larger results are computed in each run rather than kept.
+constexpr int64_t kFoldLimit = int64_t{64} << 20;
+constexpr int64_t kMaxBytes = int64_t{1} << 46;
+
+}  // namespace
+
+std::string describe(const bp_node_t& node) {
+  std::string text(node.op_type.data, node.op_type.size);
+  if (node.name.size != 0) return text + " '" + std::string(node.name.data, node.name.size) + "'";
+  return text + " #" + std::to_string(node.id);
+}
+
+int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, const bp_node_t& node) {
+  // An empty tensor may have other extents of any size; for all others each partial product must stay in bounds.
+  int64_t elements = 1;
+  bool beyond = false;
+  bool empty = false;
+  for (int64_t extent : shape) {
+    if (extent < 0) {
+      throw Failure(BP_INVALID_MODEL, describe(node) + ": an output extent is " + std::to_string(extent), node.id);
+    }
+    empty |= extent == 0;
+    beyond = beyond || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxBytes / 16;
+  }
+  if (empty) return 0;
+  if (beyond) throw Failure(BP_RESOURCE_EXHAUSTED, describe(node) + ": an output would be larger than all memory", node.id);
+  return bytes_of(dtype, elements);
+}
+
+std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(operands.size());
+  for (uint32_t value : operands) tensors.push_back(value == BP_NONE ? Tensor{} : values[value]);
+  return tensors;
+}
+
+Planner::Planner(std::span<const Call> calls, std::span<const Tensor> values, const std::vector<bool>& known)
+    : values(values.begin(), values.end()), shaped(known), known(known), calls_(calls) {}
+
+void Planner::set_extents(uint32_t value, const Shape& shape) {
+  values[value].shape = shape;
+  shaped[value] = true;
+}
+
+void Planner::walk() {
+  for (uint32_t i = 0; i < calls_.size(); ++i) {
+    if (!calls_[i].folded && !plan(i)) later.push_back(i);
+  }
+}
+
+// False: the call has to wait for a value.
+bool Planner::plan(uint32_t index) {
+  const Call& call = calls_[index];
+  bool inputs_known = true;
+  for (uint32_t value : call.inputs) {
+    if (value == BP_NONE) continue;
+    if (!shaped[value]) return false;
+    inputs_known = inputs_known && known[value];
+  }
+  std::vector<Tensor> inputs = gather(call.inputs, values);
+  Plan plan = call.kernel->plan(inputs);
+  if (plan.later) return false;
+  if (!plan.step) throw Failure(BP_TYPE_MISMATCH, describe(*call.node) + ": " + plan.error, call.node->id);
+
+  std::vector<Tensor> outputs = gather(call.outputs, values);
+  int64_t output_bytes = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].present()) continue;
+    if (i >= plan.shapes.size()) {
+      throw Failure(BP_INTERNAL, describe(*call.node) + ": no extents for output " + std::to_string(i), call.node->id);
+    }
+    outputs[i].shape = plan.shapes[i];
+    output_bytes += checked_bytes(outputs[i].dtype, outputs[i].shape, *call.node);
+    set_extents(call.outputs[i], plan.shapes[i]);
+  }
+
+  bool computable = call.reads_extents_only || inputs_known;
+  if (computable && call.may_fold && output_bytes <= kFoldLimit) fold(index, *plan.step, inputs, outputs);
+  else steps.push_back({index, std::move(plan.step)});
+  return true;
+}
+
+void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Call& call = calls_[index];
+  bool alias = step.alias() >= 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].present()) continue;
+    if (alias && i == 0) {
+      outputs[i].data = inputs[static_cast<size_t>(step.alias())].data;
+    } else {
+      int64_t bytes = bytes_of(outputs[i].dtype, outputs[i].shape.elements());
+      blocks.push_back(allocate(bytes));
+      block_bytes += bytes;
+      outputs[i].data = blocks.back().get();
+    }
+  }
+  if (!alias) {
+    Block scratch = allocate(step.scratch_bytes());
+    if (auto failed = step.run(inputs, outputs, scratch.get())) {
+      throw Failure(BP_INVALID_MODEL, describe(*call.node) + ": " + *failed, call.node->id);
+    }
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].present()) continue;
+    values[call.outputs[i]].data = outputs[i].data;
+    known[call.outputs[i]] = true;
+  }
+  folded.push_back(index);
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/program.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/coverage.h"
+#include "engine/device.h"
+#include "engine/fence.h"
+#include "engine/planner.h"
+#include "engine/schedule.h"
+#include "engine/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr size_t kMaxSchedules = 64;
+
+bool in(std::string_view op_type, std::span<const std::string_view> list) {
+  return std::find(list.begin(), list.end(), op_type) != list.end();
+}
+
+// Operators whose result differs from run to run, or is larger than the constant it comes from (quantized weights stay small).
+bool may_fold(const Node& node) {
+  static constexpr std::array<std::string_view, 7> kNever = {
+      "Bernoulli", "DequantizeLinear", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+  return !in(node.op_type(), kNever);
+}
+
+bool reads_extents_only(const Node& node) {
+  static constexpr std::array<std::string_view, 2> kOperators = {"Shape", "Size"};
+  return node.domain().empty() && in(node.op_type(), kOperators);
+}
+
+}  // namespace
+
+Program::Program(Device& device, const bp_compile_t& what) : device_(device), graph_(*what.graph) {
+  if (what.flags & BP_COMPILE_REFIT) {
+    throw Failure(BP_UNSUPPORTED, "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
+  }
+  map_weights();
+  create_kernels(what);
+  UseThreads use(device_.threads());
+  fold_constants();
+  shapes_ = classify(what);
+}
+
+Program::~Program() = default;
+
+void Program::map_weights() {
+  values_.resize(graph_.value_count);
+  known_.resize(graph_.value_count);
+  for (uint32_t v = 0; v < graph_.value_count; ++v) {
+    values_[v].dtype = type_of(v).dtype;
+    const bp_value_t& value = *bp_graph_value(&graph_, v);
+    if (value.weight == BP_NONE || (value.flags & BP_VALUE_INPUT)) continue;
+    const bp_weight_t& weight = *bp_graph_weight(&graph_, value.weight);
+    std::string name(value.name.data, value.name.size);
+    if (weight.rank > BP_MAX_RANK) throw Failure(BP_UNSUPPORTED, "weight '" + name + "' has rank " + std::to_string(weight.rank));
+    Tensor& tensor = values_[v];
+    tensor.dtype = weight.dtype;
+    for (uint32_t d = 0; d < weight.rank; ++d) tensor.shape.push_back(graph_.dims[weight.first_dim + d].extent);
+    auto needed = static_cast<uint64_t>(bytes_of(weight.dtype, tensor.shape.elements()));
+    if (weight.bytes < needed) {
+      throw Failure(BP_INVALID_MODEL, "weight '" + name + "' has " + std::to_string(weight.bytes) + " bytes, its type and extents need " +
+                                          std::to_string(needed));
+    }
+    const void* data = weight.data;
+    if (data == nullptr && needed != 0) {
+      char text[512];
+      bp_error_t error{sizeof(error), BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof(text), 0};
+      bp_status_t status = graph_.api->weight_map(&graph_, value.weight, &data, &error);
+      if (status != BP_OK) {
+        throw Failure(status, "weight '" + name + "': " + std::string(text, std::min<uint64_t>(error.text_size, sizeof(text))));
+      }
+    }
+    // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: only odd addresses are copied.
+    auto align = static_cast<uintptr_t>(std::clamp<int64_t>(bytes_of(weight.dtype, 1), 1, 8));
+    if (data == nullptr || reinterpret_cast<uintptr_t>(data) % align != 0) {
+      blocks_.push_back(allocate(static_cast<int64_t>(needed)));
+      held_bytes_ += static_cast<int64_t>(needed);
+      if (needed != 0) std::copy_n(static_cast<const std::byte*>(data), needed, blocks_.back().get());
+      data = blocks_.back().get();
+    }
+    tensor.data = const_cast<void*>(data);
+    known_[v] = true;
+  }
+}
+
+void Program::create_kernels(const bp_compile_t& what) {
+  const bp_host_t* host = device_.host();
+  calls_.resize(graph_.node_count);
+  for (uint32_t i = 0; i < graph_.node_count; ++i) {
+    if (what.cancel != nullptr && host->cancelled(host, what.cancel)) throw Failure(BP_CANCELLED, "compilation was cancelled");
+    Node node(graph_, i);
+    const Row* row = nullptr;
+    if (Verdict verdict = judge(node, &row); !verdict) {
+      throw Failure(BP_UNSUPPORTED, describe(*bp_graph_node(&graph_, i)) + ": " + verdict.detail, node.id());
+    }
+    Call& call = calls_[i];
+    call.node = bp_graph_node(&graph_, i);
+    call.kernel = row->create(node);
+    call.inputs = {graph_.operands + call.node->first_input, call.node->input_count};
+    call.outputs = {graph_.operands + call.node->first_output, call.node->output_count};
+    call.may_fold = may_fold(node);
+    call.reads_extents_only = reads_extents_only(node);
+    if (what.progress != nullptr) what.progress(what.progress_self, i + 1, graph_.node_count);
+  }
+}
+
+// With no extents of inputs given, the walk computes exactly what follows from weights alone.
+void Program::fold_constants() {
+  Planner planner(calls_, values_, known_);
+  planner.walk();
+  for (uint32_t index : planner.folded) {
+    calls_[index].folded = true;
+    for (uint32_t v : calls_[index].outputs) {
+      if (v == BP_NONE) continue;
+      values_[v] = planner.values[v];
+      known_[v] = true;
+    }
+  }
+  std::move(planner.blocks.begin(), planner.blocks.end(), std::back_inserter(blocks_));
+  held_bytes_ += planner.block_bytes;
+}
+
+// How output extents come about. With numbers for all inputs the schedule is made at once and tells. Otherwise one is made for
+// sample extents: whether a node has to wait for a value depends on the graph, not on the numbers.
+uint32_t Program::classify(const bp_compile_t& what) const {
+  auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {
+    std::vector<Shape> shapes;
+    for (uint32_t i = 0; i < graph_.input_count; ++i) {
+      const bp_type_t& type = type_of(graph_.inputs[i]);
+      if (type.rank < 0) return std::nullopt;
+      Shape& shape = shapes.emplace_back();
+      for (int32_t d = 0; d < type.rank; ++d) {
+        const bp_dim_t& dim = graph_.dims[type.first_dim + static_cast<uint32_t>(d)];
+        int64_t extent = dim.extent;
+        if (extent < 0) extent = sample;
+        if (dim.extent < 0 && dim.symbol != BP_NONE && dim.symbol < graph_.symbol_count) {
+          const bp_symbol_t& symbol = *bp_graph_symbol(&graph_, dim.symbol);
+          extent = std::clamp(extent, symbol.min, std::max(symbol.min, symbol.max));
+        }
+        for (uint32_t r = 0; r < what.range_count; ++r) {
+          if (dim.extent < 0 && what.ranges[r].symbol == dim.symbol) extent = what.ranges[r].min;
+        }
+        shape.push_back(extent);
+      }
+    }
+    return shapes;
+  };
+  auto all_numbers = [&](std::span<const uint32_t> list) {
+    return std::all_of(list.begin(), list.end(), [&](uint32_t v) {
+      const bp_type_t& type = type_of(v);
+      if (type.rank < 0) return false;
+      const bp_dim_t* dims = graph_.dims + type.first_dim;
+      return std::all_of(dims, dims + type.rank, [](const bp_dim_t& dim) { return dim.extent >= 0; });
+    });
+  };
+  auto told_by = [&](const Schedule& schedule) -> uint32_t {
+    for (uint32_t o = 0; o < graph_.output_count; ++o) {
+      if (!schedule.shaped[graph_.outputs[o]]) return BP_SHAPES_DATA_DEPENDENT;
+    }
+    return all_numbers({graph_.outputs, graph_.output_count}) ? BP_SHAPES_STATIC : BP_SHAPES_COMPUTED;
+  };
+
+  if (all_numbers({graph_.inputs, graph_.input_count})) return told_by(*schedule(*shapes_for(1)));
+  for (int64_t sample : {64, 32, 1, 224, 7, 2}) {
+    std::optional<std::vector<Shape>> shapes = shapes_for(sample);
+    if (!shapes) break;
+    try {
+      return told_by(Schedule(*this, *shapes));
+    } catch (const Failure&) {
+      // These extents do not fit this island; others may.
+    }
+  }
+  return BP_SHAPES_DATA_DEPENDENT;
+}
+
+bool Program::admits(const bp_type_t& type, std::span<const int64_t> extents) const {
+  if (type.rank < 0) return true;
+  if (static_cast<size_t>(type.rank) != extents.size()) return false;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    int64_t declared = graph_.dims[type.first_dim + d].extent;
+    if (declared >= 0 && declared != extents[d]) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<const Schedule> Program::schedule(std::span<const Shape> inputs) const {
+  auto find = [&]() -> std::shared_ptr<const Schedule> {
+    auto entry = std::find_if(cache_.begin(), cache_.end(), [&](const Entry& e) { return std::ranges::equal(e.inputs, inputs); });
+    if (entry == cache_.end()) return nullptr;
+    cache_.splice(cache_.begin(), cache_, entry);
+    return entry->schedule;
+  };
+  {
+    std::lock_guard lock(mutex_);
+    if (auto found = find()) return found;
+  }
+  UseThreads use(device_.threads());
+  auto made = std::make_shared<const Schedule>(*this, inputs);  // outside the lock: other extents need not wait
+  std::lock_guard lock(mutex_);
+  if (auto found = find()) return found;
+  cache_.push_front({{inputs.begin(), inputs.end()}, made});
+  if (cache_.size() > kMaxSchedules) cache_.pop_back();
+  return made;
+}
+
+}  // namespace backplane::cpu

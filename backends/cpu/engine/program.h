@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island compiled: a kernel for each node, the weights, and a schedule for each set of input extents that was met.
+#pragma once
+
+#include <list>
+#include <mutex>
+
+#include "engine/kernel.h"
+#include "engine/memory.h"
+
+namespace backplane::cpu {
+
+class Device;
+class Schedule;
+
+// A node of the island, ready to be planned. Operands are values, BP_NONE where omitted; they point into the graph.
+struct Call {
+  std::unique_ptr<Kernel> kernel;
+  const bp_node_t* node = nullptr;
+  std::span<const uint32_t> inputs;
+  std::span<const uint32_t> outputs;
+  bool reads_extents_only = false;  // Shape, Size: the result is known as soon as the extents are
+  bool may_fold = true;             // its result may be computed ahead of the run and kept
+  bool folded = false;              // it was: all its outputs are known for the whole program
+
+  std::string_view op_type() const { return {node->op_type.data, node->op_type.size}; }
+};
+
+class Program {
+ public:
+  // Throws Failure. `what.graph` outlives the program.
+  Program(Device& device, const bp_compile_t& what);
+  ~Program();
+
+  Device& device() const { return device_; }
+  const bp_graph_t& graph() const { return graph_; }
+  std::span<const Call> calls() const { return calls_; }
+  // For each value of the graph its data type; with extents and data where they are the same in each run (weights and what follows
+  // from them alone: then `known`).
+  std::span<const Tensor> values() const { return values_; }
+  bool known(uint32_t value) const { return known_[value]; }
+  const std::vector<bool>& known_values() const { return known_; }
+  uint32_t shapes() const { return shapes_; }  // BP_SHAPES_*
+  uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
+
+  // The declared type of an input or output of the graph.
+  const bp_type_t& type_of(uint32_t value) const { return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type); }
+  // Whether extents agree with the numbers that a declared type gives.
+  bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
+
+  // The schedule for these extents, one shape per graph input; made when it is not in the cache. Thread-safe. Throws Failure.
+  std::shared_ptr<const Schedule> schedule(std::span<const Shape> inputs) const;
+
+ private:
+  void map_weights();
+  void create_kernels(const bp_compile_t& what);
+  void fold_constants();
+  uint32_t classify(const bp_compile_t& what) const;
+
+  Device& device_;
+  const bp_graph_t& graph_;
+  std::vector<Call> calls_;
+  std::vector<Tensor> values_;
+  std::vector<bool> known_;
+  std::vector<Block> blocks_;
+  int64_t held_bytes_ = 0;
+  uint32_t shapes_ = BP_SHAPES_DATA_DEPENDENT;
+
+  struct Entry {
+    std::vector<Shape> inputs;
+    std::shared_ptr<const Schedule> schedule;
+  };
+  mutable std::mutex mutex_;
+  mutable std::list<Entry> cache_;  // latest used first
+};
+
+}  // namespace backplane::cpu

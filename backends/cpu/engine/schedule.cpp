@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/schedule.h"
+
+#include "engine/arena.h"
+#include "engine/fence.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// Memory that one or several values lie in, one after another (in place) or at once (alias).
+struct Buffer {
+  Location location;
+  int64_t bytes = 0;
+  uint32_t pending = 0;  // reads that are still to come
+  size_t end = SIZE_MAX; // the last action that needs it; SIZE_MAX: needed until the run ends
+};
+
+// Decides which values share memory, by lifetime, and gives every shared piece a place.
+class Layout {
+ public:
+  Layout(const Program& program, Schedule& schedule) : program_(program), schedule_(schedule) {
+    const bp_graph_t& graph = program.graph();
+    buffer_of_.assign(graph.value_count, BP_NONE);
+    reads_.assign(graph.value_count, 0);
+  }
+
+  void build(std::span<const Planner::Planned> steps, const std::vector<bool>& known) {
+    count_reads(steps);
+    place_sources(known);
+    for (const Planner::Planned& planned : steps) add(planned);
+    place_outputs();
+    place_arena();
+    for (uint32_t v = 0; v < buffer_of_.size(); ++v) {
+      if (buffer_of_[v] != BP_NONE) schedule_.locations[v] = buffers_[buffer_of_[v]].location;
+    }
+  }
+
+ private:
+  const Call& call(uint32_t index) const { return program_.calls()[index]; }
+  int64_t bytes_at(uint32_t value) const {
+    const Tensor& tensor = schedule_.values[value];
+    return bytes_of(tensor.dtype, tensor.shape.elements());
+  }
+
+  // Graph outputs and what calls planned during the run read count as reads that never come: their memory stays.
+  void count_reads(std::span<const Planner::Planned> steps) {
+    auto count = [&](std::span<const uint32_t> values) {
+      for (uint32_t value : values) {
+        if (value != BP_NONE) ++reads_[value];
+      }
+    };
+    for (const Planner::Planned& planned : steps) count(call(planned.call).inputs);
+    for (uint32_t index : schedule_.later) count(call(index).inputs);
+    count({program_.graph().outputs, program_.graph().output_count});
+  }
+
+  uint32_t new_buffer(uint32_t value, Location location) {
+    buffers_.push_back({location, bytes_at(value), reads_[value]});
+    return buffer_of_[value] = static_cast<uint32_t>(buffers_.size() - 1);
+  }
+
+  void place_sources(const std::vector<bool>& known) {
+    const bp_graph_t& graph = program_.graph();
+    for (uint32_t i = 0; i < graph.input_count; ++i) {
+      if (buffer_of_[graph.inputs[i]] == BP_NONE) new_buffer(graph.inputs[i], {Place::kInput, i, 0});
+    }
+    for (uint32_t v = 0; v < graph.value_count; ++v) {
+      if (known[v]) new_buffer(v, {Place::kKnown, v, 0});
+    }
+  }
+
+  void add(const Planner::Planned& planned) {
+    const Call& node = call(planned.call);
+    size_t action = schedule_.actions.size();
+    uint32_t joined = BP_NONE;  // the buffer that output 0 shares
+    if (int input = planned.step->alias(); input >= 0) {
+      join(node, joined = buffer_of_[node.inputs[static_cast<size_t>(input)]]);
+    } else {
+      if (int reused = planned.step->inplace(); reused >= 0 && may_overwrite(node, static_cast<size_t>(reused))) {
+        join(node, joined = buffer_of_[node.inputs[static_cast<size_t>(reused)]]);
+      }
+      schedule_.actions.push_back({planned.step.get(), node.node, static_cast<uint32_t>(schedule_.operands.size()),
+                                   static_cast<uint32_t>(node.inputs.size()), static_cast<uint32_t>(node.outputs.size()), 0});
+      schedule_.operands.insert(schedule_.operands.end(), node.inputs.begin(), node.inputs.end());
+      schedule_.operands.insert(schedule_.operands.end(), node.outputs.begin(), node.outputs.end());
+      begins_.resize(schedule_.actions.size());
+      for (uint32_t value : node.outputs) {
+        if (value == BP_NONE || buffer_of_[value] != BP_NONE) continue;
+        begins_[action].push_back(new_buffer(value, {Place::kArena, 0, 0}));
+        if (reads_[value] == 0) buffers_[buffer_of_[value]].end = action;
+      }
+    }
+    // The reads of an alias happen at no action of their own: the action before it was the last that needed them.
+    size_t now = planned.step->alias() >= 0 ? (action == 0 ? 0 : action - 1) : action;
+    for (uint32_t value : node.inputs) {
+      if (value == BP_NONE) continue;
+      Buffer& buffer = buffers_[buffer_of_[value]];
+      if (--buffer.pending == 0) buffer.end = now;
+    }
+  }
+
+  void join(const Call& node, uint32_t buffer) {
+    buffer_of_[node.outputs[0]] = buffer;
+    buffers_[buffer].pending += reads_[node.outputs[0]];
+  }
+
+  bool may_overwrite(const Call& node, size_t input) const {
+    const Buffer& buffer = buffers_[buffer_of_[node.inputs[input]]];
+    return node.outputs[0] != BP_NONE && buffer.location.place == Place::kArena && buffer.pending == 1 &&
+           buffer.bytes == bytes_at(node.outputs[0]);
+  }
+
+  // A buffer that holds a graph output is the caller's memory from the start.
+  void place_outputs() {
+    const bp_graph_t& graph = program_.graph();
+    for (uint32_t o = 0; o < graph.output_count; ++o) {
+      uint32_t buffer = buffer_of_[graph.outputs[o]];
+      if (buffer == BP_NONE) continue;  // made during the run
+      if (buffers_[buffer].location.place == Place::kArena) buffers_[buffer].location = {Place::kOutput, o, 0};
+      else schedule_.copied.push_back(o);
+    }
+  }
+
+  void place_arena() {
+    Arena arena;
+    std::vector<std::vector<uint32_t>> ends(schedule_.actions.size());
+    for (uint32_t b = 0; b < buffers_.size(); ++b) {
+      if (buffers_[b].location.place == Place::kArena && buffers_[b].end < ends.size()) ends[buffers_[b].end].push_back(b);
+    }
+    for (size_t a = 0; a < schedule_.actions.size(); ++a) {
+      for (uint32_t b : begins_[a]) {
+        if (buffers_[b].location.place == Place::kArena) buffers_[b].location.offset = arena.allocate(buffers_[b].bytes);
+      }
+      if (int64_t scratch = schedule_.actions[a].step->scratch_bytes(); scratch > 0) {
+        schedule_.actions[a].scratch = arena.allocate(scratch);
+        arena.release(schedule_.actions[a].scratch, scratch);
+      }
+      for (uint32_t b : ends[a]) arena.release(buffers_[b].location.offset, buffers_[b].bytes);
+    }
+    schedule_.arena_bytes = arena.size();
+  }
+
+  const Program& program_;
+  Schedule& schedule_;
+  std::vector<Buffer> buffers_;
+  std::vector<uint32_t> buffer_of_;            // by value
+  std::vector<uint32_t> reads_;                // by value
+  std::vector<std::vector<uint32_t>> begins_;  // by action: buffers that it is the first to need
+};
+
+}  // namespace
+
+Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
+  Planner planner(program.calls(), program.values(), program.known_values());
+  for (uint32_t i = 0; i < inputs.size(); ++i) planner.set_extents(program.graph().inputs[i], inputs[i]);
+  planner.walk();
+  values = std::move(planner.values);
+  shaped = std::move(planner.shaped);
+  later = std::move(planner.later);
+  steps_ = std::move(planner.steps);
+  blocks_ = std::move(planner.blocks);
+  locations.resize(values.size());
+  Layout(program, *this).build(steps_, planner.known);
+}
+
+}  // namespace backplane::cpu

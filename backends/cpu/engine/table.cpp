@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/table.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "ops/rows.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+using Rows = std::span<const Row> (*)();
+
+// All operator families.
+constexpr Rows kFamilies[] = {
+    unary_rows,
+    binary_rows,
+    clip_rows,
+    cast_rows,
+    reshape_rows,
+    copy_rows,
+    concat_rows,
+    pad_rows,
+    gather_rows,
+    scatter_rows,
+    constant_rows,
+    reduce_rows,
+    arg_reduce_rows,
+    cumulative_rows,
+    select_rows,
+    top_k_rows,
+    resize_rows,
+    layer_norm_rows,
+    signal_rows,
+    loss_rows,
+    region_rows,
+    grid_rows,
+    unpool_rows,
+    einsum_rows,
+    det_rows,
+    conv_rows,
+    conv_transpose_rows,
+    matmul_rows,
+    gemm_rows,
+    pool_rows,
+    batch_normalization_rows,
+    lrn_rows,
+    softmax_rows,
+    quantize_rows,
+    quantized_rows,
+};
+
+std::vector<Row> concatenate() {
+  std::vector<Row> all;
+  for (Rows rows : kFamilies) {
+    std::span<const Row> family = rows();
+    all.insert(all.end(), family.begin(), family.end());
+  }
+  return all;
+}
+
+auto key(const Row* row) { return std::tuple(row->op_type, row->domain, row->since_version); }
+
+// The rows in the order of their keys.
+const std::vector<const Row*>& index() {
+  static const std::vector<const Row*> sorted = [] {
+    std::vector<const Row*> rows;
+    for (const Row& row : table()) rows.push_back(&row);
+    std::ranges::stable_sort(rows, {}, key);
+    return rows;
+  }();
+  return sorted;
+}
+
+bool same_operator(const Row& row, const Node& node) { return row.op_type == node.op_type() && row.domain == node.domain(); }
+
+}  // namespace
+
+std::span<const Row> table() {
+  static const std::vector<Row> rows = concatenate();
+  return rows;
+}
+
+const Row* find_row(const Node& node) {
+  auto wanted = std::tuple(node.op_type(), node.domain(), node.since_version());
+  auto after = std::ranges::upper_bound(index(), wanted, {}, key);
+  return after != index().begin() && same_operator(**std::prev(after), node) ? *std::prev(after) : nullptr;
+}
+
+const Row* find_operator(const Node& node) {
+  auto first = std::ranges::lower_bound(index(), std::tuple(node.op_type(), node.domain(), 0u), {}, key);
+  return first != index().end() && same_operator(**first, node) ? *first : nullptr;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looking up rows beyond `find_row` of kernel.h.
+#pragma once
+
+#include "engine/kernel.h"
+
+namespace backplane::cpu {
+
+// The oldest row of an operator, whatever its version, or null: tells "unknown operator" from "unknown form of it".
+const Row* find_operator(const Node& node);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/threads.h"
+
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+
+#include "engine/kernel.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+thread_local Threads* current = nullptr;
+
+// More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
+constexpr int64_t kPiecesPerThread = 4;
+
+}  // namespace
+
+UseThreads::UseThreads(Threads& threads) : before_(current) { current = &threads; }
+UseThreads::~UseThreads() { current = before_; }
+
+int thread_count() {
+  if (current != nullptr) return current->count();
+  // A worker that took a piece of an outer loop: nested loops stay in its arena. Other threads are not in any.
+  bool worker = oneapi::tbb::this_task_arena::current_thread_index() != oneapi::tbb::task_arena::not_initialized;
+  return worker ? std::max(1, oneapi::tbb::this_task_arena::max_concurrency()) : 1;
+}
+
+int thread_index() { return std::max(0, oneapi::tbb::this_task_arena::current_thread_index()); }
+
+void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int64_t begin, int64_t end), void* self) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  int threads = count <= grain ? 1 : thread_count();
+  int64_t pieces = std::min(count / grain, threads * kPiecesPerThread);
+  if (threads == 1 || pieces <= 1) {
+    body(self, 0, count);
+    return;
+  }
+  auto loop = [&] {
+    oneapi::tbb::parallel_for(
+        int64_t{0}, pieces,
+        [&](int64_t piece) {
+          int64_t share = count / pieces;
+          int64_t rest = count % pieces;
+          int64_t begin = piece * share + std::min(piece, rest);
+          body(self, begin, begin + share + (piece < rest ? 1 : 0));
+        },
+        oneapi::tbb::simple_partitioner{});
+  };
+  if (current != nullptr) current->arena().execute(loop);
+  else loop();
+}
+
+}  // namespace backplane::cpu

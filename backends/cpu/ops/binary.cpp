@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of two inputs (or any number, taken two at a time), element by element with broadcasting: a row for each formula.
+#include <cmath>
+#include <cstring>
+
+#include "ops/broadcast.h"
+#include "ops/function_kernel.h"
+#include "ops/rows.h"
+#include "ops/support.h"
+
+namespace backplane::cpu {
+namespace {
+
+// One innermost row. Strides are 0 or 1 but for rare layouts.
+template <class R, class A, class B, class Formula>
+void compute_row(const A* a, int64_t stride_a, const B* b, int64_t stride_b, R* r, int64_t n, const Formula& formula) {
+  const auto f = [&](A x, B y) { return static_cast<R>(formula(static_cast<compute_t<A>>(x), static_cast<compute_t<B>>(y))); };
+  if (stride_a == 1 && stride_b == 1) {
+    for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
+  } else if (stride_a == 1 && stride_b == 0) {
+    const B y = *b;
+    for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], y);
+  } else if (stride_a == 0 && stride_b == 1) {
+    const A x = *a;
+    for (int64_t i = 0; i < n; ++i) r[i] = f(x, b[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) r[i] = f(a[i * stride_a], b[i * stride_b]);
+  }
+}
+
+template <class R, class A, class B, class Formula>
+void compute(const Broadcast<2>& walk, const void* a, const void* b, void* r, const Formula& formula) {
+  parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
+    walk.rows(begin, end, [&](int64_t at, const std::array<int64_t, 2>& offset, int64_t n) {
+      compute_row(static_cast<const A*>(a) + offset[0], walk.inner_stride(0), static_cast<const B*>(b) + offset[1],
+                  walk.inner_stride(1), static_cast<R*>(r) + at, n, formula);
+    });
+  });
+}
+
+Plan unequal_shapes(const Shape& a, const Shape& b) {
+  return fail("shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
+}
+
+template <class R, class A, class B, class Formula>
+Plan plan_binary(Tensors inputs, Formula formula) {
+  const Shape shapes[] = {inputs[0].shape, inputs[1].shape};
+  const auto shape = broadcast_shape(shapes);
+  if (!shape) return unequal_shapes(shapes[0], shapes[1]);
+  int inplace = -1;
+  if (sizeof(R) == sizeof(B) && shapes[1] == *shape) inplace = 1;
+  if (sizeof(R) == sizeof(A) && shapes[0] == *shape) inplace = 0;
+  return make_plan(
+      {*shape},
+      [formula, walk = Broadcast<2>(*shape, {shapes[0], shapes[1]})](Tensors in, Tensors out) {
+        compute<R, A, B>(walk, in[0].data, in[1].data, out[0].data, formula);
+      },
+      {.inplace = inplace});
+}
+
+template <class Formula, class Types, class Result>
+std::unique_ptr<Kernel> create_binary(const Node& node, Formula formula) {
+  return dispatch<Types>(node.input_type(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using R = std::conditional_t<std::is_void_v<Result>, T, Result>;
+    return make_kernel([formula](Tensors inputs) -> Plan { return plan_binary<R, T, T>(inputs, formula); });
+  });
+}
+
+template <class Types>
+Verdict accepts_two(const Node& node) {
+  constexpr bp_dtype_set_t types = set_of(Types{});
+  if (Verdict verdict = accepts(node, 2, {types, types}); !verdict) return verdict;
+  return same_type(node, 0, 1);
+}
+
+template <auto formula, class Types, class Result = void>
+constexpr Row binary(std::string_view op_type, uint32_t since_version) {
+  return {"", op_type, since_version, accepts_two<Types>,
+          [](const Node& node) { return create_binary<decltype(formula), Types, Result>(node, formula); }};
+}
+
+template <class Formula, class Types>
+constexpr Row binary(std::string_view op_type, uint32_t since_version) {
+  return {"", op_type, since_version, accepts_two<Types>,
+          [](const Node& node) { return create_binary<Formula, Types, void>(node, Formula(node)); }};
+}
+
+// ---- any number of inputs: the result takes in one after the other ----------------------------------------------------
+
+template <class T, class Formula, bool mean>
+Plan plan_variadic(Tensors inputs, Formula formula) {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape);
+  const auto shape = broadcast_shape(shapes);
+  if (!shape) return unequal_shapes(shapes.front(), shapes.back());
+  const Broadcast<2> first(*shape, {shapes[0], shapes[shapes.size() > 1 ? 1 : 0]});
+  std::vector<Broadcast<2>> rest;
+  for (size_t i = 2; i < shapes.size(); ++i) rest.emplace_back(*shape, std::array{*shape, shapes[i]});
+  const auto run = [=](Tensors in, Tensors out) {
+    using C = compute_t<T>;
+    void* result = out[0].data;
+    if (in.size() == 1) {
+      std::memmove(result, in[0].data, static_cast<size_t>(first.elements) * sizeof(T));
+      return;
+    }
+    compute<T, T, T>(first, in[0].data, in[1].data, result, formula);
+    for (size_t i = 2; i < in.size(); ++i) compute<T, T, T>(rest[i - 2], result, in[i].data, result, formula);
+    if constexpr (mean) {
+      const C count = static_cast<C>(in.size());
+      T* r = static_cast<T*>(result);
+      for (int64_t i = 0; i < first.elements; ++i) r[i] = static_cast<T>(static_cast<C>(r[i]) / count);
+    }
+  };
+  return make_plan({*shape}, run, {.inplace = shapes[0] == *shape ? 0 : -1});
+}
+
+template <auto formula, class Types, bool mean = false>
+constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
+  return {"", op_type, since_version, [](const Node& node) { return accepts_variadic(node, set_of(Types{})); },
+          [](const Node& node) {
+            return dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
+              using T = typename decltype(tag)::type;
+              return make_kernel(
+                  [](Tensors inputs) -> Plan { return plan_variadic<T, decltype(formula), mean>(inputs, formula); });
+            });
+          }};
+}
+
+// ---- formulas: integers wrap, and division by zero gives 0 -------------------------------------------------------------
+
+// Arithmetic on unsigned numbers of at least 32 bits, where nothing is undefined.
+template <class T>
+using wrapping_t = std::make_unsigned_t<std::common_type_t<T, int>>;
+
+constexpr auto add = []<class T>(T a, T b) -> T {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(wrapping_t<T>(a) + wrapping_t<T>(b));
+  else
+    return a + b;
+};
+constexpr auto subtract = []<class T>(T a, T b) -> T {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(wrapping_t<T>(a) - wrapping_t<T>(b));
+  else
+    return a - b;
+};
+constexpr auto multiply = []<class T>(T a, T b) -> T {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(wrapping_t<T>(a) * wrapping_t<T>(b));
+  else
+    return a * b;
+};
+constexpr auto divide = []<class T>(T a, T b) -> T {
+  if constexpr (std::is_integral_v<T>) {
+    if (b == 0) return 0;
+    if constexpr (std::is_signed_v<T>)
+      if (b == -1) return subtract(T(0), a);
+    return static_cast<T>(a / b);
+  } else {
+    return a / b;
+  }
+};
+constexpr auto minimum = []<class T>(T a, T b) -> T { return a != a || a < b ? a : b; };  // NaN wins
+constexpr auto maximum = []<class T>(T a, T b) -> T { return a != a || a > b ? a : b; };
+
+struct Mod {
+  bool c_style;  // the sign of the dividend, not of the divisor
+  explicit Mod(const Node& node) : c_style(node.attr("fmod", int64_t{0}) != 0) {}
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) return 0;
+      if constexpr (std::is_signed_v<T>)
+        if (b == -1) return 0;
+      const T rest = static_cast<T>(a % b);
+      return !c_style && rest != 0 && (rest < 0) != (b < 0) ? static_cast<T>(rest + b) : rest;
+    } else {
+      const T rest = std::fmod(a, b);
+      return !c_style && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    }
+  }
+};
+
+struct BitShift {
+  bool left;
+  explicit BitShift(const Node& node) : left(node.attr("direction", "LEFT") == "LEFT") {}
+  template <class T>
+  T operator()(T a, T b) const {
+    if (b >= sizeof(T) * 8) return 0;
+    return static_cast<T>(left ? uint64_t{a} << b : a >> b);
+  }
+};
+
+constexpr auto prelu = []<class T>(T x, T slope) -> T { return x < 0 ? multiply(x, slope) : x; };
+
+// ---- Pow: the base's type is the result's, the exponent's is its own ---------------------------------------------------
+
+template <class T>
+T power(T base, double exponent) {
+  if constexpr (std::is_integral_v<T>) {
+    if (exponent == std::floor(exponent) && std::fabs(exponent) < 0x1p53) {
+      if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? (std::fmod(exponent, 2) == 0 ? T(1) : T(-1)) : T(0);
+      T result = 1;
+      for (auto bits = static_cast<uint64_t>(exponent); bits != 0; bits >>= 1, base = multiply(base, base))
+        if (bits & 1) result = multiply(result, base);
+      return result;
+    }
+    const double value = std::pow(static_cast<double>(base), exponent);
+    return std::fabs(value) < 0x1p31 ? static_cast<T>(value) : T(0);
+  } else {
+    if (exponent == 2) return base * base;
+    if constexpr (std::is_same_v<T, float>) return std::pow(base, static_cast<float>(exponent));
+    return static_cast<T>(std::pow(base, exponent));
+  }
+}
+
+using PowerBases = TypeList<float, double, Half, BFloat16, int32_t, int64_t>;
+
+Verdict supports_pow(const Node& node) { return accepts(node, 2, {set_of(PowerBases{}), set_of(Numbers{})}); }
+
+std::unique_ptr<Kernel> create_pow(const Node& node) {
+  return dispatch<PowerBases>(node.input_type(0).dtype, [&](auto base) {
+    using A = typename decltype(base)::type;
+    return dispatch<Numbers>(node.input_type(1).dtype, [](auto exponent) {
+      using B = typename decltype(exponent)::type;
+      return make_kernel([](Tensors inputs) -> Plan {
+        return plan_binary<A, A, B>(inputs, [](compute_t<A> a, compute_t<B> b) { return power(a, static_cast<double>(b)); });
+      });
+    });
+  });
+}
+
+// ---- Where -------------------------------------------------------------------------------------------------------------
+
+Verdict supports_where(const Node& node) {
+  if (Verdict verdict = accepts(node, 3, {just(BP_DTYPE_BOOL), kByteTypes, kByteTypes}); !verdict) return verdict;
+  return same_type(node, 1, 2);
+}
+
+std::unique_ptr<Kernel> create_where(const Node&) {
+  return make_kernel([](Tensors inputs) -> Plan {
+    const std::array shapes = {inputs[0].shape, inputs[1].shape, inputs[2].shape};
+    const auto shape = broadcast_shape(shapes);
+    if (!shape)
+      return fail("shapes " + to_string(shapes[0]) + ", " + to_string(shapes[1]) + " and " + to_string(shapes[2]) +
+                  " do not broadcast");
+    return make_plan({*shape}, [walk = Broadcast<3>(*shape, shapes), size = bytes_of(inputs[1].dtype, 1)](Tensors in, Tensors out) {
+      dispatch_size(size, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
+          walk.rows(begin, end, [&](int64_t at, const std::array<int64_t, 3>& offset, int64_t n) {
+            const Bool* condition = in[0].as<Bool>() + offset[0];
+            const T *a = in[1].as<T>() + offset[1], *b = in[2].as<T>() + offset[2];
+            T* r = out[0].as<T>() + at;
+            for (int64_t i = 0; i < n; ++i)
+              r[i] = condition[i * walk.inner_stride(0)] ? a[i * walk.inner_stride(1)] : b[i * walk.inner_stride(2)];
+          });
+        });
+      });
+    });
+  });
+}
+
+Verdict supports_bit_shift(const Node& node) {
+  if (Verdict verdict = accepts_two<UnsignedIntegers>(node); !verdict) return verdict;
+  return attribute_in(node, "direction", "", {"LEFT", "RIGHT"});
+}
+
+constexpr Row kRows[] = {
+    binary<add, Numbers>("Add", 7),
+    binary<subtract, Numbers>("Sub", 7),
+    binary<multiply, Numbers>("Mul", 7),
+    binary<divide, Numbers>("Div", 7),
+    binary<Mod, Numbers>("Mod", 10),
+    {"", "Pow", 7, supports_pow, create_pow},
+    binary<prelu, Numbers>("PRelu", 7),
+    variadic<add, Floats>("Sum", 8),
+    variadic<add, Floats, true>("Mean", 8),
+    variadic<minimum, Numbers>("Min", 8),
+    variadic<maximum, Numbers>("Max", 8),
+    binary<[](auto a, auto b) { return a == b; }, NumbersAndBool, Bool>("Equal", 7),
+    binary<[](auto a, auto b) { return (a < b); }, Numbers, Bool>("Less", 7),
+    binary<[](auto a, auto b) { return (a <= b); }, Numbers, Bool>("LessOrEqual", 12),
+    binary<[](auto a, auto b) { return (a > b); }, Numbers, Bool>("Greater", 7),
+    binary<[](auto a, auto b) { return (a >= b); }, Numbers, Bool>("GreaterOrEqual", 12),
+    binary<[](bool a, bool b) { return a && b; }, Booleans>("And", 7),
+    binary<[](bool a, bool b) { return a || b; }, Booleans>("Or", 7),
+    binary<[](bool a, bool b) { return a != b; }, Booleans>("Xor", 7),
+    binary<[](auto a, auto b) { return a & b; }, Integers>("BitwiseAnd", 18),
+    binary<[](auto a, auto b) { return a | b; }, Integers>("BitwiseOr", 18),
+    binary<[](auto a, auto b) { return a ^ b; }, Integers>("BitwiseXor", 18),
+    {"", "BitShift", 11, supports_bit_shift, binary<BitShift, UnsignedIntegers>("BitShift", 11).create},
+    {"", "Where", 9, supports_where, create_where},
+};
+
+}  // namespace
+
+std::span<const Row> binary_rows() { return kRows; }
+
+}  // namespace backplane::cpu

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cast, CastLike and BitCast. Between integers values wrap; from float to integer they saturate and NaN becomes 0. Types of 8 bits
+// and less that are not integers of whole bytes go through float, which holds all their values.
+#include <limits>
+
+#include "ops/function_kernel.h"
+#include "ops/rows.h"
+#include "ops/support.h"
+
+namespace backplane::cpu {
+namespace {
+
+struct Rules {
+  bool saturate;          // for float8 targets
+  ScaleRounding rounding;  // for FLOAT8E8M0 targets
+};
+
+template <class To, class From>
+To convert_one(From value) {
+  const auto x = static_cast<compute_t<From>>(value);
+  if constexpr (std::is_same_v<To, Bool>) {
+    return Bool(x != 0);
+  } else if constexpr (is_floating<To>) {
+    return static_cast<To>(static_cast<compute_t<To>>(x));
+  } else if constexpr (is_floating<From>) {
+    // The bounds as doubles: the lower is exact, the upper is one past the largest.
+    using Limits = std::numeric_limits<To>;
+    const double wide = x;
+    if (!(wide > static_cast<double>(Limits::lowest()))) return std::isnan(wide) ? To(0) : Limits::lowest();
+    if (wide >= std::ldexp(1.0, Limits::digits)) return Limits::max();
+    return static_cast<To>(wide);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+using Convert = void (*)(const void* from, void* to, int64_t n);
+
+Convert plain_conversion(bp_dtype_t from, bp_dtype_t to) {
+  return dispatch<NumbersAndBool>(from, [&](auto from_tag) {
+    using From = typename decltype(from_tag)::type;
+    return dispatch<NumbersAndBool>(to, [](auto to_tag) -> Convert {
+      using To = typename decltype(to_tag)::type;
+      return [](const void* from_data, void* to_data, int64_t n) {
+        const auto* x = static_cast<const From*>(from_data);
+        auto* y = static_cast<To*>(to_data);
+        for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
+      };
+    });
+  });
+}
+
+const Minifloat* minifloat(bp_dtype_t dtype) {
+  switch (dtype) {
+    case BP_DTYPE_FLOAT8E4M3FN: return &kFloat8E4M3FN;
+    case BP_DTYPE_FLOAT8E4M3FNUZ: return &kFloat8E4M3FNUZ;
+    case BP_DTYPE_FLOAT8E5M2: return &kFloat8E5M2;
+    case BP_DTYPE_FLOAT8E5M2FNUZ: return &kFloat8E5M2FNUZ;
+    case BP_DTYPE_FLOAT4E2M1: return &kFloat4E2M1;
+    default: return nullptr;
+  }
+}
+
+int bits_of(bp_dtype_t dtype) {
+  switch (dtype) {
+    case BP_DTYPE_UINT2:
+    case BP_DTYPE_INT2: return 2;
+    case BP_DTYPE_UINT4:
+    case BP_DTYPE_INT4:
+    case BP_DTYPE_FLOAT4E2M1: return 4;
+    default: return static_cast<int>(8 * bytes_of(dtype, 1));
+  }
+}
+
+bool is_plain(bp_dtype_t dtype) { return set_of(NumbersAndBool{}) >> dtype & 1; }
+
+float decode_code(bp_dtype_t dtype, uint8_t code) {
+  if (const Minifloat* format = minifloat(dtype)) return decode(*format, code);
+  if (dtype == BP_DTYPE_FLOAT8E8M0) return decode_e8m0(code);
+  const int bits = bits_of(dtype);
+  const bool negative = (dtype == BP_DTYPE_INT4 || dtype == BP_DTYPE_INT2) && code >> (bits - 1);
+  return static_cast<float>(negative ? code - (1 << bits) : code);
+}
+
+uint8_t encode_code(bp_dtype_t dtype, float value, Rules rules) {
+  if (const Minifloat* format = minifloat(dtype)) return encode(*format, value, rules.saturate || dtype == BP_DTYPE_FLOAT4E2M1);
+  if (dtype == BP_DTYPE_FLOAT8E8M0) return encode_e8m0(value, rules.saturate, rules.rounding);
+  const int bits = bits_of(dtype);
+  return static_cast<uint8_t>(convert_one<int32_t>(value) & ((1 << bits) - 1));
+}
+
+// Elements [begin, begin + n) of `data`; begin is a multiple of 8.
+void load_floats(bp_dtype_t dtype, const void* data, int64_t begin, float* values, int64_t n) {
+  const int bits = bits_of(dtype), per_byte = 8 / bits;
+  const auto* bytes = static_cast<const uint8_t*>(data) + begin / per_byte;
+  for (int64_t i = 0; i < n; ++i)
+    values[i] = decode_code(dtype, static_cast<uint8_t>(bytes[i / per_byte] >> (i % per_byte * bits) & ((1 << bits) - 1)));
+}
+
+void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, Rules rules) {
+  const int bits = bits_of(dtype), per_byte = 8 / bits;
+  auto* bytes = static_cast<uint8_t*>(data) + begin / per_byte;
+  for (int64_t i = 0; i < n; ++i) {
+    const int shift = static_cast<int>(i % per_byte) * bits;
+    const auto code = static_cast<uint8_t>(encode_code(dtype, values[i], rules) << shift);
+    bytes[i / per_byte] = shift == 0 ? code : static_cast<uint8_t>(bytes[i / per_byte] | code);
+  }
+}
+
+Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, Rules rules) {
+  const int64_t n = shape.elements();
+  const auto nothing = [](Tensors, Tensors) {};
+  if (from == to) return make_plan({shape}, nothing, {.alias = 0});
+  const Convert convert = plain_conversion(is_plain(from) ? from : BP_DTYPE_FLOAT, is_plain(to) ? to : BP_DTYPE_FLOAT);
+  return make_plan({shape}, [=](Tensors in, Tensors out) {
+    constexpr int64_t block = 1024;
+    parallel((n + block - 1) / block, 8, [&](int64_t first, int64_t last) {
+      float values[block];
+      for (int64_t begin = first * block; begin < std::min(last * block, n); begin += block) {
+        const int64_t count = std::min(block, n - begin);
+        const void* source = is_plain(from) ? in[0].as<char>() + begin * bytes_of(from, 1) : nullptr;
+        void* target = is_plain(to) ? out[0].as<char>() + begin * bytes_of(to, 1) : nullptr;
+        if (source == nullptr) {
+          load_floats(from, in[0].data, begin, values, count);
+          source = values;
+        }
+        if (target != nullptr) {
+          convert(source, target, count);
+        } else {
+          if (source != values) convert(source, values, count);
+          store_floats(to, out[0].data, begin, values, count, rules);
+        }
+      }
+    });
+  });
+}
+
+constexpr bp_dtype_set_t kCastTypes = set_of(NumbersAndBool{}) | kPackedTypes | just(BP_DTYPE_FLOAT8E4M3FN) |
+                                      just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
+                                      just(BP_DTYPE_FLOAT8E5M2FNUZ) | just(BP_DTYPE_FLOAT8E8M0);
+
+bool can_cast_to(int64_t dtype) { return dtype >= 0 && dtype < 64 && (kCastTypes >> dtype & 1) != 0; }
+
+Rules rules_of(const Node& node) {
+  const std::string rounding = node.attr("round_mode", "up");
+  return {node.attr("saturate", int64_t{1}) != 0, rounding == "down"      ? ScaleRounding::kDown
+                                                  : rounding == "nearest" ? ScaleRounding::kNearest
+                                                                          : ScaleRounding::kUp};
+}
+
+Verdict supports_cast(const Node& node) {
+  if (Verdict verdict = accepts(node, 1, {kCastTypes}); !verdict) return verdict;
+  if (Verdict verdict = attribute_in(node, "round_mode", "up", {"up", "down", "nearest"}); !verdict) return verdict;
+  const int64_t to = node.attr("to", int64_t{0});
+  return can_cast_to(to) ? yes() : no(BP_REASON_DTYPE, "it casts to type " + std::to_string(to));
+}
+
+std::unique_ptr<Kernel> create_cast(const Node& node) {
+  return make_kernel([to = static_cast<bp_dtype_t>(node.attr("to", int64_t{0})), rules = rules_of(node)](Tensors inputs) {
+    return plan_cast(inputs[0].shape, inputs[0].dtype, to, rules);
+  });
+}
+
+Verdict supports_cast_like(const Node& node) {
+  if (Verdict verdict = attribute_in(node, "round_mode", "up", {"up", "down", "nearest"}); !verdict) return verdict;
+  return accepts(node, 2, {kCastTypes, kCastTypes});
+}
+
+std::unique_ptr<Kernel> create_cast_like(const Node& node) {
+  return make_kernel([rules = rules_of(node)](Tensors inputs) {
+    return plan_cast(inputs[0].shape, inputs[0].dtype, inputs[1].dtype, rules);
+  });
+}
+
+Verdict supports_bit_cast(const Node& node) {
+  constexpr bp_dtype_set_t types = kByteTypes | kPackedTypes;
+  if (Verdict verdict = accepts(node, 1, {types}); !verdict) return verdict;
+  const int64_t to = node.attr("to", int64_t{0});
+  if (to < 0 || to >= 64 || (types >> to & 1) == 0 ||
+      bits_of(static_cast<bp_dtype_t>(to)) != bits_of(node.input_type(0).dtype))
+    return no(BP_REASON_DTYPE, "it casts to type " + std::to_string(to) + ", which has another size or is not known");
+  return yes();
+}
+
+std::unique_ptr<Kernel> create_bit_cast(const Node&) {
+  return make_kernel([](Tensors inputs) { return make_plan({inputs[0].shape}, [](Tensors, Tensors) {}, {.alias = 0}); });
+}
+
+constexpr Row kRows[] = {
+    {"", "Cast", 6, supports_cast, create_cast},
+    {"", "CastLike", 15, supports_cast_like, create_cast_like},
+    {"", "BitCast", 26, supports_bit_cast, create_bit_cast},
+};
+
+}  // namespace
+
+std::span<const Row> cast_rows() { return kRows; }
+
+}  // namespace backplane::cpu

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a data type at run time to a C++ type: `dispatch<Floats>(dtype, [](auto tag) { using T = decltype(tag)::type; … })`.
+#pragma once
+
+#include <type_traits>
+
+#include "engine/kernel.h"
+#include "ops/float16.h"
+
+namespace backplane::cpu {
+
+template <class... Ts>
+struct TypeList {};
+template <class T>
+struct TypeTag {
+  using type = T;
+};
+
+using Floats = TypeList<float, double, Half, BFloat16>;
+using SignedIntegers = TypeList<int8_t, int16_t, int32_t, int64_t>;
+using UnsignedIntegers = TypeList<uint8_t, uint16_t, uint32_t, uint64_t>;
+using Integers = TypeList<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+using SignedNumbers = TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t>;
+using Numbers = TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+using NumbersAndBool =
+    TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Bool>;
+using Booleans = TypeList<Bool>;
+
+template <class T>
+inline constexpr bp_dtype_t dtype_of = BP_DTYPE_UNDEFINED;
+template <>
+inline constexpr bp_dtype_t dtype_of<float> = BP_DTYPE_FLOAT;
+template <>
+inline constexpr bp_dtype_t dtype_of<double> = BP_DTYPE_DOUBLE;
+template <>
+inline constexpr bp_dtype_t dtype_of<Half> = BP_DTYPE_FLOAT16;
+template <>
+inline constexpr bp_dtype_t dtype_of<BFloat16> = BP_DTYPE_BFLOAT16;
+template <>
+inline constexpr bp_dtype_t dtype_of<int8_t> = BP_DTYPE_INT8;
+template <>
+inline constexpr bp_dtype_t dtype_of<int16_t> = BP_DTYPE_INT16;
+template <>
+inline constexpr bp_dtype_t dtype_of<int32_t> = BP_DTYPE_INT32;
+template <>
+inline constexpr bp_dtype_t dtype_of<int64_t> = BP_DTYPE_INT64;
+template <>
+inline constexpr bp_dtype_t dtype_of<uint8_t> = BP_DTYPE_UINT8;
+template <>
+inline constexpr bp_dtype_t dtype_of<uint16_t> = BP_DTYPE_UINT16;
+template <>
+inline constexpr bp_dtype_t dtype_of<uint32_t> = BP_DTYPE_UINT32;
+template <>
+inline constexpr bp_dtype_t dtype_of<uint64_t> = BP_DTYPE_UINT64;
+template <>
+inline constexpr bp_dtype_t dtype_of<Bool> = BP_DTYPE_BOOL;
+
+template <class T>
+inline constexpr bool is_small_float = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+inline constexpr bool is_floating = std::is_floating_point_v<T> || is_small_float<T>;
+
+// The type in which an element is computed with.
+template <class T>
+using compute_t = std::conditional_t<is_small_float<T>, float, std::conditional_t<std::is_same_v<T, Bool>, bool, T>>;
+// The type in which many elements are summed.
+template <class T>
+using sum_t = std::conditional_t<is_floating<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+
+template <class... Ts>
+constexpr bp_dtype_set_t set_of(TypeList<Ts...>) {
+  return ((bp_dtype_set_t{1} << dtype_of<Ts>) | ...);
+}
+
+namespace detail {
+template <class T, class... Rest, class F>
+auto dispatch(TypeList<T, Rest...>, bp_dtype_t dtype, const F& f) {
+  if constexpr (sizeof...(Rest) > 0) {
+    if (dtype != dtype_of<T>) return dispatch(TypeList<Rest...>{}, dtype, f);
+  }
+  return f(TypeTag<T>{});
+}
+}  // namespace detail
+
+// Calls `f` with the tag of `dtype`, which must be in the list (`supports` saw to it).
+template <class List, class F>
+auto dispatch(bp_dtype_t dtype, const F& f) {
+  return detail::dispatch(List{}, dtype, f);
+}
+
+// For operators that only move elements: calls `f` with the tag of a type that has `size` bytes.
+struct Bytes16 {
+  uint64_t low, high;
+};
+template <class F>
+void dispatch_size(int64_t size, const F& f) {
+  switch (size) {
+    case 1: return f(TypeTag<uint8_t>{});
+    case 2: return f(TypeTag<uint16_t>{});
+    case 4: return f(TypeTag<uint32_t>{});
+    case 8: return f(TypeTag<uint64_t>{});
+    default: return f(TypeTag<Bytes16>{});
+  }
+}
+
+}  // namespace backplane::cpu

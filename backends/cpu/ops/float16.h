@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The number types that C++20 lacks, as storage: they convert to and from float, and arithmetic is done in float.
+// Conversions from float round to nearest, ties to even.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace backplane::cpu {
+
+inline float half_to_float(uint16_t h) {
+  const uint32_t sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 0x3ffu;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
+}
+
+inline uint16_t float_to_half(float f) {
+  uint32_t x = std::bit_cast<uint32_t>(f);
+  const uint32_t sign = x >> 16 & 0x8000u;
+  x &= 0x7fffffffu;
+  if (x > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | (x >> 13 & 0x3ffu));
+  if (x >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65536 and above
+  if (x < 0x38800000u) {                                               // below the smallest normal half
+    const float shifted = std::bit_cast<float>(x) + 0.5f;              // the addition rounds at the half's last bit
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
+  }
+  x += 0xfffu + (x >> 13 & 1u);
+  return static_cast<uint16_t>(sign | (x - 0x38000000u) >> 13);
+}
+
+inline uint16_t float_to_bfloat16(float f) {
+  const uint32_t x = std::bit_cast<uint32_t>(f);
+  if ((x & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>(x >> 16 | 0x40u);
+  return static_cast<uint16_t>((x + 0x7fffu + (x >> 16 & 1u)) >> 16);
+}
+
+struct Half {
+  uint16_t bits = 0;
+  Half() = default;
+  explicit Half(float f) : bits(float_to_half(f)) {}
+  operator float() const { return half_to_float(bits); }
+};
+
+struct BFloat16 {
+  uint16_t bits = 0;
+  BFloat16() = default;
+  explicit BFloat16(float f) : bits(float_to_bfloat16(f)) {}
+  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+// ONNX's BOOL: any byte but 0 is true when read (a model may hold any), 0 or 1 is written.
+struct Bool {
+  uint8_t byte = 0;
+  Bool() = default;
+  explicit Bool(bool b) : byte(b) {}
+  operator bool() const { return byte != 0; }
+};
+
+// A float of at most 8 bits with a sign.
+struct Minifloat {
+  int exponent_bits;
+  int mantissa_bits;
+  int bias;
+  uint8_t largest;   // the code of the largest finite number
+  uint8_t overflow;  // the code for what lies beyond, without saturation: infinity or NaN
+  int nan;           // the code of NaN, or -1 where there is none
+  bool unsigned_zero;
+};
+inline constexpr Minifloat kFloat8E4M3FN{4, 3, 7, 0x7e, 0x7f, 0x7f, false};
+inline constexpr Minifloat kFloat8E4M3FNUZ{4, 3, 8, 0x7f, 0x80, 0x80, true};
+inline constexpr Minifloat kFloat8E5M2{5, 2, 15, 0x7b, 0x7c, 0x7f, false};
+inline constexpr Minifloat kFloat8E5M2FNUZ{5, 2, 16, 0x7f, 0x80, 0x80, true};
+inline constexpr Minifloat kFloat4E2M1{2, 1, 1, 0x07, 0x07, -1, false};
+
+float decode(const Minifloat& format, uint8_t code);
+uint8_t encode(const Minifloat& format, float value, bool saturate);
+
+// FLOAT8E8M0: a power of two without sign, for block scales.
+enum class ScaleRounding { kUp, kDown, kNearest };
+float decode_e8m0(uint8_t code);
+uint8_t encode_e8m0(float value, bool saturate, ScaleRounding rounding);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather, GatherElements, GatherND, ReverseSequence: elements or blocks are fetched from where indices say.
+#include <cstring>
+
+#include "ops/function_kernel.h"
+#include "ops/index.h"
+#include "ops/rows.h"
+#include "ops/support.h"
+
+namespace backplane::cpu {
+namespace {
+
+Verdict supports_gather(const Node& node) { return accepts(node, 2, {kByteTypes, kIndexTypes}); }
+
+std::unique_ptr<Kernel> create_gather(const Node& node) {
+  return make_kernel([axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
+    const Shape &data = inputs[0].shape, &indices = inputs[1].shape;
+    const int axis = axis_of(axis_attribute, data.rank());
+    if (axis < 0) return bad_axis(axis_attribute, data.rank());
+    if (data.rank() - 1 + indices.rank() > BP_MAX_RANK) return fail("the result's rank is more than 32");
+    Shape to;
+    for (int i = 0; i < axis; ++i) to.push_back(data[i]);
+    for (int64_t extent : indices) to.push_back(extent);
+    for (int i = axis + 1; i < data.rank(); ++i) to.push_back(data[i]);
+    const int64_t outer = data.elements(0, axis), extent = data[axis], count = indices.elements();
+    const int64_t block = data.elements(axis + 1, data.rank()) * bytes_of(inputs[0].dtype, 1);
+    return make_plan({to}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
+      const Indices index(in[1]);
+      for (int64_t i = 0; i < count; ++i)
+        if (!index.in_range(i, extent)) return index.out_of_range(i, extent);
+      const char* from = in[0].as<char>();
+      char* target = out[0].as<char>();
+      parallel(outer * count, std::max<int64_t>(1, 4 * kCheapGrain / std::max<int64_t>(1, block)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          std::memcpy(target + i * block, from + (i / count * extent + index(i % count, extent)) * block, static_cast<size_t>(block));
+      });
+      return std::nullopt;
+    });
+  });
+}
+
+// ---- GatherElements ----------------------------------------------------------------------------------------------------
+
+std::unique_ptr<Kernel> create_gather_elements(const Node& node) {
+  return make_kernel([axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
+    const Shape data = inputs[0].shape, to = inputs[1].shape;
+    const int axis = axis_of(axis_attribute, data.rank());
+    if (axis < 0) return bad_axis(axis_attribute, data.rank());
+    if (!covers(data, to, axis)) return fail("indices of shape " + to_string(to) + " do not fit data of shape " + to_string(data));
+    return make_plan({to}, [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) -> std::optional<std::string> {
+      const Indices index(in[1]);
+      const int64_t n = to.elements(), extent = data[axis];
+      for (int64_t i = 0; i < n; ++i)
+        if (!index.in_range(i, extent)) return index.out_of_range(i, extent);
+      dispatch_size(size, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        const T* from = in[0].as<T>();
+        T* target = out[0].as<T>();
+        for_elements(data, to, axis, [&](int64_t i, int64_t base, int64_t stride) { target[i] = from[base + index(i, extent) * stride]; });
+      });
+      return std::nullopt;
+    });
+  });
+}
+
+// ---- GatherND ----------------------------------------------------------------------------------------------------------
+
+std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
+  return make_kernel([batch_attribute = node.attr("batch_dims", int64_t{0})](Tensors inputs) -> Plan {
+    const Shape data = inputs[0].shape, indices = inputs[1].shape;
+    if (indices.rank() == 0 || data.rank() == 0 || batch_attribute < 0 || batch_attribute >= std::min(data.rank(), indices.rank()))
+      return fail("batch_dims " + std::to_string(batch_attribute) + " does not fit the ranks of data and indices");
+    const int batch_dims = static_cast<int>(batch_attribute);
+    const int64_t tuple = indices[indices.rank() - 1];
+    if (tuple < 1 || tuple > data.rank() - batch_dims)
+      return fail("index tuples of " + std::to_string(tuple) + " for data of shape " + to_string(data));
+    const int depth = batch_dims + static_cast<int>(tuple);
+    if (indices.rank() - 1 + data.rank() - depth > BP_MAX_RANK) return fail("the result's rank is more than 32");
+    Shape to(indices.span().first(static_cast<size_t>(indices.rank() - 1)));
+    for (int i = depth; i < data.rank(); ++i) to.push_back(data[i]);
+    for (int i = 0; i < batch_dims; ++i)
+      if (data[i] != indices[i]) return fail("batch dimensions of data and indices differ");
+    const int64_t batches = data.elements(0, batch_dims);
+    const int64_t rows = indices.elements(batch_dims, indices.rank() - 1), data_batch = data.elements(batch_dims, data.rank());
+    const int64_t size = bytes_of(inputs[0].dtype, 1), block = data.elements(depth, data.rank());
+    return make_plan({to}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
+      const TupleIndices index(in[1], data, batch_dims);
+      for (int64_t i = 0; i < batches * rows; ++i) {
+        const int64_t at = index.offset(i);
+        if (at < 0) return index.out_of_range(i);
+        std::memcpy(out[0].as<char>() + i * block * size, in[0].as<char>() + (i / rows * data_batch + at) * size,
+                    static_cast<size_t>(block * size));
+      }
+      return std::nullopt;
+    });
+  });
+}
+
+// ---- ReverseSequence ---------------------------------------------------------------------------------------------------
+
+Verdict supports_reverse(const Node& node) {
+  const int64_t batch = node.attr("batch_axis", int64_t{1}), time = node.attr("time_axis", int64_t{0});
+  if (batch + time != 1 || batch * time != 0) return no(BP_REASON_ATTRIBUTE, "batch_axis and time_axis are not 0 and 1");
+  return accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64)});
+}
+
+std::unique_ptr<Kernel> create_reverse(const Node& node) {
+  return make_kernel([batch_axis = static_cast<int>(node.attr("batch_axis", int64_t{1}))](Tensors inputs) -> Plan {
+    const Shape shape = inputs[0].shape;
+    if (shape.rank() < 2 || !(inputs[1].shape == Shape{shape[batch_axis]}))
+      return fail("sequence_lens of shape " + to_string(inputs[1].shape) + " for input of shape " + to_string(shape));
+    const int64_t block = shape.elements(2, shape.rank()) * bytes_of(inputs[0].dtype, 1);
+    return make_plan({shape}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
+      const int64_t* lengths = in[1].as<int64_t>();
+      const int64_t times = shape[1 - batch_axis];
+      for (int64_t i = 0; i < shape[0]; ++i)
+        for (int64_t j = 0; j < shape[1]; ++j) {
+          const int64_t time = batch_axis == 1 ? i : j, length = lengths[batch_axis == 1 ? j : i];
+          if (length < 0 || length > times) return "sequence length " + std::to_string(length) + " is not in [0, " + std::to_string(times) + "]";
+          const int64_t source = time < length ? length - 1 - time : time;
+          const int64_t row = batch_axis == 1 ? source * shape[1] + j : i * shape[1] + source;
+          std::memcpy(out[0].as<char>() + (i * shape[1] + j) * block, in[0].as<char>() + row * block, static_cast<size_t>(block));
+        }
+      return std::nullopt;
+    });
+  });
+}
+
+constexpr Row kRows[] = {
+    {"", "Gather", 1, supports_gather, create_gather},
+    {"", "GatherElements", 11, supports_gather, create_gather_elements},
+    {"", "GatherND", 11, supports_gather, create_gather_nd},
+    {"", "ReverseSequence", 10, supports_reverse, create_reverse},
+};
+
+}  // namespace
+
+std::span<const Row> gather_rows() { return kRows; }
+
+}  // namespace backplane::cpu

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gemm: Y = alpha · A' · B' + beta · C, where A' and B' may be transposed and C is broadcast.
+#include "ops/broadcast.h"
+#include "ops/function_kernel.h"
+#include "ops/onednn.h"
+#include "ops/rows.h"
+#include "ops/support.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+struct Gemm {
+  float alpha, beta;
+  bool a_transposed, b_transposed;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t row_step = 0, column_step = 0;  // of C, 0 where it is repeated
+};
+
+void run_float(const Gemm& g, Tensors in, Tensors out) {
+  float* y = out[0].as<float>();
+  const Tensor c = at(in, 2);
+  bool adds = c.present() && g.beta != 0;
+  if (adds) {
+    for (int64_t i = 0; i < g.m; ++i) {
+      const float* row = c.as<float>() + i * g.row_step;
+      for (int64_t j = 0; j < g.n; ++j) y[i * g.n + j] = row[j * g.column_step];
+    }
+  }
+  sgemm(g.m, g.n, g.k, g.alpha, {in[0].as<float>(), g.a_transposed ? g.m : g.k, g.a_transposed},
+        {in[1].as<float>(), g.b_transposed ? g.k : g.n, g.b_transposed}, adds ? g.beta : 0, y, g.n);
+}
+
+template <class T>
+void run_plain(const Gemm& g, Tensors in, Tensors out) {
+  using Sum = std::conditional_t<is_floating<T>, compute_t<T>, double>;
+  const T* a = in[0].as<T>();
+  const T* b = in[1].as<T>();
+  const Tensor c = at(in, 2);
+  parallel(g.m, 1 + (int64_t{1} << 16) / (1 + g.n * g.k), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = 0; j < g.n; ++j) {
+        Sum sum = 0;
+        for (int64_t l = 0; l < g.k; ++l) {
+          sum += static_cast<Sum>(a[g.a_transposed ? l * g.m + i : i * g.k + l]) * static_cast<Sum>(b[g.b_transposed ? j * g.k + l : l * g.n + j]);
+        }
+        sum *= static_cast<Sum>(g.alpha);
+        if (c.present()) sum += static_cast<Sum>(g.beta) * static_cast<Sum>(c.as<T>()[i * g.row_step + j * g.column_step]);
+        out[0].as<T>()[i * g.n + j] = static_cast<T>(sum);
+      }
+    }
+  });
+}
+
+using GemmTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
+
+Plan plan_gemm(Gemm g, Tensors inputs) {
+  const Shape& a = inputs[0].shape;
+  const Shape& b = inputs[1].shape;
+  if (a.rank() != 2 || b.rank() != 2) return fail("A " + to_string(a) + " and B " + to_string(b) + " must be matrices");
+  g.m = a[g.a_transposed ? 1 : 0];
+  g.k = a[g.a_transposed ? 0 : 1];
+  g.n = b[g.b_transposed ? 0 : 1];
+  if (g.k != b[g.b_transposed ? 1 : 0]) return fail("A " + to_string(a) + " and B " + to_string(b) + " do not fit each other");
+  if (Tensor c = at(inputs, 2); c.present()) {
+    int64_t rows = c.shape.rank() == 2 ? c.shape[0] : 1;
+    int64_t columns = c.shape.rank() == 0 ? 1 : c.shape[c.shape.rank() - 1];
+    if (c.shape.rank() > 2 || (rows != 1 && rows != g.m) || (columns != 1 && columns != g.n)) {
+      return fail("C " + to_string(c.shape) + " cannot be broadcast to [" + std::to_string(g.m) + "," + std::to_string(g.n) + "]");
+    }
+    g.row_step = rows == 1 ? 0 : columns;
+    g.column_step = columns == 1 ? 0 : 1;
+  }
+  return make_plan({Shape{g.m, g.n}}, [g](Tensors in, Tensors out) {
+    dispatch<GemmTypes>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_same_v<T, float>) run_float(g, in, out);
+      else run_plain<T>(g, in, out);
+    });
+  });
+}
+
+Verdict supports(const Node& node) {
+  constexpr bp_dtype_set_t types = set_of(GemmTypes{});
+  if (Verdict v = accepts(node, 2, {types, types, types}); !v) return v;
+  if (Verdict v = same_type(node, 0, 1); !v) return v;
+  return node.has_input(2) ? same_type(node, 0, 2) : yes();
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  Gemm g{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0, node.attr("transB", int64_t{0}) != 0};
+  return make_kernel([g](Tensors inputs) { return plan_gemm(g, inputs); });
+}
+
+constexpr Row kRows[] = {
+    {"", "Gemm", 7, supports, create},
+};
+
+}  // namespace
+
+std::span<const Row> gemm_rows() { return kRows; }
+
+}  // namespace backplane::cpu

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// LRN: y = x / (bias + alpha / size · sum of x² over `size` channels around)^beta.
+#include <cmath>
+
+#include "ops/function_kernel.h"
+#include "ops/rows.h"
+#include "ops/support.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+struct Lrn {
+  float alpha, beta, bias;
+  int64_t size;
+};
+
+// Positions handled together, so that the running sums stay in the cache.
+constexpr int64_t kStrip = 512;
+
+template <class T>
+void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner, int64_t count) {
+  using C = compute_t<T>;
+  C sums[kStrip];
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t first = std::max<int64_t>(0, c - (lrn.size - 1) / 2);
+    int64_t last = std::min(channels - 1, c + lrn.size / 2);
+    std::fill_n(sums, count, C{0});
+    for (int64_t k = first; k <= last; ++k) {
+      for (int64_t i = 0; i < count; ++i) sums[i] += static_cast<C>(x[k * inner + i]) * static_cast<C>(x[k * inner + i]);
+    }
+    C scale = static_cast<C>(lrn.alpha) / static_cast<C>(lrn.size);
+    for (int64_t i = 0; i < count; ++i) {
+      C base = static_cast<C>(lrn.bias) + scale * sums[i];
+      // beta 0.75 is what every published network has: two square roots instead of a power.
+      C power = lrn.beta == 0.75f ? 1 / (std::sqrt(base) * std::sqrt(std::sqrt(base))) : std::pow(base, -static_cast<C>(lrn.beta));
+      y[c * inner + i] = static_cast<T>(static_cast<C>(x[c * inner + i]) * power);
+    }
+  }
+}
+
+Plan plan(const Lrn& lrn, Tensors inputs) {
+  const Shape& x = inputs[0].shape;
+  if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
+  int64_t batch = x[0], channels = x[1], inner = x.elements(2, x.rank());
+  int64_t strips = (inner + kStrip - 1) / kStrip;
+  return make_plan({x}, [=](Tensors in, Tensors out) {
+    dispatch<Floats>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      parallel(batch * strips, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t s = begin; s < end; ++s) {
+          int64_t first = s % strips * kStrip;
+          int64_t at = s / strips * channels * inner + first;
+          run_strip(lrn, in[0].as<T>() + at, out[0].as<T>() + at, channels, inner, std::min(kStrip, inner - first));
+        }
+      });
+    });
+  });
+}
+
+Verdict supports(const Node& node) {
+  if (int64_t size = node.attr("size", int64_t{0}); size < 1) return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size));
+  return accepts(node, 1, {kFloatTypes});
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  Lrn lrn{node.attr("alpha", 0.0001f), node.attr("beta", 0.75f), node.attr("bias", 1.0f), node.attr("size", int64_t{1})};
+  return make_kernel([lrn](Tensors inputs) { return plan(lrn, inputs); });
+}
+
+constexpr Row kRows[] = {
+    {"", "LRN", 1, supports, create},
+};
+
+}  // namespace
+
+std::span<const Row> lrn_rows() { return kRows; }
+
+}  // namespace backplane::cpu

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN the way this backend calls it: single-threaded, from inside tasks that oneTBB spreads over the threads.
+#pragma once
+
+#include <cstdint>
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace backplane::cpu {
+
+// While it lives, oneDNN (its OpenMP) stays on the calling thread. The setting sticks to a thread, which may be the framework's:
+// it is put back.
+class SingleThreaded {
+ public:
+  SingleThreaded();
+  ~SingleThreaded();
+  SingleThreaded(const SingleThreaded&) = delete;
+  SingleThreaded& operator=(const SingleThreaded&) = delete;
+
+ private:
+  int before_;
+};
+
+// A matrix as it lies in memory, row-major: element (i, j) is data[i * stride + j], or data[j * stride + i] if transposed.
+struct Matrix {
+  const float* data;
+  int64_t stride;
+  bool transposed = false;
+};
+
+// C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, spread over the threads. C is not read where beta is 0. With
+// `row_bias` C is overwritten: its element i is added to each of row i.
+void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
+           const float* row_bias = nullptr);
+
+dnnl::engine& onednn_engine();
+// The calling thread's own.
+dnnl::stream& onednn_stream();
+
+// A convolution of one image or a part of it. Layouts are descriptors; `any` lets oneDNN choose.
+struct ConvolutionArguments {
+  dnnl::memory::desc source, weights, bias, result;
+  bool has_bias = false;
+  dnnl::memory::dims strides, dilations, begin, end;
+};
+// Throws dnnl::error where oneDNN has no implementation.
+dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& arguments);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// MaxPool, AveragePool, LpPool and their global forms.
+#include <cmath>
+#include <limits>
+
+#include "ops/function_kernel.h"
+#include "ops/rows.h"
+#include "ops/support.h"
+#include "ops/window.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
+
+// The part of a window that lies inside the input, and how many of its places lie inside the padded input.
+struct Cell {
+  Spatial first, last;  // of the window's places: [first, last)
+  Spatial start;        // of the window, in the input
+  int64_t padded_places = 1;
+};
+
+Cell cell_at(const Window& w, int64_t o) {
+  Cell cell;
+  Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+  for (size_t d = 0; d < kSpatial; ++d) {
+    int64_t start = cell.start[d] = place[d] * w.stride[d] - w.begin[d];
+    cell.first[d] = start >= 0 ? 0 : (-start + w.dilation[d] - 1) / w.dilation[d];
+    auto places_before = [&](int64_t limit) { return std::clamp<int64_t>((limit - start + w.dilation[d] - 1) / w.dilation[d], 0, w.kernel[d]); };
+    cell.last[d] = std::max(cell.first[d], places_before(w.in[d]));
+    cell.padded_places *= places_before(w.in[d] + w.end[d]);
+  }
+  return cell;
+}
+
+template <class F>
+void each_place(const Window& w, const Cell& cell, const F& f) {
+  for (int64_t z = cell.first[0]; z < cell.last[0]; ++z) {
+    int64_t iz = cell.start[0] + z * w.dilation[0];
+    for (int64_t y = cell.first[1]; y < cell.last[1]; ++y) {
+      int64_t row = (iz * w.in[1] + cell.start[1] + y * w.dilation[1]) * w.in[2] + cell.start[2];
+      for (int64_t x = cell.first[2]; x < cell.last[2]; ++x) f(row + x * w.dilation[2]);
+    }
+  }
+}
+
+// Runs plane(first input element, first output element) for each image and channel.
+template <class F>
+void each_plane(const Window& w, int64_t planes, const F& plane) {
+  parallel(planes, 1 + kCheapGrain / (1 + w.out_size() * w.kernel_size()), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) plane(p * w.in_size(), p * w.out_size());
+  });
+}
+
+template <class T>
+constexpr T lowest() {
+  if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::lowest();
+  else return static_cast<T>(-std::numeric_limits<compute_t<T>>::infinity());
+}
+
+template <class T>
+void max_pool(const Window& w, int64_t planes, bool column_major, Tensors in, Tensors out) {
+  const T* x = in[0].as<T>();
+  T* y = out[0].as<T>();
+  int64_t* indices = at(out, 1).present() ? out[1].as<int64_t>() : nullptr;
+  each_plane(w, planes, [&](int64_t x0, int64_t y0) {
+    for (int64_t o = 0; o < w.out_size(); ++o) {
+      T best = lowest<T>();
+      int64_t best_place = -1;
+      each_place(w, cell_at(w, o), [&](int64_t i) {
+        if (best_place >= 0 && !(static_cast<compute_t<T>>(x[x0 + i]) > static_cast<compute_t<T>>(best))) return;
+        best = x[x0 + i];
+        best_place = i;
+      });
+      y[y0 + o] = best;
+      if (indices == nullptr) continue;
+      int64_t place = std::max<int64_t>(best_place, 0);
+      if (column_major) {
+        int64_t iz = place / (w.in[1] * w.in[2]), iy = place / w.in[2] % w.in[1], ix = place % w.in[2];
+        place = iz + w.in[0] * (iy + w.in[1] * ix);
+      }
+      indices[y0 + o] = x0 + place;
+    }
+  });
+}
+
+template <class T>
+void average_pool(const Window& w, int64_t planes, bool count_padding, Tensors in, Tensors out) {
+  using C = compute_t<T>;
+  each_plane(w, planes, [&, x = in[0].as<T>(), y = out[0].as<T>()](int64_t x0, int64_t y0) {
+    for (int64_t o = 0; o < w.out_size(); ++o) {
+      Cell cell = cell_at(w, o);
+      C sum = 0;
+      each_place(w, cell, [&](int64_t i) { sum += static_cast<C>(x[x0 + i]); });
+      int64_t inside = (cell.last[0] - cell.first[0]) * (cell.last[1] - cell.first[1]) * (cell.last[2] - cell.first[2]);
+      y[y0 + o] = static_cast<T>(sum / static_cast<C>(std::max<int64_t>(1, count_padding ? cell.padded_places : inside)));
+    }
+  });
+}
+
+template <class T>
+void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out) {
+  using C = compute_t<T>;
+  each_plane(w, planes, [&, x = in[0].as<T>(), y = out[0].as<T>()](int64_t x0, int64_t y0) {
+    for (int64_t o = 0; o < w.out_size(); ++o) {
+      C sum = 0;
+      each_place(w, cell_at(w, o), [&](int64_t i) {
+        C v = std::abs(static_cast<C>(x[x0 + i]));
+        sum += p == 2 ? v * v : p == 1 ? v : std::pow(v, static_cast<C>(p));
+      });
+      y[y0 + o] = static_cast<T>(p == 2 ? std::sqrt(sum) : p == 1 ? sum : std::pow(sum, 1 / static_cast<C>(p)));
+    }
+  });
+}
+
+enum class Pool { kMax, kAverage, kLp };
+
+template <Pool pool>
+std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, int64_t parameter) {
+  return make_kernel([=](Tensors inputs) -> Plan {
+    const Shape& x = inputs[0].shape;
+    if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
+    Window w;
+    Shape shape;
+    if (attributes) {
+      std::string error;
+      std::optional<Window> made = make_window(*attributes, x, attributes->kernel, &error);
+      if (!made) return fail(error);
+      w = *made;
+      shape = w.output_shape(x[0], x[1]);
+    } else {  // the window is everything, however many dimensions there are
+      w.in[2] = w.kernel[2] = x.elements(2, x.rank());
+      shape = Shape{x[0], x[1]};
+      for (int d = 2; d < x.rank(); ++d) shape.push_back(1);
+    }
+    int64_t planes = x[0] * x[1];
+    return make_plan({shape, shape}, [=](Tensors in, Tensors out) {
+      dispatch<PoolTypes>(in[0].dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (pool == Pool::kMax) max_pool<T>(w, planes, parameter != 0, in, out);
+        else if constexpr (!is_floating<T>) return;
+        else if constexpr (pool == Pool::kAverage) average_pool<T>(w, planes, parameter != 0, in, out);
+        else lp_pool<T>(w, planes, parameter, in, out);
+      });
+    });
+  });
+}
+
+template <Pool pool>
+Verdict supports(const Node& node) {
+  if (Verdict v = accepts(node, 1, {pool == Pool::kMax ? set_of(PoolTypes{}) : kFloatTypes}); !v) return v;
+  if (pool == Pool::kLp && node.attr("p", int64_t{2}) < 1) return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})));
+  if (std::string_view(node.op_type()).starts_with("Global")) return yes();
+  if (node.ints("kernel_shape").empty()) return no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
+  return check_window(node);
+}
+
+template <Pool pool>
+std::unique_ptr<Kernel> create(const Node& node) {
+  constexpr const char* name = pool == Pool::kMax ? "storage_order" : pool == Pool::kAverage ? "count_include_pad" : "p";
+  return create_with<pool>(WindowAttributes(node), node.attr(name, int64_t{pool == Pool::kLp ? 2 : 0}));
+}
+
+template <Pool pool>
+std::unique_ptr<Kernel> create_global(const Node& node) {
+  return create_with<pool>(std::nullopt, pool == Pool::kLp ? node.attr("p", int64_t{2}) : 0);
+}
+
+constexpr Row kRows[] = {
+    {"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>},
+    {"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>},
+    {"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>},
+    {"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>},
+    {"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>},
+    {"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>},
+};
+
+}  // namespace
+
+std::span<const Row> pool_rows() { return kRows; }
+
+}  // namespace backplane::cpu

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace backplane::cpu {
+
+// A whole number as an integer type, at its limits where it is beyond them; NaN becomes 0.
+template <class T>
+T saturate(float value) {
+  if (std::isnan(value)) return 0;
+  return static_cast<T>(std::clamp(value, static_cast<float>(std::numeric_limits<T>::lowest()), static_cast<float>(std::numeric_limits<T>::max())));
+}
+
+}  // namespace backplane::cpu

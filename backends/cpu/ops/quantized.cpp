@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of 8-bit integers: MatMulInteger and ConvInteger give 32-bit sums, QLinearMatMul and QLinearConv scale them back.
+#include <cmath>
+
+#include "ops/direct_conv.h"
+#include "ops/function_kernel.h"
+#include "ops/matmul.h"
+#include "ops/quantize.h"
+#include "ops/rows.h"
+#include "ops/support.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+using Bytes = TypeList<int8_t, uint8_t>;
+constexpr bp_dtype_set_t kBytes = set_of(Bytes{});
+constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
+
+// A zero point or scale: one for all, or one for each row, column or channel. Absent ones are `fallback`.
+template <class T>
+class PerChannel {
+ public:
+  PerChannel(const Tensor& tensor, T fallback) : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1, fallback) {
+    if (!tensor.present()) return;
+    dispatch<TypeList<float, int8_t, uint8_t>>(tensor.dtype, [&](auto tag) {
+      const auto* data = tensor.as<typename decltype(tag)::type>();
+      std::copy_n(data, values_.size(), values_.begin());
+    });
+  }
+  T operator[](int64_t channel) const { return values_[values_.size() == 1 ? 0 : static_cast<size_t>(channel) % values_.size()]; }
+
+ private:
+  std::vector<T> values_;
+};
+
+// Which slots of the node hold what; -1 where the operator has no such input.
+struct Slots {
+  int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
+};
+constexpr Slots kInteger{0, -1, 2, 1, -1, 3, -1, -1, -1};
+constexpr Slots kLinear{0, 1, 2, 3, 4, 5, 6, 7, 8};
+
+Tensor pick(Tensors tensors, int slot) { return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot)); }
+
+// Puts a 32-bit sum into the result: as it is, or scaled.
+class Output {
+ public:
+  Output(const Slots& slots, Tensors in, const Tensor& y)
+      : scaled_(slots.y_scale >= 0), y_(y), x_scale_(pick(in, slots.x_scale), 1), w_scale_(pick(in, slots.w_scale), 1),
+        y_scale_(pick(in, slots.y_scale), 1), zero_(pick(in, slots.y_zero), 0) {}
+
+  void put(int64_t row, int64_t column, int64_t i, int32_t sum) const {
+    if (!scaled_) {
+      y_.as<int32_t>()[i] = sum;
+      return;
+    }
+    float value = std::nearbyint(static_cast<float>(sum) * (x_scale_[row] * w_scale_[column] / y_scale_[0])) + static_cast<float>(zero_[0]);
+    if (y_.dtype == BP_DTYPE_INT8) y_.as<int8_t>()[i] = saturate<int8_t>(value);
+    else y_.as<uint8_t>()[i] = saturate<uint8_t>(value);
+  }
+
+ private:
+  bool scaled_;
+  Tensor y_;
+  PerChannel<float> x_scale_, w_scale_, y_scale_;
+  PerChannel<int32_t> zero_;
+};
+
+// Calls f with both operands as pointers to their types.
+template <class F>
+void with_types(const Tensor& x, const Tensor& w, const F& f) {
+  dispatch<Bytes>(x.dtype, [&](auto x_tag) {
+    dispatch<Bytes>(w.dtype, [&](auto w_tag) {
+      f(x.as<typename decltype(x_tag)::type>(), w.as<typename decltype(w_tag)::type>());
+    });
+  });
+}
+
+// A text where a zero point or scale has neither one element nor `channels`.
+std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slots, int64_t channels) {
+  for (int slot : slots) {
+    Tensor t = pick(inputs, slot);
+    if (!t.present() || t.shape.elements() == 1 || t.shape.elements() == channels) continue;
+    return "input " + std::to_string(slot) + " has extents " + to_string(t.shape) + ", one element or " + std::to_string(channels) + " are supported";
+  }
+  return std::nullopt;
+}
+
+template <const Slots& slots>
+std::unique_ptr<Kernel> create_matmul(const Node&) {
+  return make_kernel([](Tensors inputs) -> Plan {
+    const Shape& a = inputs[slots.x].shape;
+    std::string error;
+    std::optional<MatMulSize> size = matmul_size(a, inputs[slots.w].shape, &error);
+    if (!size) return fail(error);
+    if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero}, a.rank() > 1 ? a[a.rank() - 2] : 1)) return fail(*why);
+    if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->n)) return fail(*why);
+    if (auto why = misfit(inputs, {slots.y_scale, slots.y_zero}, 1)) return fail(*why);
+    Shape shape = size->shape;
+    return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
+      PerChannel<int32_t> a_zero(pick(in, slots.x_zero), 0);
+      PerChannel<int32_t> b_zero(pick(in, slots.w_zero), 0);
+      Output output(slots, in, out[0]);
+      with_types(in[slots.x], in[slots.w], [&](auto* a_data, auto* b_data) {
+        for (size_t i = 0; i < s.a_offsets.size(); ++i) {
+          multiply<int32_t>(s.m, s.n, s.k, [&, p = a_data + s.a_offsets[i] * s.m * s.k](int64_t row, int64_t at) { return p[at] - a_zero[row]; },
+                            [&, p = b_data + s.b_offsets[i] * s.k * s.n](int64_t column, int64_t at) { return p[at] - b_zero[column]; },
+                            [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t row, int64_t column, int64_t at, int32_t sum) { output.put(row, column, base + at, sum); });
+        }
+      });
+    });
+  });
+}
+
+template <const Slots& slots>
+std::unique_ptr<Kernel> create_conv(const Node& node) {
+  return make_kernel([attributes = WindowAttributes(node), groups = node.attr("group", int64_t{1})](Tensors inputs) -> Plan {
+    std::string error;
+    const Shape& x = inputs[slots.x].shape;
+    const Shape& w = inputs[slots.w].shape;
+    std::optional<ConvSize> size = conv_size(x, w, groups, &error);
+    if (!size) return fail(error);
+    std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
+    if (!window) return fail(error);
+    if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->out_channels)) return fail(*why);
+    if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero, slots.y_scale, slots.y_zero}, 1)) return fail(*why);
+    if (Tensor bias = pick(inputs, slots.bias); bias.present() && bias.shape.elements() != size->out_channels) return fail("the bias has extents " + to_string(bias.shape));
+    return make_plan({window->output_shape(size->batch, size->out_channels)}, [s = *size, win = *window](Tensors in, Tensors out) {
+      PerChannel<int32_t> x_zero(pick(in, slots.x_zero), 0);
+      PerChannel<int32_t> w_zero(pick(in, slots.w_zero), 0);
+      Output output(slots, in, out[0]);
+      Tensor bias = pick(in, slots.bias);
+      with_types(in[slots.x], in[slots.w], [&](auto* x_data, auto* w_data) {
+        direct_conv<int32_t>(
+            s, win, [&](int64_t i) { return x_data[i] - x_zero[0]; }, [&](int64_t channel, int64_t i) { return w_data[i] - w_zero[channel]; },
+            [&](int64_t channel, int64_t i, int32_t sum) { output.put(0, channel, i, bias.present() ? sum + bias.as<int32_t>()[channel] : sum); });
+      });
+    });
+  });
+}
+
+Verdict supports_integer_matmul(const Node& node) { return accepts(node, 2, {kBytes, kBytes, kBytes, kBytes}); }
+
+Verdict supports_integer_conv(const Node& node) {
+  Verdict v = supports_integer_matmul(node);
+  return v ? check_window(node) : v;
+}
+
+Verdict supports_linear_matmul(const Node& node) { return accepts(node, 8, {kBytes, kFloat, kBytes, kBytes, kFloat, kBytes, kFloat, kBytes}); }
+
+Verdict supports_linear_conv(const Node& node) {
+  Verdict v = accepts(node, 8, {kBytes, kFloat, kBytes, kBytes, kFloat, kBytes, kFloat, kBytes, just(BP_DTYPE_INT32)});
+  return v ? check_window(node) : v;
+}
+
+constexpr Row kRows[] = {
+    {"", "MatMulInteger", 10, supports_integer_matmul, create_matmul<kInteger>},
+    {"", "ConvInteger", 10, supports_integer_conv, create_conv<kInteger>},
+    {"", "QLinearMatMul", 10, supports_linear_matmul, create_matmul<kLinear>},
+    {"", "QLinearConv", 10, supports_linear_conv, create_conv<kLinear>},
+};
+
+}  // namespace
+
+std::span<const Row> quantized_rows() { return kRows; }
+
+}  // namespace backplane::cpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The families of operators. Each has a file named after it, with its rows at the end.
+#pragma once
+
+#include <span>
+
+#include "engine/kernel.h"
+
+namespace backplane::cpu {
+
+std::span<const Row> unary_rows();      // one input, element by element
+std::span<const Row> binary_rows();     // two or more inputs, element by element
+std::span<const Row> clip_rows();
+std::span<const Row> cast_rows();       // Cast, CastLike, BitCast
+std::span<const Row> reshape_rows();    // the bytes stay, the extents change
+std::span<const Row> copy_rows();       // Transpose, Slice, Tile, Expand, …: elements go elsewhere along strides
+std::span<const Row> concat_rows();     // Concat, Split
+std::span<const Row> pad_rows();        // Pad, CenterCropPad
+std::span<const Row> gather_rows();
+std::span<const Row> scatter_rows();
+std::span<const Row> constant_rows();   // Constant, Shape, Range, …: made from little or nothing
+std::span<const Row> reduce_rows();     // ReduceSum, …
+std::span<const Row> arg_reduce_rows();
+std::span<const Row> cumulative_rows();
+std::span<const Row> select_rows();     // NonZero, Compress, Unique: extents depend on values
+std::span<const Row> top_k_rows();
+std::span<const Row> resize_rows();
+std::span<const Row> layer_norm_rows(); // LayerNormalization, InstanceNormalization, …
+std::span<const Row> recurrent_rows();  // RNN, GRU, LSTM
+std::span<const Row> random_rows();
+std::span<const Row> signal_rows();     // windows, DFT, STFT, MelWeightMatrix
+std::span<const Row> loss_rows();
+std::span<const Row> region_rows();     // RoiAlign, MaxRoiPool, NonMaxSuppression
+std::span<const Row> grid_rows();       // GridSample, AffineGrid
+std::span<const Row> unpool_rows();     // MaxUnpool, Col2Im
+std::span<const Row> einsum_rows();
+std::span<const Row> det_rows();
+
+std::span<const Row> conv_rows();
+std::span<const Row> conv_transpose_rows();
+std::span<const Row> matmul_rows();
+std::span<const Row> gemm_rows();
+std::span<const Row> pool_rows();
+std::span<const Row> batch_normalization_rows();
+std::span<const Row> lrn_rows();
+std::span<const Row> softmax_rows();    // Softmax, LogSoftmax, Hardmax
+std::span<const Row> quantize_rows();   // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
+std::span<const Row> quantized_rows();  // MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv
+
+}  // namespace backplane::cpu

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of one input, element by element: a row with its formula for each.
+#include <limits>
+
+#include "ops/function_kernel.h"
+#include "ops/rows.h"
+#include "ops/support.h"
+
+namespace backplane::cpu {
+namespace {
+
+// A formula is either a value (a lambda without captures) or a class that reads its attributes from the node.
+template <class Formula, class Types, class Result>
+std::unique_ptr<Kernel> create_unary(const Node& node, Formula formula) {
+  const bp_dtype_t dtype = node.input_type(0).dtype;
+  return dispatch<Types>(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using R = std::conditional_t<std::is_void_v<Result>, T, Result>;
+    return make_kernel([formula](Tensors inputs) -> Plan {
+      const Shape shape = inputs[0].shape;
+      return make_plan(
+          {shape},
+          [formula, n = shape.elements()](Tensors in, Tensors out) {
+            const T* x = in[0].as<T>();
+            R* y = out[0].as<R>();
+            parallel(n, kMathGrain, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) y[i] = static_cast<R>(formula(static_cast<compute_t<T>>(x[i])));
+            });
+          },
+          {.inplace = sizeof(T) == sizeof(R) ? 0 : -1});
+    });
+  });
+}
+
+template <class Types>
+Verdict accepts_one(const Node& node) {
+  return accepts(node, 1, {set_of(Types{})});
+}
+
+template <auto formula, class Types = Floats, class Result = void>
+constexpr Row unary(std::string_view op_type, uint32_t since_version) {
+  return {"", op_type, since_version, accepts_one<Types>,
+          [](const Node& node) { return create_unary<decltype(formula), Types, Result>(node, formula); }};
+}
+
+template <class Formula, class Types = Floats, class Result = void>
+constexpr Row unary(std::string_view op_type, uint32_t since_version) {
+  return {"", op_type, since_version, accepts_one<Types>,
+          [](const Node& node) { return create_unary<Formula, Types, Result>(node, Formula(node)); }};
+}
+
+// ---- formulas with attributes --------------------------------------------------------------------------------------
+
+struct Elu {
+  float alpha;
+  explicit Elu(const Node& node) : alpha(node.attr("alpha", 1.0f)) {}
+  auto operator()(auto x) const { return x < 0 ? alpha * std::expm1(x) : x; }
+};
+
+struct Selu {
+  float alpha, gamma;
+  explicit Selu(const Node& node)
+      : alpha(node.attr("alpha", 1.67326319217681884765625f)), gamma(node.attr("gamma", 1.05070102214813232421875f)) {}
+  auto operator()(auto x) const { return gamma * (x > 0 ? x : alpha * std::expm1(x)); }
+};
+
+struct Celu {
+  float alpha;
+  explicit Celu(const Node& node) : alpha(node.attr("alpha", 1.0f)) {}
+  auto operator()(auto x) const { return x > 0 ? x : alpha * std::expm1(x / alpha); }
+};
+
+struct LeakyRelu {
+  float alpha;
+  explicit LeakyRelu(const Node& node) : alpha(node.attr("alpha", 0.01f)) {}
+  auto operator()(auto x) const { return x < 0 ? alpha * x : x; }
+};
+
+struct ThresholdedRelu {
+  float alpha;
+  explicit ThresholdedRelu(const Node& node) : alpha(node.attr("alpha", 1.0f)) {}
+  template <class T>
+  T operator()(T x) const { return x > alpha ? x : T(0); }
+};
+
+struct HardSigmoid {
+  float alpha, beta;
+  explicit HardSigmoid(const Node& node) : alpha(node.attr("alpha", 0.2f)), beta(node.attr("beta", 0.5f)) {}
+  template <class T>
+  T operator()(T x) const { return std::clamp(T(alpha) * x + T(beta), T(0), T(1)); }
+};
+
+struct Swish {
+  float alpha;
+  explicit Swish(const Node& node) : alpha(node.attr("alpha", 1.0f)) {}
+  auto operator()(auto x) const { return x / (1 + std::exp(-alpha * x)); }
+};
+
+struct Shrink {
+  float lambd, bias;
+  explicit Shrink(const Node& node) : lambd(node.attr("lambd", 0.5f)), bias(node.attr("bias", 0.0f)) {}
+  template <class T>
+  T operator()(T value) const {
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const Wide x = static_cast<Wide>(value);
+    return static_cast<T>(x < -lambd ? x + bias : x > lambd ? x - bias : Wide(0));
+  }
+};
+
+struct Gelu {
+  bool tanh;
+  explicit Gelu(const Node& node) : tanh(node.attr("approximate", "none") == "tanh") {}
+  template <class T>
+  T operator()(T x) const {
+    if (tanh) return T(0.5) * x * (1 + std::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
+    return T(0.5) * x * (1 + std::erf(x * T(0.7071067811865476)));
+  }
+};
+
+struct IsInf {
+  bool positive, negative;
+  explicit IsInf(const Node& node)
+      : positive(node.attr("detect_positive", int64_t{1}) != 0), negative(node.attr("detect_negative", int64_t{1}) != 0) {}
+  bool operator()(auto x) const { return std::isinf(x) && (x > 0 ? positive : negative); }
+};
+
+Verdict supports_gelu(const Node& node) {
+  if (Verdict verdict = accepts_one<Floats>(node); !verdict) return verdict;
+  return attribute_in(node, "approximate", "none", {"none", "tanh"});
+}
+
+constexpr Row with_check(Row row, Verdict (*supports)(const Node&)) {
+  row.supports = supports;
+  return row;
+}
+
+// ---- the table -----------------------------------------------------------------------------------------------------
+
+constexpr auto negate = []<class T>(T x) -> T {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x));
+  else
+    return -x;
+};
+constexpr auto absolute = []<class T>(T x) -> T {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::fabs(x);
+  else
+    return x < 0 ? negate(x) : x;
+};
+constexpr auto sigmoid = [](auto x) {  // exp of a negative number alone: no overflow
+  const auto e = std::exp(-std::fabs(x));
+  return (x < 0 ? e : decltype(e)(1)) / (1 + e);
+};
+constexpr auto softplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
+constexpr auto hard_swish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
+
+constexpr Row kRows[] = {
+    unary<absolute, Numbers>("Abs", 6),
+    unary<negate, SignedNumbers>("Neg", 6),
+    unary<[](auto x) { return (x > 0) - (x < 0) + (x != x ? x : decltype(x)(0)); }, Numbers>("Sign", 9),
+    unary<[](auto x) { return std::ceil(x); }>("Ceil", 6),
+    unary<[](auto x) { return std::floor(x); }>("Floor", 6),
+    unary<[](auto x) { return std::nearbyint(x); }>("Round", 11),
+    unary<[](auto x) { return 1 / x; }>("Reciprocal", 6),
+    unary<[](auto x) { return std::sqrt(x); }>("Sqrt", 6),
+    unary<[](auto x) { return std::exp(x); }>("Exp", 6),
+    unary<[](auto x) { return std::log(x); }>("Log", 6),
+    unary<[](auto x) { return std::erf(x); }>("Erf", 9),
+    unary<[](auto x) { return std::sin(x); }>("Sin", 7),
+    unary<[](auto x) { return std::cos(x); }>("Cos", 7),
+    unary<[](auto x) { return std::tan(x); }>("Tan", 7),
+    unary<[](auto x) { return std::asin(x); }>("Asin", 7),
+    unary<[](auto x) { return std::acos(x); }>("Acos", 7),
+    unary<[](auto x) { return std::atan(x); }>("Atan", 7),
+    unary<[](auto x) { return std::sinh(x); }>("Sinh", 9),
+    unary<[](auto x) { return std::cosh(x); }>("Cosh", 9),
+    unary<[](auto x) { return std::tanh(x); }>("Tanh", 6),
+    unary<[](auto x) { return std::asinh(x); }>("Asinh", 9),
+    unary<[](auto x) { return std::acosh(x); }>("Acosh", 9),
+    unary<[](auto x) { return std::atanh(x); }>("Atanh", 9),
+    unary<[](auto x) { return x < 0 ? decltype(x)(0) : x; }, SignedNumbers>("Relu", 6),
+    unary<sigmoid>("Sigmoid", 6),
+    unary<softplus>("Softplus", 1),
+    unary<[](auto x) { return x / (1 + std::fabs(x)); }>("Softsign", 1),
+    unary<hard_swish>("HardSwish", 14),
+    unary<[](auto x) { return x * std::tanh(softplus(x)); }>("Mish", 18),
+    unary<Elu>("Elu", 6),
+    unary<Selu>("Selu", 6),
+    unary<Celu>("Celu", 12),
+    unary<LeakyRelu>("LeakyRelu", 6),
+    unary<ThresholdedRelu>("ThresholdedRelu", 10),
+    unary<HardSigmoid>("HardSigmoid", 6),
+    unary<Swish>("Swish", 24),
+    unary<Shrink, Numbers>("Shrink", 9),
+    with_check(unary<Gelu>("Gelu", 20), supports_gelu),
+    unary<[](auto x) { return std::isnan(x); }, Floats, Bool>("IsNaN", 9),
+    unary<IsInf, Floats, Bool>("IsInf", 10),
+    unary<[](bool x) { return !x; }, Booleans>("Not", 1),
+    unary<[](auto x) { return ~x; }, Integers>("BitwiseNot", 18),
+};
+
+}  // namespace
+
+std::span<const Row> unary_rows() { return kRows; }
+
+}  // namespace backplane::cpu

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds graphs of the ABI by hand, for tests: values by name, nodes in topological order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "backplane/graph.h"
+
+namespace backplane::cpu::testing {
+
+using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>>;
+using Attributes = std::map<std::string, AttributeValue>;
+
+class GraphBuilder {
+ public:
+  // Extents below 0 are unknown: -1 is nothing, -2 and below are symbols ("equal number, equal extent").
+  GraphBuilder& input(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
+  GraphBuilder& output(const std::string& name);
+  template <class T>
+  GraphBuilder& weight(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents, const std::vector<T>& data) {
+    const auto* bytes = reinterpret_cast<const char*>(data.data());
+    return weight_bytes(name, dtype, extents, std::string(bytes, data.size() * sizeof(T)));
+  }
+  GraphBuilder& weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents, std::string bytes);
+  // An empty name is an omitted operand. Outputs have type `dtype` and an unknown shape unless `extents` gives numbers.
+  GraphBuilder& node(const std::string& op_type, uint32_t since_version, const std::vector<std::string>& inputs,
+                     const std::vector<std::string>& outputs, bp_dtype_t dtype = BP_DTYPE_FLOAT, const Attributes& attributes = {});
+  // Declares the type of a value that a node makes.
+  GraphBuilder& type(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
+
+  // Valid as long as the builder lives and is not changed.
+  const bp_graph_t* graph();
+
+ private:
+  uint32_t value(const std::string& name);
+  void set_type(uint32_t value, bp_dtype_t dtype, const std::vector<int64_t>* extents);
+  bp_text_t text(const std::string& view);
+  static bp_status_t weight_map(const bp_graph_t* graph, uint32_t weight, const void** out_data, bp_error_t* error);
+
+  std::deque<std::string> texts_;
+  std::deque<std::vector<int64_t>> ints_;
+  std::deque<std::vector<float>> floats_;
+  std::map<std::string, uint32_t> names_;
+  std::vector<bp_node_t> nodes_;
+  std::vector<bp_value_t> values_;
+  std::vector<bp_type_t> types_;
+  std::vector<bp_attribute_t> attributes_;
+  std::vector<bp_weight_t> weights_;
+  std::vector<bp_symbol_t> symbols_;
+  std::vector<bp_use_t> uses_;
+  std::vector<bp_dim_t> dims_;
+  std::vector<uint32_t> operands_, inputs_, outputs_;
+  bp_graph_t graph_{};
+};
+
+}  // namespace backplane::cpu::testing

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives the plugin through its C ABI as a host would, for tests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backplane/plugin.h"
+
+namespace backplane::cpu::testing {
+
+// A tensor in host memory.
+struct HostTensor {
+  bp_dtype_t dtype = BP_DTYPE_FLOAT;
+  std::vector<int64_t> extents;
+  std::string bytes;
+
+  template <class T>
+  static HostTensor of(bp_dtype_t dtype, std::vector<int64_t> extents, const std::vector<T>& data) {
+    return {dtype, std::move(extents), std::string(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T))};
+  }
+  template <class T>
+  std::vector<T> as() const {
+    const auto* data = reinterpret_cast<const T*>(bytes.data());
+    return {data, data + bytes.size() / sizeof(T)};
+  }
+  bp_tensor_t view();
+};
+
+// An error's buffers.
+struct ErrorText {
+  char text[512] = {};
+  bp_error_t error{sizeof(bp_error_t), BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof(text), 0};
+  std::string str() const { return {text, error.text_size < sizeof(text) ? error.text_size : sizeof(text)}; }
+};
+
+// The plugin, created with a small host, and its device. Aborts the test program where it cannot be loaded.
+class Plugin {
+ public:
+  explicit Plugin(std::string threads = "2");
+  ~Plugin();
+  bp_plugin_query_t query;
+  const bp_plugin_t* api;
+  bp_backend_t* backend = nullptr;
+  bp_device_t* device = nullptr;
+
+ private:
+  std::string threads_;
+  bp_host_t host_{};
+};
+
+// A run that asks for every output through bp_run_t.output unless it was bound.
+struct Outcome {
+  bp_status_t status = BP_OK;
+  std::string text;
+  uint64_t node = BP_NO_NODE;
+  std::vector<HostTensor> outputs;
+};
+
+class Compiled {
+ public:
+  Compiled(Plugin& plugin, const bp_graph_t* graph);
+  ~Compiled();
+  Outcome run(std::vector<HostTensor> inputs);  // with an instance of its own; outputs come from bp_run_t.output
+  uint32_t shapes() const;
+
+  Plugin& plugin;
+  const bp_graph_t* graph;
+  bp_program_t* program = nullptr;
+  bp_status_t status = BP_OK;
+  std::string text;
+};
+
+}  // namespace backplane::cpu::testing

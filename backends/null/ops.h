@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators of this backend.
+#pragma once
+
+#include "backplane/sdk.hpp"
+
+namespace null_backend {
+
+// What is run for a node: y = f(a, b) over `count` elements. `b` is NULL for operators of one input.
+struct Kernel {
+  void (*run)(const float* a, const float* b, float* y, uint64_t count);
+};
+
+// Every row answers coverage and makes the kernel.
+extern const backplane::sdk::OpTable<Kernel> ops;
+
+// Elements of a value whose shape is known.
+uint64_t count(const backplane::sdk::Value& value);
+
+}  // namespace null_backend

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders of ONNX test data: model.onnx and test_data_set_*/{input,output}_*.pb.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace backplane::conform {
+
+struct Case {
+  std::string name;  // the folder's path below the data folder; the data folder's own name for itself
+  std::filesystem::path folder;
+};
+
+// All folders with a model.onnx in `data`, itself included, at most three levels down, by name. Links are not followed.
+// Throws std::filesystem::filesystem_error if `data` cannot be read.
+std::vector<Case> find_cases(const std::filesystem::path& data);
+// Those whose name, or its last part, matches the glob.
+std::vector<Case> filter(std::vector<Case> cases, const std::string& glob);
+
+// One part of a run that is spread over several machines; cases are dealt by a hash of their names.
+struct Shard {
+  uint32_t index = 1;  // from 1
+  uint32_t count = 1;
+};
+std::vector<Case> select(std::vector<Case> cases, Shard shard);
+
+}  // namespace backplane::conform

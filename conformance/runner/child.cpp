@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <thread>
+
+namespace backplane::conform {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr int kAnswers = 3;
+constexpr size_t kMaxLine = 1 << 20;
+
+void check(int error, const char* what) {
+  if (error != 0) throw std::system_error(error, std::generic_category(), what);
+}
+
+// A child in a process group of its own, and the pipe that it answers on. Ends with the object.
+class Child {
+ public:
+  explicit Child(const std::vector<std::string>& arguments) {
+    int pipe_ends[2];
+    if (pipe2(pipe_ends, O_CLOEXEC) != 0) check(errno, "pipe2");
+    answers_ = pipe_ends[0];
+    const int error = spawn(arguments, pipe_ends[1]);
+    close(pipe_ends[1]);
+    if (error != 0) close(answers_);
+    check(error, "posix_spawn");
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (!reaped_) reap();
+    close(answers_);
+  }
+
+  enum Event { kLine, kEnd, kTimeout };
+  // The next line of the answers, or why there is none.
+  Event next(Clock::time_point deadline, std::string& out_line) {
+    for (;;) {
+      if (const size_t end = buffer_.find('\n'); end != std::string::npos) {
+        out_line = buffer_.substr(0, end);
+        buffer_.erase(0, end + 1);
+        return kLine;
+      }
+      if (buffer_.size() > kMaxLine) return kEnd;
+      const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
+      if (left <= 0) return kTimeout;
+      pollfd wait = {answers_, POLLIN, 0};
+      if (poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, INT32_MAX))) <= 0) continue;
+      char piece[4096];
+      const ssize_t size = read(answers_, piece, sizeof piece);
+      if (size < 0 && errno == EINTR) continue;
+      if (size <= 0) return kEnd;
+      buffer_.append(piece, static_cast<size_t>(size));
+    }
+  }
+
+  // Waits for the end and tells it in words; empty for a good one. A child that lingers is killed.
+  std::string end(Clock::time_point deadline) {
+    siginfo_t info = {};
+    bool lingered = false;
+    while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
+      lingered = Clock::now() >= deadline;
+      if (lingered) break;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    const int status = reap();
+    if (lingered) return "the process did not end";
+    if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit status {}", WEXITSTATUS(status));
+  }
+
+ private:
+  int spawn(const std::vector<std::string>& arguments, int answers) {
+    std::string program = "/proc/self/exe";
+    std::vector<std::string> strings = arguments;
+    std::vector<char*> argv = {program.data()};
+    for (std::string& string : strings) argv.push_back(string.data());
+    argv.push_back(nullptr);
+
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&files, answers, kAnswers);
+    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);  // standard output is the report's
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    const int error = posix_spawn(&pid_, program.c_str(), &files, &attributes, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return error;
+  }
+  // Ends the whole group first: after the wait its id may be somebody else's.
+  int reap() {
+    int status = 0;
+    kill(-pid_, SIGKILL);
+    waitpid(pid_, &status, 0);
+    reaped_ = true;
+    return status;
+  }
+
+  pid_t pid_ = -1;
+  int answers_ = -1;
+  bool reaped_ = false;
+  std::string buffer_;
+};
+
+// Runs cases from `first` on until the child ends; gives the first case that has no result yet.
+size_t run_once(const ChildSettings& settings, const std::vector<Case>& cases, size_t first,
+                const std::function<void(Result)>& report) {
+  std::vector<std::string> arguments = settings.arguments;
+  for (size_t i = first; i < cases.size(); ++i) arguments.push_back(cases[i].folder.string());
+  Child child(arguments);
+
+  bool ready = false;
+  size_t current = first;
+  auto case_start = Clock::now();
+  for (std::string line;;) {
+    const Child::Event event = child.next(case_start + settings.deadline, line);
+    Result result;
+    if (event == Child::kLine) {
+      if (line == "ready") {
+        ready = true;
+      } else if (line == "start") {
+        case_start = Clock::now();
+      } else if (line.starts_with("fatal ")) {
+        throw Fatal(line.substr(strlen("fatal ")));
+      } else if (ready && current < cases.size() && from_json_line(line, result)) {
+        result.name = cases[current++].name;
+        report(std::move(result));
+      }
+      continue;
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - case_start).count();
+    if (event == Child::kTimeout) {
+      if (!ready) throw Fatal(fmt::format("the child process is not ready after {:.1f} s", seconds));
+      if (current == cases.size()) {
+        report({"(end of process)", State::kTimeout, "the backend does not unload in time", seconds, 0});
+        return current;
+      }
+      report({cases[current].name, State::kTimeout, fmt::format("no result after {:.1f} s", seconds), seconds, 0});
+      return current + 1;
+    }
+    const std::string why = child.end(Clock::now() + settings.deadline);
+    if (!ready) throw Fatal(fmt::format("the child process ended before its first case: {}", why.empty() ? "no word" : why));
+    if (current == cases.size()) {
+      if (!why.empty()) report({"(end of process)", State::kCrash, "the backend's unloading ended in " + why, seconds, 0});
+      return current;
+    }
+    report({cases[current].name, State::kCrash, why.empty() ? "the process ended without a result" : why, seconds, 0});
+    return current + 1;
+  }
+}
+
+void say(std::string line) {
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  line += '\n';
+  for (size_t done = 0; done < line.size();) {
+    const ssize_t size = write(kAnswers, line.data() + done, line.size() - done);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) _exit(1);  // the parent is gone
+    done += static_cast<size_t>(size);
+  }
+}
+
+}  // namespace
+
+void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report) {
+  for (size_t next = 0; next < cases.size();) next = run_once(settings, cases, next, report);
+}
+
+int answer(const std::vector<std::string>& folders, const std::function<RunFolder()>& set_up) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // no child outlives the harness
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  fcntl(kAnswers, F_SETFD, FD_CLOEXEC);
+  RunFolder run;
+  try {
+    run = set_up();
+  } catch (const std::exception& error) {
+    say(std::string("fatal ") + error.what());
+    return 1;
+  }
+  say("ready");
+  for (const std::string& folder : folders) {
+    say("start");
+    const auto start = Clock::now();
+    Result result;
+    try {
+      result = run(folder);
+    } catch (const std::exception& error) {
+      result.reason = error.what();
+    }
+    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    say(to_json_line(result));
+  }
+  return 0;
+}
+
+}  // namespace backplane::conform

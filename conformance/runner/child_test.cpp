@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// This program is its own child: started with --child it answers for the cases of the test, which misbehave as they are named.
+#include "runner/child.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+namespace backplane::conform {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result misbehave(const std::string& folder) {
+  if (folder == "crash") raise(SIGSEGV);
+  if (folder == "abort") abort();
+  if (folder == "exit") _exit(0);
+  if (folder == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+  if (folder == "throw") throw std::runtime_error("thrown");
+  if (folder == "print") puts("{\"case\":\"print\",\"state\":\"pass\"}");
+  if (folder == "forge") std::atexit([] { raise(SIGSEGV); });
+  return {"", State::kPass, "", 0, 1};
+}
+
+std::vector<Result> run(const std::vector<std::string>& names, std::vector<std::string> arguments = {"--child"}) {
+  std::vector<Case> cases;
+  for (const std::string& name : names) cases.push_back({name, name});
+  std::vector<Result> results;
+  run_in_children({std::move(arguments), std::chrono::milliseconds(1500)}, cases,
+                  [&](Result result) { results.push_back(std::move(result)); });
+  return results;
+}
+
+std::vector<std::string> states(const std::vector<Result>& results) {
+  std::vector<std::string> states;
+  for (const Result& result : results) states.push_back(result.name + " " + std::string(name_of(result.state)));
+  return states;
+}
+
+TEST(Child, EveryCaseHasOneResult) {
+  EXPECT_THAT(states(run({"a", "crash", "b", "abort", "exit", "print", "throw", "c"})),
+              ElementsAre("a pass", "crash crash", "b pass", "abort crash", "exit crash", "print pass", "throw infra_error",
+                          "c pass"));
+}
+
+TEST(Child, AHangFailsItsOwnCase) {
+  const std::vector<Result> results = run({"a", "hang", "b"});
+  EXPECT_THAT(states(results), ElementsAre("a pass", "hang timeout", "b pass"));
+  EXPECT_LT(results[1].seconds, 10);
+}
+
+TEST(Child, TheReasonOfACrashIsItsSignal) { EXPECT_THAT(run({"abort"})[0].reason, HasSubstr("signal 6")); }
+
+TEST(Child, ACrashAtTheEndIsAResultToo) {
+  EXPECT_THAT(states(run({"a", "forge"})), ElementsAre("a pass", "forge pass", "(end of process) crash"));
+}
+
+TEST(Child, SettingUpCanFail) {
+  EXPECT_THROW(run({"a"}, {"--child", "--refuse"}), Fatal);
+  EXPECT_THROW(run({"a"}, {"--child", "--die"}), Fatal);
+}
+
+}  // namespace
+}  // namespace backplane::conform
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--child") {
+    return backplane::conform::answer({argv + 2, argv + argc}, [&]() -> backplane::conform::RunFolder {
+      if (std::string(argv[2]) == "--refuse") throw std::runtime_error("no such device");
+      if (std::string(argv[2]) == "--die") abort();
+      return backplane::conform::misbehave;
+    });
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

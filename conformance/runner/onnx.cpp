@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/onnx.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "runner/child.h"
+#include "runner/journal.h"
+#include "runner/onnx_case.h"
+
+namespace backplane::conform {
+namespace {
+
+struct Options {
+  std::string data, device, plugin, filter, out, shard;
+  std::vector<std::string> child_folders;
+  uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
+  uint32_t threads = 0;
+  uint32_t min_pass = 0;
+  double timeout = 20;
+  bool json = false, strict = false, is_child = false;
+};
+
+// What the command line got wrong: exit status 2.
+struct Usage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  int used = 0;
+  if (sscanf(text.c_str(), "%u/%u%n", &shard.index, &shard.count, &used) != 2 || text.size() != static_cast<size_t>(used) ||
+      shard.index < 1 || shard.index > shard.count) {
+    throw Usage(fmt::format("--shard is '{}': it must be i/n with i from 1 to n", text));
+  }
+  return shard;
+}
+
+std::vector<Case> chosen_cases(const Options& options) {
+  std::vector<Case> cases;
+  try {
+    cases = find_cases(options.data);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Usage(fmt::format("--data '{}': {}", options.data, error.code().message()));
+  }
+  if (cases.empty()) throw Usage(fmt::format("--data '{}' has no folder with a model.onnx", options.data));
+  if (!options.filter.empty()) cases = filter(std::move(cases), options.filter);
+  if (cases.empty()) throw Usage(fmt::format("--filter '{}' matches no case", options.filter));
+  return options.shard.empty() ? cases : select(std::move(cases), parse_shard(options.shard));
+}
+
+ChildSettings child_settings(const Options& options) {
+  ChildSettings settings;
+  settings.deadline = std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
+  const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+  settings.arguments = {"onnx", "--threads", std::to_string(std::max(1u, cores / options.jobs))};
+  if (!options.device.empty()) settings.arguments.insert(settings.arguments.end(), {"--device", options.device});
+  if (!options.plugin.empty()) settings.arguments.insert(settings.arguments.end(), {"--plugin", options.plugin});
+  settings.arguments.emplace_back("--child");
+  return settings;
+}
+
+// Batches of cases, taken by as many workers as there are jobs; each worker has one child at a time.
+void run_all(const Options& options, const std::vector<Case>& cases, Journal& journal) {
+  constexpr size_t kBatch = 32;
+  const ChildSettings settings = child_settings(options);
+  const bool shows_progress = isatty(STDERR_FILENO) != 0;
+  std::atomic<size_t> next = 0, done = 0;
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto report = [&](Result result) {
+    journal.add(std::move(result));
+    if (shows_progress) fmt::print(stderr, "\r{} of {}", ++done, cases.size());
+  };
+  const auto work = [&] {
+    try {
+      for (size_t first; (first = next.fetch_add(kBatch)) < cases.size();) {
+        const size_t last = std::min(first + kBatch, cases.size());
+        run_in_children(settings, {cases.begin() + first, cases.begin() + last}, report);
+      }
+    } catch (...) {
+      const std::lock_guard lock(failure_mutex);
+      failure = std::current_exception();
+      next = cases.size();
+    }
+  };
+  std::vector<std::thread> workers;
+  for (uint32_t i = 0; i < options.jobs; ++i) workers.emplace_back(work);
+  for (std::thread& worker : workers) worker.join();
+  if (shows_progress) fmt::print(stderr, "\r\033[K");
+  if (failure) std::rethrow_exception(failure);
+}
+
+int verdict(const Options& options, const Summary& summary) {
+  if (summary.executed == 0) return 1;
+  if (options.min_pass > 0) {
+    return summary[State::kPass] < options.min_pass || summary[State::kCrash] > 0 || summary[State::kTimeout] > 0;
+  }
+  if (options.strict && summary[State::kNotSupported] > 0) return 1;
+  return summary.has_failures() ? 1 : 0;
+}
+
+int run_parent(const Options& options) {
+  if (options.data.empty()) throw Usage("--data is missing: the folder of the test data");
+  if (options.device.empty() && options.plugin.empty()) throw Usage("--device or --plugin is missing: what is to be tested");
+  const std::vector<Case> cases = chosen_cases(options);
+  Journal journal(options.out);
+  run_all(options, cases, journal);
+  const Summary summary = journal.summary();
+  if (options.json) {
+    fmt::print("{}\n", summary.to_json());
+  } else {
+    for (const Result& result : journal.results()) {
+      if (result.state != State::kPass) fmt::print("{:13} {}: {}\n", name_of(result.state), result.name, result.reason);
+    }
+    fmt::print("{}\n", summary.to_text());
+  }
+  if (summary.executed == 0) fmt::print(stderr, "backplane-conform: no node ran on the device under test\n");
+  return verdict(options, summary);
+}
+
+int run_child(const Options& options) {
+  return answer(options.child_folders, [&]() -> RunFolder {
+    const auto cases = std::make_shared<OnnxCases>(Target{options.device, options.plugin, options.threads, {}});
+    return [cases](const std::string& folder) { return cases->run(folder); };
+  });
+}
+
+}  // namespace
+
+std::function<int()> declare_onnx(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("--data", options->data, "Folder of test folders: model.onnx, test_data_set_*/{input,output}_*.pb");
+  command.add_option("--device", options->device, "The device under test, as `backplane list` calls it");
+  command.add_option("--plugin", options->plugin, "The backend under test alone: its library or manifest");
+  command.add_option("--filter", options->filter, "Only cases whose name matches this glob");
+  command.add_option("--shard", options->shard, "Only part i of n, as i/n");
+  command.add_option("--jobs", options->jobs, "Processes at a time")->check(CLI::Range(1, 1024));
+  command.add_option("--timeout", options->timeout, "Seconds for each case")->check(CLI::Range(0.1, 86400.0));
+  command.add_option("--out", options->out, "Folder for journal.jsonl, to which each result is appended");
+  command.add_option("--min-pass", options->min_pass, "Succeed if this many cases pass and none crashes or hangs");
+  command.add_flag("--strict", options->strict, "Fail if anything is not supported");
+  command.add_flag("--json", options->json, "The summary as JSON on standard output");
+  command.add_option("--threads", options->threads)->group("");
+  command.add_flag("--child", options->is_child)->group("");
+  command.add_option("folders", options->child_folders)->group("");
+  return [options]() -> int {
+    if (options->is_child) return run_child(*options);
+    try {
+      return run_parent(*options);
+    } catch (const Usage& error) {
+      fmt::print(stderr, "backplane-conform: {}\n", error.what());
+      return 2;
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "backplane-conform: {}\n", error.what());
+      return 1;
+    }
+  };
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/compile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "abi.h"
+
+namespace backplane {
+
+Program::~Program() {
+  if (handle) plugin->program->destroy(handle);
+}
+
+std::string label_of(const model::Graph& graph, uint64_t node_id) {
+  if (node_id == BP_NO_NODE) return {};
+  for (const model::Node& node : graph.nodes)
+    if (node.id == node_id) return node.label();
+  for (const auto& inner : graph.subgraphs)
+    if (std::string label = label_of(*inner, node_id); !label.empty()) return label;
+  return {};
+}
+
+std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& model, const DeviceCoverage& coverage,
+                                 const Island& island) {
+  auto program = std::make_shared<Program>();
+  program->device = coverage.device;
+  program->plugin = coverage.device->backend().plugin;
+  program->view = model::View::island(model, island.nodes, island.outputs, coverage.device->backend().newest_opsets);
+  const bp_graph_t& graph = *program->view->abi();
+  for (uint32_t i = 0; i < graph.input_count; ++i) program->inputs.push_back(program->view->graph_value(graph.inputs[i]));
+  program->outputs = island.outputs;
+  for (uint32_t node : island.nodes) program->seconds += coverage.nodes[node].seconds;
+  return program;
+}
+
+namespace {
+
+struct Answer {
+  bp_review_t review{};
+  std::vector<std::vector<uint32_t>> split;  // nodes of the island
+};
+
+Result<Answer> ask_review(const DeviceCoverage& coverage, const Program& program) {
+  Answer answer;
+  answer.review.size = sizeof answer.review;
+  answer.review.split_self = &answer.split;
+  answer.review.split = [](void* self, const uint32_t* nodes, uint32_t count) {
+    static_cast<std::vector<std::vector<uint32_t>>*>(self)->emplace_back(nodes, nodes + count);
+  };
+  PluginError error;
+  const bp_status_t code =
+      program.plugin->coverage->review(coverage.handle, program.view->abi(), &answer.review, error.get());
+  BP_TRY(error.status(code, "device '" + coverage.device->name() + "': review failed"));
+  return answer;
+}
+
+}  // namespace
+
+Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
+                    const std::vector<std::shared_ptr<Program>>& proposals, std::vector<uint32_t>& parts) {
+  bool accepted = true;
+  uint32_t next_part = parts.empty() ? 1 : *std::ranges::max_element(parts) + 1;
+  for (size_t k = 0; k < proposals.size(); ++k) {
+    Program& program = *proposals[k];
+    if (!program.plugin->coverage->review) continue;
+    const Island& island = placement.islands[k];
+    DeviceCoverage& device = coverage[island.device];
+    BP_ASSIGN(const Answer answer, ask_review(device, program));
+    if (answer.review.seconds > 0) program.seconds = answer.review.seconds;
+    if (answer.review.answer == BP_REVIEW_ACCEPT) continue;
+    accepted = false;
+
+    std::vector<bool> kept(island.nodes.size(), false);
+    if (answer.review.answer == BP_REVIEW_SPLIT) {
+      if (parts.empty()) parts.assign(placement.device.size(), 0);
+      for (const auto& part : answer.split) {
+        for (uint32_t i : part)
+          if (i < island.nodes.size()) kept[i] = true, parts[island.nodes[i]] = next_part;
+        ++next_part;
+      }
+    }
+    for (size_t i = 0; i < island.nodes.size(); ++i) {
+      if (kept[i]) continue;
+      NodeVerdict& verdict = device.nodes[island.nodes[i]];
+      verdict.answer = BP_ANSWER_NO;
+      verdict.reason = answer.review.reason ? answer.review.reason : BP_REASON_OTHER;
+      verdict.detail = "given back in review of an island of " + std::to_string(island.nodes.size()) + " nodes";
+    }
+  }
+  return accepted;
+}
+
+Status compile(const model::Graph& graph, Services& services, const std::vector<DeviceCoverage>& coverage,
+               const Placement& placement, const std::vector<std::shared_ptr<Program>>& programs, const CompileOptions& options) {
+  std::vector<Status> statuses(programs.size());
+  std::mutex progress_mutex;
+  uint32_t done = 0;
+
+  const auto compile_one = [&](size_t k) -> Status {
+    Program& program = *programs[k];
+    const DeviceCoverage& device = coverage[placement.islands[k].device];
+    std::vector<bp_option_t> told;
+    if (auto found = options.options.find(program.device->backend().id); found != options.options.end())
+      told = abi_options(found->second);
+    bp_compile_t what{};
+    what.size = sizeof what;
+    what.precision = options.precision;
+    what.graph = program.view->abi();
+    what.options = told.data();
+    what.option_count = static_cast<uint32_t>(told.size());
+    what.option_stride = sizeof(bp_option_t);
+    what.flags = options.flags;
+    what.cancel = options.cancel;
+    PluginError error;
+    const bp_status_t code = program.plugin->program->compile(device.handle, &what, &program.handle, error.get());
+    const std::string where = "device '" + device.device->name() + "'";
+    if (Status status = error.status(code, where); !status.ok()) {
+      program.handle = nullptr;
+      const std::string label = label_of(graph, status.node());
+      return std::move(status).context(label.empty() ? "island " + std::to_string(k) : label);
+    }
+    if (!program.handle) return {BP_INTERNAL, where + ": compile answered BP_OK without a program"};
+    program.info.size = sizeof program.info;
+    PluginError info_error;
+    BP_TRY(info_error.status(program.plugin->program->info(program.handle, &program.info, info_error.get()), where));
+    if (program.info.input_count != program.inputs.size() || program.info.output_count != program.outputs.size())
+      return {BP_INTERNAL, where + ": the program has " + std::to_string(program.info.input_count) + " inputs and " +
+                               std::to_string(program.info.output_count) + " outputs, its island " +
+                               std::to_string(program.inputs.size()) + " and " + std::to_string(program.outputs.size())};
+    return {};
+  };
+
+  const auto body = [&](uint64_t begin, uint64_t end) {
+    for (uint64_t k = begin; k < end; ++k) {
+      statuses[k] = compile_one(k);
+      if (!options.progress) continue;
+      const std::lock_guard lock(progress_mutex);
+      options.progress(++done, static_cast<uint32_t>(programs.size()));
+    }
+  };
+  services.parallel_for(
+      programs.size(), 1, [](void* self, uint64_t begin, uint64_t end) { (*static_cast<decltype(&body)>(self))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+  for (Status& status : statuses) BP_TRY(std::move(status));
+  return {};
+}
+
+}  // namespace backplane

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+// Good and bad files side by side: each bad one gets exactly its reason, and the good one beside it still works.
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <functional>
+
+#include "abi.h"
+#include "discover/environment.h"
+#include "discover/manifest.h"
+#include "discover/search.h"
+#include "testing/manifest_writer.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::manifest;
+using testing::Sandbox;
+using ::testing::SizeIs;
+
+const fs::path kPlugins = BACKPLANE_BUILD_DIR "/tests/plugins";
+const fs::path kFake = kPlugins / "fake.so";
+
+// What a framework passes, with the owner of the arrays.
+class Request {
+ public:
+  Request& file(const fs::path& path) { return files_.push_back(path.string()), *this; }
+  Request& folder(const fs::path& path) { return folders_.push_back(path.string()), *this; }
+  Request& option(std::string name, std::string value) {
+    return options_.emplace_back(std::move(name), std::move(value)), *this;
+  }
+  Request& only_given() { return flags_ = BP_ENV_ONLY_GIVEN, *this; }
+
+  // Calls `use` with the descriptor.
+  template <class F>
+  auto with(F use) const {
+    std::vector<bp_text_t> files, folders;
+    std::vector<bp_option_t> options;
+    for (const std::string& path : files_) files.push_back(abi::text(path));
+    for (const std::string& path : folders_) folders.push_back(abi::text(path));
+    for (const auto& [name, value] : options_) options.push_back({abi::text(name), abi::text(value)});
+    bp_env_desc_t desc{};
+    desc.size = sizeof desc;
+    desc.flags = flags_;
+    desc.backend_files = files.data();
+    desc.backend_file_count = static_cast<uint32_t>(files.size());
+    desc.backend_folders = folders.data();
+    desc.backend_folder_count = static_cast<uint32_t>(folders.size());
+    desc.options = options.data();
+    desc.option_count = static_cast<uint32_t>(options.size());
+    desc.option_stride = sizeof(bp_option_t);
+    desc.log = [](void*, uint32_t, bp_text_t) {};
+    return use(desc);
+  }
+  Result<std::shared_ptr<Environment>> create() const { return with(Environment::create); }
+
+ private:
+  uint32_t flags_ = 0;
+  std::vector<std::string> files_, folders_;
+  std::vector<std::pair<std::string, std::string>> options_;
+};
+
+// The bad candidate comes first, the good one second.
+void expect_refused(const fs::path& bad, uint32_t code, const std::string& in_text) {
+  SCOPED_TRACE(bad.string());
+  auto env = Request().only_given().file(bad).file(kFake).create();
+  ASSERT_TRUE(env.ok()) << env.status().text();
+  const auto candidates = (*env)->candidates();
+  ASSERT_THAT(candidates, SizeIs(2));
+  EXPECT_EQ(candidates[0].refusal, code) << candidates[0].text;
+  EXPECT_THAT(candidates[0].text, HasSubstr(bad.filename().string()));
+  EXPECT_THAT(candidates[0].text, HasSubstr(in_text));
+  EXPECT_EQ(candidates[0].text.find('\n'), std::string::npos);
+  EXPECT_EQ(candidates[0].version, 0u);
+
+  EXPECT_EQ(candidates[1].refusal, BP_REFUSED_NONE) << candidates[1].text;
+  ASSERT_THAT((*env)->devices(), SizeIs(1));
+  EXPECT_TRUE((*env)->devices()[0]->open().ok());
+}
+
+// ---- plugins
+// -----------------------------------------------------------------------------------------------------------
+
+struct PluginCase {
+  const char* fault;
+  uint32_t code;
+  const char* in_text;
+};
+
+class BadPlugin : public ::testing::TestWithParam<PluginCase> {};
+
+TEST_P(BadPlugin, IsRefusedWithItsReason) {
+  const Sandbox sandbox;
+  const fs::path library = kPlugins / ("bad_" + std::string(GetParam().fault) + ".so");
+  ASSERT_TRUE(fs::exists(library)) << library;
+  // A manifest makes the id matter; a refusal that the manifest does not cause names the library.
+  const std::string id = GetParam().code == BP_REFUSED_ID ? "bad" : "";
+  if (id.empty()) return expect_refused(library, GetParam().code, GetParam().in_text);
+  const fs::path file = sandbox.write("bad.json", manifest(id, library.string()));
+  auto env = Request().only_given().file(file).file(kFake).create();
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ((*env)->candidates()[0].refusal, GetParam().code) << (*env)->candidates()[0].text;
+  EXPECT_THAT((*env)->candidates()[0].text, HasSubstr(library.string()));
+  EXPECT_THAT((*env)->candidates()[0].text, HasSubstr(GetParam().in_text));
+  EXPECT_THAT((*env)->devices(), SizeIs(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, BadPlugin,
+                         ::testing::Values(PluginCase{"no_symbol", BP_REFUSED_SYMBOL, "bp_plugin_query"},
+                                           PluginCase{"null_descriptor", BP_REFUSED_DESCRIPTOR, "NULL"},
+                                           PluginCase{"small_descriptor", BP_REFUSED_DESCRIPTOR, "size is 4"},
+                                           PluginCase{"version_new", BP_REFUSED_VERSION, "9.0"},
+                                           PluginCase{"version_zero", BP_REFUSED_VERSION, "chose 0.0"},
+                                           PluginCase{"refuses", BP_REFUSED_BY_PLUGIN, "only on Sundays"},
+                                           PluginCase{"refuses_mutely", BP_REFUSED_BY_PLUGIN, "BP_INCOMPATIBLE"},
+                                           PluginCase{"wrong_id", BP_REFUSED_ID, "\"other\" and its manifest \"bad\""},
+                                           PluginCase{"illegal_id", BP_REFUSED_ID, "../Bad"},
+                                           PluginCase{"long_id", BP_REFUSED_ID, "1 to 32"},
+                                           PluginCase{"no_coverage", BP_REFUSED_DESCRIPTOR, "\"coverage\" is missing"},
+                                           PluginCase{"small_table", BP_REFUSED_DESCRIPTOR, "device.size is 16"},
+                                           PluginCase{"no_run", BP_REFUSED_DESCRIPTOR, "instance.run"},
+                                           PluginCase{"no_create", BP_REFUSED_DESCRIPTOR, "\"create\""},
+                                           PluginCase{"create_fails", BP_REFUSED_CREATE,
+                                                      "the moon is in the wrong house"},
+                                           PluginCase{"create_mute", BP_REFUSED_CREATE, "BP_UNSUPPORTED"},
+                                           PluginCase{"create_nothing", BP_REFUSED_CREATE, "made nothing"},
+                                           PluginCase{"count_fails", BP_REFUSED_DEVICES, "BP_PERMISSION_DENIED"},
+                                           PluginCase{"no_devices", BP_REFUSED_DEVICES, "nothing is plugged in"},
+                                           PluginCase{"many_devices", BP_REFUSED_DEVICES, "4000000000"},
+                                           PluginCase{"info_fails", BP_REFUSED_DEVICES, "device 0"},
+                                           PluginCase{"sanitizer", BP_REFUSED_SANITIZER, "memory sanitizer"},
+                                           PluginCase{"undefined", BP_REFUSED_LINK, "backplane_nobody_has_this"},
+                                           PluginCase{"crash_on_load", BP_REFUSED_CRASHED, "crashed"},
+                                           PluginCase{"exit_on_load", BP_REFUSED_CRASHED, "exit code 0"},
+                                           PluginCase{"crash_in_query", BP_REFUSED_CRASHED, "while it was loaded"},
+                                           PluginCase{"hang_in_query", BP_REFUSED_CRASHED, "in time"},
+                                           PluginCase{"crash_in_create", BP_REFUSED_CRASHED, "while it was created"}),
+                         [](const auto& info) { return std::string(info.param.fault); });
+
+// ---- files that are no plugin
+// ------------------------------------------------------------------------------------------
+
+struct FileCase {
+  const char* name;
+  uint32_t code;
+  const char* in_text;
+  // Makes the file, given the bytes of a good plugin.
+  std::function<void(const Sandbox&, const std::string& file, std::string good)> make;
+};
+
+Elf64_Ehdr& header(std::string& bytes) {
+  return *reinterpret_cast<Elf64_Ehdr*>(bytes.data());
+}
+
+class BadFile : public ::testing::TestWithParam<FileCase> {};
+
+TEST_P(BadFile, IsRefusedBeforeItIsLoaded) {
+  const Sandbox sandbox;
+  std::ifstream good(kFake, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(good), {}};
+  ASSERT_GT(bytes.size(), sizeof(Elf64_Ehdr));
+  const std::string name = std::string(GetParam().name) + ".so";
+  GetParam().make(sandbox, name, bytes);
+  expect_refused(sandbox.root() / name, GetParam().code, GetParam().in_text);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, BadFile,
+    ::testing::Values(FileCase{"missing", BP_REFUSED_MISSING, "No such file", [](auto&, auto&, auto) {}},
+                      FileCase{"folder", BP_REFUSED_NOT_A_LIBRARY, "no regular file",
+                               [](auto& box, auto& file, auto) { fs::create_directory(box.root() / file); }},
+                      FileCase{"pipe", BP_REFUSED_NOT_A_LIBRARY, "no regular file",
+                               [](auto& box, auto& file, auto) {
+                                 ASSERT_EQ(::mkfifo((box.root() / file).c_str(), 0600), 0);
+                               }},
+                      FileCase{"empty", BP_REFUSED_NOT_A_LIBRARY, "empty",
+                               [](auto& box, auto& file, auto) { box.write(file, ""); }},
+                      FileCase{"text", BP_REFUSED_NOT_A_LIBRARY, "ELF",
+                               [](auto& box, auto& file, auto) { box.write(file, "INPUT(libbackplane_cpu.so)\n"); }},
+                      FileCase{"cut_in_header", BP_REFUSED_NOT_A_LIBRARY, "cut off",
+                               [](auto& box, auto& file, auto good) { box.write(file, good.substr(0, 40)); }},
+                      FileCase{
+                          "cut_in_half", BP_REFUSED_NOT_A_LIBRARY, "cut off",
+                          [](auto& box, auto& file, auto good) { box.write(file, good.substr(0, good.size() / 2)); }},
+                      FileCase{
+                          "cut_at_end", BP_REFUSED_NOT_A_LIBRARY, "cut off",
+                          [](auto& box, auto& file, auto good) { box.write(file, good.substr(0, good.size() - 1)); }},
+                      FileCase{"program_headers_outside", BP_REFUSED_NOT_A_LIBRARY, "cut off",
+                               [](auto& box, auto& file, auto good) {
+                                 header(good).e_phoff = UINT64_MAX - 100;
+                                 box.write(file, good);
+                               }},
+                      FileCase{"object_file", BP_REFUSED_NOT_A_LIBRARY, "type is 1",
+                               [](auto& box, auto& file, auto good) {
+                                 header(good).e_type = ET_REL;
+                                 box.write(file, good);
+                               }},
+                      FileCase{"other_processor", BP_REFUSED_ARCHITECTURE, "s390",
+                               [](auto& box, auto& file, auto good) {
+                                 header(good).e_machine = EM_S390;
+                                 box.write(file, good);
+                               }},
+                      FileCase{"other_word_size", BP_REFUSED_ARCHITECTURE, "64-bit",
+                               [](auto& box, auto& file, auto good) {
+                                 header(good).e_ident[EI_CLASS] = ELFCLASS32;
+                                 box.write(file, good);
+                               }},
+                      FileCase{"other_byte_order", BP_REFUSED_ARCHITECTURE, "little-endian",
+                               [](auto& box, auto& file, auto good) {
+                                 header(good).e_ident[EI_DATA] = ELFDATA2MSB;
+                                 box.write(file, good);
+                               }}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// ---- manifests
+// ---------------------------------------------------------------------------------------------------------
+
+struct ManifestCase {
+  const char* name;
+  std::string text;
+  const char* in_text;
+  uint32_t code = BP_REFUSED_MANIFEST;
+};
+
+std::string deep(size_t levels) {
+  return std::string(levels, '[') + std::string(levels, ']');
+}
+
+class BadManifest : public ::testing::TestWithParam<ManifestCase> {};
+
+TEST_P(BadManifest, IsRefusedWithFileAndKey) {
+  const Sandbox sandbox;
+  expect_refused(sandbox.write("broken.json", GetParam().text), GetParam().code, GetParam().in_text);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Texts, BadManifest,
+    ::testing::Values(
+        ManifestCase{"empty", "", "JSON"}, ManifestCase{"cut", R"({"manifest": 1, "id": )", "JSON"},
+        ManifestCase{"trailing", manifest("fake", kFake.string()) + "}", "JSON"},
+        ManifestCase{"bad_utf8", "{\"id\": \"\xff\"}", "UTF-8"}, ManifestCase{"no_object", "[1, 2]", "object"},
+        ManifestCase{"too_deep", deep(100), "deeper"}, ManifestCase{"very_deep", deep(200'000), "deeper"},
+        ManifestCase{"too_large", "{\"x\": \"" + std::string(1 << 20, 'x') + "\"}", "larger"},
+        ManifestCase{"no_format", R"({"id": "fake"})", "\"manifest\" is missing"},
+        ManifestCase{"newer_format", R"({"manifest": 2})", "\"manifest\" is 2"},
+        ManifestCase{"format_text", R"({"manifest": "1"})", "\"manifest\" is \"1\""},
+        ManifestCase{"no_id", R"({"manifest": 1, "library": "x.so"})", "\"id\" is missing"},
+        ManifestCase{"illegal_id", manifest("Fake One", "x.so"), "\"Fake One\""},
+        ManifestCase{"no_library", R"({"manifest": 1, "id": "fake"})", "\"library\" is missing"},
+        ManifestCase{"empty_library", manifest("fake", ""), "\"library\" is \"\""},
+        ManifestCase{"nul_in_library", manifest("fake", "x\\u0000.so"), "\"library\""},
+        ManifestCase{"library_list", R"({"manifest": 1, "id": "fake", "library": ["x.so"]})", "[\"x.so\"]"},
+        ManifestCase{"no_abi", R"({"manifest": 1, "id": "fake", "library": "x.so"})", "\"abi\" is missing"},
+        ManifestCase{"abi_number",
+                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": 1.0, "max": "1.0"}})",
+                     "abi.min"},
+        ManifestCase{"abi_words",
+                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": "1.0", "max": "1.0beta"}})",
+                     "\"1.0beta\""},
+        ManifestCase{"abi_huge",
+                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": "1.0", "max": "1.70000"}})",
+                     "abi.max"},
+        ManifestCase{"abi_reversed",
+                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": "1.1", "max": "1.0"}})",
+                     "min not above max"},
+        ManifestCase{"isolation",
+                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": "1.0", "max": "1.0"},
+                     "isolation": "maybe"})",
+                     "\"maybe\""},
+        ManifestCase{"newer_abi",
+                     R"({"manifest": 1, "id": "newer", "library": "x.so", "abi": {"min": "7.0", "max": "7.1"}})",
+                     "7.0 to 7.1", BP_REFUSED_VERSION}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Manifest, LibraryIsRelativeToItsFolderAndUnknownKeysAreIgnored) {
+  const Log log(BP_LOG_ERROR, nullptr, nullptr);
+  Manifest read;
+  const std::string text = R"({"manifest": 1, "id": "x", "library": "../lib/x.so", "abi": {"min": "1.0", "max": "1.12"},
+                               "name": "für Leute", "isolation": "process", "colour": {"of": ["the", "sea"]}})";
+  const Refusal refusal = parse_manifest(text, "/opt/share/x.json", log, read);
+  ASSERT_FALSE(refusal) << refusal.text;
+  EXPECT_EQ(read.library, "/opt/lib/x.so");
+  EXPECT_EQ(read.version_max, BP_MAKE_VERSION(1, 12));
+  EXPECT_EQ(read.name, "für Leute");
+  EXPECT_TRUE(read.isolated);
+}
+
+TEST(Manifest, MissingLibraryIsTheCandidatesAnswer) {
+  const Sandbox sandbox;
+  const fs::path file = sandbox.write("a/gone.json", manifest("gone", "gone.so"));
+  auto env = Request().only_given().file(file).create();
+  ASSERT_TRUE(env.ok());
+  const Candidate& candidate = (*env)->candidates()[0];
+  EXPECT_EQ(candidate.refusal, BP_REFUSED_MISSING);
+  EXPECT_EQ(candidate.id, "gone");
+  EXPECT_EQ(candidate.manifest, file);
+  EXPECT_EQ(candidate.library, sandbox.root() / "a/gone.so");
+}
+
+// ---- places
+// ------------------------------------------------------------------------------------------------------------
+
+// Which of the sandbox's files are looked at, in order.
+std::vector<std::string> places(const Sandbox& sandbox, const Request& request) {
+  std::vector<std::string> seen;
+  for (const Found& found : request.with(search))
+    if (const std::string path = found.path.string(); path.starts_with(sandbox.root().string()))
+      seen.push_back(found.found_by + " " + path.substr(sandbox.root().string().size() + 1));
+  return seen;
+}
+
+class Places : public ::testing::Test {
+ protected:
+  Places() {
+    for (const char* file : {"env.json", "added.so", "folder/b.json", "folder/a.json", "folder/B.json", "folder/a.txt",
+                             "home/backplane/backends.d/h.json", "system/backplane/backends.d/s.json"})
+      sandbox.write(file, "");
+    request.file(sandbox.root() / "given.so").folder(sandbox.root() / "folder");
+  }
+  Sandbox sandbox;
+  Request request;
+};
+
+TEST_F(Places, FollowTheDocumentedOrder) {
+  sandbox.set("BACKPLANE_ADD_BACKEND_FILES", "::" + (sandbox.root() / "added.so").string() + ":");
+  EXPECT_THAT(places(sandbox, request),
+              ElementsAre("backend_files given.so", "BACKPLANE_ADD_BACKEND_FILES added.so",
+                          "backend_folders folder/B.json", "backend_folders folder/a.json",
+                          "backend_folders folder/b.json", "XDG_DATA_HOME home/backplane/backends.d/h.json",
+                          "XDG_DATA_DIRS system/backplane/backends.d/s.json"));
+}
+
+TEST_F(Places, BackendFilesReplaceFoldersButNotWhatIsAdded) {
+  sandbox.set("BACKPLANE_BACKEND_FILES", (sandbox.root() / "env.json").string());
+  sandbox.set("BACKPLANE_ADD_BACKEND_FILES", (sandbox.root() / "added.so").string());
+  EXPECT_THAT(places(sandbox, request), ElementsAre("backend_files given.so", "BACKPLANE_BACKEND_FILES env.json",
+                                                    "BACKPLANE_ADD_BACKEND_FILES added.so"));
+  sandbox.set("BACKPLANE_BACKEND_FILES", "");  // set to nothing: nothing replaces them all
+  EXPECT_THAT(places(sandbox, request), ElementsAre("backend_files given.so", "BACKPLANE_ADD_BACKEND_FILES added.so"));
+}
+
+TEST_F(Places, OnlyGivenIgnoresTheEnvironment) {
+  sandbox.set("BACKPLANE_BACKEND_FILES", (sandbox.root() / "env.json").string());
+  EXPECT_THAT(places(sandbox, request.only_given()),
+              ElementsAre("backend_files given.so", "backend_folders folder/B.json", "backend_folders folder/a.json",
+                          "backend_folders folder/b.json"));
+}
+
+TEST_F(Places, AFolderIsReadOnceAndAMissingOneIsTold) {
+  request.folder(sandbox.root() / "folder/../folder").folder(sandbox.root() / "nowhere");
+  EXPECT_THAT(places(sandbox, request.only_given()), SizeIs(5));
+  auto env = request.create();
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ((*env)->candidates().back().refusal, BP_REFUSED_MISSING);
+  EXPECT_THAT((*env)->candidates().back().text, HasSubstr("nowhere"));
+}
+
+TEST_F(Places, RelativeDataFoldersAreIgnored) {
+  sandbox.set("XDG_DATA_HOME", "home");
+  EXPECT_THAT(places(sandbox, Request()), ElementsAre("XDG_DATA_DIRS system/backplane/backends.d/s.json"));
+}
+
+TEST(LoaderFolder, IsThisProgramsEvenAfterAChangeOfFolder) {
+  EXPECT_EQ(loader_folder(), fs::read_symlink("/proc/self/exe").parent_path());
+  const fs::path before = fs::current_path();
+  fs::current_path("/");
+  EXPECT_EQ(loader_folder(), fs::read_symlink("/proc/self/exe").parent_path());
+  fs::current_path(before);
+}
+
+// ---- the environment
+// ---------------------------------------------------------------------------------------------------
+
+TEST(Environment, FirstBackendOfAnIdWins) {
+  const Sandbox sandbox;
+  const fs::path first = sandbox.write("first.json", manifest("fake", kFake.string()));
+  const fs::path second = sandbox.write("second.json", manifest("fake", kFake.string()));
+  auto env = Request().only_given().file(first).file(second).file(kFake).create();
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_NONE) << (*env)->candidates()[0].text;
+  EXPECT_EQ((*env)->candidates()[1].refusal, BP_REFUSED_DUPLICATE);
+  EXPECT_EQ((*env)->candidates()[2].refusal, BP_REFUSED_DUPLICATE);
+  EXPECT_THAT((*env)->candidates()[2].text, HasSubstr("already taken from"));
+  EXPECT_THAT((*env)->devices(), SizeIs(1));
+}
+
+TEST(Environment, DevicesAreNumberedAndNamed) {
+  const Sandbox sandbox;
+  auto env = Request().only_given().file(kFake).option("fake.devices", "3").create();
+  ASSERT_TRUE(env.ok());
+  ASSERT_THAT((*env)->devices(), SizeIs(3));
+  EXPECT_EQ((*env)->candidates()[0].device_count, 3u);
+  EXPECT_EQ((*env)->candidates()[0].version, BP_ABI_VERSION);
+  EXPECT_EQ(*(*env)->find("fake"), (*env)->devices()[0].get());
+  EXPECT_EQ(*(*env)->find("fake:0"), (*env)->devices()[0].get());
+  EXPECT_EQ(*(*env)->find("fake:2"), (*env)->devices()[2].get());
+  EXPECT_EQ(*(*env)->device(2), (*env)->devices()[1].get());
+  EXPECT_EQ((*env)->devices()[2]->info().index, 3u);
+  EXPECT_EQ((*env)->devices()[2]->plugin_index(), 2u);
+  EXPECT_EQ(abi::view((*env)->devices()[2]->info().vendor), "Backplane tests");
+  EXPECT_EQ((*env)->devices()[0]->backend().newest_opsets.at(""), 1000u);
+  const auto missing = (*env)->find("fake:3");
+  EXPECT_EQ(missing.status().code(), BP_NOT_FOUND);
+  EXPECT_THAT(std::string(missing.status().text()), HasSubstr("fake, fake:1, fake:2"));
+  EXPECT_EQ((*env)->device(0).status().code(), BP_NOT_FOUND);
+  EXPECT_EQ((*env)->device(4).status().code(), BP_NOT_FOUND);
+}
+
+TEST(Environment, UsersCanDisableBackends) {
+  Sandbox sandbox;
+  const fs::path file = sandbox.write("fake.json", manifest("fake", kFake.string()));
+  sandbox.set("BACKPLANE_DISABLE_BACKENDS", "cpu,fake");
+  for (const auto& request : {Request().only_given().file(file), Request().only_given().file(kFake)}) {
+    auto env = request.create();
+    ASSERT_TRUE(env.ok());
+    EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_DISABLED);
+    EXPECT_THAT((*env)->devices(), IsEmpty());
+  }
+  sandbox.set("BACKPLANE_DISABLE_BACKENDS", std::nullopt);
+  auto env = Request().only_given().file(file).option("loader.disable", "fake").create();
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_DISABLED);
+}
+
+TEST(Environment, WrongOptionsAreErrorsOfTheCall) {
+  const Sandbox sandbox;
+  EXPECT_EQ(Request().only_given().option("loader.colour", "red").create().status().code(), BP_NOT_FOUND);
+  EXPECT_EQ(Request().only_given().option("threads", "2").create().status().code(), BP_NOT_FOUND);
+  EXPECT_EQ(Request().only_given().option("loader.probe", "perhaps").create().status().code(), BP_INVALID_ARGUMENT);
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.backend_file_count = 1;
+  EXPECT_EQ(Environment::create(desc).status().code(), BP_INVALID_ARGUMENT);
+}
+
+// ---- the trial in a child process
+// --------------------------------------------------------------------------------------
+
+TEST(Probe, AnswersAreRememberedUntilTheFileChanges) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "x.so";
+  fs::copy_file(kPlugins / "bad_crash_in_query.so", library);
+  auto refusal = [&](const char* policy) {
+    auto env = Request().only_given().file(library).option("loader.probe", policy).create();
+    const Candidate& candidate = (*env)->candidates()[0];
+    EXPECT_EQ(candidate.refusal, BP_REFUSED_CRASHED) << candidate.text;
+    return candidate.text;
+  };
+  EXPECT_THAT(refusal("cached"), HasSubstr("ask its vendor"));
+  EXPECT_THAT(refusal("cached"), HasSubstr("remove " + (sandbox.root() / "cache/backplane/probe").string()));
+  EXPECT_THAT(refusal("always"), HasSubstr("ask its vendor"));
+
+  for (const auto& entry : fs::directory_iterator(sandbox.root() / "cache/backplane/probe"))
+    std::ofstream(entry.path()) << "scribbled\nsurvived\n";  // it would load and crash us
+  EXPECT_THAT(refusal("cached"), HasSubstr("ask its vendor"));
+
+  fs::remove(library);
+  fs::copy_file(kFake, library);
+  auto env = Request().only_given().file(library).create();
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_NONE) << (*env)->candidates()[0].text;
+}
+
+TEST(Probe, AFrameworkThatReapsAllChildrenIsNoObstacle) {
+  const Sandbox sandbox;
+  auto* before = ::signal(SIGCHLD, SIG_IGN);
+  expect_refused(kPlugins / "bad_crash_on_load.so", BP_REFUSED_CRASHED, "while it was loaded");
+  ::signal(SIGCHLD, before);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// How backends become devices. `Maker::consider` is the story of one file; whatever goes wrong in it is the candidate's
+// answer and touches no other.
+#include "discover/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "abi.h"
+#include "discover/library.h"
+#include "discover/manifest.h"
+#include "discover/negotiate.h"
+#include "discover/probe.h"
+#include "discover/search.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kMaxDevices = 256;  // of one backend; more is a number that nobody set
+constexpr uint32_t kMaxOpsets = 1024;
+
+struct Settings {
+  std::set<std::string, std::less<>> disabled;
+  ProbePolicy probe = ProbePolicy::kCached;
+  std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
+};
+
+void disable(std::string_view list, Settings& settings) {
+  for (size_t begin = 0; begin < list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) settings.disabled.emplace(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+Status loader_option(std::string_view name, std::string_view value, Settings& settings) {
+  if (name == "disable") {
+    disable(value, settings);
+    return {};
+  }
+  if (name == "probe") {
+    if (value == "always")
+      settings.probe = ProbePolicy::kAlways;
+    else if (value == "cached")
+      settings.probe = ProbePolicy::kCached;
+    else if (value == "never")
+      settings.probe = ProbePolicy::kNever;
+    else
+      return {BP_INVALID_ARGUMENT,
+              fmt::format("option loader.probe is \"{}\": it must be always, cached or never", value)};
+    return {};
+  }
+  return {BP_NOT_FOUND, fmt::format("there is no option loader.{}: there are loader.disable and loader.probe", name)};
+}
+
+Result<Settings> read_settings(const bp_env_desc_t& desc) {
+  Settings settings;
+  if ((desc.option_count && !desc.options) || (desc.backend_file_count && !desc.backend_files) ||
+      (desc.backend_folder_count && !desc.backend_folders))
+    return Status(BP_INVALID_ARGUMENT, "bp_env_desc_t has a count whose array is NULL");
+  for (const bp_chain_t* link = desc.chain; link; link = link->next)
+    if (link->required)
+      return Status(BP_UNSUPPORTED, fmt::format("extension \"{}\" is not known", abi::view(link->extension)));
+  if (const char* list = secure_getenv("BACKPLANE_DISABLE_BACKENDS")) disable(list, settings);
+  for (uint32_t i = 0; i < desc.option_count; ++i) {
+    const bp_option_t option = abi::element(desc.options, i, desc.option_stride);
+    const std::string_view name = abi::view(option.name);
+    const size_t dot = name.find('.');
+    if (dot == name.npos || dot == 0)
+      return Status(
+          BP_NOT_FOUND,
+          fmt::format("there is no option \"{}\": names are \"loader.<name>\" or \"<backend>.<name>\"", name));
+    if (name.substr(0, dot) == "loader")
+      BP_TRY(loader_option(name.substr(dot + 1), abi::view(option.value), settings));
+    else
+      settings.backends[std::string(name.substr(0, dot))][std::string(name.substr(dot + 1))] =
+          abi::string(option.value);
+  }
+  return settings;
+}
+
+// A refusal that is no defect of the file: the user's wish, or a machine without that device.
+bool expected(uint32_t refusal) {
+  return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
+         refusal == BP_REFUSED_BY_PLUGIN;
+}
+
+std::map<std::string, uint32_t, std::less<>> newest_opsets(const bp_coverage_api_t& coverage) {
+  std::map<std::string, uint32_t, std::less<>> opsets;
+  for (uint32_t i = 0; coverage.newest_opsets && i < std::min(coverage.newest_opset_count, kMaxOpsets); ++i) {
+    const bp_opset_t opset = abi::element(coverage.newest_opsets, i, coverage.newest_opset_stride);
+    opsets[abi::string(opset.domain)] = opset.version;
+  }
+  return opsets;
+}
+
+}  // namespace
+
+struct Environment::Maker {
+  Environment& env;
+  Settings settings;
+
+  const Log& log() const { return env.services_->log(); }
+
+  Refusal may_take(std::string_view id, std::string_view file) const {
+    if (settings.disabled.contains(id))
+      return {
+          BP_REFUSED_DISABLED,
+          fmt::format("{}: backend {} is disabled by BACKPLANE_DISABLE_BACKENDS or option loader.disable", file, id)};
+    for (const auto& taken : env.backends_)
+      if (taken->id == id)
+        return {BP_REFUSED_DUPLICATE,
+                fmt::format("{}: backend {} was already taken from {}", file, id, taken->library)};
+    return {};
+  }
+
+  Refusal read_manifest(const fs::path& file, Candidate& candidate, Manifest& out) const {
+    candidate.manifest = file.string();
+    if (Refusal refusal = backplane::read_manifest(file, log(), out)) return refusal;
+    candidate.id = out.id;
+    candidate.library = out.library.string();
+    if (Refusal refusal = may_take(out.id, candidate.manifest)) return refusal;
+    if (out.version_max < BP_ABI_VERSION_MIN || out.version_min > BP_ABI_VERSION)
+      return {
+          BP_REFUSED_VERSION,
+          fmt::format(
+              "manifest {}: its backend speaks ABI {}.{} to {}.{}, this loader {}.{}: install a build for this loader",
+              candidate.manifest, BP_VERSION_MAJOR(out.version_min), BP_VERSION_MINOR(out.version_min),
+              BP_VERSION_MAJOR(out.version_max), BP_VERSION_MINOR(out.version_max), BP_VERSION_MAJOR(BP_ABI_VERSION),
+              BP_VERSION_MINOR(BP_ABI_VERSION))};
+    if (out.isolated)
+      log().warning(fmt::format("manifest {}: backend {} asks for a process of its own; it runs in this one",
+                                candidate.manifest, out.id));
+    return {};
+  }
+
+  Refusal create(Backend& backend, const fs::path& library) {
+    auto options = settings.backends.find(backend.id);
+    backend.host = std::make_shared<Host>(env.services_, backend.id,
+                                          options == settings.backends.end() ? Host::Options() : options->second,
+                                          backend.plugin->version);
+    const std::string folder = library.parent_path().string();
+    bp_backend_create_t how{};
+    how.size = sizeof how;
+    how.host = backend.host->table();
+    how.directory = abi::text(folder);
+    PluginError error;
+    const bp_status_t code = backend.plugin->create(&how, &backend.handle, error.get());
+    if (code != BP_OK) {
+      backend.handle = nullptr;
+      return {BP_REFUSED_CREATE,
+              std::string(error.status(code, fmt::format("{}: create failed", backend.library)).text())};
+    }
+    if (!backend.handle)
+      return {BP_REFUSED_CREATE, fmt::format("{}: create said BP_OK and made nothing", backend.library)};
+    return {};
+  }
+
+  Refusal list_devices(Backend& backend, std::vector<std::unique_ptr<Device>>& out) const {
+    auto refused = [&](std::string_view why) {
+      return Refusal{BP_REFUSED_DEVICES, fmt::format("{}: {}", backend.library, why)};
+    };
+    uint32_t count = 0;
+    PluginError error;
+    if (const bp_status_t code = backend.plugin->device->count(backend.handle, &count, error.get()))
+      return refused(error.status(code, "its devices cannot be counted").text());
+    if (count == 0)
+      return refused(error.text().empty() ? "it finds no device here"
+                                          : "it finds no device here: " + std::string(error.text()));
+    if (count > kMaxDevices)
+      return refused(fmt::format("it tells of {} devices; at most {} are believed", count, kMaxDevices));
+    for (uint32_t i = 0; i < count; ++i) {
+      bp_device_info_t info{};
+      info.size = sizeof info;
+      PluginError why;
+      if (const bp_status_t code = backend.plugin->device->info(backend.handle, i, &info, why.get()))
+        return refused(why.status(code, fmt::format("device {} cannot be described", i)).text());
+      info.size = sizeof info;
+      info.index = i;
+      const uint32_t index = static_cast<uint32_t>(env.devices_.size()) + i + 1;
+      out.push_back(
+          std::make_unique<Device>(backend, index, i == 0 ? backend.id : fmt::format("{}:{}", backend.id, i), info));
+    }
+    return {};
+  }
+
+  Refusal consider(const Found& found, Candidate& candidate) {
+    if (found.folder) {
+      candidate.manifest = found.path.string();
+      return {BP_REFUSED_MISSING, fmt::format("folder {} cannot be read", candidate.manifest)};
+    }
+    fs::path library = found.path;
+    if (library.extension() == ".json") {
+      Manifest manifest;
+      if (Refusal refusal = read_manifest(found.path, candidate, manifest)) return refusal;
+      library = manifest.library;
+    }
+    candidate.library = library.string();
+    if (Refusal refusal = check_library(library)) return refusal;
+    if (Refusal refusal = probe_library(library, settings.probe, log())) return refusal;
+
+    auto backend = std::make_unique<Backend>();
+    bp_plugin_query_t query = nullptr;
+    if (Refusal refusal = load_library(library, query)) return refusal;
+    if (Refusal refusal = negotiate(query, candidate.library, candidate.id, *backend->tables)) return refusal;
+    backend->id = candidate.id = abi::string(backend->plugin->id);
+    backend->library = candidate.library;
+    backend->newest_opsets = newest_opsets(backend->tables->coverage);
+    if (Refusal refusal = may_take(backend->id, backend->library)) return refusal;  // without a manifest the id is news
+    if (Refusal refusal = create(*backend, library)) return refusal;
+
+    std::vector<std::unique_ptr<Device>> devices;
+    if (Refusal refusal = list_devices(*backend, devices)) return refusal;
+    candidate.version = backend->plugin->version;
+    candidate.device_count = static_cast<uint32_t>(devices.size());
+    env.backends_.push_back(std::move(backend));
+    for (auto& device : devices) {
+      env.services_->trace().name_device(device->index(), device->name());
+      env.devices_.push_back(std::move(device));
+    }
+    return {};
+  }
+};
+
+Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& desc) {
+  BP_ASSIGN(Settings settings, read_settings(desc));
+  std::shared_ptr<Environment> env(new Environment);
+  env->services_ = std::make_shared<Services>(desc);
+  Maker maker{*env, std::move(settings)};
+  for (const Found& found : search(desc)) {
+    Candidate candidate;
+    candidate.found_by = found.found_by;
+    Refusal refusal = maker.consider(found, candidate);
+    candidate.refusal = refusal.code;
+    candidate.text = refusal ? std::move(refusal.text)
+                             : fmt::format("{}: backend {}, ABI {}.{}, devices: {}", candidate.library, candidate.id,
+                                           BP_VERSION_MAJOR(candidate.version), BP_VERSION_MINOR(candidate.version),
+                                           candidate.device_count);
+    const bool bad = refusal && (!expected(refusal.code) || (found.named && refusal.code != BP_REFUSED_DUPLICATE));
+    maker.log().write(bad ? BP_LOG_WARNING : BP_LOG_INFO, {}, candidate.text);
+    env->candidates_.push_back(std::move(candidate));
+  }
+  return env;
+}
+
+Environment::~Environment() = default;
+
+Result<Device*> Environment::find(std::string_view name) const {
+  for (const auto& device : devices_) {
+    const std::string numbered = fmt::format("{}:{}", device->backend().id, device->plugin_index());
+    if (name == device->name() || name == numbered) return device.get();
+  }
+  std::string names;
+  for (const auto& device : devices_) names += (names.empty() ? "" : ", ") + device->name();
+  return Status(BP_NOT_FOUND, fmt::format("there is no device \"{}\": {}", name,
+                                          names.empty() ? "no backend was found" : "there are " + names));
+}
+
+Result<Device*> Environment::device(uint32_t index) const {
+  if (index == 0 || index > devices_.size())
+    return Status(BP_NOT_FOUND,
+                  fmt::format("there is no device {}: they are numbered from 1 to {}", index, devices_.size()));
+  return devices_[index - 1].get();
+}
+
+}  // namespace backplane

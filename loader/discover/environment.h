@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every backend that was found, and its devices. What bp_env_t is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/loader.h"
+#include "host/host.h"
+#include "status.h"
+
+namespace backplane {
+
+struct PluginTables;
+
+// A plugin that was loaded, negotiated with and created. It is never unloaded while the process lives.
+struct Backend {
+  Backend();
+  ~Backend();  // destroys what was created
+  Backend(const Backend&) = delete;
+
+  std::unique_ptr<PluginTables>
+      tables;                 // a zero-filled copy of the descriptor and its tables, as large as this loader knows them
+  const bp_plugin_t* plugin;  // in `tables`
+  bp_backend_t* handle = nullptr;
+  std::string id;
+  std::string library;         // path
+  std::shared_ptr<Host> host;  // what it was created with
+  std::map<std::string, uint32_t, std::less<>> newest_opsets;
+};
+
+// A device of a backend. Opened on first use, closed with the environment.
+class Device {
+ public:
+  // `info` is the plugin's, `index` counts all devices of the environment from 1. Texts are copied.
+  Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info);
+  ~Device();
+  Device(const Device&) = delete;
+
+  Backend& backend() const { return *backend_; }
+  uint32_t index() const { return info_.index; }  // in the environment
+  uint32_t plugin_index() const { return plugin_index_; }
+  const std::string& name() const { return name_; }  // "cpu", "opencl:1"
+  const bp_device_info_t& info() const { return info_; }
+  // Thread-safe. A failure is not remembered: the next call tries again.
+  Result<bp_device_t*> open();
+
+ private:
+  Backend* backend_;
+  uint32_t plugin_index_;
+  std::string name_;
+  std::string texts_[5];  // what info_ points at
+  bp_device_info_t info_;
+  std::mutex mutex_;
+  bp_device_t* handle_ = nullptr;
+};
+
+// A file that was considered, with the owner of its texts.
+struct Candidate {
+  uint32_t refusal = BP_REFUSED_NONE;
+  std::string text, id, manifest, library, found_by;
+  uint32_t version = 0;
+  uint32_t device_count = 0;
+};
+
+class Environment {
+ public:
+  // Finds, loads and negotiates. `desc` was already copied by the ABI's rules.
+  static Result<std::shared_ptr<Environment>> create(const bp_env_desc_t& desc);
+  ~Environment();
+
+  std::span<const Candidate> candidates() const { return candidates_; }
+  std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
+  // By name ("cpu" is "cpu:0"); BP_NOT_FOUND lists the names there are.
+  Result<Device*> find(std::string_view name) const;
+  Result<Device*> device(uint32_t index) const;
+  Services& services() const { return *services_; }
+
+ private:
+  struct Maker;  // builds it in environment.cpp
+  Environment() = default;
+  std::shared_ptr<Services> services_;
+  std::vector<Candidate> candidates_;
+  std::vector<std::unique_ptr<Backend>> backends_;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+}  // namespace backplane

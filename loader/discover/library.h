@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin's shared library: looked at before the system's loader sees it, then loaded for good.
+#pragma once
+
+#include <filesystem>
+
+#include "backplane/plugin.h"
+#include "discover/refusal.h"
+
+namespace backplane {
+
+// Whether the file is a whole shared library for this machine, built for this kind of process. The system's loader
+// would crash on a truncated one, and a sanitizer's runtime would end the process. BP_REFUSED_MISSING, _NOT_A_LIBRARY,
+// _ARCHITECTURE, _SANITIZER.
+Refusal check_library(const std::filesystem::path& file);
+
+// Loads it (all symbols resolved now, none exported to others) and finds bp_plugin_query. What was loaded is never
+// unloaded: drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL.
+Refusal load_library(const std::filesystem::path& file, bp_plugin_query_t& out_query);
+
+// BP_SANITIZER_* of this build.
+uint32_t own_sanitizer();
+
+}  // namespace backplane

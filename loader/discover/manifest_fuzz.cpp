@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer: whatever the bytes are, a manifest is read or refused with a text that names the file.
+#include <cstdlib>
+
+#include "discover/manifest.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const backplane::Log log(BP_LOG_ERROR, nullptr, nullptr);
+  backplane::Manifest manifest;
+  const backplane::Refusal refusal =
+      backplane::parse_manifest({reinterpret_cast<const char*>(data), size}, "/folder/x.json", log, manifest);
+  if (refusal && refusal.text.find("/folder/x.json") == std::string::npos) std::abort();
+  if (!refusal && (!backplane::legal_backend_id(manifest.id) || !manifest.library.is_absolute())) std::abort();
+  return 0;
+}

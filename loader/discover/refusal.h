@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a file is not taken as a backend.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "backplane/loader.h"
+
+namespace backplane {
+
+// BP_REFUSED_NONE, or a code and a line that names the file, the value seen and the way out.
+struct [[nodiscard]] Refusal {
+  uint32_t code = BP_REFUSED_NONE;
+  std::string text;
+
+  explicit operator bool() const { return code != BP_REFUSED_NONE; }
+};
+
+}  // namespace backplane

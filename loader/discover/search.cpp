@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discover/search.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <span>
+#include <system_error>
+
+#include "abi.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kManifests = "backplane/backends.d";
+
+// NULL in a process with raised privileges.
+const char* variable(const char* name) {
+  return secure_getenv(name);
+}
+
+fs::path full_path(const fs::path& path) {
+  std::error_code error;
+  fs::path result = fs::absolute(path, error);
+  return (error ? path : result).lexically_normal();
+}
+
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(':', begin), list.size());
+    if (end > begin) parts.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+class Search {
+ public:
+  void file(const fs::path& path, std::string_view found_by) {
+    found_.push_back({full_path(path), std::string(found_by), true});
+  }
+
+  // The manifests of a folder in byte order. One that was seen before is left out; `named` ones must exist.
+  void folder(const fs::path& path, std::string_view found_by, bool named) {
+    std::error_code error;
+    const fs::path real = fs::canonical(path, error);
+    if (!error && !seen_.insert(real).second) return;
+    std::vector<fs::path> manifests;
+    if (!error) {
+      for (fs::directory_iterator entry(real, error), end; !error && entry != end; entry.increment(error))
+        if (entry->path().extension() == ".json") manifests.push_back(full_path(path) / entry->path().filename());
+    }
+    if (error && named) found_.push_back({full_path(path), std::string(found_by), true, true});
+    std::sort(manifests.begin(), manifests.end(),
+              [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+    for (fs::path& manifest : manifests) found_.push_back({std::move(manifest), std::string(found_by), named});
+  }
+
+  std::vector<Found> take() { return std::move(found_); }
+
+ private:
+  std::vector<Found> found_;
+  std::set<fs::path> seen_;
+};
+
+void data_folders(Search& search) {
+  // The base directory specification: relative entries are ignored.
+  auto data_folder = [&](const fs::path& base, std::string_view found_by) {
+    if (base.is_absolute()) search.folder(base / kManifests, found_by, false);
+  };
+  const char* data_home = variable("XDG_DATA_HOME");
+  const char* home = variable("HOME");
+  if (data_home && *data_home)
+    data_folder(data_home, "XDG_DATA_HOME");
+  else if (home && *home)
+    data_folder(fs::path(home) / ".local/share", "XDG_DATA_HOME");
+  const char* data_dirs = variable("XDG_DATA_DIRS");
+  for (const std::string& base : split(data_dirs && *data_dirs ? data_dirs : "/usr/local/share:/usr/share"))
+    data_folder(base, "XDG_DATA_DIRS");
+  data_folder(BACKPLANE_DATA_FOLDER, "system");
+}
+
+// The file that is mapped at an address, from lines "begin-end flags offset device inode  path".
+fs::path mapped_file(uintptr_t address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx", &begin, &end) != 2 || address < begin || address >= end) continue;
+    const size_t path = line.find('/');
+    return path == line.npos ? fs::path() : fs::path(line.substr(path));
+  }
+  return {};
+}
+
+}  // namespace
+
+fs::path loader_folder() {
+  const auto here = reinterpret_cast<uintptr_t>(&loader_folder);
+  Dl_info info{};
+  fs::path file;
+  if (dladdr(reinterpret_cast<const void*>(here), &info) && info.dli_fname) file = info.dli_fname;
+  // A program's name is what it was called by, a library's what it was opened by: relative names went stale with the
+  // working folder, and only the kernel still knows.
+  if (!file.is_absolute()) file = mapped_file(here);
+  std::error_code error;
+  file = fs::canonical(file, error);
+  return error ? fs::path() : file.parent_path();
+}
+
+std::vector<Found> search(const bp_env_desc_t& desc) {
+  Search search;
+  const bool only_given = desc.flags & BP_ENV_ONLY_GIVEN;
+  const char* replace = only_given ? nullptr : variable("BACKPLANE_BACKEND_FILES");
+  const char* add = only_given ? nullptr : variable("BACKPLANE_ADD_BACKEND_FILES");
+
+  for (bp_text_t file : std::span(desc.backend_files, desc.backend_file_count))
+    search.file(abi::string(file), "backend_files");
+  if (replace)
+    for (const std::string& file : split(replace)) search.file(file, "BACKPLANE_BACKEND_FILES");
+  if (add)
+    for (const std::string& file : split(add)) search.file(file, "BACKPLANE_ADD_BACKEND_FILES");
+  if (replace) return search.take();
+
+  for (bp_text_t folder : std::span(desc.backend_folders, desc.backend_folder_count))
+    search.folder(abi::string(folder), "backend_folders", true);
+  if (only_given) return search.take();
+
+  if (const fs::path own = loader_folder(); !own.empty()) {
+    search.folder(own / "../share" / kManifests, "loader", false);
+    search.folder(own / "../../share" / kManifests, "loader", false);  // <prefix>/lib/<machine>, as Debian has it
+  }
+  data_folders(search);
+  return search.take();
+}
+
+}  // namespace backplane

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files are looked at, in which order: the list in loader.h beside bp_env_desc_t.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/loader.h"
+
+namespace backplane {
+
+struct Found {
+  std::filesystem::path path;  // absolute; a manifest if it ends in .json, otherwise a library. May not exist
+  std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
+  bool named;                  // somebody named this very file or folder: worth a warning if it is bad
+  bool folder = false;         // a folder named by the framework that cannot be read
+};
+
+std::vector<Found> search(const bp_env_desc_t& desc);
+
+// The folder of the library or program that this code is linked into; empty if the system does not tell.
+std::filesystem::path loader_folder();
+
+}  // namespace backplane

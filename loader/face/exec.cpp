@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backplane/loader.h"
+#include "face/handles.h"
+#include "host/cancel.h"
+#include "host/container.h"
+#include "host/semaphore.h"
+
+using namespace backplane;
+using face::fenced;
+
+bp_status_t bp_exec_create(bp_session_t* session, bp_exec_t** out_exec, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::clear(out_exec, "out_exec"));
+    BP_TRY(face::usable(session, "session"));
+    BP_ASSIGN(auto exec, Exec::create(session->session));
+    *out_exec = new bp_exec_t{std::move(exec)};
+    return {};
+  });
+}
+
+void bp_exec_destroy(bp_exec_t* exec) { face::destroy(exec); }
+
+bp_status_t bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(exec, "exec"));
+    BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, "tensor"));
+    return exec->exec->bind(slot, known);
+  });
+}
+
+bp_status_t bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(exec, "exec"));
+    return exec->exec->bind_container(slot, container);
+  });
+}
+
+bp_status_t bp_exec_extents(bp_exec_t* exec, uint32_t slot, uint32_t rank, const int64_t* extents, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(exec, "exec"));
+    return exec->exec->extents(slot, rank, extents);
+  });
+}
+
+bp_status_t bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(exec, "exec"));
+    return exec->exec->run(run);
+  });
+}
+
+bp_status_t bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(exec, "exec"));
+    return exec->exec->submit(run);
+  });
+}
+
+bp_status_t bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(exec, "exec"));
+    if (!out_tensor) return {BP_INVALID_ARGUMENT, "out_tensor is NULL"};
+    return exec->exec->output(output, *out_tensor);
+  });
+}
+
+bp_status_t bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::clear(out_container, "out_container"));
+    BP_TRY(face::usable(exec, "exec"));
+    return exec->exec->output_container(output, *out_container);
+  });
+}
+
+bp_status_t bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::clear(out_semaphore, "out_semaphore"));
+    *out_semaphore = new bp_semaphore_t(value);
+    return {};
+  });
+}
+
+void bp_semaphore_destroy(bp_semaphore_t* semaphore) { delete semaphore; }
+
+void bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
+  if (semaphore) semaphore->signal(value, status);
+}
+
+bp_status_t bp_semaphore_wait(bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline, const bp_cancel_t* cancel,
+                              bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    if (!semaphore) return {BP_INVALID_ARGUMENT, "semaphore is NULL"};
+    const bp_status_t code = semaphore->wait(value, deadline, cancel);
+    if (code == BP_OK) return {};
+    return {code, "the semaphore did not reach " + std::to_string(value)};
+  });
+}
+
+bp_status_t bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    if (!semaphore || !out_value) return {BP_INVALID_ARGUMENT, "semaphore or out_value is NULL"};
+    const bp_status_t code = semaphore->query(out_value);
+    if (code == BP_OK) return {};
+    return {BP_DEPENDENCY_FAILED, "the work that was to signal the semaphore failed with " + std::string(status_name(code))};
+  });
+}
+
+bp_status_t bp_cancel_create(bp_cancel_t** out_cancel, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::clear(out_cancel, "out_cancel"));
+    *out_cancel = new bp_cancel_t;
+    return {};
+  });
+}
+
+void bp_cancel_destroy(bp_cancel_t* cancel) { delete cancel; }
+
+void bp_cancel_set(bp_cancel_t* cancel) {
+  if (cancel) cancel->set();
+}
+
+bp_status_t bp_container_create(uint32_t kind, bp_container_t** out_container, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::clear(out_container, "out_container"));
+    BP_ASSIGN(auto container, make_container(kind));
+    *out_container = container.release();
+    return {};
+  });
+}
+
+void bp_container_destroy(bp_container_t* container) { delete container; }
+
+const bp_container_api_t* bp_container_api() { return container_api(); }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backplane/loader.h"
+#include "face/handles.h"
+#include "model/import.h"
+#include "report.h"
+
+using namespace backplane;
+using face::fenced;
+
+bp_model_t* face::wrap(std::shared_ptr<const model::Model> model) {
+  auto view = model::View::whole(model, {});
+  return new bp_model_t{std::move(model), std::move(view)};
+}
+
+bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::clear(out_model, "out_model"));
+    if (env) BP_TRY(face::usable(env, "env"));
+    BP_ASSIGN(const bp_model_source_t known, abi::read(source, "source"));
+    const int given = (known.path.size != 0) + (known.bytes.data != nullptr) + (known.descriptor >= 0);
+    if (given != 1)
+      return {BP_INVALID_ARGUMENT, "source: " + std::to_string(given) + " of path, bytes and descriptor are set, exactly one must be (descriptor: -1 when not meant)"};
+    model::Source from;
+    from.path = abi::string(known.path);
+    from.bytes = known.bytes.data;
+    from.size = known.bytes.size;
+    from.descriptor = known.descriptor;
+    from.directory = abi::string(known.directory);
+    BP_ASSIGN(auto model, model::import(from));
+    *out_model = face::wrap(std::move(model));
+    return {};
+  });
+}
+
+void bp_model_destroy(bp_model_t* model) { face::destroy(model); }
+
+const bp_graph_t* bp_model_graph(const bp_model_t* model) { return model ? model->view->abi() : nullptr; }
+
+bp_status_t bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(model, "model"));
+    return face::send(report(*model->model), sink, context);
+  });
+}

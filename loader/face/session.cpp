@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backplane/loader.h"
+#include "face/handles.h"
+#include "report.h"
+
+using namespace backplane;
+using face::fenced;
+
+namespace {
+
+// "cpu.threads" = "2" goes to backend cpu as "threads".
+Status add_option(const Environment& environment, const bp_option_t& option, SessionRequest& request) {
+  const std::string_view name = abi::view(option.name);
+  const size_t dot = name.find('.');
+  const std::string_view id = name.substr(0, dot);
+  bool known = false;
+  for (const auto& device : environment.devices()) known |= device->backend().id == id;
+  if (dot == std::string_view::npos || !known)
+    return {BP_NOT_FOUND, "option '" + std::string(name) + "': a session takes \"<backend>.<name>\", and there is no backend '" + std::string(id) + "'"};
+  request.options[std::string(id)][std::string(name.substr(dot + 1))] = abi::string(option.value);
+  return {};
+}
+
+Result<SessionRequest> read_request(const Environment& environment, const bp_session_desc_t* desc) {
+  SessionRequest request;
+  if (!desc) return request;
+  BP_ASSIGN(const bp_session_desc_t known, abi::read(desc, "desc"));
+  if (known.precision > BP_PRECISION_RELAXED)
+    return Status(BP_INVALID_ARGUMENT, "desc.precision is " + std::to_string(known.precision) + ", no BP_PRECISION_*");
+  if (known.fallback > BP_FALLBACK_FORBID)
+    return Status(BP_INVALID_ARGUMENT, "desc.fallback is " + std::to_string(known.fallback) + ", no BP_FALLBACK_*");
+  request.precision = known.precision;
+  request.flags = known.flags;
+  request.policy.fallback = known.fallback;
+  request.policy.max_islands = known.max_islands;
+  request.cancel = known.cancel;
+  for (uint32_t i = 0; i < known.device_count; ++i) request.devices.push_back(abi::string(known.devices[i]));
+  for (uint32_t i = 0; i < known.pin_count; ++i) {
+    const bp_pin_t pin = abi::element(known.pins, i, known.pin_stride);
+    request.policy.pins.push_back({abi::string(pin.pattern), abi::string(pin.device)});
+  }
+  for (uint32_t i = 0; i < known.option_count; ++i)
+    BP_TRY(add_option(environment, abi::element(known.options, i, known.option_stride), request));
+  if (known.progress)
+    request.progress = [self = known.self, progress = known.progress](uint32_t done, uint32_t total) { progress(self, done, total); };
+  return request;
+}
+
+}  // namespace
+
+bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc, bp_session_t** out_session,
+                              bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::clear(out_session, "out_session"));
+    BP_TRY(face::usable(env, "env"));
+    BP_TRY(face::usable(model, "model"));
+    BP_ASSIGN(const SessionRequest request, read_request(*env->environment, desc));
+    BP_ASSIGN(auto session, Session::create(env->environment, model->model, request));
+    *out_session = new bp_session_t{std::move(session)};
+    return {};
+  });
+}
+
+void bp_session_destroy(bp_session_t* session) { face::destroy(session); }
+
+bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(session, "session"));
+    const Session& s = *session->session;
+    const Placement& placement = s.placement();
+    if (i >= placement.device.size())
+      return {BP_NOT_FOUND, "the graph has " + std::to_string(placement.device.size()) + " nodes, no number " + std::to_string(i)};
+    const uint32_t chosen = placement.device[i];
+    bp_placed_node_t out{};
+    out.size = sizeof out;
+    out.device = s.coverage()[chosen].device->index();
+    out.island = placement.island[i];
+    out.seconds = s.coverage()[chosen].nodes[i].seconds;
+    if (!placement.pin[i].empty())
+      out.reason = abi::text("pinned by the user");
+    else if (chosen > 0)
+      out.reason = abi::text(s.coverage()[chosen - 1].nodes[i].detail);
+    return abi::write(out, out_node, "out_node");
+  });
+}
+
+bp_status_t bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(session, "session"));
+    return face::send(report(*session->session), sink, context);
+  });
+}
+
+bp_status_t bp_session_refit(bp_session_t* session, bp_text_t weight, const bp_tensor_t* tensor, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(session, "session"));
+    BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, "tensor"));
+    return session->session->refit(abi::view(weight), known);
+  });
+}
+
+bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(session, "session"));
+    BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));
+    return session->session->read_weight(abi::view(weight), known);
+  });
+}

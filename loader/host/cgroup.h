@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the process's control groups leave it: containers bound memory and processors without hiding the machine's.
+#pragma once
+
+#include <cstdint>
+
+namespace backplane {
+
+// Bytes, UINT64_MAX when unbounded.
+uint64_t cgroup_memory_limit();
+// Processors, rounded up; UINT32_MAX when unbounded.
+uint32_t cgroup_cpu_limit();
+
+}  // namespace backplane

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/container.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <new>
+
+#include "abi.h"
+#include "ops/dtype.h"
+
+using backplane::Result;
+using backplane::Status;
+
+namespace {
+
+constexpr uint32_t kMaxDepth = 64;  // containers are destroyed recursively
+
+// How many bytes a dense host tensor has. Text is measured by its offsets, which are checked.
+Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.extents[i] < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(tensor.extents[i]), &count))
+      return Status(BP_INVALID_ARGUMENT, fmt::format("extent {} of the tensor is {}", i, tensor.extents[i]));
+  }
+  const uint64_t capacity = tensor.buffer.bytes;
+  uint64_t bits, bytes;
+  if (tensor.dtype == BP_DTYPE_STRING) {
+    if (count >= UINT64_MAX / 8 - 1 || (count + 1) * 8 > capacity)
+      return Status(BP_INVALID_ARGUMENT,
+                    fmt::format("{} texts need more offsets than fit in {} bytes", count, capacity));
+    int64_t before = 0;
+    for (uint64_t i = 0; i <= count; ++i) {
+      int64_t offset;
+      std::memcpy(&offset, static_cast<const char*>(data) + i * 8, 8);
+      if (offset < before)
+        return Status(BP_INVALID_ARGUMENT, fmt::format("text offset {} is {}, less than the one before", i, offset));
+      before = offset;
+    }
+    bytes = (count + 1) * 8 + static_cast<uint64_t>(before);
+  } else {
+    const uint32_t width = backplane::ops::dtype_bits(tensor.dtype);
+    if (!width) return Status(BP_INVALID_ARGUMENT, fmt::format("{} is no data type", tensor.dtype));
+    if (__builtin_mul_overflow(count, uint64_t{width}, &bits))
+      return Status(BP_INVALID_ARGUMENT, fmt::format("a tensor of {} elements does not fit in memory", count));
+    bytes = bits / 8 + (bits % 8 != 0);
+  }
+  if (bytes > capacity)
+    return Status(BP_INVALID_ARGUMENT, fmt::format("the tensor needs {} bytes and its buffer has {}", bytes, capacity));
+  return bytes;
+}
+
+}  // namespace
+
+Result<const bp_container_t::Element*> bp_container_t::at(uint64_t i) const {
+  if (i >= elements_.size()) return Status(BP_NOT_FOUND, fmt::format("element {} of {}", i, elements_.size()));
+  return &elements_[i];
+}
+
+Status bp_container_t::tensor(uint64_t i, bp_tensor_t* out) const {
+  BP_ASSIGN(const Element* element, at(i));
+  if (element->child) return {BP_TYPE_MISMATCH, fmt::format("element {} is a container: use `child`", i)};
+  bp_tensor_t tensor{};
+  tensor.dtype = element->dtype;
+  tensor.rank = static_cast<uint32_t>(element->extents.size());
+  tensor.extents = element->extents.data();
+  tensor.buffer.address = element->data.get();
+  tensor.buffer.bytes = element->bytes;
+  return backplane::abi::write(tensor, out, "out_tensor");
+}
+
+Status bp_container_t::child(uint64_t i, bp_container_t** out) const {
+  if (!out) return {BP_INVALID_ARGUMENT, "out_container is NULL"};
+  BP_ASSIGN(const Element* element, at(i));
+  if (!element->child) return {BP_TYPE_MISMATCH, fmt::format("element {} is a tensor: use `tensor`", i)};
+  *out = element->child.get();
+  return {};
+}
+
+Status bp_container_t::key(uint64_t i, bp_bytes_t* out) const {
+  if (!out) return {BP_INVALID_ARGUMENT, "out_key is NULL"};
+  BP_ASSIGN(const Element* element, at(i));
+  *out = {element->key.data(), element->key.size()};
+  return {};
+}
+
+Status bp_container_t::may_append(bp_bytes_t key) const {
+  if (kind_ == BP_KIND_OPTIONAL && !elements_.empty())
+    return {BP_BAD_STATE, "the optional has its element: call `clear` first"};
+  if (kind_ == BP_KIND_MAP && !key.data) return {BP_INVALID_ARGUMENT, "an element of a map needs a key"};
+  return {};
+}
+
+Status bp_container_t::append(bp_bytes_t key, const bp_tensor_t* given) {
+  BP_TRY(may_append(key));
+  BP_ASSIGN(const bp_tensor_t tensor, backplane::abi::read(given, "bp_tensor_t"));
+  if (tensor.rank > BP_MAX_RANK || (tensor.rank && !tensor.extents))
+    return {BP_INVALID_ARGUMENT,
+            fmt::format("a tensor of rank {} without extents, or above {}", tensor.rank, BP_MAX_RANK)};
+  if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
+    return {BP_INVALID_ARGUMENT, "only dense tensors in host memory can be appended: copy this one there first"};
+  if (!tensor.buffer.address && tensor.buffer.bytes) return {BP_INVALID_ARGUMENT, "the tensor's address is NULL"};
+  const std::byte* data = static_cast<const std::byte*>(tensor.buffer.address);
+  if (data) data += tensor.buffer.offset;
+  BP_ASSIGN(const uint64_t bytes, dense_bytes(tensor, data));
+
+  Element element;
+  if (key.data) element.key.assign(static_cast<const char*>(key.data), key.size);
+  element.dtype = tensor.dtype;
+  element.extents.assign(tensor.extents, tensor.extents + tensor.rank);
+  element.bytes = bytes;
+  element.data.reset(new std::byte[bytes]);
+  if (bytes) std::memcpy(element.data.get(), data, bytes);
+  elements_.push_back(std::move(element));
+  return {};
+}
+
+Status bp_container_t::append_child(bp_bytes_t key, bp_container_t** out) {
+  if (!out) return {BP_INVALID_ARGUMENT, "out_child is NULL"};
+  *out = nullptr;
+  BP_TRY(may_append(key));
+  if (depth_ + 1 >= kMaxDepth)
+    return {BP_RESOURCE_EXHAUSTED, fmt::format("containers nest at most {} deep", kMaxDepth)};
+  Element element;
+  if (key.data) element.key.assign(static_cast<const char*>(key.data), key.size);
+  element.child = std::make_unique<bp_container_t>(0, depth_ + 1);
+  elements_.push_back(std::move(element));
+  *out = elements_.back().child.get();
+  return {};
+}
+
+namespace backplane {
+namespace {
+
+// The table's slots give a code alone.
+template <class F>
+bp_status_t fenced(F call) noexcept {
+  try {
+    return call().code();
+  } catch (const std::bad_alloc&) {
+    return BP_RESOURCE_EXHAUSTED;
+  } catch (...) {
+    return BP_INTERNAL;
+  }
+}
+
+}  // namespace
+
+const bp_container_api_t* container_api() {
+  static const bp_container_api_t table = {
+      .size = sizeof(bp_container_api_t),
+      .count = [](const bp_container_t* c) { return c->count(); },
+      .tensor = [](const bp_container_t* c, uint64_t i,
+                   bp_tensor_t* out) { return fenced([&] { return c->tensor(i, out); }); },
+      .child = [](const bp_container_t* c, uint64_t i,
+                  bp_container_t** out) { return fenced([&] { return c->child(i, out); }); },
+      .key = [](const bp_container_t* c, uint64_t i,
+                bp_bytes_t* out) { return fenced([&] { return c->key(i, out); }); },
+      .append = [](bp_container_t* c, bp_bytes_t key,
+                   const bp_tensor_t* tensor) { return fenced([&] { return c->append(key, tensor); }); },
+      .append_child = [](bp_container_t* c, bp_bytes_t key,
+                         bp_container_t** out) { return fenced([&] { return c->append_child(key, out); }); },
+      .clear = [](bp_container_t* c) { c->clear(); },
+  };
+  return &table;
+}
+
+Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind) {
+  if (kind != BP_KIND_SEQUENCE && kind != BP_KIND_OPTIONAL && kind != BP_KIND_MAP)
+    return Status(BP_INVALID_ARGUMENT, fmt::format("kind {} is no container: sequence 3, optional 4, map 5", kind));
+  return std::make_unique<bp_container_t>(kind);
+}
+
+}  // namespace backplane

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bp_container_t is: a sequence, optional or map that owns copies of its elements.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backplane/memory.h"
+#include "status.h"
+
+struct bp_container_t {
+ public:
+  // BP_KIND_SEQUENCE, BP_KIND_OPTIONAL or BP_KIND_MAP; 0 for a child, whose kind is its parent's element type.
+  explicit bp_container_t(uint32_t kind = 0, uint32_t depth = 0) : kind_(kind), depth_(depth) {}
+
+  uint64_t count() const { return elements_.size(); }
+  backplane::Status tensor(uint64_t i, bp_tensor_t* out) const;
+  backplane::Status child(uint64_t i, bp_container_t** out) const;
+  backplane::Status key(uint64_t i, bp_bytes_t* out) const;
+  backplane::Status append(bp_bytes_t key, const bp_tensor_t* tensor);
+  backplane::Status append_child(bp_bytes_t key, bp_container_t** out);
+  void clear() { elements_.clear(); }
+
+ private:
+  struct Element {
+    std::string key;
+    bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+    std::vector<int64_t> extents;
+    std::unique_ptr<std::byte[]> data;
+    uint64_t bytes = 0;
+    std::unique_ptr<bp_container_t> child;  // then it is no tensor
+  };
+
+  backplane::Status may_append(bp_bytes_t key) const;
+  backplane::Result<const Element*> at(uint64_t i) const;
+
+  uint32_t kind_;
+  uint32_t depth_;
+  std::vector<Element> elements_;
+};
+
+namespace backplane {
+
+// The functions above as the ABI's table, exceptions fenced.
+const bp_container_api_t* container_api();
+// BP_INVALID_ARGUMENT for a kind that is no container.
+Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind);
+
+}  // namespace backplane

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the loader lends to backends. Services are one environment's; a Host is one backend's view of them (its own
+// options, and its name before each log line).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "backplane/loader.h"
+#include "host/log.h"
+#include "host/trace.h"
+#include "status.h"
+
+namespace backplane {
+
+// Log, threads, allocator, topology, trace: made from bp_env_desc_t.
+class Services {
+ public:
+  explicit Services(const bp_env_desc_t& desc);
+  ~Services();
+  Log& log() { return log_; }
+  Trace& trace() { return trace_; }
+  uint32_t thread_count() const;
+  void parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, void* context);
+  void* allocate(uint64_t bytes, uint64_t alignment);
+  void release(void* memory, uint64_t bytes, uint64_t alignment);
+  Status topology(bp_topology_t& out);
+
+ private:
+  struct Impl;
+  Log log_;
+  Trace trace_;
+  std::unique_ptr<Impl> impl_;
+};
+
+class Host {
+ public:
+  using Options = std::map<std::string, std::string, std::less<>>;
+  Host(std::shared_ptr<Services> services, std::string backend_id, Options options, uint32_t version);
+  Host(const Host&) = delete;  // the table points back at it
+  const bp_host_t* table() const { return &table_; }
+  Services& services() const { return *services_; }
+  const Options& options() const { return options_; }
+  const std::string& backend_id() const { return backend_id_; }
+
+ private:
+  std::shared_ptr<Services> services_;
+  std::string backend_id_;
+  Options options_;
+  bp_host_t table_;
+};
+
+}  // namespace backplane

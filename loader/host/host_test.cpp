@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's services, most of them through the table that backends see.
+#include "host/host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "abi.h"
+#include "host/cancel.h"
+#include "host/container.h"
+#include "host/semaphore.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+struct Lines {
+  std::vector<std::string> text;
+  static void add(void* self, uint32_t level, bp_text_t text) {
+    static_cast<Lines*>(self)->text.push_back(std::to_string(level) + " " + abi::string(text));
+  }
+};
+
+class HostTest : public ::testing::Test {
+ protected:
+  explicit HostTest(uint32_t threads = 4) {
+    bp_env_desc_t desc{};
+    desc.size = sizeof desc;
+    desc.threads = threads;
+    desc.log_level = BP_LOG_INFO;
+    desc.log = Lines::add;
+    desc.self = &lines;
+    services = std::make_shared<Services>(desc);
+    backend = std::make_unique<Host>(services, "cpu", Host::Options{{"threads", "2"}}, BP_ABI_VERSION);
+    host = backend->table();
+  }
+  Lines lines;
+  std::shared_ptr<Services> services;
+  std::unique_ptr<Host> backend;
+  const bp_host_t* host;
+};
+
+TEST_F(HostTest, LogNamesTheBackendDropsLowLevelsAndDisarmsControlCharacters) {
+  host->log(host, BP_LOG_WARNING, abi::text("two\nlines \x1b[31m"));
+  host->log(host, BP_LOG_DEBUG, abi::text("too fine"));
+  host->log(host, 99, abi::text("no such level"));
+  host->log(host, BP_LOG_ERROR, {nullptr, 0});
+  EXPECT_THAT(lines.text, ElementsAre("2 cpu: two lines  [31m", "1 cpu: "));
+}
+
+TEST_F(HostTest, OptionsAreFoundByName) {
+  bp_text_t value{};
+  EXPECT_EQ(host->option(host, abi::text("threads"), &value), BP_OK);
+  EXPECT_EQ(abi::view(value), "2");
+  EXPECT_EQ(host->option(host, abi::text("colour"), &value), BP_NOT_FOUND);
+}
+
+TEST_F(HostTest, MemoryIsAlignedAndBadRequestsGiveNull) {
+  for (uint64_t alignment : {1, 16, 64, 4096}) {
+    void* memory = host->allocate(host, 100, alignment);
+    ASSERT_NE(memory, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % alignment, 0u);
+    host->release(host, memory, 100, alignment);
+  }
+  for (uint64_t alignment : {0, 3, 8192}) EXPECT_EQ(host->allocate(host, 100, alignment), nullptr) << alignment;
+  EXPECT_EQ(host->allocate(host, UINT64_MAX - 64, 64), nullptr);
+}
+
+TEST_F(HostTest, ParallelForVisitsEachIndexOnceInPiecesOfTheGrain) {
+  struct Visit {
+    std::vector<std::atomic<int>> seen = std::vector<std::atomic<int>>(10'000);
+    std::atomic<uint64_t> smallest{UINT64_MAX};
+  } visit;
+  host->parallel_for(
+      host, visit.seen.size(), 300,
+      [](void* context, uint64_t begin, uint64_t end) {
+        auto& v = *static_cast<Visit*>(context);
+        for (uint64_t i = begin; i < end; ++i) ++v.seen[i];
+        uint64_t smallest = v.smallest;
+        while (end - begin < smallest && !v.smallest.compare_exchange_weak(smallest, end - begin)) {
+        }
+      },
+      &visit);
+  for (const auto& count : visit.seen) ASSERT_EQ(count, 1);
+  EXPECT_GE(visit.smallest, 300u);
+  EXPECT_EQ(host->thread_count(host), 4u);
+}
+
+TEST_F(HostTest, ParallelForMayBeNested) {
+  struct Sum {
+    const bp_host_t* host;
+    std::atomic<uint64_t> value{0};
+  } sum{host};
+  host->parallel_for(
+      host, 8, 1,
+      [](void* context, uint64_t begin, uint64_t end) {
+        auto& outer = *static_cast<Sum*>(context);
+        for (uint64_t i = begin; i < end; ++i)
+          outer.host->parallel_for(
+              outer.host, 100, 1,
+              [](void* inner, uint64_t from, uint64_t to) { static_cast<Sum*>(inner)->value += to - from; }, &outer);
+      },
+      &sum);
+  EXPECT_EQ(sum.value, 800u);
+}
+
+TEST_F(HostTest, TopologyDescribesThisMachine) {
+  bp_topology_t topology{};
+  topology.size = sizeof topology;
+  ASSERT_EQ(host->topology(host, &topology), BP_OK);
+  ASSERT_GT(topology.core_count, 0u);
+  uint32_t allowed = 0;
+  for (uint32_t i = 0; i < topology.core_count; ++i) {
+    const bp_core_t core = abi::element(topology.cores, i, topology.core_stride);
+    allowed += (core.flags & BP_CORE_ALLOWED) != 0;
+  }
+  cpu_set_t mine;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+  EXPECT_EQ(allowed, static_cast<uint32_t>(CPU_COUNT(&mine)));
+  EXPECT_GE(topology.numa_count, 1u);
+  EXPECT_GT(topology.memory_bytes, uint64_t{1} << 20);
+  EXPECT_GE(topology.cache_line_bytes, 16u);
+}
+
+TEST_F(HostTest, TraceIsPerfettoJson) {
+  bp_span_t span{};
+  span.size = sizeof span;
+  span.kind = BP_SPAN_COMPUTE;
+  span.begin = 1'234'567;
+  span.end = 2'000'000;
+  span.node = 7;
+  span.device = 1;
+  span.name = abi::text("Conv \"a\"\n\\");
+  std::string out;
+  auto sink = [](void* context, bp_text_t piece) { *static_cast<std::string*>(context) += abi::view(piece); };
+
+  EXPECT_EQ(services->trace().stop(sink, &out).code(), BP_BAD_STATE);
+  EXPECT_EQ(host->tracing(host), 0u);
+  host->trace(host, &span);  // nobody collects
+  services->trace().name_device(1, "cpu");
+  services->trace().start();
+  EXPECT_EQ(host->tracing(host), 1u);
+  host->trace(host, &span);
+  ASSERT_TRUE(services->trace().stop(sink, &out).ok());
+
+  const auto json = nlohmann::json::parse(out);
+  std::vector<nlohmann::json> complete;
+  bool named = false;
+  for (const auto& event : json["traceEvents"]) {
+    if (event["ph"] == "X") complete.push_back(event);
+    if (event["name"] == "process_name" && event["pid"] == 1) named = event["args"]["name"] == "cpu";
+  }
+  EXPECT_TRUE(named);
+  ASSERT_EQ(complete.size(), 1u);
+  EXPECT_EQ(complete[0]["name"], "Conv \"a\"\n\\");
+  EXPECT_DOUBLE_EQ(complete[0]["ts"].get<double>(), 1234.567);
+  EXPECT_DOUBLE_EQ(complete[0]["dur"].get<double>(), 765.433);
+  EXPECT_EQ(complete[0]["args"]["node"], 7);
+}
+
+TEST(Semaphore, WaitersWakeWhenTheValueIsReached) {
+  bp_semaphore_t semaphore;
+  std::thread signaller([&] {
+    for (uint64_t i = 1; i <= 100; ++i) semaphore.signal(i);
+  });
+  EXPECT_EQ(semaphore.wait(100), BP_OK);
+  signaller.join();
+  semaphore.signal(5);  // it never shrinks
+  uint64_t value = 0;
+  EXPECT_EQ(semaphore.query(&value), BP_OK);
+  EXPECT_EQ(value, 100u);
+}
+
+TEST(Semaphore, WaitsEndByDeadlineCancelAndFailure) {
+  bp_semaphore_t semaphore(1);
+  EXPECT_EQ(semaphore.wait(2, now_ns() + 3'000'000), BP_TIMED_OUT);
+  EXPECT_EQ(semaphore.wait(2, 0), BP_TIMED_OUT);
+
+  bp_cancel_t cancel;
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    cancel.set();
+  });
+  EXPECT_EQ(semaphore.wait(2, BP_FOREVER, &cancel), BP_CANCELLED);
+  canceller.join();
+
+  std::thread failing([&] { semaphore.signal(3, BP_DEVICE_LOST); });
+  EXPECT_EQ(semaphore.wait(2), BP_DEPENDENCY_FAILED);
+  failing.join();
+  EXPECT_EQ(semaphore.wait(1), BP_OK);  // reached before the failure
+  uint64_t value = 0;
+  EXPECT_EQ(semaphore.query(&value), BP_DEVICE_LOST);
+  EXPECT_EQ(value, 3u);
+}
+
+class ContainerTest : public HostTest {
+ protected:
+  bp_container_t* make(uint32_t kind) {
+    bp_container_t* made = nullptr;
+    EXPECT_EQ(host->container_create(host, kind, &made), BP_OK);
+    return made;
+  }
+  static bp_tensor_t tensor(bp_dtype_t dtype, const std::vector<int64_t>& extents, void* data, uint64_t bytes) {
+    bp_tensor_t t{};
+    t.size = sizeof t;
+    t.dtype = dtype;
+    t.rank = static_cast<uint32_t>(extents.size());
+    t.extents = extents.data();
+    t.buffer.address = data;
+    t.buffer.bytes = bytes;
+    return t;
+  }
+  const bp_container_api_t* api = container_api();
+};
+
+TEST_F(ContainerTest, ElementsAreCopies) {
+  bp_container_t* list = make(BP_KIND_SEQUENCE);
+  const std::vector<int64_t> extents{2, 1};
+  float data[] = {1, 2};
+  const bp_tensor_t given = tensor(BP_DTYPE_FLOAT, extents, data, sizeof data);
+  ASSERT_EQ(api->append(list, {}, &given), BP_OK);
+  data[0] = 9;
+  bp_tensor_t read{};
+  read.size = sizeof read;
+  ASSERT_EQ(api->tensor(list, 0, &read), BP_OK);
+  EXPECT_EQ(static_cast<const float*>(read.buffer.address)[0], 1);
+  EXPECT_EQ(read.rank, 2u);
+  EXPECT_EQ(read.extents[0], 2);
+  EXPECT_EQ(read.buffer.bytes, sizeof data);
+  EXPECT_EQ(api->tensor(list, 1, &read), BP_NOT_FOUND);
+  api->clear(list);
+  EXPECT_EQ(api->count(list), 0u);
+  host->container_destroy(host, list);
+  host->container_destroy(host, nullptr);
+}
+
+TEST_F(ContainerTest, TextTensorsAreMeasuredByTheirOffsets) {
+  bp_container_t* list = make(BP_KIND_SEQUENCE);
+  const std::vector<int64_t> extents{2};
+  std::vector<char> data(3 * 8 + 5);
+  int64_t offsets[] = {0, 2, 5};
+  std::memcpy(data.data(), offsets, sizeof offsets);
+  std::memcpy(data.data() + 24, "abcde", 5);
+  bp_tensor_t given = tensor(BP_DTYPE_STRING, extents, data.data(), data.size());
+  EXPECT_EQ(api->append(list, {}, &given), BP_OK);
+  given.buffer.bytes = data.size() - 1;  // the texts do not fit
+  EXPECT_EQ(api->append(list, {}, &given), BP_INVALID_ARGUMENT);
+  offsets[1] = 9;  // beyond the last
+  std::memcpy(data.data(), offsets, sizeof offsets);
+  given.buffer.bytes = data.size();
+  EXPECT_EQ(api->append(list, {}, &given), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api->count(list), 1u);
+  host->container_destroy(host, list);
+}
+
+TEST_F(ContainerTest, KindsHaveTheirRules) {
+  float data[] = {1};
+  const std::vector<int64_t> scalar;
+  const bp_tensor_t given = tensor(BP_DTYPE_FLOAT, scalar, data, sizeof data);
+  bp_container_t* optional = make(BP_KIND_OPTIONAL);
+  EXPECT_EQ(api->append(optional, {}, &given), BP_OK);
+  EXPECT_EQ(api->append(optional, {}, &given), BP_BAD_STATE);
+  host->container_destroy(host, optional);
+
+  bp_container_t* map = make(BP_KIND_MAP);
+  EXPECT_EQ(api->append(map, {}, &given), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api->append(map, {"key", 3}, &given), BP_OK);
+  bp_bytes_t key{};
+  EXPECT_EQ(api->key(map, 0, &key), BP_OK);
+  EXPECT_EQ(std::string_view(static_cast<const char*>(key.data), key.size), "key");
+  host->container_destroy(host, map);
+
+  bp_container_t* none = nullptr;
+  EXPECT_EQ(host->container_create(host, BP_KIND_TENSOR, &none), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST_F(ContainerTest, NestingEndsSomewhere) {
+  bp_container_t* outermost = make(BP_KIND_SEQUENCE);
+  bp_container_t* inner = outermost;
+  bp_status_t status = BP_OK;
+  int depth = 0;
+  while (status == BP_OK && depth < 1000) {
+    bp_container_t* child = nullptr;
+    status = api->append_child(inner, {}, &child);
+    if (status == BP_OK) inner = child;
+    ++depth;
+  }
+  EXPECT_EQ(status, BP_RESOURCE_EXHAUSTED);
+  bp_tensor_t read{};
+  read.size = sizeof read;
+  EXPECT_EQ(api->tensor(outermost, 0, &read), BP_TYPE_MISMATCH);
+  host->container_destroy(host, outermost);
+}
+
+}  // namespace
+}  // namespace backplane

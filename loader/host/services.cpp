@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+
+#include "host/host.h"
+#include "host/threads.h"
+#include "host/topology.h"
+
+namespace backplane {
+
+struct Services::Impl {
+  explicit Impl(const bp_env_desc_t& desc)
+      : self(desc.self),
+        framework_loop(desc.parallel_for),
+        framework_allocate(desc.release ? desc.allocate : nullptr),
+        framework_release(desc.allocate ? desc.release : nullptr),
+        threads(desc.threads) {}
+
+  void* self;  // the framework's
+  decltype(bp_env_desc_t::parallel_for) framework_loop;
+  decltype(bp_env_desc_t::allocate) framework_allocate;
+  decltype(bp_env_desc_t::release) framework_release;
+  Threads threads;
+
+  std::once_flag topology_read;
+  std::optional<Result<Topology>> topology;
+};
+
+Services::Services(const bp_env_desc_t& desc)
+    : log_(desc.log_level, desc.log, desc.self), impl_(std::make_unique<Impl>(desc)) {}
+
+Services::~Services() = default;
+
+uint32_t Services::thread_count() const {
+  return impl_->threads.count();
+}
+
+void Services::parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, void* context) {
+  if (impl_->framework_loop) return impl_->framework_loop(impl_->self, count, grain, body, context);
+  impl_->threads.parallel_for(count, grain, body, context);
+}
+
+void* Services::allocate(uint64_t bytes, uint64_t alignment) {
+  constexpr uint64_t kMaxAlignment = 4096;
+  if (alignment == 0 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0) return nullptr;
+  if (impl_->framework_allocate) return impl_->framework_allocate(impl_->self, bytes, alignment);
+  void* memory = nullptr;
+  const uint64_t at_least = std::max<uint64_t>(alignment, sizeof(void*));
+  return posix_memalign(&memory, at_least, std::max<uint64_t>(bytes, 1)) == 0 ? memory : nullptr;
+}
+
+void Services::release(void* memory, uint64_t bytes, uint64_t alignment) {
+  if (!memory) return;
+  if (impl_->framework_release) return impl_->framework_release(impl_->self, memory, bytes, alignment);
+  std::free(memory);
+}
+
+Status Services::topology(bp_topology_t& out) {
+  std::call_once(impl_->topology_read, [&] { impl_->topology.emplace(Topology::read()); });
+  const Result<Topology>& topology = *impl_->topology;
+  if (!topology.ok()) return topology.status();
+  out = topology->table();
+  return {};
+}
+
+}  // namespace backplane

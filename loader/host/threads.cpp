@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/threads.h"
+
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+
+#include "host/cgroup.h"
+#include "host/tsan.h"
+
+namespace backplane {
+namespace {
+
+constexpr uint32_t kMaxThreads = 4096;
+constexpr uint64_t kPiecesPerThread = 4;  // so that a slow core does not hold up the others
+
+uint32_t usable_processors() {
+  const int allowed = std::max(1, oneapi::tbb::info::default_concurrency());
+  return std::min(static_cast<uint32_t>(allowed), cgroup_cpu_limit());
+}
+
+}  // namespace
+
+struct Threads::Arena {
+  explicit Arena(uint32_t count) : tasks(static_cast<int>(count)) {}
+  oneapi::tbb::task_arena tasks;
+};
+
+Threads::Threads(uint32_t count)
+    : count_(count ? std::min(count, kMaxThreads) : usable_processors()), arena_(std::make_unique<Arena>(count_)) {}
+
+Threads::~Threads() = default;
+
+void Threads::parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, void* context) {
+  if (count == 0) return;
+  // Pieces are of equal size and so never below the grain, as halving ranges would be.
+  const uint64_t pieces = std::min(count / std::max<uint64_t>(grain, 1), count_ * kPiecesPerThread);
+  if (pieces <= 1 || count_ == 1) return body(context, 0, count);
+
+  const uint64_t length = count / pieces, longer = count % pieces;  // the first `longer` pieces have one more
+  int start, end;                                                   // addresses only: the order of spawn and join
+  happens_before(&start);
+  arena_->tasks.execute([&] {
+    oneapi::tbb::parallel_for(uint64_t{0}, pieces, [&](uint64_t i) {
+      happens_after(&start);
+      const uint64_t begin = i * length + std::min(i, longer);
+      body(context, begin, begin + length + (i < longer ? 1 : 0));
+      happens_before(&end);
+    });
+  });
+  happens_after(&end);
+}
+
+}  // namespace backplane

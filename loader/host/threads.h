@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads that backends share, so that ten backends do not start ten pools.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "backplane/host.h"
+
+namespace backplane {
+
+class Threads {
+ public:
+  // `count` 0: all processors that the process may use. No thread is started before the first loop.
+  explicit Threads(uint32_t count);
+  ~Threads();
+
+  // The most threads that a loop uses, the caller included.
+  uint32_t count() const { return count_; }
+  // host.h: bp_host_t.parallel_for.
+  void parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, void* context);
+
+ private:
+  struct Arena;
+  uint32_t count_;
+  std::unique_ptr<Arena> arena_;
+};
+
+}  // namespace backplane

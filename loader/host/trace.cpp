@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event Format). A
+// process of the timeline is a device, a thread is the host thread that reported the span.
+#include "host/trace.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+#include "abi.h"
+
+namespace backplane {
+namespace {
+
+constexpr size_t kMaxEvents = size_t{1} << 22;  // about 500 MB; a trace that nobody stops must end somewhere
+constexpr uint32_t kDeviceClockRow = 0;         // host threads count from 1
+
+const char* category(uint32_t kind) {
+  switch (kind) {
+    case BP_SPAN_COMPUTE:
+      return "compute";
+    case BP_SPAN_COPY:
+      return "copy";
+    case BP_SPAN_COMPILE:
+      return "compile";
+    case BP_SPAN_WAIT:
+      return "wait";
+    default:
+      return "other";
+  }
+}
+
+uint32_t this_thread() {
+  static std::atomic<uint32_t> count{0};
+  thread_local const uint32_t number = ++count;
+  return number;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
+    } else {
+      out += c;
+    }
+  }
+  return out += '"';
+}
+
+// Numbers only: names cannot break out of the text.
+std::string metadata(const char* what, uint32_t process, uint32_t thread, std::string_view name) {
+  return fmt::format("{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":{}}}}}", what, process,
+                     thread, quoted(name));
+}
+
+// Microseconds with all digits of the nanoseconds.
+std::string microseconds(uint64_t ns) {
+  return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
+}
+
+}  // namespace
+
+void Trace::start() {
+  std::lock_guard lock(mutex_);
+  events_.clear();
+  dropped_ = 0;
+  active_ = true;
+}
+
+void Trace::add(const bp_span_t& span) {
+  if (!active()) return;
+  const uint32_t thread = span.flags & BP_SPAN_DEVICE_CLOCK ? kDeviceClockRow : this_thread();
+  Event event{span.begin, span.end,    span.trace_id, span.node, span.bytes,
+              span.kind,  span.device, span.flags,    thread,    abi::string(span.name)};
+  std::lock_guard lock(mutex_);
+  if (!active()) return;
+  if (events_.size() == kMaxEvents) {
+    ++dropped_;
+    return;
+  }
+  events_.push_back(std::move(event));
+}
+
+void Trace::name_device(uint32_t device, std::string name) {
+  std::lock_guard lock(mutex_);
+  devices_[device] = std::move(name);
+}
+
+Status Trace::stop(bp_text_sink_t sink, void* context) {
+  std::vector<Event> events;
+  std::map<uint32_t, std::string> devices;
+  uint64_t dropped;
+  {
+    std::lock_guard lock(mutex_);
+    if (!active_.exchange(false)) return {BP_BAD_STATE, "the trace was not started: call bp_trace_start first"};
+    events.swap(events_);
+    devices = devices_;
+    dropped = dropped_;
+  }
+  devices.try_emplace(0, "host");
+
+  std::string piece =
+      fmt::format("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"dropped\":{}}},\"traceEvents\":[\n", dropped);
+  const char* comma = "";
+  auto put = [&](std::string_view text) {
+    piece.append(std::exchange(comma, ",\n")).append(text);
+    if (piece.size() < 64 * 1024) return;
+    sink(context, abi::text(piece));
+    piece.clear();
+  };
+
+  std::set<std::pair<uint32_t, uint32_t>> rows;
+  for (const Event& e : events) rows.emplace(e.device, e.thread);
+  for (const auto& [device, name] : devices) put(metadata("process_name", device, 0, name));
+  for (const auto& [device, thread] : rows)
+    put(metadata("thread_name", device, thread,
+                 thread == kDeviceClockRow ? "device" : fmt::format("thread {}", thread)));
+
+  for (const Event& e : events) {
+    std::string args;
+    if (e.trace_id) args += fmt::format(",\"trace_id\":{}", e.trace_id);
+    if (e.node != BP_NO_NODE) args += fmt::format(",\"node\":{}", e.node);
+    if (e.bytes) args += fmt::format(",\"bytes\":{}", e.bytes);
+    if (!args.empty()) args.erase(0, 1);
+    put(fmt::format(
+        "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",
+        quoted(e.name), category(e.kind), e.device, e.thread, microseconds(e.begin),
+        microseconds(e.end > e.begin ? e.end - e.begin : 0), args));
+  }
+  piece += "\n]}\n";
+  sink(context, abi::text(piece));
+  return {};
+}
+
+}  // namespace backplane

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A timeline of finished work, written for chrome://tracing and Perfetto.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backplane/host.h"
+#include "status.h"
+
+namespace backplane {
+
+// All members are thread-safe.
+class Trace {
+ public:
+  // One relaxed load: ask before taking time stamps.
+  bool active() const { return active_.load(std::memory_order_relaxed); }
+  // Collects from now on; what was collected before is dropped.
+  void start();
+  // Copies the span; does nothing while inactive. Fields that the span's maker did not know are zero (abi::read).
+  void add(const bp_span_t& span);
+  // What a device is called in the timeline. Spans of device 0 are the host's.
+  void name_device(uint32_t device, std::string name);
+  // Ends it and writes what was collected, in pieces. BP_BAD_STATE if it was not started.
+  Status stop(bp_text_sink_t sink, void* context);
+
+ private:
+  struct Event {
+    uint64_t begin, end, trace_id, node, bytes;
+    uint32_t kind, device, flags, thread;
+    std::string name;
+  };
+
+  std::atomic<bool> active_{false};
+  std::mutex mutex_;
+  std::map<uint32_t, std::string> devices_;
+  std::vector<Event> events_;
+  uint64_t dropped_ = 0;
+};
+
+}  // namespace backplane

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells the thread sanitizer of an order that it cannot see, because the library that keeps it (oneTBB) is not
+// instrumented. Nothing in other builds.
+#pragma once
+
+#if defined(__SANITIZE_THREAD__)
+#define BACKPLANE_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BACKPLANE_TSAN 1
+#endif
+#endif
+
+#ifdef BACKPLANE_TSAN
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+#endif
+
+namespace backplane {
+
+// What this thread did before is visible to whoever calls `after` on the same address later.
+inline void happens_before([[maybe_unused]] void* address) {
+#ifdef BACKPLANE_TSAN
+  __tsan_release(address);
+#endif
+}
+
+inline void happens_after([[maybe_unused]] void* address) {
+#ifdef BACKPLANE_TSAN
+  __tsan_acquire(address);
+#endif
+}
+
+}  // namespace backplane

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ABI's arrays of a graph, or of an island of it. Borrows names and weights from the model; owns the arrays.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "backplane/graph.h"
+#include "model/graph.h"
+
+namespace backplane::model {
+
+class View {
+ public:
+  // The newest operator set that a plugin knows for each domain: nodes are presented in the newest form that fits. A domain
+  // that is not named is presented as it is.
+  using Newest = std::map<std::string, uint32_t, std::less<>>;
+
+  // The whole graph. View node i is graph node i; view value i is graph value i.
+  static std::shared_ptr<const View> whole(std::shared_ptr<const Model> model, const Newest& newest);
+  // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do not make (constants
+  // come along as weights); its outputs are those of `outputs` (graph values) in that order.
+  static std::shared_ptr<const View> island(std::shared_ptr<const Model> model, std::span<const uint32_t> nodes,
+                                            std::span<const ValueId> outputs, const Newest& newest);
+  ~View();
+
+  const bp_graph_t* abi() const;
+  // Which graph node, value or weight an entry of the view is.
+  uint32_t graph_node(uint32_t view_node) const;
+  ValueId graph_value(uint32_t view_value) const;
+  // Nodes whose form is too new for the plugin: the loader itself answers BP_REASON_OPSET for them.
+  bool too_new(uint32_t view_node) const;
+
+ private:
+  struct Impl;
+  explicit View(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace backplane::model

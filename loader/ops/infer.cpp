@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/infer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "ops/context.h"
+#include "ops/dtype.h"
+#include "ops/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+using model::Graph;
+using model::Node;
+using model::Type;
+using model::Value;
+using model::ValueId;
+using model::Weight;
+using model::WeightId;
+
+constexpr uint32_t kDeepest = 64;
+
+Type weight_type(const Weight& weight) {
+  Type type;
+  type.kind = BP_KIND_TENSOR;
+  type.dtype = weight.dtype;
+  type.rank = static_cast<int32_t>(weight.dims.size());
+  for (int64_t extent : weight.dims) type.dims.push_back({extent, BP_NONE, 0});
+  return type;
+}
+
+template <class T>
+void write(std::vector<char>& bytes, const Contents& contents) {
+  for (const Scalar& scalar : contents) {
+    T value = scalar.kind == Scalar::real ? static_cast<T>(scalar.real_value) : static_cast<T>(scalar.value);
+    bytes.insert(bytes.end(), reinterpret_cast<const char*>(&value), reinterpret_cast<const char*>(&value) + sizeof(T));
+  }
+}
+
+template <class T>
+bool holds(int64_t value) {
+  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+}
+
+// Contents must be what the data type can hold: wrapped and rounded values are not worth following.
+void limit(Contents& contents, bp_dtype_t dtype) {
+  for (Scalar& scalar : contents) {
+    bool whole = scalar.is_number();
+    bool fits = true;
+    switch (dtype) {
+      case BP_DTYPE_INT64:
+        fits = scalar.kind != Scalar::real;
+        break;
+      case BP_DTYPE_INT32:
+        fits = !whole ? scalar.kind != Scalar::real : holds<int32_t>(scalar.value);
+        break;
+      case BP_DTYPE_UINT8:
+        fits = !whole ? scalar.kind != Scalar::real : holds<uint8_t>(scalar.value);
+        break;
+      case BP_DTYPE_BOOL:
+        fits = whole && (scalar.value == 0 || scalar.value == 1);
+        break;
+      case BP_DTYPE_FLOAT:
+      case BP_DTYPE_DOUBLE:
+        break;
+      default:
+        fits = false;
+    }
+    if (!fits) scalar = {};
+  }
+}
+
+bool known(const Contents& contents) {
+  return std::all_of(contents.begin(), contents.end(),
+                     [](const Scalar& s) { return s.kind == Scalar::number || s.kind == Scalar::real; });
+}
+
+Weight make_weight(const Type& type, const Contents& contents, uint64_t id) {
+  auto bytes = std::make_shared<std::vector<char>>();
+  switch (type.dtype) {
+    case BP_DTYPE_INT64:
+      write<int64_t>(*bytes, contents);
+      break;
+    case BP_DTYPE_INT32:
+      write<int32_t>(*bytes, contents);
+      break;
+    case BP_DTYPE_DOUBLE:
+      write<double>(*bytes, contents);
+      break;
+    case BP_DTYPE_FLOAT:
+      write<float>(*bytes, contents);
+      break;
+    default:  // BOOL and UINT8
+      write<uint8_t>(*bytes, contents);
+  }
+  Weight weight;
+  weight.dtype = type.dtype;
+  for (const bp_dim_t& dim : type.dims) weight.dims.push_back(dim.extent);
+  weight.data = bytes->data();
+  weight.bytes = bytes->size();
+  weight.owned = std::move(bytes);
+  weight.id = id;
+  return weight;
+}
+
+// Whether a tensor of this type has exactly so many elements.
+bool has_elements(const Type& type, size_t count) {
+  if (type.kind != BP_KIND_TENSOR || type.rank < 0) return false;
+  size_t product = 1;
+  for (const bp_dim_t& dim : type.dims) {
+    if (dim.extent < 0 || static_cast<uint64_t>(dim.extent) > kMostContents) return false;
+    product *= static_cast<size_t>(dim.extent);
+    if (product > kMostContents) return false;
+  }
+  return product == count;
+}
+
+// Writes what the rule found into the graph.
+Status finish(Knowledge& knowledge, Scope& scope, Context& context, Node& node) {
+  for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
+    ValueId id = node.outputs[slot];
+    if (id == BP_NONE) continue;
+    Value& value = scope.graph.values[id];
+    Type type = std::move(context.output(slot));
+    std::string problem;
+    if (!merge_types(type, value.type, problem)) {
+      return context.fail("output '" + value.name + "' contradicts what the model declares of it: inferred and declared are " +
+                          problem);
+    }
+    value.type = std::move(type);
+    if (value.weight != BP_NONE) continue;
+    if (slot >= context.result_contents().size()) continue;
+    Contents contents = context.result_contents()[slot];
+    if (!has_elements(value.type, contents.size())) continue;
+    limit(contents, value.type.dtype);
+    if (known(contents) && contents_dtype(value.type.dtype) && !scope.is_output[id]) {
+      value.weight = static_cast<WeightId>(scope.graph.weights.size());
+      scope.graph.weights.push_back(make_weight(value.type, contents, knowledge.model.next_id++));
+      node.outputs[slot] = BP_NONE;
+    }
+    scope.contents[id] = &knowledge.contents.emplace_back(std::move(contents));
+  }
+  return {};
+}
+
+Status infer_graph(Knowledge& knowledge, Scope& scope) {
+  Graph& graph = scope.graph;
+  if (scope.depth > kDeepest) {
+    return Status(BP_INVALID_MODEL, "graph '" + graph.name + "' is nested more than " + std::to_string(kDeepest) + " deep");
+  }
+  scope.contents.assign(graph.values.size(), nullptr);
+  scope.is_output.assign(graph.values.size(), false);
+  for (ValueId id : graph.outputs) {
+    if (id != BP_NONE) scope.is_output[id] = true;
+  }
+  for (Value& value : graph.values) {
+    if (value.weight != BP_NONE) {
+      value.type = weight_type(graph.weights[value.weight]);
+    } else if (value.outer != BP_NONE && scope.parent) {
+      value.type = scope.parent->graph.values[value.outer].type;
+    }
+  }
+  Context context(knowledge, scope);
+  for (Node& node : graph.nodes) {
+    if (!node.schema) continue;
+    BP_TRY(context.begin(node));
+    if (Rule rule = rule_of(*node.schema)) BP_TRY(rule(context));
+    BP_TRY(finish(knowledge, scope, context, node));
+  }
+  return {};
+}
+
+// Extents of inputs that have no name get one, so that what is computed from them can be compared.
+void name_extents(Graph& graph) {
+  for (ValueId id : graph.inputs) {
+    Value& value = graph.values[id];
+    for (size_t i = 0; i < value.type.dims.size(); ++i) {
+      bp_dim_t& dim = value.type.dims[i];
+      if (dim.extent >= 0 || dim.symbol != BP_NONE) continue;
+      dim.symbol = static_cast<uint32_t>(graph.symbols.size());
+      graph.symbols.push_back({value.name + "." + std::to_string(i), 0, INT64_MAX});
+    }
+  }
+}
+
+}  // namespace
+
+Status Context::infer_subgraph(Graph& graph) {
+  Scope inner{graph, &scope_, scope_.depth + 1, {}, {}};
+  return infer_graph(knowledge_, inner);
+}
+
+Status infer(model::Model& model) {
+  name_extents(model.graph);
+  Knowledge knowledge(model);
+  Scope scope{model.graph, nullptr, 0, {}, {}};
+  return infer_graph(knowledge, scope);
+}
+
+}  // namespace backplane::ops

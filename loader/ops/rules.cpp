@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+constexpr std::span<const RuleRow> (*kFamilies[])() = {
+    attention_rules,     control_rules,   convolution_rules,  elementwise_rules, generator_rules, gather_rules,
+    layout_rules,        loss_rules,      matmul_rules,       ml_rules,          normalization_rules,
+    pooling_rules,       quantization_rules, recurrent_rules, reduction_rules,   sequence_rules,  shape_rules,
+    signal_rules,        slice_rules,     text_rules,         vision_rules,
+};
+
+// By position in all_schemas().
+std::vector<Rule> make_table() {
+  std::vector<Rule> table(all_schemas().size());
+  for (auto* family : kFamilies) {
+    for (const RuleRow& row : family()) {
+      if (const Schema* schema = newest_schema(row.domain, row.op)) table[schema - all_schemas().data()] = row.rule;
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+Rule rule_of(const Schema& schema) {
+  static const std::vector<Rule> table = make_table();
+  return table[&schema - all_schemas().data()];
+}
+
+Status same_shape(Context& c) {
+  c.copy_shape(0, 0);
+  return {};
+}
+
+}  // namespace backplane::ops

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "model/names.h"
+#include "ops/dtype.h"
+#include "ops/upgrade/upgrades.h"
+
+namespace backplane::ops {
+
+// Told which inputs may be overwritten. Nobody needs to know any more.
+Status no_consumed_inputs(Rewrite& r) {
+  r.node.erase("consumed_inputs");
+  return {};
+}
+
+// Told whether Y is wanted; its presence says so now.
+Status no_output_sequence(Rewrite& r) {
+  r.node.erase("output_sequence");
+  return {};
+}
+
+// 0, the default, meant training, but the models that are around were exported to be run.
+Status no_is_test(Rewrite& r) {
+  if (r.node.attr("is_test", int64_t{0}) == 0) {
+    r.note(r.node.op_type + " of opset 6 or older does not say is_test: run as in inference");
+  } else if (!r.is_read(1) && !r.is_read(2) && !r.is_read(3) && !r.is_read(4)) {
+    r.node.outputs.resize(std::min<size_t>(r.node.outputs.size(), 1));
+  }
+  r.node.erase("is_test");
+  return {};
+}
+
+Status cast_to_number(Rewrite& r) {
+  std::string name = r.node.attr("to", "");
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bp_dtype_t dtype = dtype_of(name);
+  if (dtype == BP_DTYPE_UNDEFINED) return r.invalid("attribute 'to' is " + model::quoted(name) + ", which is no data type");
+  r.node.set(Attribute::of("to", int64_t{dtype}));
+  return {};
+}
+
+Status concat_axis(Rewrite& r) {
+  r.node.set(Attribute::of("axis", r.node.attr("axis", int64_t{1})));
+  return {};
+}
+
+// C broadcasts by itself now.
+Status gemm_broadcast(Rewrite& r) {
+  r.node.erase("broadcast");
+  return {};
+}
+
+Status grid_sample_modes(Rewrite& r) {
+  const std::string mode = r.node.attr("mode", "bilinear");
+  if (mode == "bilinear") r.node.set(Attribute::of("mode", std::string("linear")));
+  if (mode == "bicubic") r.node.set(Attribute::of("mode", std::string("cubic")));
+  return {};
+}
+
+// The default was misspelt.
+Status gru_direction(Rewrite& r) {
+  if (r.node.attr("direction", "") == "foward") r.node.set(Attribute::of("direction", std::string("forward")));
+  return {};
+}
+
+Status lp_whole_p(Rewrite& r) {
+  const float p = r.node.attr("p", 2.0f);
+  if (p != std::floor(p) || std::abs(p) > 1e6f) return r.unsupported("p = " + std::to_string(p) + " is not a whole number");
+  r.node.set(Attribute::of("p", static_cast<int64_t>(p)));
+  if (r.node.op_type == "LpPool" && !r.node.find("kernel_shape")) return r.invalid("kernel_shape is missing");
+  return {};
+}
+
+Status pad_pads(Rewrite& r) {
+  r.node.set(Attribute::of("pads", r.node.find("paddings")->ints()));
+  r.node.erase("paddings");
+  return {};
+}
+
+Status roi_align_mode(Rewrite& r) {
+  r.node.set(Attribute::of("coordinate_transformation_mode", std::string("output_half_pixel")));
+  return {};
+}
+
+Status scatter_elements(Rewrite& r) {
+  r.become("ScatterElements", 11);
+  return {};
+}
+
+// The split could be an input of the data's type already; it comes to stand where Split-13 has it.
+Status split_axis(Rewrite& r) {
+  if (!r.node.find("axis")) r.node.set(Attribute::of("axis", int64_t{0}));
+  if (r.node.input(1) != BP_NONE) {
+    r.node.erase("split");
+    r.set_input(1, r.emit("Cast", {r.node.inputs[1]}, {Attribute::of("to", int64_t{BP_DTYPE_INT64})}));
+  }
+  return {};
+}
+
+Status split_num_outputs(Rewrite& r) {
+  if (r.node.input(1) == BP_NONE) r.node.set(Attribute::of("num_outputs", static_cast<int64_t>(r.node.outputs.size())));
+  return {};
+}
+
+}  // namespace backplane::ops

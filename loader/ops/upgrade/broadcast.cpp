@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "model/tensor.h"
+#include "ops/upgrade/upgrades.h"
+
+namespace backplane::ops {
+namespace {
+
+// Gives `b` trailing dimensions of extent 1 so that its first one meets dimension `axis` of `a` when both are aligned at the end.
+ValueId align(Rewrite& r, ValueId a, ValueId b, int64_t axis) {
+  const int64_t rank_a = r.rank(a), rank_b = r.rank(b);
+  if (rank_b >= 0 && (axis < 0 || rank_a >= 0)) {
+    const int64_t end = axis < 0 ? -axis : rank_a - axis;
+    std::vector<int64_t> axes(static_cast<size_t>(std::clamp<int64_t>(end - rank_b, 0, BP_MAX_RANK)));
+    std::iota(axes.begin(), axes.end(), rank_b);
+    return r.unsqueeze(b, axes);
+  }
+  const ValueId end = axis < 0 ? r.scalar(-axis) : r.emit("Sub", {r.rank_of(a), r.scalar(axis)});
+  return r.emit("Unsqueeze", {b, r.emit("Range", {r.rank_of(b), end, r.scalar(1)})});
+}
+
+}  // namespace
+
+Status numpy_broadcast(Rewrite& r) {
+  if (r.node.attr("broadcast", int64_t{0}) != 0 && r.node.find("axis")) {
+    r.set_input(1, align(r, r.node.inputs[0], r.node.inputs[1], r.node.attr("axis", int64_t{0})));
+  }
+  r.node.erase("broadcast");
+  r.node.erase("axis");
+  return {};
+}
+
+// The slope ran along dimension 1; now it broadcasts from the end.
+Status prelu_broadcast(Rewrite& r) {
+  const ValueId slope = r.node.inputs[1];
+  const model::Weight* weight = r.graph.weight_of(slope);
+  if (r.rank(slope) == 0 || (weight && model::element_count(weight->dims) == 1)) return {};
+  r.set_input(1, align(r, r.node.inputs[0], slope, 1));
+  return {};
+}
+
+}  // namespace backplane::ops

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "model/tensor.h"
+#include "ops/upgrade/upgrades.h"
+
+namespace backplane::ops {
+
+Status upsample_scales(Rewrite& r) {
+  r.node.set(Attribute::of("scales", std::vector<float>{1, 1, r.node.attr("height_scale", 1.0f), r.node.attr("width_scale", 1.0f)}));
+  r.node.erase("height_scale");
+  r.node.erase("width_scale");
+  if (r.node.attr("mode", "nearest") == "bilinear") r.node.set(Attribute::of("mode", std::string("linear")));
+  return {};
+}
+
+Status upsample_input(Rewrite& r) {
+  r.set_input(1, r.constant(r.node.find("scales")->floats()));
+  r.node.erase("scales");
+  return {};
+}
+
+Status upsample_resize(Rewrite& r) {
+  r.become("Resize", 10);
+  return {};
+}
+
+// Coordinates were x / scale; the nearest element was the one below when growing, the one above when shrinking.
+Status resize_modes(Rewrite& r) {
+  const ValueId scales = r.node.inputs[1];
+  r.node.inputs = {r.node.inputs[0], BP_NONE, scales};
+  r.node.set(Attribute::of("coordinate_transformation_mode", std::string("asymmetric")));
+  if (r.node.attr("mode", "nearest") != "nearest") return {};
+  std::string nearest = "floor";
+  if (const model::Weight* weight = r.graph.weight_of(scales)) {
+    const std::vector<double> factors = model::numbers(*weight).value_or(std::vector<double>());
+    const bool shrinks = std::any_of(factors.begin(), factors.end(), [](double f) { return f < 1; });
+    const bool grows = std::any_of(factors.begin(), factors.end(), [](double f) { return f > 1; });
+    if (shrinks && grows) return r.unsupported("it grows along one axis and shrinks along another");
+    if (shrinks) nearest = "ceil";
+  } else {
+    r.note("Resize of opset 10 or older takes its scales from another node: read as growing");
+  }
+  r.node.set(Attribute::of("nearest_mode", std::move(nearest)));
+  return {};
+}
+
+// tf_half_pixel_for_nn is gone. It was t = (x + ½) / scale where half_pixel is t − ½, so ⌊t⌋ is half_pixel rounded with halves
+// upwards, and t rounded with halves downwards is ⌈half_pixel⌉.
+Status resize_tf_half_pixel(Rewrite& r) {
+  if (r.node.attr("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return {};
+  const std::string nearest = r.node.attr("nearest_mode", "");
+  if (r.node.attr("mode", "nearest") != "nearest" || (nearest != "floor" && nearest != "round_prefer_floor")) {
+    return r.unsupported("tf_half_pixel_for_nn with another mode than nearest with floor or round_prefer_floor");
+  }
+  r.node.set(Attribute::of("coordinate_transformation_mode", std::string("half_pixel")));
+  r.node.set(Attribute::of("nearest_mode", std::string(nearest == "floor" ? "round_prefer_ceil" : "ceil")));
+  return {};
+}
+
+}  // namespace backplane::ops

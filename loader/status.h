@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// How functions inside the loader answer: a code of the ABI and one line of text, or a value.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "backplane/status.h"
+
+namespace backplane {
+
+// BP_OK, or a code with a text that names the thing, the value seen and the way out. Success costs one pointer.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(bp_status_t code, std::string text) : detail_(new Detail{code, std::move(text), BP_NO_NODE, 0, 0}) {}
+  Status(Status&&) = default;
+  Status& operator=(Status&&) = default;
+  Status(const Status& other) : detail_(other.detail_ ? new Detail(*other.detail_) : nullptr) {}
+  Status& operator=(const Status& other) { return *this = Status(other); }
+
+  bool ok() const { return !detail_; }
+  bp_status_t code() const { return detail_ ? detail_->code : BP_OK; }
+  std::string_view text() const { return detail_ ? std::string_view(detail_->text) : std::string_view(); }
+  uint64_t node() const { return detail_ ? detail_->node : BP_NO_NODE; }
+  int64_t vendor_code() const { return detail_ ? detail_->vendor_code : 0; }
+  uint32_t flags() const { return detail_ ? detail_->flags : 0; }
+
+  // Each returns the status itself, so that they can follow a constructor.
+  Status&& with_node(uint64_t id) &&;
+  Status&& with_vendor_code(int64_t code) &&;
+  Status&& with_flags(uint32_t flags) &&;
+  // Puts words before the text: context("model 'x.onnx'") gives "model 'x.onnx': …".
+  Status&& context(std::string_view words) &&;
+
+  // Fills the caller's detail struct by the ABI's rules (NULL is fine) and gives the code.
+  bp_status_t write(bp_error_t* error) const;
+
+ private:
+  struct Detail {
+    bp_status_t code;
+    std::string text;
+    uint64_t node;
+    int64_t vendor_code;
+    uint32_t flags;
+  };
+  std::unique_ptr<Detail> detail_;
+};
+
+// A value or why there is none.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}
+  Result(Status status) : status_(std::move(status)) {}
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const { return status_; }
+  Status take_status() { return std::move(status_); }
+  T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+  T take() { return std::move(*value_); }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+// The text buffer that a caller lends to a plugin's call, and the Status made of it afterwards.
+class PluginError {
+ public:
+  PluginError();
+  bp_error_t* get() { return &error_; }
+  // What the plugin said: `code` is what the call returned.
+  Status status(bp_status_t code, std::string_view what) const;
+  std::string_view text() const;
+
+ private:
+  bp_error_t error_;
+  char text_[1000];
+};
+
+// The name of a code as the headers spell it: "BP_INVALID_MODEL".
+std::string_view status_name(bp_status_t code);
+
+}  // namespace backplane
+
+#define BP_TRY(expression)                              \
+  do {                                                  \
+    if (::backplane::Status try_status = (expression); !try_status.ok()) return try_status; \
+  } while (0)
+
+#define BP_TRY_CONCAT2(a, b) a##b
+#define BP_TRY_CONCAT(a, b) BP_TRY_CONCAT2(a, b)
+// BP_ASSIGN(auto x, f()): declares x, or returns f's status.
+#define BP_ASSIGN(declaration, expression)                              \
+  auto BP_TRY_CONCAT(try_result_, __LINE__) = (expression);             \
+  if (!BP_TRY_CONCAT(try_result_, __LINE__).ok()) return BP_TRY_CONCAT(try_result_, __LINE__).take_status(); \
+  declaration = BP_TRY_CONCAT(try_result_, __LINE__).take()

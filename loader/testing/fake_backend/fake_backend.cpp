@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// A good backend whose behaviour a test scripts through options:
+//   fake.devices  how many there are (1)
+//   fake.ops      operators that it claims, with commas ("Identity")
+// It computes nothing: each node hands its first input on, which is right for Identity alone.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/plugin.h"
+
+struct bp_backend_t {
+  uint32_t devices = 1;
+  std::string ops = "Identity";
+};
+
+struct bp_device_t {
+  bp_backend_t* backend;
+};
+
+struct Source {
+  uint32_t input = BP_NONE;  // of the graph, or else a constant
+  const void* data = nullptr;
+  uint64_t bytes = 0;
+  std::vector<int64_t> extents;
+};
+
+struct bp_program_t {
+  uint32_t inputs;
+  std::vector<Source> outputs;
+};
+
+struct bp_instance_t {
+  const bp_program_t* program;
+  std::map<uint32_t, bp_buffer_t> bound;  // by slot
+};
+
+namespace {
+
+std::string_view view(bp_text_t text) {
+  return {text.data, text.size};
+}
+
+template <size_t N>
+constexpr bp_text_t text(const char (&literal)[N]) {
+  return {literal, N - 1};
+}
+
+std::string option(const bp_host_t* host, bp_text_t name, std::string otherwise) {
+  bp_text_t value{};
+  return host->option(host, name, &value) == BP_OK ? std::string(view(value)) : otherwise;
+}
+
+bool claims(const bp_backend_t& backend, std::string_view op) {
+  return ("," + backend.ops + ",").find("," + std::string(op) + ",") != std::string::npos;
+}
+
+char* address(const bp_buffer_t& buffer) {
+  return static_cast<char*>(buffer.address) + buffer.offset;
+}
+
+// Whose bytes a value has.
+Source trace(const bp_graph_t* graph, uint32_t value) {
+  const bp_value_t* v = bp_graph_value(graph, value);
+  while (v->producer != BP_NONE) v = bp_graph_value(graph, bp_node_input(graph, bp_graph_node(graph, v->producer), 0));
+  Source source;
+  if (v->weight == BP_NONE) {
+    source.input = v->slot;
+    return source;
+  }
+  const bp_weight_t* weight = bp_graph_weight(graph, v->weight);
+  graph->api->weight_map(graph, v->weight, &source.data, nullptr);
+  source.bytes = weight->bytes;
+  for (uint32_t i = 0; i < weight->rank; ++i) source.extents.push_back(graph->dims[weight->first_dim + i].extent);
+  return source;
+}
+
+const bp_device_api_t device_api = {
+    .size = sizeof(bp_device_api_t),
+    .count = [](bp_backend_t* backend, uint32_t* out_count, bp_error_t*) -> bp_status_t {
+      *out_count = backend->devices;
+      return BP_OK;
+    },
+    .info = [](bp_backend_t* backend, uint32_t index, bp_device_info_t* out, bp_error_t*) -> bp_status_t {
+      if (index >= backend->devices) return BP_NOT_FOUND;
+      bp_device_info_t info{};
+      info.size = out->size;
+      info.index = index;
+      info.kind = BP_DEVICE_OTHER;
+      info.flags = BP_DEVICE_SYNCHRONOUS | BP_DEVICE_UNIFIED_MEMORY | BP_DEVICE_DETERMINISTIC;
+      info.name = text("a device that computes nothing");
+      info.vendor = text("Backplane tests");
+      info.dtypes = ~bp_dtype_set_t{1};
+      std::memcpy(out, &info, std::min<size_t>(out->size, sizeof info));
+      return BP_OK;
+    },
+    .open = [](bp_backend_t* backend, uint32_t, const bp_device_open_t*, bp_device_t** out,
+               bp_error_t*) -> bp_status_t {
+      *out = new bp_device_t{backend};
+      return BP_OK;
+    },
+    .close = [](bp_device_t* device) { delete device; },
+};
+
+const bp_opset_t opsets[] = {{text(""), 1000, 0}};
+
+const bp_coverage_api_t coverage_api = {
+    .size = sizeof(bp_coverage_api_t),
+    .newest_opset_count = 1,
+    .newest_opsets = opsets,
+    .newest_opset_stride = sizeof(bp_opset_t),
+    .query = [](bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
+                bp_error_t*) -> bp_status_t {
+      const uint32_t count = query->nodes ? query->node_count : query->graph->node_count;
+      for (uint32_t i = 0; i < count; ++i) {
+        bp_verdict_t verdict{};
+        verdict.node = query->nodes ? query->nodes[i] : i;
+        const bool yes = claims(*device->backend, view(bp_graph_node(query->graph, verdict.node)->op_type));
+        verdict.answer = yes ? BP_ANSWER_YES : BP_ANSWER_NO;
+        verdict.reason = yes ? BP_REASON_NONE : BP_REASON_OPERATOR;
+        verdict.detail = yes ? bp_text_t{} : text("it is not in the script");
+        sink->verdicts(sink->self, &verdict, 1, sizeof verdict);
+      }
+      return BP_OK;
+    },
+};
+
+const bp_program_api_t program_api = {
+    .size = sizeof(bp_program_api_t),
+    .compile = [](bp_device_t*, const bp_compile_t* what, bp_program_t** out, bp_error_t*) -> bp_status_t {
+      auto* program = new bp_program_t{what->graph->input_count, {}};
+      for (uint32_t i = 0; i < what->graph->output_count; ++i)
+        program->outputs.push_back(trace(what->graph, what->graph->outputs[i]));
+      *out = program;
+      return BP_OK;
+    },
+    .destroy = [](bp_program_t* program) { delete program; },
+    .info = [](const bp_program_t* program, bp_program_info_t* out, bp_error_t*) -> bp_status_t {
+      bp_program_info_t info{};
+      info.size = out->size;
+      info.input_count = program->inputs;
+      info.output_count = static_cast<uint32_t>(program->outputs.size());
+      info.shapes = BP_SHAPES_COMPUTED;
+      std::memcpy(out, &info, std::min<size_t>(out->size, sizeof info));
+      return BP_OK;
+    },
+    .output_extents = [](const bp_program_t* program, const bp_tensor_t* inputs, uint32_t, uint32_t stride,
+                         uint32_t output, uint32_t* out_rank, int64_t* out_extents, bp_error_t*) -> bp_status_t {
+      const Source& source = program->outputs[output];
+      const int64_t* extents = source.extents.data();
+      *out_rank = static_cast<uint32_t>(source.extents.size());
+      if (source.input != BP_NONE) {
+        const auto* input =
+            reinterpret_cast<const bp_tensor_t*>(reinterpret_cast<const char*>(inputs) + size_t{source.input} * stride);
+        extents = input->extents;
+        *out_rank = input->rank;
+      }
+      std::copy_n(extents, *out_rank, out_extents);
+      return BP_OK;
+    },
+};
+
+const bp_instance_api_t instance_api = {
+    .size = sizeof(bp_instance_api_t),
+    .create = [](const bp_program_t* program, bp_instance_t** out, bp_error_t*) -> bp_status_t {
+      *out = new bp_instance_t{program, {}};
+      return BP_OK;
+    },
+    .destroy = [](bp_instance_t* instance) { delete instance; },
+    .bind = [](bp_instance_t* instance, const bp_binding_t* binding, bp_error_t*) -> bp_status_t {
+      if (!binding->tensor) return BP_UNSUPPORTED;
+      instance->bound[binding->slot] = binding->tensor->buffer;
+      return BP_OK;
+    },
+    .extents = [](bp_instance_t*, uint32_t, uint32_t, const int64_t*, bp_error_t*) -> bp_status_t { return BP_OK; },
+    .run = [](bp_instance_t* instance, const bp_run_t*, bp_error_t*) -> bp_status_t {
+      for (uint32_t i = 0; i < instance->program->outputs.size(); ++i) {
+        const Source& source = instance->program->outputs[i];
+        const auto to = instance->bound.find(BP_SLOT_OUTPUT + i);
+        const auto from = instance->bound.find(source.input);
+        if (to == instance->bound.end() || (source.input != BP_NONE && from == instance->bound.end()))
+          return BP_BAD_STATE;
+        const void* data = source.input == BP_NONE ? source.data : address(from->second);
+        const uint64_t bytes = source.input == BP_NONE ? source.bytes : from->second.bytes;
+        std::memmove(address(to->second), data, std::min(bytes, to->second.bytes));
+      }
+      return BP_OK;
+    },
+};
+
+const bp_plugin_t plugin = {
+    .size = sizeof(bp_plugin_t),
+    .version = BP_ABI_VERSION,
+    .version_min = BP_ABI_VERSION_MIN,
+    .version_max = BP_ABI_VERSION,
+#if defined(__SANITIZE_ADDRESS__)
+    .sanitizer = BP_SANITIZER_ADDRESS,
+#elif defined(__SANITIZE_THREAD__)
+    .sanitizer = BP_SANITIZER_THREAD,
+#endif
+    .id = text("fake"),
+    .name = text("a backend for tests"),
+    .vendor = text("Backplane tests"),
+    .release = text("1"),
+    .create = [](const bp_backend_create_t* how, bp_backend_t** out, bp_error_t*) -> bp_status_t {
+      auto* backend = new bp_backend_t;
+      backend->devices = static_cast<uint32_t>(std::atoi(option(how->host, text("devices"), "1").c_str()));
+      backend->ops = option(how->host, text("ops"), "Identity");
+      *out = backend;
+      return BP_OK;
+    },
+    .destroy = [](bp_backend_t* backend) { delete backend; },
+    .device = &device_api,
+    .coverage = &coverage_api,
+    .program = &program_api,
+    .instance = &instance_api,
+};
+
+}  // namespace
+
+extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t*) {
+  return &plugin;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sandbox for discovery: an empty folder that the search paths point into, and manifests written there.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace backplane::testing {
+
+// A good manifest; tests replace what they want wrong.
+inline std::string manifest(std::string_view id, std::string_view library) {
+  std::string text = R"({"manifest": 1, "id": "ID", "library": "LIBRARY", "abi": {"min": "1.0", "max": "1.0"}})";
+  text.replace(text.find("LIBRARY"), 7, library);
+  return text.replace(text.find("ID"), 2, id);
+}
+
+// Variables that discovery reads point here or are unset while this lives; the folder is removed with it.
+class Sandbox {
+ public:
+  Sandbox() {
+    std::string name = (std::filesystem::temp_directory_path() / "backplane-XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+    set("XDG_DATA_HOME", (root_ / "home").string());
+    set("XDG_DATA_DIRS", (root_ / "system").string());
+    set("XDG_CACHE_HOME", (root_ / "cache").string());
+    for (const char* name :
+         {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES", "BACKPLANE_DISABLE_BACKENDS", "BACKPLANE_LOG"})
+      set(name, std::nullopt);
+  }
+  ~Sandbox() {
+    for (const auto& [name, value] : before_) put(name, value);
+    std::error_code error;
+    std::filesystem::remove_all(root_, error);
+  }
+  Sandbox(const Sandbox&) = delete;
+
+  const std::filesystem::path& root() const { return root_; }
+
+  void set(const std::string& name, const std::optional<std::string>& value) {
+    const char* now = std::getenv(name.c_str());
+    before_.try_emplace(name, now ? std::optional<std::string>(now) : std::nullopt);
+    put(name, value);
+  }
+
+  // Makes the folders on the way. Gives the whole path.
+  std::filesystem::path write(const std::filesystem::path& relative, std::string_view text) const {
+    const std::filesystem::path path = root_ / relative;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
+    return path;
+  }
+
+ private:
+  static void put(const std::string& name, const std::optional<std::string>& value) {
+    if (value)
+      ::setenv(name.c_str(), value->c_str(), 1);
+    else
+      ::unsetenv(name.c_str());
+  }
+
+  std::filesystem::path root_;
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+}  // namespace backplane::testing

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace backplane::tools {
+
+void EnvironmentFlags::declare(CLI::App& command) {
+  command.add_option("--backend", backends, "A backend's library or manifest, beside those that are found");
+  command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4");
+}
+
+Environment EnvironmentFlags::make() const {
+  EnvironmentOptions options;
+  options.backend_files = backends;
+  options.threads = threads;
+  for (const std::string& setting : settings) options.options.insert(split_setting("--set", setting, false));
+  return Environment(options);
+}
+
+void SessionFlags::declare(CLI::App& command) {
+  environment.declare(command);
+  command.add_option("model", model, "An ONNX file")->required();
+  command.add_option("--device", devices, "Devices that may be used, preferred first (default: all)")->delimiter(',');
+  command.add_option("--fallback", fallback, "allow: the cheapest placement; prefer: in the order given; forbid: the first alone")
+      ->check(CLI::IsMember({"allow", "prefer", "forbid"}));
+  command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu");
+}
+
+SessionOptions SessionFlags::options(const Environment& env) const {
+  std::vector<std::string> names;
+  for (const Device& device : env.devices()) names.push_back(device.name);
+  const auto check = [&](const std::string& device) {
+    if (std::find(names.begin(), names.end(), device) != names.end()) return;
+    throw Usage(fmt::format("there is no device '{}'; {}", device,
+                            names.empty() ? "no backend was accepted: see backplane list" : "there is " + fmt::format("{}", fmt::join(names, ", "))));
+  };
+  SessionOptions options;
+  options.devices = devices;
+  options.fallback = fallback == "forbid" ? BP_FALLBACK_FORBID : fallback == "prefer" ? BP_FALLBACK_PREFER : BP_FALLBACK_ALLOW;
+  for (const std::string& pin : pins) options.pins.insert(split_setting("--pin", pin, true));
+  for (const std::string& device : devices) check(device);
+  for (const auto& [pattern, device] : options.pins) check(device);
+  return options;
+}
+
+std::pair<std::string, std::string> split_setting(std::string_view option, const std::string& setting, bool at_last) {
+  const size_t at = at_last ? setting.rfind('=') : setting.find('=');
+  if (at == std::string::npos || at == 0) throw Usage(fmt::format("{} is '{}': it must be NAME=VALUE", option, setting));
+  return {setting.substr(0, at), setting.substr(at + 1)};
+}
+
+std::vector<std::string> devices_used(const Environment& env, const Session& session) {
+  std::set<uint32_t> used;
+  for (uint32_t i = 0; i < session.model().graph().node_count(); ++i) {
+    const bp_placed_node_t node = session.node(i);
+    if (node.island != BP_NONE) used.insert(node.device);
+  }
+  std::vector<std::string> names;
+  for (const Device& device : env.devices()) {
+    if (used.contains(device.index)) names.push_back(device.name);
+  }
+  return names;
+}
+
+uint32_t island_count(const Session& session) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < session.model().graph().node_count(); ++i) {
+    const bp_placed_node_t node = session.node(i);
+    if (node.island != BP_NONE) count = std::max(count, node.island + 1);
+  }
+  return count;
+}
+
+std::string Table::text(std::string_view indent) const {
+  std::vector<size_t> widths;
+  for (const auto& row : rows_) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line(indent);
+    for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:{}}  ", row[i], widths[i]);
+    line.resize(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string bytes_text(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+std::string cell(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string join(const Json& list, std::string_view separator) {
+  std::string text;
+  for (const Json& item : list) text += (text.empty() ? "" : std::string(separator)) + cell(item);
+  return text;
+}
+
+}  // namespace backplane::tools

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "command.h"
+
+namespace backplane::tools {
+namespace {
+
+// "x  float[1,N,?]"
+std::string type_text(const Json& value) {
+  std::string dims;
+  if (value.at("dims").is_null()) {
+    dims = "[…]";
+  } else {
+    for (const Json& dim : value.at("dims")) dims += (dims.empty() ? "" : ",") + (dim.is_null() ? "?" : cell(dim));
+    dims = "[" + dims + "]";
+  }
+  const std::string kind = value.at("kind") == "tensor" ? "" : cell(value.at("kind")) + " of ";
+  return kind + cell(value.at("dtype")) + dims;
+}
+
+std::string render(const Json& report) {
+  Table head;
+  std::string opsets;
+  for (const auto& [domain, version] : report.at("opsets").items()) {
+    opsets += fmt::format("{}{} {}", opsets.empty() ? "" : ", ", domain, cell(version));
+  }
+  head.row({"model", cell(report.at("origin"))});
+  head.row({"producer", cell(report.at("producer"))});
+  head.row({"IR version", cell(report.at("ir_version"))});
+  head.row({"opsets", fmt::format("{} (read as {})", opsets, cell(report.at("canonical_opset")))});
+  head.row({"nodes", cell(report.at("nodes"))});
+  head.row({"weights", fmt::format("{}, {}", cell(report.at("weights").at("count")), bytes_text(report.at("weights").at("bytes")))});
+  std::string text = head.text("");
+  const auto section = [&](std::string_view title, const Table& table) {
+    const std::string rows = table.text();
+    if (!rows.empty()) text += fmt::format("{}\n{}", title, rows);
+  };
+  for (const char* side : {"inputs", "outputs"}) {
+    Table table;
+    for (const Json& value : report.at(side)) table.row({cell(value.at("name")), type_text(value)});
+    section(side, table);
+  }
+  Table operators, metadata, problems;
+  for (const auto& [name, count] : report.at("operators").items()) operators.row({cell(count), name});
+  for (const auto& [key, value] : report.at("metadata").items()) metadata.row({key, cell(value)});
+  for (const Json& problem : report.at("problems")) problems.row({cell(problem)});
+  section("operators", operators);
+  section("metadata", metadata);
+  section("problems", problems);
+  return text;
+}
+
+}  // namespace
+
+Action declare_info(CLI::App& command) {
+  const auto flags = std::make_shared<EnvironmentFlags>();
+  const auto model = std::make_shared<std::string>();
+  flags->declare(command);
+  command.add_option("model", *model, "An ONNX file")->required();
+  return [flags, model] {
+    Outcome outcome;
+    outcome.json = Json::parse(flags->make().open(*model).report());
+    outcome.text = render(outcome.json);
+    return outcome;
+  };
+}
+
+}  // namespace backplane::tools

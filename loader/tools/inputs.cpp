@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cstdio>
+#include <map>
+
+#include "random_tensor.h"
+#include "tensor_file.h"
+
+namespace backplane::tools {
+namespace {
+
+// "float[N,3]" as the model declares it.
+std::string declared_text(view::Value input) {
+  if (input.rank() < 0) return fmt::format("{} of any shape", view::dtype_name(input.dtype()));
+  std::string dims;
+  for (uint32_t i = 0; i < static_cast<uint32_t>(input.rank()); ++i) {
+    const std::string symbol(input.symbol(i));
+    dims += (i == 0 ? "" : ",") + (input.extent(i) >= 0 ? std::to_string(input.extent(i)) : symbol.empty() ? "?" : symbol);
+  }
+  return fmt::format("{}[{}]", view::dtype_name(input.dtype()), dims);
+}
+
+// What the named dimensions of the model are in this run.
+class Dimensions {
+ public:
+  Dimensions(view::Graph graph, const std::vector<std::string>& settings) {
+    std::vector<std::string> names;
+    for (const view::Value& input : graph.inputs()) {
+      for (uint32_t i = 0; input.is_tensor() && i < static_cast<uint32_t>(std::max(input.rank(), 0)); ++i) {
+        if (!input.symbol(i).empty()) names.emplace_back(input.symbol(i));
+      }
+    }
+    for (const std::string& setting : settings) {
+      const auto [name, text] = split_setting("--dim", setting, false);
+      int64_t extent = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+      if (error != std::errc() || end != text.data() + text.size() || extent < 0) {
+        throw Usage(fmt::format("--dim {} is '{}': it must be a number from 0", name, text));
+      }
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        throw Usage(fmt::format("the model's inputs have no dimension '{}'; they have: {}", name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+      }
+      extents_[name] = extent;
+    }
+  }
+
+  // Checks a tensor that was given against its declaration, and learns from it.
+  void match(view::Value input, const onnx::Tensor& tensor) {
+    bool fits = tensor.dtype == input.dtype() && (input.rank() < 0 || tensor.extents.size() == static_cast<size_t>(input.rank()));
+    for (uint32_t i = 0; fits && input.rank() >= 0 && i < tensor.extents.size(); ++i) {
+      const std::string symbol(input.symbol(i));
+      if (input.extent(i) >= 0) {
+        fits = input.extent(i) == tensor.extents[i];
+      } else if (!symbol.empty()) {
+        const auto [known, is_new] = extents_.emplace(symbol, tensor.extents[i]);
+        if (known->second != tensor.extents[i]) {
+          throw Usage(fmt::format("input '{}' has {} for dimension '{}', which is {} elsewhere", input.name(), tensor.extents[i],
+                                  symbol, known->second));
+        }
+      }
+    }
+    if (!fits) {
+      throw Usage(fmt::format("input '{}' must be {}, but the file has {}", input.name(), declared_text(input), describe(tensor)));
+    }
+  }
+
+  // The extents of an input that was not given.
+  std::vector<int64_t> choose(view::Value input) {
+    if (input.rank() < 0) throw Usage(fmt::format("input '{0}' has no declared shape: give it with --input {0}=FILE", input.name()));
+    std::vector<int64_t> extents = input.extents();
+    for (uint32_t i = 0; i < extents.size(); ++i) {
+      if (extents[i] >= 0) continue;
+      const std::string symbol(input.symbol(i));
+      if (const auto known = extents_.find(symbol); !symbol.empty() && known != extents_.end()) {
+        extents[i] = known->second;
+        continue;
+      }
+      extents[i] = 1;
+      if (symbol.empty()) {
+        fmt::print(stderr, "backplane: dimension {} of input '{}' is unknown and taken as 1\n", i, input.name());
+      } else {
+        fmt::print(stderr, "backplane: dimension '{0}' is taken as 1; set it with --dim {0}=EXTENT\n", symbol);
+        extents_[symbol] = 1;
+      }
+    }
+    return extents;
+  }
+
+ private:
+  std::map<std::string, int64_t> extents_;
+};
+
+}  // namespace
+
+void InputFlags::declare(CLI::App& command) {
+  command.add_option("--input", files, "An input from a file, as NAME=FILE with FILE a .npy or an ONNX .pb");
+  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2");
+  command.add_option("--seed", seed, "For the inputs that are not given");
+}
+
+std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
+  std::vector<Input> inputs;
+  std::vector<std::string> names;
+  for (const view::Value& input : graph.inputs()) {
+    inputs.push_back({std::string(input.name()), "", nullptr});
+    names.emplace_back(input.name());
+  }
+  Dimensions dimensions(graph, flags.dims);
+  for (const std::string& setting : flags.files) {
+    const auto [name, file] = split_setting("--input", setting, false);
+    const uint32_t index = graph.find_input(name);
+    if (index == BP_NONE) {
+      throw Usage(fmt::format("the model has no input '{}'; it has: {}", name, fmt::join(names, ", ")));
+    }
+    const view::Value input = graph.input(index);
+    inputs[index].file = file;
+    inputs[index].value = std::make_shared<onnx::Value>(read_value(file, input.type().kind));
+    if (inputs[index].value->kind != input.type().kind) {
+      throw Usage(fmt::format("input '{}' must be a {}, but the file has a {}", name, onnx::kind_name(input.type().kind),
+                              onnx::kind_name(inputs[index].value->kind)));
+    }
+    if (input.is_tensor()) dimensions.match(input, inputs[index].value->tensor);
+  }
+  std::mt19937_64 random(flags.seed);
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].value) continue;
+    const view::Value input = graph.input(i);
+    if (!input.is_tensor()) {
+      throw Usage(fmt::format("input '{0}' is a {1}: give it with --input {0}=FILE.pb", input.name(), onnx::kind_name(input.type().kind)));
+    }
+    try {
+      inputs[i].value = std::make_shared<onnx::Value>(
+          onnx::Value{BP_KIND_TENSOR, random_tensor(input.dtype(), dimensions.choose(input), random), {}, {}});
+    } catch (const onnx::Malformed& error) {
+      throw Usage(fmt::format("input '{}': {}", input.name(), error.what()));
+    }
+  }
+  return inputs;
+}
+
+BoundExec bind(const Session& session, const std::vector<Input>& inputs) {
+  BoundExec result{{}, session.exec()};
+  for (uint32_t i = 0; i < inputs.size(); ++i) result.bound.push_back(onnx::bind_input(result.exec, i, inputs[i].value));
+  return result;
+}
+
+}  // namespace backplane::tools

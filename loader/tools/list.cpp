@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "command.h"
+
+namespace backplane::tools {
+namespace {
+
+std::string render(const Json& report) {
+  std::string text = fmt::format("Backplane {}, ABI {}", cell(report.at("loader").at("version")), cell(report.at("loader").at("abi")));
+  if (const Json& topology = report.at("topology"); topology.is_object()) {
+    text += fmt::format(" on {} cores, {} NUMA nodes, {}", cell(topology.at("cores")), cell(topology.at("numa_nodes")),
+                        bytes_text(topology.at("memory_bytes")));
+  }
+  Table devices, accepted, refused;
+  for (const Json& device : report.at("devices")) {
+    devices.row({cell(device.at("name")), cell(device.at("kind")), cell(device.at("description")), cell(device.at("arch")),
+                 bytes_text(device.at("memory_bytes"))});
+  }
+  for (const Json& candidate : report.at("candidates")) {
+    const std::string file = cell(candidate.at("library").get<std::string>().empty() ? candidate.at("manifest") : candidate.at("library"));
+    const std::string id = candidate.at("id").get<std::string>().empty() ? "?" : cell(candidate.at("id"));
+    if (candidate.at("accepted")) {
+      accepted.row({id, fmt::format("ABI {}", cell(candidate.at("abi"))), file});
+    } else {
+      refused.row({id, cell(candidate.at("reason")), cell(candidate.at("text"))});
+    }
+  }
+  const auto section = [&](std::string_view title, const Table& table) {
+    const std::string rows = table.text();
+    text += fmt::format("\n{}\n{}", title, rows.empty() ? "  none\n" : rows);
+  };
+  text += '\n';
+  section("Devices", devices);
+  section("Backends", accepted);
+  if (!refused.text().empty()) section("Refused", refused);
+  return text;
+}
+
+}  // namespace
+
+Action declare_list(CLI::App& command) {
+  const auto flags = std::make_shared<EnvironmentFlags>();
+  flags->declare(command);
+  return [flags] {
+    Outcome outcome;
+    outcome.json = Json::parse(flags->make().report());
+    outcome.text = render(outcome.json);
+    outcome.is_positive = !outcome.json["devices"].empty();
+    return outcome;
+  };
+}
+
+}  // namespace backplane::tools

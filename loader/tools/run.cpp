@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "command.h"
+#include "inputs.h"
+#include "schema/number.h"
+#include "tensor_file.h"
+
+namespace backplane::tools {
+namespace {
+
+constexpr uint64_t kFirst = 8;  // elements that are shown
+
+struct Flags {
+  SessionFlags session;
+  InputFlags inputs;
+  std::string output;
+};
+
+// JSON has no NaN and no infinity: they are counted instead.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+void summarise(const onnx::Tensor& tensor, Json& out) {
+  out["dtype"] = view::dtype_name(tensor.dtype);
+  out["extents"] = tensor.extents;
+  const uint64_t count = tensor.count();
+  out["first"] = Json::array();
+  for (uint64_t i = 0; i < std::min(count, kFirst); ++i) out["first"].push_back(onnx::text_at(tensor, i));
+  const bool is_ordered = tensor.dtype != BP_DTYPE_STRING && tensor.dtype != BP_DTYPE_COMPLEX64 && tensor.dtype != BP_DTYPE_COMPLEX128;
+  if (!is_ordered || count == 0) return;
+  double least = INFINITY, most = -INFINITY, sum = 0;
+  uint64_t finite = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const double value = onnx::number_at(tensor, i).real();
+    if (!std::isfinite(value)) continue;
+    least = std::min(least, value);
+    most = std::max(most, value);
+    sum += value;
+    ++finite;
+  }
+  out["min"] = number(least);
+  out["max"] = number(most);
+  out["mean"] = finite == 0 ? Json(nullptr) : number(sum / static_cast<double>(finite));
+  out["not_finite"] = count - finite;
+}
+
+Json describe_output(const std::string& name, const onnx::Value& value) {
+  Json out = {{"name", name}, {"kind", onnx::kind_name(value.kind)}};
+  if (value.kind == BP_KIND_TENSOR) {
+    summarise(value.tensor, out);
+    return out;
+  }
+  out["elements"] = Json::array();
+  for (size_t i = 0; i < value.elements.size(); ++i) {
+    out["elements"].push_back(describe_output(fmt::format("{}.{}", name, i), value.elements[i]));
+  }
+  return out;
+}
+
+void render_output(const Json& output, std::string& text) {
+  if (output.contains("elements")) {
+    text += fmt::format("{}  {} of {} elements\n", cell(output.at("name")), cell(output.at("kind")), output.at("elements").size());
+    for (const Json& element : output.at("elements")) render_output(element, text);
+    return;
+  }
+  text += fmt::format("{}  {}[{}]\n", cell(output.at("name")), cell(output.at("dtype")), join(output.at("extents"), ","));
+  if (output.contains("min") && output.at("min").is_number()) {
+    text += fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", output.at("min").get<double>(), output.at("max").get<double>(),
+                        output.at("mean").get<double>());
+    if (output.at("not_finite") != 0) text += fmt::format("  not finite {}", cell(output.at("not_finite")));
+    text += '\n';
+  }
+  if (!output.at("first").empty()) text += fmt::format("  {}\n", join(output.at("first"), "  "));
+}
+
+std::string render(const Json& report) {
+  std::string text;
+  for (const Json& output : report.at("outputs")) {
+    render_output(output, text);
+    if (!output.contains("files")) continue;
+    for (const Json& file : output.at("files")) text += fmt::format("  written to {}\n", cell(file));
+  }
+  const std::string devices = join(report.at("devices"), ", ");
+  return text + fmt::format("{} in {} (compiled in {})\n", devices.empty() ? "no device was needed: ran" : "ran on " + devices,
+                            seconds_text(report.at("run_ms").get<double>() / 1e3),
+                            seconds_text(report.at("create_ms").get<double>() / 1e3));
+}
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+Outcome run(const Flags& flags) {
+  const Environment env = flags.session.environment.make();
+  const SessionOptions options = flags.session.options(env);
+  const Model model = env.open(flags.session.model);
+  const std::vector<Input> inputs = make_inputs(model.graph(), flags.inputs);
+  if (!flags.output.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(flags.output, error);
+    if (error) throw Failure(fmt::format("folder '{}' cannot be made: {}", flags.output, error.message()));
+  }
+
+  auto start = std::chrono::steady_clock::now();
+  const Session session = env.compile(model, options);
+  BoundExec bound = bind(session, inputs);
+  Outcome outcome;
+  outcome.json = {{"model", flags.session.model}, {"devices", devices_used(env, session)}};
+  outcome.json["create_ms"] = milliseconds_since(start);
+  start = std::chrono::steady_clock::now();
+  bound.exec.run();
+  outcome.json["run_ms"] = milliseconds_since(start);
+
+  outcome.json["inputs"] = Json::array();
+  for (const Input& input : inputs) {
+    Json described = describe_output(input.name, *input.value);
+    described["source"] = input.file.empty() ? "random" : input.file;
+    outcome.json["inputs"].push_back(std::move(described));
+  }
+  outcome.json["outputs"] = Json::array();
+  for (uint32_t i = 0; i < model.graph().output_count(); ++i) {
+    const std::string name(model.graph().output(i).name());
+    const onnx::Value value = onnx::read_output(env, bound.exec, model.graph(), i);
+    Json described = describe_output(name, value);
+    if (!flags.output.empty()) described["files"] = write_value(flags.output, name, value);
+    outcome.json["outputs"].push_back(std::move(described));
+  }
+  outcome.text = render(outcome.json);
+  return outcome;
+}
+
+}  // namespace
+
+Action declare_run(CLI::App& command) {
+  const auto flags = std::make_shared<Flags>();
+  flags->session.declare(command);
+  flags->inputs.declare(command);
+  command.add_option("--output", flags->output, "Folder to which the outputs are written, as NAME.npy or NAME.pb");
+  return [flags] { return run(*flags); };
+}
+
+}  // namespace backplane::tools

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "command.h"
+#include "inputs.h"
+
+namespace backplane::tools {
+namespace {
+
+struct Flags {
+  SessionFlags session;
+  InputFlags inputs;
+  std::string out;
+  uint32_t runs = 1;
+};
+
+Outcome trace(const Flags& flags) {
+  const Environment env = flags.session.environment.make();
+  const SessionOptions options = flags.session.options(env);
+  const Model model = env.open(flags.session.model);
+  env.start_trace();
+  const Session session = env.compile(model, options);
+  BoundExec bound = bind(session, make_inputs(model.graph(), flags.inputs));
+  for (uint32_t i = 0; i < flags.runs; ++i) bound.exec.run();
+  const std::string timeline = env.stop_trace();
+
+  std::ofstream file(flags.out, std::ios::binary);
+  file << timeline;
+  file.close();
+  if (!file) throw Failure(fmt::format("'{}' cannot be written", flags.out));
+  Outcome outcome;
+  outcome.json = {{"file", flags.out}, {"bytes", timeline.size()}, {"runs", flags.runs}, {"devices", devices_used(env, session)}};
+  outcome.text = fmt::format("{} written: open it at ui.perfetto.dev or chrome://tracing\n", flags.out);
+  return outcome;
+}
+
+}  // namespace
+
+Action declare_trace(CLI::App& command) {
+  const auto flags = std::make_shared<Flags>();
+  flags->session.declare(command);
+  flags->inputs.declare(command);
+  command.add_option("--out", flags->out, "The file to write")->required();
+  command.add_option("--runs", flags->runs, "Runs in the timeline")->check(CLI::Range(1, 100000));
+  return [flags] { return trace(*flags); };
+}
+
+}  // namespace backplane::tools

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "command.h"
+
+namespace backplane::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether a file is what people mean by `id`: libbackplane_<id>.so, <id>.json, or its whole name.
+bool is_named(const std::string& path, const std::string& id) {
+  const fs::path file = fs::path(path).filename();
+  return file == id || file == "libbackplane_" + id + ".so" || file == id + ".json" || path == id;
+}
+
+bool is_meant(const Json& candidate, const std::string& id) {
+  return candidate.at("id") == id || is_named(candidate.at("library"), id) || is_named(candidate.at("manifest"), id);
+}
+
+// The places of bp_env_desc_t as they are on this machine, for the one who wonders why a backend is not there.
+Json places(const EnvironmentFlags& flags) {
+  Json places = Json::array();
+  const auto add = [&](std::string_view what, const std::string& where) { places.push_back({{"place", what}, {"path", where}}); };
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  for (const std::string& file : flags.backends) add("--backend", file);
+  for (const char* name : {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES"}) add(name, variable(name));
+  if (!variable("BACKPLANE_BACKEND_FILES").empty()) return places;  // it replaces the folders
+
+  Dl_info loader = {};
+  if (dladdr(reinterpret_cast<const void*>(&bp_get_api), &loader) != 0 && loader.dli_fname != nullptr) {
+    const fs::path folder = fs::absolute(loader.dli_fname).parent_path();
+    add("beside the loader", (folder / "../share/backplane/backends.d").lexically_normal().string());
+  }
+  const std::string home = variable("XDG_DATA_HOME");
+  add("XDG_DATA_HOME", home.empty() ? variable("HOME") + "/.local/share/backplane/backends.d" : home + "/backplane/backends.d");
+  const std::string listed = variable("XDG_DATA_DIRS");
+  std::string folders = listed.empty() ? "/usr/local/share:/usr/share" : listed;
+  for (size_t begin = 0; begin <= folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    if (end > begin) add("XDG_DATA_DIRS", folders.substr(begin, end - begin) + "/backplane/backends.d");
+    begin = end + 1;
+  }
+  return places;
+}
+
+std::string render(const Json& story) {
+  std::string text;
+  for (const Json& candidate : story.at("candidates")) {
+    Table table;
+    const auto line = [&](const char* name, const Json& value) {
+      if (!cell(value).empty()) table.row({name, cell(value)});
+    };
+    line("verdict", candidate.at("accepted") ? Json("accepted") : candidate.at("reason"));
+    line("", candidate.at("text"));
+    line("id", candidate.at("id"));
+    line("library", candidate.at("library"));
+    line("manifest", candidate.at("manifest"));
+    line("found by", candidate.at("found_by"));
+    line("ABI", candidate.at("abi"));
+    text += fmt::format("Candidate\n{}", table.text());
+  }
+  Table devices;
+  for (const Json& device : story.at("devices")) {
+    devices.row({cell(device.at("name")), cell(device.at("description")), "driver " + cell(device.at("driver")), cell(device.at("arch")),
+                 join(device.at("dtypes"), " ")});
+  }
+  if (!story.at("devices").empty()) text += fmt::format("Devices\n{}", devices.text());
+  if (story.at("found")) return text;
+
+  Table searched;
+  for (const Json& place : story.at("searched")) {
+    const std::string path = cell(place.at("path"));
+    searched.row({cell(place.at("place")), path.empty() ? "not set" : path});
+  }
+  return fmt::format("No file that was found is of backend '{}'. These places were searched:\n{}", cell(story.at("id")), searched.text());
+}
+
+}  // namespace
+
+Action declare_why(CLI::App& command) {
+  const auto flags = std::make_shared<EnvironmentFlags>();
+  const auto id = std::make_shared<std::string>();
+  flags->declare(command);
+  command.add_option("id", *id, "A backend's id, or the name of its file")->required();
+  return [flags, id] {
+    const Json report = Json::parse(flags->make().report());
+    Outcome outcome;
+    outcome.json = {{"id", *id}, {"found", false}, {"loader", report.at("loader")}};
+    outcome.json["candidates"] = Json::array();
+    outcome.json["devices"] = Json::array();
+    for (const Json& candidate : report.at("candidates")) {
+      if (is_meant(candidate, *id)) outcome.json["candidates"].push_back(candidate);
+    }
+    for (const Json& device : report.at("devices")) {
+      if (device.at("backend") == *id) outcome.json["devices"].push_back(device);
+    }
+    outcome.json["searched"] = places(*flags);
+    outcome.json["found"] = outcome.is_positive = !outcome.json["candidates"].empty();
+    outcome.text = render(outcome.json);
+    return outcome;
+  };
+}
+
+}  // namespace backplane::tools

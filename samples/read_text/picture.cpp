@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "picture.h"
+
+#include <png.h>
+
+#include <stdexcept>
+
+Picture Picture::read_png(const std::string& path) {
+  constexpr unsigned max_side = 16384;  // a header may promise more than memory holds
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  const auto fail = [&](const std::string& why) {
+    png_image_free(&image);
+    throw std::runtime_error(path + ": " + why);
+  };
+  if (!png_image_begin_read_from_file(&image, path.c_str())) fail(image.message);
+  if (image.width > max_side || image.height > max_side)
+    fail(std::to_string(image.width) + "x" + std::to_string(image.height) + " pixels; at most " + std::to_string(max_side) +
+         " a side are read");
+  image.format = PNG_FORMAT_RGB;
+  Picture picture;
+  picture.width = static_cast<int>(image.width);
+  picture.height = static_cast<int>(image.height);
+  picture.rgb.resize(PNG_IMAGE_SIZE(image));
+  const png_color white{255, 255, 255};
+  if (!png_image_finish_read(&image, &white, picture.rgb.data(), 0, nullptr)) fail(image.message);
+  return picture;
+}
