@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # backplane_add_backend(<id> SOURCES … [LIBRARIES …] [NAME "for people"])
+# backplane_install_backend(backplane_<id>)
 #
 # A plugin: libbackplane_<id>.so that exports bp_plugin_query alone, and its manifest. Target backplane_<id>. This file is
 # installed: it works the same outside this tree after find_package(Backplane).
@@ -14,14 +15,35 @@ function(backplane_add_backend id)
   set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON LINK_DEPENDS ${BACKPLANE_PLUGIN_MAP})
   target_link_options(${target} PRIVATE -Wl,--version-script=${BACKPLANE_PLUGIN_MAP} -Wl,--exclude-libs,ALL)
+  if(NOT BACKPLANE_SANITIZER)
+    target_link_options(${target} PRIVATE -Wl,-z,defs)  # a source that is not listed fails here, not at the first call
+  endif()
   if(NOT BACKPLANE_PLUGIN_DIR)
     set(BACKPLANE_PLUGIN_DIR ${CMAKE_CURRENT_BINARY_DIR})
     set(BACKPLANE_MANIFEST_DIR ${CMAKE_CURRENT_BINARY_DIR})
   endif()
   set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${BACKPLANE_PLUGIN_DIR})
-  # `library` is relative to the manifest's own folder.
-  file(RELATIVE_PATH relative ${BACKPLANE_MANIFEST_DIR} ${BACKPLANE_PLUGIN_DIR}/libbackplane_${id}.so)
-  file(CONFIGURE OUTPUT ${BACKPLANE_MANIFEST_DIR}/${id}.json CONTENT
-    "{\n  \"manifest\": 1,\n  \"id\": \"${id}\",\n  \"name\": \"${ARG_NAME}\",\n  \"library\": \"${relative}\",\n  \"abi\": {\"min\": \"1.0\", \"max\": \"1.0\"}\n}\n")
+  set_target_properties(${target} PROPERTIES BACKPLANE_ID ${id} BACKPLANE_NAME "${ARG_NAME}")
+  backplane_write_manifest(${target} ${BACKPLANE_MANIFEST_DIR}/${id}.json ${BACKPLANE_MANIFEST_DIR} ${BACKPLANE_PLUGIN_DIR})
   set_property(GLOBAL APPEND PROPERTY BACKPLANE_BACKENDS ${target})
+endfunction()
+
+# Writes to `file` the manifest of a plugin that lies in `library_dir`, for use in `manifest_dir`: `library` is relative to it.
+function(backplane_write_manifest target file manifest_dir library_dir)
+  get_target_property(id ${target} BACKPLANE_ID)
+  get_target_property(name ${target} BACKPLANE_NAME)
+  file(RELATIVE_PATH relative ${manifest_dir} ${library_dir}/libbackplane_${id}.so)
+  file(CONFIGURE OUTPUT ${file} CONTENT
+    "{\n  \"manifest\": 1,\n  \"id\": \"${id}\",\n  \"name\": \"${name}\",\n  \"library\": \"${relative}\",\n  \"abi\": {\"min\": \"1.0\", \"max\": \"1.0\"}\n}\n")
+endfunction()
+
+# The plugin to <libdir>/backplane, its manifest to <datadir>/backplane/backends.d.
+function(backplane_install_backend target)
+  include(GNUInstallDirs)
+  get_target_property(id ${target} BACKPLANE_ID)
+  set(manifest ${CMAKE_CURRENT_BINARY_DIR}/installed_manifests/${id}.json)
+  backplane_write_manifest(${target} ${manifest} ${CMAKE_INSTALL_FULL_DATADIR}/backplane/backends.d
+    ${CMAKE_INSTALL_FULL_LIBDIR}/backplane)
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/backplane)
+  install(FILES ${manifest} DESTINATION ${CMAKE_INSTALL_DATADIR}/backplane/backends.d)
 endfunction()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SDK's own work: which slots appear, what becomes of exceptions, and the ABI's size rules. A backend that offers everything and
-// throws on demand is driven through its C tables.
+// The SDK's own work: which slots appear, what becomes of exceptions, and the ABI's size rules. A backend that offers
+// everything and throws on demand is driven through its C tables.
 #include "backplane/sdk.hpp"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,9 @@ class AllProgram : public Program, public Refit {
   std::vector<int64_t> output_extents(const std::vector<bp_tensor_t>& inputs, uint32_t) const override {
     return {inputs[0].extents, inputs[0].extents + inputs[0].rank};
   }
-  void refit(uint32_t weight, const bp_tensor_t&) override { throw Error(BP_NOT_FOUND, "no weight " + std::to_string(weight)); }
+  void refit(uint32_t weight, const bp_tensor_t&) override {
+    throw Error(BP_NOT_FOUND, "no weight " + std::to_string(weight));
+  }
   void read_weight(uint32_t, bp_tensor_t& tensor) const override { tensor.rank = 1; }
 };
 
@@ -220,7 +222,9 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);
   std::string blob;
-  const bp_text_sink_t append = [](void* out, bp_text_t piece) { static_cast<std::string*>(out)->append(piece.data, piece.size); };
+  const bp_text_sink_t append = [](void* out, bp_text_t piece) {
+    static_cast<std::string*>(out)->append(piece.data, piece.size);
+  };
   EXPECT_EQ(plugin->cache->serialize(program, append, &blob, &detail.error), BP_OK);
   uint32_t answer = 9;
   EXPECT_EQ(plugin->cache->validate(device, {blob.data(), blob.size()}, &answer, &detail.error), BP_OK);
@@ -262,7 +266,9 @@ TEST_F(Sdk, OrdersARun) {
   bp_run_t run{};
   run.size = sizeof run;
   run.self = &done;
-  run.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<int*>(self) += status == BP_OK ? 1 : 100; };
+  run.done = [](void* self, bp_status_t status, const bp_error_t*) {
+    *static_cast<int*>(self) += status == BP_OK ? 1 : 100;
+  };
   EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_BAD_STATE);
   EXPECT_THAT(detail.text(), HasSubstr("output 'Relu0' is not bound"));
   EXPECT_EQ(plugin->instance->bind(instance, &out, &detail.error), BP_OK);

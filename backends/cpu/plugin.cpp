@@ -13,8 +13,8 @@
 #include "engine/schedule.h"
 
 namespace cpu = backplane::cpu;
-using cpu::Failure;
 using cpu::checked;
+using cpu::Failure;
 using cpu::fence;
 
 struct bp_backend_t : cpu::Backend {
@@ -32,8 +32,12 @@ struct bp_instance_t : cpu::Instance {
 
 namespace {
 
-constexpr bp_text_t text(std::string_view view) { return {view.data(), view.size()}; }
-std::string string(bp_text_t view) { return {view.data, view.size}; }
+constexpr bp_text_t text(std::string_view view) {
+  return {view.data(), view.size()};
+}
+std::string string(bp_text_t view) {
+  return {view.data, view.size};
+}
 
 // ---- devices
 
@@ -42,7 +46,9 @@ bp_status_t BP_CALL device_count(bp_backend_t* backend, uint32_t* out_count, bp_
 }
 
 void check_index(uint32_t index) {
-  if (index != 0) throw Failure(BP_NOT_FOUND, "device " + std::to_string(index) + " does not exist; the cpu backend has device 0 only");
+  if (index != 0)
+    throw Failure(BP_NOT_FOUND,
+                  "device " + std::to_string(index) + " does not exist; the cpu backend has device 0 only");
 }
 
 bp_status_t BP_CALL device_info(bp_backend_t* backend, uint32_t index, bp_device_info_t* out_info, bp_error_t* error) {
@@ -65,18 +71,22 @@ bp_status_t BP_CALL device_info(bp_backend_t* backend, uint32_t index, bp_device
   });
 }
 
-bp_status_t BP_CALL device_open(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how, bp_device_t** out_device,
-                                bp_error_t* error) {
+bp_status_t BP_CALL device_open(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how,
+                                bp_device_t** out_device, bp_error_t* error) {
   *out_device = nullptr;
   return fence(backend->generation(), error, [&] {
     check_index(index);
     int threads = backend->threads();
     if (how != nullptr) {
       checked(how, "how");
-      if (how->native != 0) throw Failure(BP_UNSUPPORTED, "the cpu device has no native context to share; leave bp_device_open_t.native 0");
+      if (how->native != 0)
+        throw Failure(BP_UNSUPPORTED, "the cpu device has no native context to share; leave bp_device_open_t.native 0");
       for (uint32_t i = 0; i < how->option_count; ++i) {
-        const auto& option = *reinterpret_cast<const bp_option_t*>(reinterpret_cast<const char*>(how->options) + uint64_t{i} * how->option_stride);
-        if (string(option.name) != "threads") throw Failure(BP_NOT_FOUND, "option '" + string(option.name) + "' is unknown; the cpu device knows 'threads'");
+        const auto& option = *reinterpret_cast<const bp_option_t*>(reinterpret_cast<const char*>(how->options) +
+                                                                   uint64_t{i} * how->option_stride);
+        if (string(option.name) != "threads")
+          throw Failure(BP_NOT_FOUND,
+                        "option '" + string(option.name) + "' is unknown; the cpu device knows 'threads'");
         threads = cpu::parse_threads(string(option.value));
       }
     }
@@ -84,15 +94,21 @@ bp_status_t BP_CALL device_open(bp_backend_t* backend, uint32_t index, const bp_
   });
 }
 
-void BP_CALL device_close(bp_device_t* device) { delete device; }
+void BP_CALL device_close(bp_device_t* device) {
+  // In the child of a fork the worker threads do not exist, and nobody can wait for them.
+  if (device != nullptr && device->generation() != cpu::fork_generation()) return;
+  delete device;
+}
 
-constexpr bp_device_api_t kDeviceApi = {sizeof(bp_device_api_t), 0, device_count, device_info, device_open, device_close, nullptr};
+constexpr bp_device_api_t kDeviceApi = {
+    sizeof(bp_device_api_t), 0, device_count, device_info, device_open, device_close, nullptr};
 
 // ---- coverage
 
-bp_status_t BP_CALL coverage_query(bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
-                                   bp_error_t* error) {
-  return fence(device->generation(), error, [&] { cpu::cover(*device, checked(query, "query"), checked(sink, "sink")); });
+bp_status_t BP_CALL coverage_query(bp_device_t* device, const bp_coverage_query_t* query,
+                                   const bp_coverage_sink_t* sink, bp_error_t* error) {
+  return fence(device->generation(), error,
+               [&] { cpu::cover(*device, checked(query, "query"), checked(sink, "sink")); });
 }
 
 constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0}, {text("ai.onnx.ml"), 5, 0}};
@@ -106,12 +122,16 @@ constexpr bp_coverage_api_t kCoverageApi = {
 void check_compile(const bp_compile_t& what) {
   checked(what.graph, "graph");
   for (const bp_chain_t* link = what.chain; link != nullptr; link = link->next) {
-    if (link->required == 1) throw Failure(BP_UNSUPPORTED, "extension '" + string(link->extension) + "' is required but not known");
+    if (link->required == 1)
+      throw Failure(BP_UNSUPPORTED, "extension '" + string(link->extension) + "' is required but not known");
   }
-  if (what.option_count != 0) throw Failure(BP_NOT_FOUND, "option '" + string(what.options->name) + "' is unknown; compiling for the cpu has none");
+  if (what.option_count != 0)
+    throw Failure(BP_NOT_FOUND,
+                  "option '" + string(what.options->name) + "' is unknown; compiling for the cpu has none");
 }
 
-bp_status_t BP_CALL program_compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program, bp_error_t* error) {
+bp_status_t BP_CALL program_compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
+                                    bp_error_t* error) {
   *out_program = nullptr;
   return fence(device->generation(), error, [&] {
     check_compile(checked(what, "what"));
@@ -119,7 +139,9 @@ bp_status_t BP_CALL program_compile(bp_device_t* device, const bp_compile_t* wha
   });
 }
 
-void BP_CALL program_destroy(bp_program_t* program) { delete program; }
+void BP_CALL program_destroy(bp_program_t* program) {
+  delete program;
+}
 
 bp_status_t BP_CALL program_info(const bp_program_t* program, bp_program_info_t* out_info, bp_error_t* error) {
   return fence(program->device().generation(), error, [&] {
@@ -133,48 +155,60 @@ bp_status_t BP_CALL program_info(const bp_program_t* program, bp_program_info_t*
 }
 
 bp_status_t BP_CALL program_output_extents(const bp_program_t* program, const bp_tensor_t* inputs, uint32_t input_count,
-                                           uint32_t input_stride, uint32_t output, uint32_t* out_rank, int64_t* out_extents,
-                                           bp_error_t* error) {
+                                           uint32_t input_stride, uint32_t output, uint32_t* out_rank,
+                                           int64_t* out_extents, bp_error_t* error) {
   return fence(program->device().generation(), error, [&] {
     const bp_graph_t& graph = program->graph();
     if (input_count != graph.input_count || output >= graph.output_count) {
-      throw Failure(BP_INVALID_ARGUMENT, "output " + std::to_string(output) + " for " + std::to_string(input_count) + " inputs was asked; the program has " +
-                                             std::to_string(graph.output_count) + " outputs and " + std::to_string(graph.input_count) + " inputs");
+      throw Failure(BP_INVALID_ARGUMENT, "output " + std::to_string(output) + " for " + std::to_string(input_count) +
+                                             " inputs was asked; the program has " +
+                                             std::to_string(graph.output_count) + " outputs and " +
+                                             std::to_string(graph.input_count) + " inputs");
     }
     std::vector<cpu::Shape> shapes;
     for (uint32_t i = 0; i < input_count; ++i) {
-      const auto& input = checked(reinterpret_cast<const bp_tensor_t*>(reinterpret_cast<const char*>(inputs) + uint64_t{i} * input_stride), "input");
-      if (input.rank > BP_MAX_RANK || !program->admits(program->type_of(graph.inputs[i]), {input.extents, input.rank})) {
+      const auto& input = checked(
+          reinterpret_cast<const bp_tensor_t*>(reinterpret_cast<const char*>(inputs) + uint64_t{i} * input_stride),
+          "input");
+      if (input.rank > BP_MAX_RANK ||
+          !program->admits(program->type_of(graph.inputs[i]), {input.extents, input.rank})) {
         throw Failure(BP_TYPE_MISMATCH, "extents of input " + std::to_string(i) + " do not fit its declared type");
       }
       shapes.emplace_back(std::span<const int64_t>(input.extents, input.rank));
     }
     std::shared_ptr<const cpu::Schedule> schedule = program->schedule(shapes);
-    if (!schedule->shaped[graph.outputs[output]]) throw Failure(BP_BAD_STATE, "the extents of output " + std::to_string(output) + " are known only during the run");
+    if (!schedule->shaped[graph.outputs[output]])
+      throw Failure(BP_BAD_STATE, "the extents of output " + std::to_string(output) + " are known only during the run");
     const cpu::Shape& shape = schedule->values[graph.outputs[output]].shape;
     *out_rank = static_cast<uint32_t>(shape.rank());
     std::copy(shape.begin(), shape.end(), out_extents);
   });
 }
 
-constexpr bp_program_api_t kProgramApi = {sizeof(bp_program_api_t), 0, program_compile, program_destroy, program_info, program_output_extents};
+constexpr bp_program_api_t kProgramApi = {sizeof(bp_program_api_t), 0, program_compile, program_destroy, program_info,
+                                          program_output_extents};
 
 // ---- instances
 
-uint32_t generation(const bp_instance_t* instance) { return instance->program().device().generation(); }
+uint32_t generation(const bp_instance_t* instance) {
+  return instance->program().device().generation();
+}
 
 bp_status_t BP_CALL instance_create(const bp_program_t* program, bp_instance_t** out_instance, bp_error_t* error) {
   *out_instance = nullptr;
   return fence(program->device().generation(), error, [&] { *out_instance = new bp_instance_t(*program); });
 }
 
-void BP_CALL instance_destroy(bp_instance_t* instance) { delete instance; }
+void BP_CALL instance_destroy(bp_instance_t* instance) {
+  delete instance;
+}
 
 bp_status_t BP_CALL instance_bind(bp_instance_t* instance, const bp_binding_t* binding, bp_error_t* error) {
   return fence(generation(instance), error, [&] { instance->bind(checked(binding, "binding")); });
 }
 
-bp_status_t BP_CALL instance_extents(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* extents, bp_error_t* error) {
+bp_status_t BP_CALL instance_extents(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* extents,
+                                     bp_error_t* error) {
   return fence(generation(instance), error, [&] { instance->set_extents(slot, rank, extents); });
 }
 
@@ -182,16 +216,20 @@ bp_status_t BP_CALL instance_run(bp_instance_t* instance, const bp_run_t* run, b
   return fence(generation(instance), error, [&] { instance->run(checked(run, "run")); });
 }
 
-constexpr bp_instance_api_t kInstanceApi = {sizeof(bp_instance_api_t), 0, instance_create, instance_destroy, instance_bind, instance_extents, instance_run};
+constexpr bp_instance_api_t kInstanceApi = {
+    sizeof(bp_instance_api_t), 0, instance_create, instance_destroy, instance_bind, instance_extents, instance_run};
 
 // ---- the plugin
 
 bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
   *out_backend = nullptr;
-  return fence(cpu::fork_generation(), error, [&] { *out_backend = new bp_backend_t(&checked(checked(how, "how").host, "host")); });
+  return fence(cpu::fork_generation(), error,
+               [&] { *out_backend = new bp_backend_t(&checked(checked(how, "how").host, "host")); });
 }
 
-void BP_CALL destroy(bp_backend_t* backend) { delete backend; }
+void BP_CALL destroy(bp_backend_t* backend) {
+  delete backend;
+}
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr uint32_t kSanitizer = BP_SANITIZER_ADDRESS;
@@ -203,17 +241,38 @@ constexpr uint32_t kSanitizer = BP_SANITIZER_NONE;
 
 constexpr bp_plugin_t descriptor(uint32_t version, bp_status_t refusal, std::string_view refusal_text) {
   bool good = refusal == BP_OK;
-  return {sizeof(bp_plugin_t), version, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer, refusal, text(refusal_text),
-          text("cpu"), text("CPU (oneDNN, oneTBB)"), text("Backplane"), text("0.1.0"), text("cpu-0.1.0"),
-          good ? create : nullptr, good ? destroy : nullptr, nullptr,
-          good ? &kDeviceApi : nullptr, good ? &kCoverageApi : nullptr, good ? &kProgramApi : nullptr, good ? &kInstanceApi : nullptr,
-          nullptr, nullptr, nullptr, nullptr};
+  return {sizeof(bp_plugin_t),
+          version,
+          BP_ABI_VERSION_MIN,
+          BP_ABI_VERSION,
+          kSanitizer,
+          refusal,
+          text(refusal_text),
+          text("cpu"),
+          text("CPU (oneDNN, oneTBB)"),
+          text("Backplane"),
+          text("0.1.0"),
+          text("cpu-0.1.0"),
+          good ? create : nullptr,
+          good ? destroy : nullptr,
+          nullptr,
+          good ? &kDeviceApi : nullptr,
+          good ? &kCoverageApi : nullptr,
+          good ? &kProgramApi : nullptr,
+          good ? &kInstanceApi : nullptr,
+          nullptr,
+          nullptr,
+          nullptr,
+          nullptr};
 }
 
 constexpr bp_plugin_t kPlugin = descriptor(BP_ABI_VERSION, BP_OK, "");
-constexpr bp_plugin_t kNoOffer = descriptor(0, BP_INVALID_ARGUMENT, "the host's offer is null or smaller than that of ABI 1.0");
-constexpr bp_plugin_t kOtherVersion = descriptor(0, BP_INCOMPATIBLE, "the host does not speak ABI 1.0, the only version of this plugin");
-constexpr bp_plugin_t kOtherSanitizer = descriptor(0, BP_INCOMPATIBLE, "host and plugin were built with different sanitizers; build both alike");
+constexpr bp_plugin_t kNoOffer =
+    descriptor(0, BP_INVALID_ARGUMENT, "the host's offer is null or smaller than that of ABI 1.0");
+constexpr bp_plugin_t kOtherVersion =
+    descriptor(0, BP_INCOMPATIBLE, "the host does not speak ABI 1.0, the only version of this plugin");
+constexpr bp_plugin_t kOtherSanitizer =
+    descriptor(0, BP_INCOMPATIBLE, "host and plugin were built with different sanitizers; build both alike");
 
 }  // namespace
 

@@ -46,7 +46,8 @@ TEST_F(Null, OffersOnlyTheSlotsThatItImplements) {
 
 TEST_F(Null, SaysWhyNot) {
   TinyGraph g;
-  const uint32_t x = g.input("x", {2, 3}), row = g.input("row", {3}), open = g.input("open", {-1}), ints = g.input("i", {2}, BP_DTYPE_INT32);
+  const uint32_t x = g.input("x", {2, 3}), row = g.input("row", {3}), open = g.input("open", {-1}),
+                 ints = g.input("i", {2}, BP_DTYPE_INT32);
   g.node("Relu", 14, {x}, {2, 3});
   g.node("Conv", 22, {x}, {2, 3});
   g.node("Relu", 99, {x}, {2, 3});

@@ -12,14 +12,17 @@ constexpr double seconds_per_element = 1.2e-9;
 // All operands are float tensors of one static shape: that is all that the loops below can do.
 Verdict same_shape_floats(const Node& node) {
   const Value y = node.output(0);
-  if (!y.has_static_shape()) return no(BP_REASON_SHAPE, "the shape is not known before the run; only static shapes are supported");
+  if (!y.has_static_shape())
+    return no(BP_REASON_SHAPE, "the shape is not known before the run; only static shapes are supported");
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     const Value x = node.input(i);
     if (!x.is_tensor() || x.dtype() != BP_DTYPE_FLOAT) {
-      return no(BP_REASON_DTYPE, "input " + std::to_string(i) + " is " + std::string(backplane::view::dtype_name(x.dtype())) +
+      return no(BP_REASON_DTYPE, "input " + std::to_string(i) + " is " +
+                                     std::string(backplane::view::dtype_name(x.dtype())) +
                                      "; only float tensors are supported");
     }
-    if (x.extents() != y.extents()) return no(BP_REASON_SHAPE, "input " + std::to_string(i) + " is broadcast; only equal shapes are supported");
+    if (x.extents() != y.extents())
+      return no(BP_REASON_SHAPE, "input " + std::to_string(i) + " is broadcast; only equal shapes are supported");
   }
   return yes(static_cast<double>(count(y)) * seconds_per_element, 0.3f);
 }
@@ -32,10 +35,18 @@ std::unique_ptr<Kernel> elementwise(const Node&) {
   }});
 }
 
-float identity(float a, float) { return a; }
-float neg(float a, float) { return -a; }
-float relu(float a, float) { return a < 0 ? 0 : a; }  // NaN stays NaN
-float add(float a, float b) { return a + b; }
+float identity(float a, float) {
+  return a;
+}
+float neg(float a, float) {
+  return -a;
+}
+float relu(float a, float) {
+  return a < 0 ? 0 : a;
+}  // NaN stays NaN
+float add(float a, float b) {
+  return a + b;
+}
 
 constexpr Op<Kernel> rows[] = {
     {"", "Identity", 25, same_shape_floats, elementwise<identity>},

@@ -8,7 +8,9 @@ class Device : public backplane::sdk::Device {
  public:
   using backplane::sdk::Device::Device;
   void cover(Coverage& coverage) override { ops.answer(coverage); }
-  std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override { return std::make_unique<Program>(*this, what); }
+  std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override {
+    return std::make_unique<Program>(*this, what);
+  }
 };
 
 class Backend : public backplane::sdk::Backend {

@@ -9,7 +9,8 @@ Program::Program(const Device& device, const Compile& what)
     const Node node = graph().node(i);
     const Value b = node.input(1);
     // The table refuses what it does not support: what coverage said no to never gets past this line.
-    steps_.push_back({ops.create(node), node.input(0).index(), b ? b.index() : BP_NONE, node.output(0).index(), count(node.output(0))});
+    steps_.push_back({ops.create(node), node.input(0).index(), b ? b.index() : BP_NONE, node.output(0).index(),
+                      count(node.output(0))});
     for (const uint32_t value : {steps_.back().a, steps_.back().b}) {
       if (value != BP_NONE && graph().value(value).weight() != nullptr) copy_weight(what, value);
     }
@@ -25,7 +26,9 @@ void Program::copy_weight(const Compile& what, uint32_t value) {
   what.weight_consumed(weight);
 }
 
-std::unique_ptr<backplane::sdk::Instance> Program::instance() const { return std::make_unique<Instance>(*this); }
+std::unique_ptr<backplane::sdk::Instance> Program::instance() const {
+  return std::make_unique<Instance>(*this);
+}
 
 Instance::Instance(const Program& program)
     : backplane::sdk::Instance(program), program_(program), between_(program.weights().size()), data_(between_.size()) {
@@ -38,8 +41,10 @@ Instance::Instance(const Program& program)
 
 void Instance::run(const bp_run_t& run) {
   const Graph& graph = program_.graph();
-  for (uint32_t i = 0; i < graph.input_count(); ++i) data_[graph.input(i).index()] = static_cast<float*>(address(input(i)));
-  for (uint32_t i = 0; i < graph.output_count(); ++i) data_[graph.output(i).index()] = static_cast<float*>(address(output(i)));
+  for (uint32_t i = 0; i < graph.input_count(); ++i)
+    data_[graph.input(i).index()] = static_cast<float*>(address(input(i)));
+  for (uint32_t i = 0; i < graph.output_count(); ++i)
+    data_[graph.output(i).index()] = static_cast<float*>(address(output(i)));
   for (const Program::Step& step : program_.steps()) {
     host().check(run.cancel, run.deadline);
     step.kernel->run(data_[step.a], step.b == BP_NONE ? nullptr : data_[step.b], data_[step.y], step.count);

@@ -15,7 +15,8 @@ constexpr int kMaxDepth = 3;
 void collect(const fs::path& data, const fs::path& folder, int depth, std::vector<Case>& cases) {
   std::error_code ignored;
   if (fs::is_regular_file(folder / "model.onnx", ignored)) {
-    const fs::path name = depth == 0 ? fs::absolute(folder).lexically_normal().filename() : folder.lexically_relative(data);
+    const fs::path name =
+        depth == 0 ? fs::absolute(folder).lexically_normal().filename() : folder.lexically_relative(data);
     cases.push_back({name.string(), folder});
     return;
   }

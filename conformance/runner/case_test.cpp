@@ -58,7 +58,9 @@ TEST_F(CaseTest, ShardsShareTheCasesOut) {
   EXPECT_THAT(dealt, testing::UnorderedElementsAreArray(names(all)));
 }
 
-TEST_F(CaseTest, AMissingFolderIsAnError) { EXPECT_THROW(find_cases(data_ / "none"), fs::filesystem_error); }
+TEST_F(CaseTest, AMissingFolderIsAnError) {
+  EXPECT_THROW(find_cases(data_ / "none"), fs::filesystem_error);
+}
 
 }  // namespace
 }  // namespace backplane::conform

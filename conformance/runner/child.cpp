@@ -159,9 +159,11 @@ size_t run_once(const ChildSettings& settings, const std::vector<Case>& cases, s
       return current + 1;
     }
     const std::string why = child.end(Clock::now() + settings.deadline);
-    if (!ready) throw Fatal(fmt::format("the child process ended before its first case: {}", why.empty() ? "no word" : why));
+    if (!ready)
+      throw Fatal(fmt::format("the child process ended before its first case: {}", why.empty() ? "no word" : why));
     if (current == cases.size()) {
-      if (!why.empty()) report({"(end of process)", State::kCrash, "the backend's unloading ended in " + why, seconds, 0});
+      if (!why.empty())
+        report({"(end of process)", State::kCrash, "the backend's unloading ended in " + why, seconds, 0});
       return current;
     }
     report({cases[current].name, State::kCrash, why.empty() ? "the process ended without a result" : why, seconds, 0});
@@ -182,7 +184,8 @@ void say(std::string line) {
 
 }  // namespace
 
-void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report) {
+void run_in_children(const ChildSettings& settings, std::vector<Case> cases,
+                     const std::function<void(Result)>& report) {
   for (size_t next = 0; next < cases.size();) next = run_once(settings, cases, next, report);
 }
 

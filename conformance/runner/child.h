@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases in child processes: what crashes or hangs there fails its own case and no other.
 //
-// The parent starts its own program again and names the cases; the child answers on descriptor kAnswers, a line at a time:
-// "ready" when it is set up, or "fatal TEXT" when it cannot be; then for each case "start" and a line of JSON.
+// The parent starts its own program again and names the cases; the child answers on descriptor kAnswers, a line at a
+// time: "ready" when it is set up, or "fatal TEXT" when it cannot be; then for each case "start" and a line of JSON.
 #pragma once
 
 #include <chrono>
@@ -22,15 +22,15 @@ struct Fatal : std::runtime_error {
 };
 
 struct ChildSettings {
-  std::vector<std::string> arguments;  // of the child; the folders of its cases follow
+  std::vector<std::string> arguments;         // of the child; the folders of its cases follow
   std::chrono::milliseconds deadline{20000};  // for each case, and for the setting up
 };
 
 // Runs the cases in order, each once, in as many children as it takes. Throws Fatal. [thread-safe]
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
 
-// The child's part: `set_up` is called once and gives what runs a folder; either may throw std::exception, and what `set_up`
-// throws is fatal. Gives the exit status of the process.
+// The child's part: `set_up` is called once and gives what runs a folder; either may throw std::exception, and what
+// `set_up` throws is fatal. Gives the exit status of the process.
 using RunFolder = std::function<Result(const std::string& folder)>;
 int answer(const std::vector<std::string>& folders, const std::function<RunFolder()>& set_up);
 

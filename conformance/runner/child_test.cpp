@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This program is its own child: started with --child it answers for the cases of the test, which misbehave as they are named.
+// This program is its own child: started with --child it answers for the cases of the test, which misbehave as they are
+// named.
 #include "runner/child.h"
 
 #include <gmock/gmock.h>
@@ -44,8 +45,8 @@ std::vector<std::string> states(const std::vector<Result>& results) {
 
 TEST(Child, EveryCaseHasOneResult) {
   EXPECT_THAT(states(run({"a", "crash", "b", "abort", "exit", "print", "throw", "c"})),
-              ElementsAre("a pass", "crash crash", "b pass", "abort crash", "exit crash", "print pass", "throw infra_error",
-                          "c pass"));
+              ElementsAre("a pass", "crash crash", "b pass", "abort crash", "exit crash", "print pass",
+                          "throw infra_error", "c pass"));
 }
 
 TEST(Child, AHangFailsItsOwnCase) {
@@ -54,7 +55,9 @@ TEST(Child, AHangFailsItsOwnCase) {
   EXPECT_LT(results[1].seconds, 10);
 }
 
-TEST(Child, TheReasonOfACrashIsItsSignal) { EXPECT_THAT(run({"abort"})[0].reason, HasSubstr("signal 6")); }
+TEST(Child, TheReasonOfACrashIsItsSignal) {
+  EXPECT_THAT(run({"abort"})[0].reason, HasSubstr("signal 6"));
+}
 
 TEST(Child, ACrashAtTheEndIsAResultToo) {
   EXPECT_THAT(states(run({"a", "forge"})), ElementsAre("a pass", "forge pass", "(end of process) crash"));

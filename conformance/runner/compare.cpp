@@ -14,7 +14,9 @@ namespace {
 using onnx::Tensor;
 using onnx::Value;
 
-Comparison different(std::string reason) { return {Comparison::kDifferent, std::move(reason)}; }
+Comparison different(std::string reason) {
+  return {Comparison::kDifferent, std::move(reason)};
+}
 
 // [1,0,2] of element 14 in shape [4,3,4].
 std::string position(const Tensor& tensor, uint64_t i) {
@@ -41,7 +43,9 @@ bool is_equal(const Tensor& expected, const Tensor& seen, uint64_t i, const Tole
   return is_close(a.real(), b.real(), tolerance) && is_close(a.imag(), b.imag(), tolerance);
 }
 
-bool is_zero(const Tensor& tensor, uint64_t i) { return onnx::number_at(tensor, i) == 0.0; }
+bool is_zero(const Tensor& tensor, uint64_t i) {
+  return onnx::number_at(tensor, i) == 0.0;
+}
 
 Comparison compare_tensors(const Tensor& expected, const Tensor& seen, const Tolerance& tolerance) {
   if (expected.dtype != seen.dtype || expected.extents != seen.extents) {
@@ -62,8 +66,8 @@ Comparison compare_tensors(const Tensor& expected, const Tensor& seen, const Tol
                                  position(expected, first), text_at(seen, first), text_at(expected, first)));
   }
   if (count >= 4 && zeros * 2 > count && expected_zeros * 10 < count) {
-    return {Comparison::kMistrusted, fmt::format("{} of {} elements are zero, but only {} of the reference", zeros, count,
-                                                 expected_zeros)};
+    return {Comparison::kMistrusted,
+            fmt::format("{} of {} elements are zero, but only {} of the reference", zeros, count, expected_zeros)};
   }
   return {};
 }

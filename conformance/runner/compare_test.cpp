@@ -26,7 +26,9 @@ Value floats(std::vector<float> elements) {
   return tensor<float>(BP_DTYPE_FLOAT, {count}, std::move(elements));
 }
 
-Comparison::Answer answer(const Value& expected, const Value& seen) { return compare(expected, seen, {}).answer; }
+Comparison::Answer answer(const Value& expected, const Value& seen) {
+  return compare(expected, seen, {}).answer;
+}
 
 constexpr auto kEqual = Comparison::kEqual;
 constexpr auto kDifferent = Comparison::kDifferent;
@@ -42,7 +44,8 @@ TEST(Compare, FloatsWithinTheTolerance) {
 TEST(Compare, OneWrongElementIsFoundAndNamed) {
   std::vector<float> right(12, 1.0f), wrong = right;
   wrong[7] = 2.0f;
-  const Comparison result = compare(tensor<float>(BP_DTYPE_FLOAT, {3, 4}, right), tensor<float>(BP_DTYPE_FLOAT, {3, 4}, wrong), {});
+  const Comparison result =
+      compare(tensor<float>(BP_DTYPE_FLOAT, {3, 4}, right), tensor<float>(BP_DTYPE_FLOAT, {3, 4}, wrong), {});
   EXPECT_EQ(result.answer, kDifferent);
   EXPECT_THAT(result.reason, HasSubstr("1 of 12 elements differ, first at [1,3]: 2, expected 1"));
 }
@@ -65,19 +68,32 @@ TEST(Compare, TypeAndShapeExactly) {
 
 TEST(Compare, IntegersAndBoolsExactly) {
   const int64_t big = (int64_t{1} << 53) + 1;
-  EXPECT_EQ(answer(tensor<int64_t>(BP_DTYPE_INT64, {1}, {big}), tensor<int64_t>(BP_DTYPE_INT64, {1}, {big - 1})), kDifferent);
-  EXPECT_EQ(answer(tensor<int32_t>(BP_DTYPE_INT32, {1}, {10000}), tensor<int32_t>(BP_DTYPE_INT32, {1}, {10001})), kDifferent);
+  EXPECT_EQ(answer(tensor<int64_t>(BP_DTYPE_INT64, {1}, {big}), tensor<int64_t>(BP_DTYPE_INT64, {1}, {big - 1})),
+            kDifferent);
+  EXPECT_EQ(answer(tensor<int32_t>(BP_DTYPE_INT32, {1}, {10000}), tensor<int32_t>(BP_DTYPE_INT32, {1}, {10001})),
+            kDifferent);
   EXPECT_EQ(answer(tensor<uint8_t>(BP_DTYPE_BOOL, {1}, {1}), tensor<uint8_t>(BP_DTYPE_BOOL, {1}, {2})), kDifferent);
   // Three 4-bit elements: the last four bits are no element.
-  EXPECT_EQ(answer(tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0x03}), tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0xf3})), kEqual);
-  EXPECT_EQ(answer(tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0x03}), tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0x04})), kDifferent);
+  EXPECT_EQ(
+      answer(tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0x03}), tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0xf3})),
+      kEqual);
+  EXPECT_EQ(
+      answer(tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0x03}), tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0x04})),
+      kDifferent);
 }
 
 TEST(Compare, HalvesAndComplex) {
-  EXPECT_EQ(answer(tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c00}), tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c01})), kEqual);
-  EXPECT_EQ(answer(tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c00}), tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c02})), kDifferent);
-  EXPECT_EQ(answer(tensor<uint16_t>(BP_DTYPE_BFLOAT16, {1}, {0x3f80}), tensor<uint16_t>(BP_DTYPE_BFLOAT16, {1}, {0x3f81})), kDifferent);
-  EXPECT_EQ(answer(tensor<float>(BP_DTYPE_COMPLEX64, {1}, {1, 2}), tensor<float>(BP_DTYPE_COMPLEX64, {1}, {1, -2})), kDifferent);
+  EXPECT_EQ(
+      answer(tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c00}), tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c01})),
+      kEqual);
+  EXPECT_EQ(
+      answer(tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c00}), tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c02})),
+      kDifferent);
+  EXPECT_EQ(
+      answer(tensor<uint16_t>(BP_DTYPE_BFLOAT16, {1}, {0x3f80}), tensor<uint16_t>(BP_DTYPE_BFLOAT16, {1}, {0x3f81})),
+      kDifferent);
+  EXPECT_EQ(answer(tensor<float>(BP_DTYPE_COMPLEX64, {1}, {1, 2}), tensor<float>(BP_DTYPE_COMPLEX64, {1}, {1, -2})),
+            kDifferent);
 }
 
 TEST(Compare, Strings) {

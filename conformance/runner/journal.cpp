@@ -36,10 +36,12 @@ std::string Summary::to_json() const {
 std::string Summary::to_text() const {
   const Summary& self = *this;
   return fmt::format(
-      "{} passed ({} of them without a node left to run), {} failed, {} crashed, {} timeout, {} not supported, {} waived, "
+      "{} passed ({} of them without a node left to run), {} failed, {} crashed, {} timeout, {} not supported, {} "
+      "waived, "
       "{} mistrusted, {} infra error, {} in all, {:.1f} s",
       self[State::kPass], no_node, self[State::kFail], self[State::kCrash], self[State::kTimeout],
-      self[State::kNotSupported], self[State::kWaived], self[State::kMistrusted], self[State::kInfraError], total, seconds);
+      self[State::kNotSupported], self[State::kWaived], self[State::kMistrusted], self[State::kInfraError], total,
+      seconds);
 }
 
 Journal::Journal(const std::filesystem::path& folder) {

@@ -15,8 +15,8 @@ namespace backplane::conform {
 
 struct Summary {
   std::array<uint32_t, kStateNames.size()> counts = {};  // by State
-  uint32_t no_node = 0;   // passes of models of which nothing was left to run
-  uint32_t executed = 0;  // cases in which the device under test ran a node
+  uint32_t no_node = 0;                                  // passes of models of which nothing was left to run
+  uint32_t executed = 0;                                 // cases in which the device under test ran a node
   uint32_t total = 0;
   double seconds = 0;
 
@@ -35,7 +35,8 @@ class Journal {
   void add(Result result);
   // By case. [one at a time], after the last `add`
   const std::vector<Result>& results();
-  // A model of which nothing was left to run passes only beside others that did run: a device that runs nothing passes nothing.
+  // A model of which nothing was left to run passes only beside others that did run: a device that runs nothing passes
+  // nothing.
   Summary summary() const;
 
  private:

@@ -35,8 +35,8 @@ struct Usage : std::runtime_error {
 Shard parse_shard(const std::string& text) {
   Shard shard;
   int used = 0;
-  if (sscanf(text.c_str(), "%u/%u%n", &shard.index, &shard.count, &used) != 2 || text.size() != static_cast<size_t>(used) ||
-      shard.index < 1 || shard.index > shard.count) {
+  if (sscanf(text.c_str(), "%u/%u%n", &shard.index, &shard.count, &used) != 2 ||
+      text.size() != static_cast<size_t>(used) || shard.index < 1 || shard.index > shard.count) {
     throw Usage(fmt::format("--shard is '{}': it must be i/n with i from 1 to n", text));
   }
   return shard;
@@ -108,7 +108,8 @@ int verdict(const Options& options, const Summary& summary) {
 
 int run_parent(const Options& options) {
   if (options.data.empty()) throw Usage("--data is missing: the folder of the test data");
-  if (options.device.empty() && options.plugin.empty()) throw Usage("--device or --plugin is missing: what is to be tested");
+  if (options.device.empty() && options.plugin.empty())
+    throw Usage("--device or --plugin is missing: what is to be tested");
   const std::vector<Case> cases = chosen_cases(options);
   Journal journal(options.out);
   run_all(options, cases, journal);
@@ -136,7 +137,8 @@ int run_child(const Options& options) {
 
 std::function<int()> declare_onnx(CLI::App& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("--data", options->data, "Folder of test folders: model.onnx, test_data_set_*/{input,output}_*.pb");
+  command.add_option("--data", options->data,
+                     "Folder of test folders: model.onnx, test_data_set_*/{input,output}_*.pb");
   command.add_option("--device", options->device, "The device under test, as `backplane list` calls it");
   command.add_option("--plugin", options->plugin, "The backend under test alone: its library or manifest");
   command.add_option("--filter", options->filter, "Only cases whose name matches this glob");

@@ -24,8 +24,8 @@ class OnnxCases {
  public:
   // Throws Error if there is no such device; the text says what there is.
   explicit OnnxCases(const Target& target);
-  // Runs all data sets of the folder, with no node anywhere else than on the device. Throws std::exception where the test data
-  // itself is at fault.
+  // Runs all data sets of the folder, with no node anywhere else than on the device. Throws std::exception where the
+  // test data itself is at fault.
   Result run(const std::filesystem::path& folder) const;
 
  private:

@@ -14,10 +14,12 @@ enum class State { kPass, kFail, kCrash, kTimeout, kNotSupported, kWaived, kMist
 // As the journal spells it; entry i is state i.
 inline constexpr std::array<std::string_view, 8> kStateNames = {"pass",          "fail",   "crash",      "timeout",
                                                                 "not_supported", "waived", "mistrusted", "infra_error"};
-inline std::string_view name_of(State state) { return kStateNames[static_cast<size_t>(state)]; }
+inline std::string_view name_of(State state) {
+  return kStateNames[static_cast<size_t>(state)];
+}
 
 struct Result {
-  std::string name;    // of the case
+  std::string name;  // of the case
   State state = State::kInfraError;
   std::string reason;  // one line; empty for a pass
   double seconds = 0;

@@ -20,7 +20,8 @@ void check(bp_status_t status, const char* what) {
 void fill(bp_container_t* container, Value& value) {
   for (size_t i = 0; i < value.elements.size(); ++i) {
     Value& element = value.elements[i];
-    const bp_bytes_t key = i < value.keys.size() ? bp_bytes_t{value.keys[i].data(), value.keys[i].size()} : bp_bytes_t{};
+    const bp_bytes_t key =
+        i < value.keys.size() ? bp_bytes_t{value.keys[i].data(), value.keys[i].size()} : bp_bytes_t{};
     if (element.kind == BP_KIND_TENSOR) {
       const bp_tensor_t tensor = element.tensor.as_abi();
       check(containers().append(container, key, &tensor), "a tensor could not be appended to a container");
@@ -52,8 +53,7 @@ Value read_container(const Environment& env, const bp_graph_t* graph, uint32_t t
   Value value;
   value.kind = type.kind;
   const uint64_t count = containers().count(container);
-  const bool is_tensor =
-      type.element < graph->type_count && bp_graph_type(graph, type.element)->kind == BP_KIND_TENSOR;
+  const bool is_tensor = type.element < graph->type_count && bp_graph_type(graph, type.element)->kind == BP_KIND_TENSOR;
   for (uint64_t i = 0; i < count; ++i) {
     if (is_tensor) {
       bp_tensor_t tensor = {};

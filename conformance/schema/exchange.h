@@ -15,7 +15,8 @@ using Bound = std::shared_ptr<void>;
 // Binds a value of any kind to an input. Throws Error.
 Bound bind_input(Exec& exec, uint32_t input, std::shared_ptr<Value> value);
 
-// Output `index` of the last run, copied to host memory. Throws Error, and Malformed if the loader shows no sound value.
+// Output `index` of the last run, copied to host memory. Throws Error, and Malformed if the loader shows no sound
+// value.
 Value read_output(const Environment& env, const Exec& exec, view::Graph graph, uint32_t index);
 
 }  // namespace backplane::onnx

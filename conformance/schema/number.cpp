@@ -51,11 +51,16 @@ double ieee(uint32_t code, uint32_t exponent_bits, uint32_t fraction_bits, int b
 
 double real_at(const Tensor& tensor, uint64_t i) {
   switch (tensor.dtype) {
-    case BP_DTYPE_FLOAT: return load<float>(tensor, i);
-    case BP_DTYPE_DOUBLE: return load<double>(tensor, i);
-    case BP_DTYPE_FLOAT16: return ieee(load<uint16_t>(tensor, i), 5, 10, 15);
-    case BP_DTYPE_BFLOAT16: return std::bit_cast<float>(uint32_t{load<uint16_t>(tensor, i)} << 16);
-    case BP_DTYPE_FLOAT8E5M2: return ieee(load<uint8_t>(tensor, i), 5, 2, 15);
+    case BP_DTYPE_FLOAT:
+      return load<float>(tensor, i);
+    case BP_DTYPE_DOUBLE:
+      return load<double>(tensor, i);
+    case BP_DTYPE_FLOAT16:
+      return ieee(load<uint16_t>(tensor, i), 5, 10, 15);
+    case BP_DTYPE_BFLOAT16:
+      return std::bit_cast<float>(uint32_t{load<uint16_t>(tensor, i)} << 16);
+    case BP_DTYPE_FLOAT8E5M2:
+      return ieee(load<uint8_t>(tensor, i), 5, 2, 15);
     case BP_DTYPE_FLOAT8E4M3FN: {
       const uint8_t code = load<uint8_t>(tensor, i);
       return (code & 0x7f) == 0x7f ? kNan : small_float(code, 4, 3, 7);
@@ -72,9 +77,12 @@ double real_at(const Tensor& tensor, uint64_t i) {
       const uint8_t code = load<uint8_t>(tensor, i);
       return code == 0xff ? kNan : std::ldexp(1.0, int{code} - 127);
     }
-    case BP_DTYPE_FLOAT4E2M1: return small_float(packed(tensor, i, 4), 2, 1, 1);
-    case BP_DTYPE_UINT64: return static_cast<double>(load<uint64_t>(tensor, i));
-    default: return static_cast<double>(integer_at(tensor, i));
+    case BP_DTYPE_FLOAT4E2M1:
+      return small_float(packed(tensor, i, 4), 2, 1, 1);
+    case BP_DTYPE_UINT64:
+      return static_cast<double>(load<uint64_t>(tensor, i));
+    default:
+      return static_cast<double>(integer_at(tensor, i));
   }
 }
 
@@ -99,27 +107,42 @@ bool is_inexact(bp_dtype_t dtype) {
     case BP_DTYPE_FLOAT8E5M2:
     case BP_DTYPE_FLOAT8E5M2FNUZ:
     case BP_DTYPE_FLOAT8E8M0:
-    case BP_DTYPE_FLOAT4E2M1: return true;
-    default: return false;
+    case BP_DTYPE_FLOAT4E2M1:
+      return true;
+    default:
+      return false;
   }
 }
 
 int64_t integer_at(const Tensor& tensor, uint64_t i) {
   switch (tensor.dtype) {
     case BP_DTYPE_BOOL:
-    case BP_DTYPE_UINT8: return load<uint8_t>(tensor, i);
-    case BP_DTYPE_INT8: return load<int8_t>(tensor, i);
-    case BP_DTYPE_UINT16: return load<uint16_t>(tensor, i);
-    case BP_DTYPE_INT16: return load<int16_t>(tensor, i);
-    case BP_DTYPE_INT32: return load<int32_t>(tensor, i);
-    case BP_DTYPE_UINT32: return load<uint32_t>(tensor, i);
-    case BP_DTYPE_INT64: return load<int64_t>(tensor, i);
-    case BP_DTYPE_UINT64: return static_cast<int64_t>(load<uint64_t>(tensor, i));
-    case BP_DTYPE_UINT4: return packed(tensor, i, 4);
-    case BP_DTYPE_INT4: return sign_extend(packed(tensor, i, 4), 4);
-    case BP_DTYPE_UINT2: return packed(tensor, i, 2);
-    case BP_DTYPE_INT2: return sign_extend(packed(tensor, i, 2), 2);
-    default: throw Malformed(describe(tensor) + " has no integers");
+    case BP_DTYPE_UINT8:
+      return load<uint8_t>(tensor, i);
+    case BP_DTYPE_INT8:
+      return load<int8_t>(tensor, i);
+    case BP_DTYPE_UINT16:
+      return load<uint16_t>(tensor, i);
+    case BP_DTYPE_INT16:
+      return load<int16_t>(tensor, i);
+    case BP_DTYPE_INT32:
+      return load<int32_t>(tensor, i);
+    case BP_DTYPE_UINT32:
+      return load<uint32_t>(tensor, i);
+    case BP_DTYPE_INT64:
+      return load<int64_t>(tensor, i);
+    case BP_DTYPE_UINT64:
+      return static_cast<int64_t>(load<uint64_t>(tensor, i));
+    case BP_DTYPE_UINT4:
+      return packed(tensor, i, 4);
+    case BP_DTYPE_INT4:
+      return sign_extend(packed(tensor, i, 4), 4);
+    case BP_DTYPE_UINT2:
+      return packed(tensor, i, 2);
+    case BP_DTYPE_INT2:
+      return sign_extend(packed(tensor, i, 2), 2);
+    default:
+      throw Malformed(describe(tensor) + " has no integers");
   }
 }
 
@@ -131,8 +154,10 @@ std::complex<double> number_at(const Tensor& tensor, uint64_t i) {
 
 std::string text_at(const Tensor& tensor, uint64_t i) {
   switch (tensor.dtype) {
-    case BP_DTYPE_STRING: return "\"" + std::string(tensor.text(i)) + "\"";
-    case BP_DTYPE_UINT64: return std::to_string(load<uint64_t>(tensor, i));
+    case BP_DTYPE_STRING:
+      return "\"" + std::string(tensor.text(i)) + "\"";
+    case BP_DTYPE_UINT64:
+      return std::to_string(load<uint64_t>(tensor, i));
     case BP_DTYPE_BOOL: {
       const int64_t value = integer_at(tensor, i);
       return value == 0 ? "false" : value == 1 ? "true" : "bool " + std::to_string(value);

@@ -54,7 +54,8 @@ uint64_t element_count(const std::vector<int64_t>& extents) {
     if (extent < 0) throw Malformed("shape " + shape_text(extents) + " has a negative extent");
     if (extent == 0) {
       empty = true;
-    } else if (__builtin_mul_overflow(product, static_cast<uint64_t>(extent), &product) || product > uint64_t{1} << 59) {
+    } else if (__builtin_mul_overflow(product, static_cast<uint64_t>(extent), &product) || product > uint64_t{1}
+                                                                                                         << 59) {
       throw Malformed("shape " + shape_text(extents) + " has too many elements");
     }
   }
@@ -76,16 +77,24 @@ std::string describe(bp_dtype_t dtype, const std::vector<int64_t>& extents) {
 
 std::string_view kind_name(uint32_t kind) {
   switch (kind) {
-    case BP_KIND_TENSOR: return "tensor";
-    case BP_KIND_SPARSE_TENSOR: return "sparse tensor";
-    case BP_KIND_SEQUENCE: return "sequence";
-    case BP_KIND_OPTIONAL: return "optional";
-    case BP_KIND_MAP: return "map";
-    default: return "value of unknown kind";
+    case BP_KIND_TENSOR:
+      return "tensor";
+    case BP_KIND_SPARSE_TENSOR:
+      return "sparse tensor";
+    case BP_KIND_SEQUENCE:
+      return "sequence";
+    case BP_KIND_OPTIONAL:
+      return "optional";
+    case BP_KIND_MAP:
+      return "map";
+    default:
+      return "value of unknown kind";
   }
 }
 
-uint64_t Tensor::count() const { return element_count(extents); }
+uint64_t Tensor::count() const {
+  return element_count(extents);
+}
 
 std::string_view Tensor::text(uint64_t i) const {
   const int64_t begin = offset_at(bytes.data(), i);

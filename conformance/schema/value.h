@@ -47,7 +47,9 @@ uint64_t element_count(const std::vector<int64_t>& extents);
 uint64_t dense_bytes(bp_dtype_t dtype, const std::vector<int64_t>& extents);
 // "float[2,3]".
 std::string describe(bp_dtype_t dtype, const std::vector<int64_t>& extents);
-inline std::string describe(const Tensor& tensor) { return describe(tensor.dtype, tensor.extents); }
+inline std::string describe(const Tensor& tensor) {
+  return describe(tensor.dtype, tensor.extents);
+}
 // "tensor", "sequence", …
 std::string_view kind_name(uint32_t kind);
 

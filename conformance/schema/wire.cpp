@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-
 namespace backplane::onnx {
 namespace {
 
@@ -25,18 +24,26 @@ void narrow(const google::protobuf::RepeatedField<Wide>& list, std::string_view 
 void read_typed_list(const TensorProto& message, Tensor& tensor) {
   switch (tensor.dtype) {
     case BP_DTYPE_FLOAT:
-    case BP_DTYPE_COMPLEX64: return narrow<float>(message.float_data(), "float_data", tensor);
+    case BP_DTYPE_COMPLEX64:
+      return narrow<float>(message.float_data(), "float_data", tensor);
     case BP_DTYPE_DOUBLE:
-    case BP_DTYPE_COMPLEX128: return narrow<double>(message.double_data(), "double_data", tensor);
-    case BP_DTYPE_INT64: return narrow<int64_t>(message.int64_data(), "int64_data", tensor);
-    case BP_DTYPE_UINT64: return narrow<uint64_t>(message.uint64_data(), "uint64_data", tensor);
-    case BP_DTYPE_UINT32: return narrow<uint32_t>(message.uint64_data(), "uint64_data", tensor);
-    case BP_DTYPE_INT32: return narrow<uint32_t>(message.int32_data(), "int32_data", tensor);
+    case BP_DTYPE_COMPLEX128:
+      return narrow<double>(message.double_data(), "double_data", tensor);
+    case BP_DTYPE_INT64:
+      return narrow<int64_t>(message.int64_data(), "int64_data", tensor);
+    case BP_DTYPE_UINT64:
+      return narrow<uint64_t>(message.uint64_data(), "uint64_data", tensor);
+    case BP_DTYPE_UINT32:
+      return narrow<uint32_t>(message.uint64_data(), "uint64_data", tensor);
+    case BP_DTYPE_INT32:
+      return narrow<uint32_t>(message.int32_data(), "int32_data", tensor);
     case BP_DTYPE_INT16:
     case BP_DTYPE_UINT16:
     case BP_DTYPE_FLOAT16:
-    case BP_DTYPE_BFLOAT16: return narrow<uint16_t>(message.int32_data(), "int32_data", tensor);
-    default: return narrow<uint8_t>(message.int32_data(), "int32_data", tensor);  // packed ones too: a byte an entry
+    case BP_DTYPE_BFLOAT16:
+      return narrow<uint16_t>(message.int32_data(), "int32_data", tensor);
+    default:
+      return narrow<uint8_t>(message.int32_data(), "int32_data", tensor);  // packed ones too: a byte an entry
   }
 }
 
@@ -49,7 +56,9 @@ Message parse(std::string_view bytes, std::string_view what) {
   return message;
 }
 
-Value of_tensor(Tensor tensor) { return {BP_KIND_TENSOR, std::move(tensor), {}, {}}; }
+Value of_tensor(Tensor tensor) {
+  return {BP_KIND_TENSOR, std::move(tensor), {}, {}};
+}
 
 template <class Message>
 Value named(const Message& message, std::string* out_name) {
@@ -145,11 +154,16 @@ TensorProto to_message(const Tensor& tensor, std::string_view name) {
 
 Value parse_value(std::string_view bytes, uint32_t kind, std::string* out_name) {
   switch (kind) {
-    case BP_KIND_TENSOR: return named(parse<TensorProto>(bytes, "TensorProto"), out_name);
-    case BP_KIND_SEQUENCE: return named(parse<SequenceProto>(bytes, "SequenceProto"), out_name);
-    case BP_KIND_OPTIONAL: return named(parse<OptionalProto>(bytes, "OptionalProto"), out_name);
-    case BP_KIND_MAP: return named(parse<MapProto>(bytes, "MapProto"), out_name);
-    default: throw Malformed("values of kind " + std::string(kind_name(kind)) + " are not read here");
+    case BP_KIND_TENSOR:
+      return named(parse<TensorProto>(bytes, "TensorProto"), out_name);
+    case BP_KIND_SEQUENCE:
+      return named(parse<SequenceProto>(bytes, "SequenceProto"), out_name);
+    case BP_KIND_OPTIONAL:
+      return named(parse<OptionalProto>(bytes, "OptionalProto"), out_name);
+    case BP_KIND_MAP:
+      return named(parse<MapProto>(bytes, "MapProto"), out_name);
+    default:
+      throw Malformed("values of kind " + std::string(kind_name(kind)) + " are not read here");
   }
 }
 

@@ -16,8 +16,8 @@ Value from_message(const OptionalProto& message);
 Value from_message(const MapProto& message);
 TensorProto to_message(const Tensor& tensor, std::string_view name);
 
-// A serialised TensorProto, SequenceProto, OptionalProto or MapProto: which one, a .pb file does not say, so `kind` (BP_KIND_*)
-// must. `out_name` (may be NULL) is the name that the message carries, or empty.
+// A serialised TensorProto, SequenceProto, OptionalProto or MapProto: which one, a .pb file does not say, so `kind`
+// (BP_KIND_*) must. `out_name` (may be NULL) is the name that the message carries, or empty.
 Value parse_value(std::string_view bytes, uint32_t kind, std::string* out_name = nullptr);
 
 }  // namespace backplane::onnx

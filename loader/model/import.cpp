@@ -31,6 +31,7 @@ Status canonicalize(Model& model) try {
   BP_TRY(absorb_constants(model));
   BP_TRY(ops::upgrade(model));
   BP_TRY(ops::infer(model));
+  settle(model);
   prune(model);
   return {};
 } catch (const std::bad_alloc&) {

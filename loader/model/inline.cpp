@@ -12,7 +12,7 @@ namespace backplane::model {
 namespace {
 
 // Functions that call functions twice each grow without bound; no real model comes near.
-constexpr uint64_t kMostNodes = 4'000'000;
+constexpr uint64_t kMostNodes = 1'000'000;
 constexpr size_t kDepth = 64;
 
 using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;

@@ -20,7 +20,10 @@ Status check_node(Node& node);
 Status inline_functions(Model& model);
 // Turns `Constant` nodes into weights.
 Status absorb_constants(Model& model);
-// Drops what does nothing in inference: Identity, Dropout, nodes whose results nobody reads.
+// Merges what the upgrade had to spell out while shapes were unknown.
+void settle(Model& model);
+// Drops what does nothing in inference: Identity, Dropout, casts to the type at hand, and
+// nodes whose results nobody reads.
 void prune(Model& model);
 
 // Topological order of one graph's nodes, stable. BP_INVALID_MODEL when there is a cycle; names two nodes on it. `moved` tells

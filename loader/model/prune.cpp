@@ -7,10 +7,15 @@
 namespace backplane::model {
 namespace {
 
-// Identity, and Dropout where it drops nothing: the mask is not read and training_mode is absent or a constant false.
+// Identity; casts to the type at hand; Dropout where it drops nothing: the mask is not read, and training_mode is absent or a
+// constant false.
 bool passes_through(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == BP_NONE) return false;
   if (node.op_type == "Identity") return true;
+  if (node.op_type == "Cast" || node.op_type == "CastLike") {
+    const bp_dtype_t from = graph.values[node.inputs[0]].type.dtype;
+    return from != BP_DTYPE_UNDEFINED && from == graph.values[node.outputs[0]].type.dtype;
+  }
   if (node.op_type != "Dropout" || node.output(1) != BP_NONE) return false;
   const ValueId mode = node.input(2);
   if (mode == BP_NONE) return true;

@@ -167,8 +167,8 @@ Status Context::begin(model::Node& node) {
     if (node.inputs[slot] == BP_NONE) continue;
     const Formal* formal = formal_at(schema.inputs, slot);
     if (!formal) {
-      return fail("has " + std::to_string(node.inputs.size()) + " inputs, but " + std::string(schema.name) + " takes at most " +
-                  std::to_string(schema.inputs.size()));
+      return fail("has " + std::to_string(node.inputs.size()) + " inputs, but " + std::string(schema.name) +
+                  " takes at most " + std::to_string(schema.inputs.size()));
     }
     BP_TRY(bind(*formal, input(slot), slot));
   }
@@ -187,7 +187,8 @@ Status Context::begin(model::Node& node) {
       type.element = bound->type->element;
     } else if (formal->kinds == 1u << BP_KIND_TENSOR) {
       type.kind = BP_KIND_TENSOR;
-      if ((formal->dtypes & (formal->dtypes - 1)) == 0) type.dtype = static_cast<bp_dtype_t>(__builtin_ctzll(formal->dtypes));
+      if ((formal->dtypes & (formal->dtypes - 1)) == 0)
+        type.dtype = static_cast<bp_dtype_t>(__builtin_ctzll(formal->dtypes));
     }
   }
   return {};
@@ -196,8 +197,9 @@ Status Context::begin(model::Node& node) {
 Status Context::bind(const Formal& formal, const model::Type& type, size_t slot) {
   if (type.kind == 0) return {};
   bool tensor = type.kind == BP_KIND_TENSOR;
-  bool allowed = type.kind < 32 && (formal.kinds >> type.kind & 1) &&
-                 (!tensor || type.dtype == BP_DTYPE_UNDEFINED || (type.dtype < 64 && (formal.dtypes >> type.dtype & 1)));
+  bool allowed =
+      type.kind < 32 && (formal.kinds >> type.kind & 1) &&
+      (!tensor || type.dtype == BP_DTYPE_UNDEFINED || (type.dtype < 64 && (formal.dtypes >> type.dtype & 1)));
   if (!allowed) {
     return fail("input " + std::string(formal.name) + " (" + std::to_string(slot) + ") is a " + type_text(type) +
                 ", but it must be one of: " + expected_text(formal));
@@ -312,7 +314,8 @@ size_t Context::count(std::string_view name) const {
 const model::Weight* Context::tensor(std::string_view name) const {
   const model::Attribute* found = node_->find(name);
   const auto* indices = found ? std::get_if<std::vector<uint32_t>>(&found->data) : nullptr;
-  bool valid = indices && !indices->empty() && (found->type == BP_ATTR_TENSOR || found->type == BP_ATTR_SPARSE_TENSOR) &&
+  bool valid = indices && !indices->empty() &&
+               (found->type == BP_ATTR_TENSOR || found->type == BP_ATTR_SPARSE_TENSOR) &&
                indices->front() < scope_.graph.weights.size();
   return valid ? &scope_.graph.weights[indices->front()] : nullptr;
 }
@@ -320,12 +323,14 @@ const model::Weight* Context::tensor(std::string_view name) const {
 model::Graph* Context::subgraph(std::string_view name) const {
   const model::Attribute* found = node_->find(name);
   const auto* indices = found ? std::get_if<std::vector<uint32_t>>(&found->data) : nullptr;
-  bool valid = indices && !indices->empty() && found->type == BP_ATTR_GRAPH &&
-               indices->front() < scope_.graph.subgraphs.size();
+  bool valid =
+      indices && !indices->empty() && found->type == BP_ATTR_GRAPH && indices->front() < scope_.graph.subgraphs.size();
   return valid ? scope_.graph.subgraphs[indices->front()].get() : nullptr;
 }
 
-model::Type& Context::output(size_t slot) { return slot < outputs_.size() ? outputs_[slot] : spare_; }
+model::Type& Context::output(size_t slot) {
+  return slot < outputs_.size() ? outputs_[slot] : spare_;
+}
 
 void Context::set_dtype(size_t slot, bp_dtype_t dtype) {
   output(slot).kind = BP_KIND_TENSOR;
@@ -335,8 +340,8 @@ void Context::set_dtype(size_t slot, bp_dtype_t dtype) {
 Status Context::set_dtype_number(size_t slot, int64_t dtype) {
   const Formal* formal = formal_at(node_->schema->outputs, slot);
   if (dtype <= 0 || dtype >= 64 || !formal || !(formal->dtypes >> dtype & 1)) {
-    return fail("asks for data type " + std::to_string(dtype) + ", but its output must be one of: " +
-                (formal ? expected_text(*formal) : std::string()));
+    return fail("asks for data type " + std::to_string(dtype) +
+                ", but its output must be one of: " + (formal ? expected_text(*formal) : std::string()));
   }
   set_dtype(slot, static_cast<bp_dtype_t>(dtype));
   return {};
@@ -353,7 +358,8 @@ Status Context::set_shape(size_t slot, const Shape& shape) {
   type.dims.resize(shape.size());
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i].is_number() && shape[i].value < 0) {
-      return fail("output " + std::to_string(slot) + " would have shape " + describe(shape) + ": extents cannot be negative");
+      return fail("output " + std::to_string(slot) + " would have shape " + describe(shape) +
+                  ": extents cannot be negative");
     }
     type.dims[i] = expressions_.to_dim(shape[i]);
   }
@@ -382,7 +388,9 @@ void Context::set_contents(size_t slot, Contents contents) {
   contents_[slot] = std::move(contents);
 }
 
-void Context::copy_type(size_t slot, const model::Type& type) { output(slot) = type; }
+void Context::copy_type(size_t slot, const model::Type& type) {
+  output(slot) = type;
+}
 
 Status Context::broadcast(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what) {
   if (a.is(1) || a.same(b)) {
@@ -444,7 +452,7 @@ Status Context::axes(const std::vector<int64_t>& values, int64_t rank, std::vect
 
 Status Context::expect_rank(size_t slot, int64_t least, int64_t most) {
   if (!ranked(slot) || (rank(slot) >= least && rank(slot) <= most)) return {};
-  std::string wanted = least == most             ? std::to_string(least)
+  std::string wanted = least == most         ? std::to_string(least)
                        : most >= BP_MAX_RANK ? "at least " + std::to_string(least)
                                              : std::to_string(least) + " to " + std::to_string(most);
   const Formal* formal = formal_at(node_->schema->inputs, slot);

@@ -41,7 +41,8 @@ struct Knowledge {
 
 class Context {
  public:
-  Context(Knowledge& knowledge, Scope& scope) : knowledge_(knowledge), scope_(scope), expressions_(knowledge.expressions) {}
+  Context(Knowledge& knowledge, Scope& scope)
+      : knowledge_(knowledge), scope_(scope), expressions_(knowledge.expressions) {}
 
   // Takes up a node: checks its inputs against the schema and gives the outputs the types that follow from it.
   Status begin(model::Node& node);
@@ -132,11 +133,11 @@ std::optional<Contents> contents_of_weight(const model::Weight& weight);
 bool contents_dtype(bp_dtype_t dtype);
 // "sequence", "float tensor".
 std::string type_text(const model::Type& type);
-// Makes one type of two that describe the same value. False, and `problem` says why, where they contradict each other; `type`
-// wins where both know, except that a number replaces a symbol.
+// Makes one type of two that describe the same value. False, and `problem` says why, where they contradict each other;
+// `type` wins where both know, except that a number replaces a symbol.
 bool merge_types(model::Type& type, const model::Type& other, std::string& problem);
-// Makes `type` what holds for both of two types that a value may have: extents that differ become unknown. False where their kinds
-// or data types differ.
+// Makes `type` what holds for both of two types that a value may have: extents that differ become unknown. False where
+// their kinds or data types differ.
 bool join_types(model::Type& type, const model::Type& other);
 
 }  // namespace backplane::ops

@@ -126,8 +126,8 @@ Status finish(Knowledge& knowledge, Scope& scope, Context& context, Node& node) 
     Type type = std::move(context.output(slot));
     std::string problem;
     if (!merge_types(type, value.type, problem)) {
-      return context.fail("output '" + value.name + "' contradicts what the model declares of it: inferred and declared are " +
-                          problem);
+      return context.fail("output '" + value.name +
+                          "' contradicts what the model declares of it: inferred and declared are " + problem);
     }
     value.type = std::move(type);
     if (value.weight != BP_NONE) continue;
@@ -148,7 +148,8 @@ Status finish(Knowledge& knowledge, Scope& scope, Context& context, Node& node) 
 Status infer_graph(Knowledge& knowledge, Scope& scope) {
   Graph& graph = scope.graph;
   if (scope.depth > kDeepest) {
-    return Status(BP_INVALID_MODEL, "graph '" + graph.name + "' is nested more than " + std::to_string(kDeepest) + " deep");
+    return Status(BP_INVALID_MODEL,
+                  "graph '" + graph.name + "' is nested more than " + std::to_string(kDeepest) + " deep");
   }
   scope.contents.assign(graph.values.size(), nullptr);
   scope.is_output.assign(graph.values.size(), false);

@@ -18,7 +18,8 @@ Status read(Context& c, size_t slot, std::string_view count, Heads& out) {
   int64_t heads = c.integer(count);
   Scalar width = c.dim(slot, 2);
   if (heads < 1 || (width.is_number() && width.value % heads != 0)) {
-    return c.fail(std::string(count) + " is " + std::to_string(heads) + ", but it must divide the extent " + c.describe({width}));
+    return c.fail(std::string(count) + " is " + std::to_string(heads) + ", but it must divide the extent " +
+                  c.describe({width}));
   }
   out = {c.dim(slot, 0), heads, c.dim(slot, 1), c.math().floor_divide(width, heads)};
   return {};
@@ -80,6 +81,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> attention_rules() { return kRows; }
+std::span<const RuleRow> attention_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -13,7 +13,8 @@ Status give(Context& c, Graph& graph, size_t slot, Type type) {
   Type& declared = graph.values[graph.inputs[slot]].type;
   std::string problem;
   if (!merge_types(type, declared, problem)) {
-    return c.fail("input '" + graph.values[graph.inputs[slot]].name + "' of its sub-graph does not fit what it is given: " + problem);
+    return c.fail("input '" + graph.values[graph.inputs[slot]].name +
+                  "' of its sub-graph does not fit what it is given: " + problem);
   }
   declared = std::move(type);
   return {};
@@ -47,8 +48,8 @@ Status expect_outputs(Context& c, const Graph& graph, size_t count) {
 
 Status expect_inputs(Context& c, const Graph& graph, size_t count) {
   if (graph.inputs.size() == count) return {};
-  return c.fail("its sub-graph '" + graph.name + "' takes " + std::to_string(graph.inputs.size()) + " inputs, but gets " +
-                std::to_string(count));
+  return c.fail("its sub-graph '" + graph.name + "' takes " + std::to_string(graph.inputs.size()) +
+                " inputs, but gets " + std::to_string(count));
 }
 
 Status branch(Context& c) {
@@ -63,20 +64,22 @@ Status branch(Context& c) {
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
     Type type = result(condition && *condition == 0 ? *no : *yes, slot);
     if (!condition && !join_types(type, result(*no, slot))) {
-      return c.fail("its branches give a " + type_text(type) + " and a " + type_text(result(*no, slot)) + " for output " +
-                    std::to_string(slot) + ": they must be alike");
+      return c.fail("its branches give a " + type_text(type) + " and a " + type_text(result(*no, slot)) +
+                    " for output " + std::to_string(slot) + ": they must be alike");
     }
     c.copy_type(slot, type);
   }
   return {};
 }
 
-// Body: (iteration, condition, carried...) to (condition, carried..., scanned...). Shapes may change from one round to the next.
+// Body: (iteration, condition, carried...) to (condition, carried..., scanned...). Shapes may change from one round to
+// the next.
 Status loop(Context& c) {
   Graph* body = c.subgraph("body");
   if (!body || c.inputs() < 2) return c.fail("lacks its body, or its two first inputs");
   size_t carried = c.inputs() - 2;
-  if (c.outputs() < carried) return c.fail("gives " + std::to_string(c.outputs()) + " outputs, but carries " + std::to_string(carried));
+  if (c.outputs() < carried)
+    return c.fail("gives " + std::to_string(c.outputs()) + " outputs, but carries " + std::to_string(carried));
   BP_TRY(expect_inputs(c, *body, carried + 2));
   BP_TRY(expect_outputs(c, *body, c.outputs() + 1));
   BP_TRY(give(c, *body, 0, without_shape(scalar_of(BP_DTYPE_INT64))));
@@ -112,10 +115,12 @@ Status scan(Context& c) {
   Graph* body = c.subgraph("body");
   int64_t scanned = c.integer("num_scan_inputs");
   if (!body || scanned < 1 || scanned > static_cast<int64_t>(c.inputs())) {
-    return c.fail("lacks its body, or num_scan_inputs is " + std::to_string(scanned) + " of " + std::to_string(c.inputs()) + " inputs");
+    return c.fail("lacks its body, or num_scan_inputs is " + std::to_string(scanned) + " of " +
+                  std::to_string(c.inputs()) + " inputs");
   }
   size_t states = c.inputs() - static_cast<size_t>(scanned);
-  if (c.outputs() < states) return c.fail("gives " + std::to_string(c.outputs()) + " outputs, but has " + std::to_string(states) + " states");
+  if (c.outputs() < states)
+    return c.fail("gives " + std::to_string(c.outputs()) + " outputs, but has " + std::to_string(states) + " states");
   BP_TRY(expect_inputs(c, *body, c.inputs()));
   BP_TRY(expect_outputs(c, *body, c.outputs()));
   const auto &in_axes = c.integers("scan_input_axes"), &out_axes = c.integers("scan_output_axes");
@@ -137,7 +142,8 @@ Status scan(Context& c) {
     Type type = result(*body, slot);
     if (slot < states) {
       std::string problem;
-      if (!merge_types(type, c.input(slot), problem)) return c.fail("its body changes state " + std::to_string(slot) + ": " + problem);
+      if (!merge_types(type, c.input(slot), problem))
+        return c.fail("its body changes state " + std::to_string(slot) + ": " + problem);
     } else if (type.rank >= 0 && type.rank < BP_MAX_RANK) {
       size_t k = slot - states;
       int64_t axis;
@@ -182,6 +188,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> control_rules() { return kRows; }
+std::span<const RuleRow> control_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

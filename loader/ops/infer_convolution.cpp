@@ -7,7 +7,8 @@ namespace {
 
 Status group_of(Context& c, int64_t& group) {
   group = c.integer("group");
-  if (group < 1 || group > INT32_MAX) return c.fail("group is " + std::to_string(group) + ", but it must be at least 1");
+  if (group < 1 || group > INT32_MAX)
+    return c.fail("group is " + std::to_string(group) + ", but it must be at least 1");
   return {};
 }
 
@@ -37,11 +38,13 @@ Status convolution(Context& c) {
   Scalar channels = c.dim(kX, 1), each = c.dim(kWeights, 1), made = c.dim(kWeights, 0);
   Scalar needed = c.math().multiply(each, group);
   if (channels.is_number() && needed.is_number() && channels.value != needed.value) {
-    return c.fail("X has " + std::to_string(channels.value) + " channels, but W is made for " + std::to_string(needed.value) +
-                  " (" + std::to_string(each.value) + " in each of " + std::to_string(group) + " groups)");
+    return c.fail("X has " + std::to_string(channels.value) + " channels, but W is made for " +
+                  std::to_string(needed.value) + " (" + std::to_string(each.value) + " in each of " +
+                  std::to_string(group) + " groups)");
   }
   if (made.is_number() && made.value % group != 0) {
-    return c.fail("W makes " + std::to_string(made.value) + " channels, which is no multiple of group " + std::to_string(group));
+    return c.fail("W makes " + std::to_string(made.value) + " channels, which is no multiple of group " +
+                  std::to_string(group));
   }
   if (kBias != BP_NONE) BP_TRY(check_bias(c, kBias, made));
   Shape shape{c.dim(kX, 0), made};
@@ -115,6 +118,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> convolution_rules() { return kRows; }
+std::span<const RuleRow> convolution_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -28,8 +28,12 @@ Scalar rounded(const Context& c, double value) {
   return Scalar::of_real(c.input(0).dtype == BP_DTYPE_FLOAT ? static_cast<float>(value) : value);
 }
 
-bool literal(const Scalar& s) { return s.kind == Scalar::number || s.kind == Scalar::real; }
-double real_of(const Scalar& s) { return s.kind == Scalar::real ? s.real_value : static_cast<double>(s.value); }
+bool literal(const Scalar& s) {
+  return s.kind == Scalar::number || s.kind == Scalar::real;
+}
+double real_of(const Scalar& s) {
+  return s.kind == Scalar::real ? s.real_value : static_cast<double>(s.value);
+}
 
 // Beside a symbol, 2.0 counts as 2.
 Scalar whole(const Scalar& s) {
@@ -66,12 +70,24 @@ Status arithmetic(Context& c) {
   return {};
 }
 
-double plus(double a, double b) { return a + b; }
-double minus(double a, double b) { return a - b; }
-double times(double a, double b) { return a * b; }
-double over(double a, double b) { return a / b; }
-double least(double a, double b) { return std::isnan(a) || a < b ? a : b; }
-double most(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+double plus(double a, double b) {
+  return a + b;
+}
+double minus(double a, double b) {
+  return a - b;
+}
+double times(double a, double b) {
+  return a * b;
+}
+double over(double a, double b) {
+  return a / b;
+}
+double least(double a, double b) {
+  return std::isnan(a) || a < b ? a : b;
+}
+double most(double a, double b) {
+  return std::isnan(a) || a > b ? a : b;
+}
 
 Status modulo(Context& c) {
   BP_TRY(broadcast_inputs(c));
@@ -98,9 +114,7 @@ Scalar compare(Expressions& m, Order order, const Scalar& a, const Scalar& b) {
     case Order::greater_equal:
       return compare(m, Order::less_equal, b, a);
     case Order::equal:
-      return a.same(b)                                              ? Scalar(1)
-             : m.upper(a) < m.lower(b) || m.upper(b) < m.lower(a) ? Scalar(0)
-                                                                    : Scalar();
+      return a.same(b) ? Scalar(1) : m.upper(a) < m.lower(b) || m.upper(b) < m.lower(a) ? Scalar(0) : Scalar();
   }
   return {};
 }
@@ -158,9 +172,15 @@ Status round_to_whole(Context& c) {
   return same_shape(c);
 }
 
-double down(double x) { return std::floor(x); }
-double up(double x) { return std::ceil(x); }
-double to_even(double x) { return std::nearbyint(x); }
+double down(double x) {
+  return std::floor(x);
+}
+double up(double x) {
+  return std::ceil(x);
+}
+double to_even(double x) {
+  return std::nearbyint(x);
+}
 
 Status identity(Context& c) {
   c.copy_type(0, c.input(0));
@@ -195,8 +215,9 @@ Status where(Context& c) {
 Scalar converted(Context& c, const Scalar& x, bp_dtype_t dtype) {
   switch (dtype) {
     case BP_DTYPE_FLOAT:
-      return x.is_number() ? Scalar::of_real(static_cast<float>(x.value))
-             : x.kind == Scalar::real ? Scalar::of_real(static_cast<float>(x.real_value)) : x;
+      return x.is_number()            ? Scalar::of_real(static_cast<float>(x.value))
+             : x.kind == Scalar::real ? Scalar::of_real(static_cast<float>(x.real_value))
+                                      : x;
     case BP_DTYPE_DOUBLE:
       return x.is_number() ? Scalar::of_real(static_cast<double>(x.value)) : x;
     case BP_DTYPE_BOOL:
@@ -329,6 +350,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> elementwise_rules() { return kRows; }
+std::span<const RuleRow> elementwise_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

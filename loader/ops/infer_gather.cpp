@@ -51,8 +51,8 @@ Status gather_nd(Context& c) {
   int64_t batch = c.integer("batch_dims");
   Shape data = c.shape(0), indices = c.shape(1);
   if (batch < 0 || batch >= std::min(c.rank(0), c.rank(1))) {
-    return c.fail("batch_dims is " + std::to_string(batch) + ", but it must be below the ranks " + std::to_string(c.rank(0)) +
-                  " and " + std::to_string(c.rank(1)));
+    return c.fail("batch_dims is " + std::to_string(batch) + ", but it must be below the ranks " +
+                  std::to_string(c.rank(0)) + " and " + std::to_string(c.rank(1)));
   }
   Scalar depth = indices.back();
   if (!depth.is_number()) return {};
@@ -129,14 +129,17 @@ Status one_hot(Context& c) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"", "Gather", gather},       {"", "GatherElements", gather_elements}, {"", "GatherND", gather_nd},
-    {"", "NonZero", non_zero},    {"", "OneHot", one_hot},                 {"", "ScatterElements", scatter},
-    {"", "ScatterND", same_shape}, {"", "TensorScatter", scatter},         {"", "TopK", top_k},
-    {"", "Unique", unique},
+    {"", "Gather", gather},        {"", "GatherElements", gather_elements},
+    {"", "GatherND", gather_nd},   {"", "NonZero", non_zero},
+    {"", "OneHot", one_hot},       {"", "ScatterElements", scatter},
+    {"", "ScatterND", same_shape}, {"", "TensorScatter", scatter},
+    {"", "TopK", top_k},           {"", "Unique", unique},
 };
 
 }  // namespace
 
-std::span<const RuleRow> gather_rules() { return kRows; }
+std::span<const RuleRow> gather_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -72,7 +72,8 @@ Status range(Context& c) {
   if (start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1) {
     Scalar a = start->front(), b = limit->front(), step = delta->front();
     Expressions& m = c.math();
-    if (step.is(0) || (step.kind == Scalar::real && step.real_value == 0)) return c.fail("delta is 0, but it must not be");
+    if (step.is(0) || (step.kind == Scalar::real && step.real_value == 0))
+      return c.fail("delta is 0, but it must not be");
     if (step.is_number() && !step.is(INT64_MIN)) {
       bool down = step.value < 0;
       Scalar span = down ? m.subtract(a, b) : m.subtract(b, a);
@@ -124,23 +125,19 @@ Status multinomial(Context& c) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"", "Bernoulli", random_like},
-    {"", "BlackmanWindow", window},
-    {"", "Constant", constant},
-    {"", "ConstantOfShape", constant_of_shape},
-    {"", "EyeLike", eye_like},
-    {"", "HammingWindow", window},
-    {"", "HannWindow", window},
-    {"", "Multinomial", multinomial},
-    {"", "RandomNormal", random},
-    {"", "RandomNormalLike", random_like},
-    {"", "RandomUniform", random},
-    {"", "RandomUniformLike", random_like},
+    {"", "Bernoulli", random_like}, {"", "BlackmanWindow", window},
+    {"", "Constant", constant},     {"", "ConstantOfShape", constant_of_shape},
+    {"", "EyeLike", eye_like},      {"", "HammingWindow", window},
+    {"", "HannWindow", window},     {"", "Multinomial", multinomial},
+    {"", "RandomNormal", random},   {"", "RandomNormalLike", random_like},
+    {"", "RandomUniform", random},  {"", "RandomUniformLike", random_like},
     {"", "Range", range},
 };
 
 }  // namespace
 
-std::span<const RuleRow> generator_rules() { return kRows; }
+std::span<const RuleRow> generator_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

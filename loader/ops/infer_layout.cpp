@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements without making new ones: Transpose, DepthToSpace, SpaceToDepth, Trilu, ReverseSequence, Col2Im.
+// Operators that move elements without making new ones: Transpose, DepthToSpace, SpaceToDepth, Trilu, ReverseSequence,
+// Col2Im.
 #include "ops/rules.h"
 
 namespace backplane::ops {
@@ -23,7 +24,8 @@ Status transpose(Context& c) {
 Status depth_to_space(Context& c) {
   BP_TRY(c.expect_rank(0, 4, 4));
   int64_t block = c.integer("blocksize");
-  if (block <= 0 || block > INT32_MAX) return c.fail("blocksize is " + std::to_string(block) + ", but it must be above 0");
+  if (block <= 0 || block > INT32_MAX)
+    return c.fail("blocksize is " + std::to_string(block) + ", but it must be above 0");
   if (!c.ranked(0)) return c.set_rank(0, 4);
   Shape x = c.shape(0);
   if (x[1].is_number() && x[1].value % (block * block) != 0) {
@@ -37,16 +39,19 @@ Status depth_to_space(Context& c) {
 Status space_to_depth(Context& c) {
   BP_TRY(c.expect_rank(0, 4, 4));
   int64_t block = c.integer("blocksize");
-  if (block <= 0 || block > INT32_MAX) return c.fail("blocksize is " + std::to_string(block) + ", but it must be above 0");
+  if (block <= 0 || block > INT32_MAX)
+    return c.fail("blocksize is " + std::to_string(block) + ", but it must be above 0");
   if (!c.ranked(0)) return c.set_rank(0, 4);
   Shape x = c.shape(0);
   for (size_t axis : {2, 3}) {
     if (x[axis].is_number() && x[axis].value % block != 0) {
-      return c.fail("extent " + std::to_string(x[axis].value) + " is no multiple of blocksize " + std::to_string(block));
+      return c.fail("extent " + std::to_string(x[axis].value) + " is no multiple of blocksize " +
+                    std::to_string(block));
     }
   }
   Expressions& m = c.math();
-  return c.set_shape(0, {x[0], m.multiply(x[1], block * block), m.floor_divide(x[2], block), m.floor_divide(x[3], block)});
+  return c.set_shape(0,
+                     {x[0], m.multiply(x[1], block * block), m.floor_divide(x[2], block), m.floor_divide(x[3], block)});
 }
 
 Status trilu(Context& c) {
@@ -85,6 +90,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> layout_rules() { return kRows; }
+std::span<const RuleRow> layout_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

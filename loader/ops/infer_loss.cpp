@@ -33,19 +33,23 @@ Status optimizer(Context& c, size_t groups, size_t results) {
   return {};
 }
 
-Status adagrad(Context& c) { return optimizer(c, 3, 2); }
-Status adam(Context& c) { return optimizer(c, 4, 3); }
+Status adagrad(Context& c) {
+  return optimizer(c, 3, 2);
+}
+Status adam(Context& c) {
+  return optimizer(c, 4, 3);
+}
 
 constexpr RuleRow kRows[] = {
-    {"", "NegativeLogLikelihoodLoss", loss},
-    {"", "SoftmaxCrossEntropyLoss", cross_entropy},
-    {"ai.onnx.preview.training", "Adagrad", adagrad},
-    {"ai.onnx.preview.training", "Adam", adam},
+    {"", "NegativeLogLikelihoodLoss", loss},           {"", "SoftmaxCrossEntropyLoss", cross_entropy},
+    {"ai.onnx.preview.training", "Adagrad", adagrad},  {"ai.onnx.preview.training", "Adam", adam},
     {"ai.onnx.preview.training", "Momentum", adagrad},
 };
 
 }  // namespace
 
-std::span<const RuleRow> loss_rules() { return kRows; }
+std::span<const RuleRow> loss_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

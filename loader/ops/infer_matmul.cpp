@@ -29,8 +29,12 @@ Status product(Context& c, size_t left, size_t right) {
   return c.set_shape(0, shape);
 }
 
-Status matmul(Context& c) { return product(c, 0, 1); }
-Status quantised_matmul(Context& c) { return product(c, 0, 3); }
+Status matmul(Context& c) {
+  return product(c, 0, 1);
+}
+Status quantised_matmul(Context& c) {
+  return product(c, 0, 3);
+}
 
 Status integer_matmul(Context& c) {
   c.set_dtype(0, BP_DTYPE_INT32);
@@ -140,13 +144,18 @@ Status determinant(Context& c) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"", "Det", determinant},        {"", "Einsum", einsum}, {"", "Gemm", gemm},
-    {"", "MatMul", matmul},          {"", "MatMulInteger", integer_matmul},
+    {"", "Det", determinant},
+    {"", "Einsum", einsum},
+    {"", "Gemm", gemm},
+    {"", "MatMul", matmul},
+    {"", "MatMulInteger", integer_matmul},
     {"", "QLinearMatMul", quantised_matmul},
 };
 
 }  // namespace
 
-std::span<const RuleRow> matmul_rules() { return kRows; }
+std::span<const RuleRow> matmul_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::string_view kMl = "ai.onnx.ml";
 
-Scalar rows(Context& c) { return !c.ranked(0) ? Scalar() : c.rank(0) == 1 ? Scalar(1) : c.dim(0, 0); }
+Scalar rows(Context& c) {
+  return !c.ranked(0) ? Scalar() : c.rank(0) == 1 ? Scalar(1) : c.dim(0, 0);
+}
 
 // Labels [N] of the class labels' type, scores [N, classes].
 Status classifier(Context& c, std::string_view ints, std::string_view strings) {
@@ -20,11 +22,19 @@ Status classifier(Context& c, std::string_view ints, std::string_view strings) {
   return c.set_shape(1, {rows(c), classes > 1 ? Scalar(static_cast<int64_t>(classes)) : Scalar()});
 }
 
-Status labelled(Context& c) { return classifier(c, "classlabels_ints", "classlabels_strings"); }
+Status labelled(Context& c) {
+  return classifier(c, "classlabels_ints", "classlabels_strings");
+}
 
-Status linear_regressor(Context& c) { return c.set_shape(0, {rows(c), c.integer("targets")}); }
-Status svm_regressor(Context& c) { return c.set_shape(0, {rows(c), 1}); }
-Status tree_ensemble(Context& c) { return c.set_shape(0, {rows(c), c.integer("n_targets")}); }
+Status linear_regressor(Context& c) {
+  return c.set_shape(0, {rows(c), c.integer("targets")});
+}
+Status svm_regressor(Context& c) {
+  return c.set_shape(0, {rows(c), 1});
+}
+Status tree_ensemble(Context& c) {
+  return c.set_shape(0, {rows(c), c.integer("n_targets")});
+}
 
 Status array_features(Context& c) {
   if (!c.ranked(0)) return {};
@@ -92,6 +102,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> ml_rules() { return kRows; }
+std::span<const RuleRow> ml_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -19,7 +19,8 @@ Status check_channels(Context& c, size_t slot) {
   if (!c.has(slot)) return {};
   BP_TRY(c.expect_rank(slot, 1, 1));
   Scalar channels;
-  return c.merge(c.dim(0, 1), c.dim(slot, 0), channels, "the channels of the input and of its scale, bias, mean or variance");
+  return c.merge(c.dim(0, 1), c.dim(slot, 0), channels,
+                 "the channels of the input and of its scale, bias, mean or variance");
 }
 
 Status batch(Context& c) {
@@ -43,7 +44,8 @@ Status group(Context& c) {
   int64_t groups = c.integer("num_groups");
   Scalar channels = c.dim(0, 1);
   if (groups < 1 || (channels.is_number() && channels.value % groups != 0)) {
-    return c.fail("num_groups is " + std::to_string(groups) + ", but it must divide the " + c.describe({channels}) + " channels");
+    return c.fail("num_groups is " + std::to_string(groups) + ", but it must divide the " + c.describe({channels}) +
+                  " channels");
   }
   return same_shape(c);
 }
@@ -79,6 +81,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> normalization_rules() { return kRows; }
+std::span<const RuleRow> normalization_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -50,13 +50,19 @@ Status unpool(Context& c) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"", "AveragePool", pool},      {"", "GlobalAveragePool", global_pool}, {"", "GlobalLpPool", global_pool},
-    {"", "GlobalMaxPool", global_pool}, {"", "LpPool", pool},               {"", "MaxPool", pool},
+    {"", "AveragePool", pool},
+    {"", "GlobalAveragePool", global_pool},
+    {"", "GlobalLpPool", global_pool},
+    {"", "GlobalMaxPool", global_pool},
+    {"", "LpPool", pool},
+    {"", "MaxPool", pool},
     {"", "MaxUnpool", unpool},
 };
 
 }  // namespace
 
-std::span<const RuleRow> pooling_rules() { return kRows; }
+std::span<const RuleRow> pooling_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -9,8 +9,8 @@ namespace {
 Status quantize(Context& c) {
   if (int64_t wanted = c.integer("output_dtype")) {
     if (c.input(2).dtype && c.input(2).dtype != wanted) {
-      return c.fail("output_dtype is " + std::string(dtype_name(static_cast<bp_dtype_t>(wanted))) + ", but the zero point is " +
-                    std::string(dtype_name(c.input(2).dtype)));
+      return c.fail("output_dtype is " + std::string(dtype_name(static_cast<bp_dtype_t>(wanted))) +
+                    ", but the zero point is " + std::string(dtype_name(c.input(2).dtype)));
     }
     BP_TRY(c.set_dtype_number(0, wanted));
   } else if (!c.has(2)) {
@@ -43,6 +43,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> quantization_rules() { return kRows; }
+std::span<const RuleRow> quantization_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

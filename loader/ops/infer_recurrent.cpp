@@ -20,8 +20,8 @@ Status recurrent(Context& c) {
   }
   Scalar rows = c.dim(1, 1);
   if (rows.is_number() && hidden.is_number() && rows.value != c.math().multiply(hidden, gates).value) {
-    return c.fail("W has " + std::to_string(rows.value) + " rows, but " + std::to_string(gates) + " gates of hidden size " +
-                  std::to_string(hidden.value) + " need another number");
+    return c.fail("W has " + std::to_string(rows.value) + " rows, but " + std::to_string(gates) +
+                  " gates of hidden size " + std::to_string(hidden.value) + " need another number");
   }
   Scalar width;
   BP_TRY(c.merge(c.dim(0, 2), c.dim(1, 2), width, "the input sizes of X and W"));
@@ -42,6 +42,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> recurrent_rules() { return kRows; }
+std::span<const RuleRow> recurrent_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

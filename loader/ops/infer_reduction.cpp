@@ -78,6 +78,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> reduction_rules() { return kRows; }
+std::span<const RuleRow> reduction_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -14,7 +14,9 @@ Type container(uint32_t kind, const Type& element) {
   return type;
 }
 
-Type element_of(const Type& type) { return type.element ? *type.element : Type(); }
+Type element_of(const Type& type) {
+  return type.element ? *type.element : Type();
+}
 
 Status construct(Context& c) {
   Type element = c.input(0);
@@ -31,7 +33,8 @@ Status empty(Context& c) {
   Type element;
   element.kind = BP_KIND_TENSOR;
   int64_t dtype = c.integer("dtype");
-  if (dtype < 0 || dtype > BP_DTYPE_INT2) return c.fail("dtype is " + std::to_string(dtype) + ", which ONNX does not define");
+  if (dtype < 0 || dtype > BP_DTYPE_INT2)
+    return c.fail("dtype is " + std::to_string(dtype) + ", which ONNX does not define");
   element.dtype = dtype ? static_cast<bp_dtype_t>(dtype) : BP_DTYPE_FLOAT;
   c.copy_type(0, container(BP_KIND_SEQUENCE, element));
   return {};
@@ -56,7 +59,9 @@ Status at(Context& c) {
   return {};
 }
 
-Status number(Context& c) { return c.set_shape(0, {}); }
+Status number(Context& c) {
+  return c.set_shape(0, {});
+}
 
 Status join(Context& c) {
   Type element = element_of(c.input(0));
@@ -107,14 +112,16 @@ Status get(Context& c) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"", "ConcatFromSequence", join},   {"", "Optional", optional},       {"", "OptionalGetElement", get},
-    {"", "OptionalHasElement", number}, {"", "SequenceAt", at},           {"", "SequenceConstruct", construct},
-    {"", "SequenceEmpty", empty},       {"", "SequenceErase", erase},     {"", "SequenceInsert", insert},
+    {"", "ConcatFromSequence", join},   {"", "Optional", optional},   {"", "OptionalGetElement", get},
+    {"", "OptionalHasElement", number}, {"", "SequenceAt", at},       {"", "SequenceConstruct", construct},
+    {"", "SequenceEmpty", empty},       {"", "SequenceErase", erase}, {"", "SequenceInsert", insert},
     {"", "SequenceLength", number},     {"", "SplitToSequence", cut},
 };
 
 }  // namespace
 
-std::span<const RuleRow> sequence_rules() { return kRows; }
+std::span<const RuleRow> sequence_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -122,7 +122,8 @@ Status squeeze(Context& c) {
   }
   for (int64_t axis : axes) {
     if (shape[axis].is_number() && !shape[axis].is(1)) {
-      return c.fail("cannot drop axis " + std::to_string(axis) + " of shape " + c.describe(shape) + ": its extent is not 1");
+      return c.fail("cannot drop axis " + std::to_string(axis) + " of shape " + c.describe(shape) +
+                    ": its extent is not 1");
     }
   }
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -161,7 +162,8 @@ Status expand(Context& c) {
   BP_TRY(c.set_shape(0, shape));
   Scalar count = c.math().product(shape);
   const Contents* x = c.contents(0);
-  if (x && x->size() == 1 && count.is_number() && count.value >= 0 && count.value <= static_cast<int64_t>(kMostContents)) {
+  if (x && x->size() == 1 && count.is_number() && count.value >= 0 &&
+      count.value <= static_cast<int64_t>(kMostContents)) {
     c.set_contents(0, Contents(count.value, (*x)[0]));
   } else if (x && count.is(static_cast<int64_t>(x->size()))) {
     same_contents(c);
@@ -174,7 +176,8 @@ Status tile(Context& c) {
   if (!c.ranked(0)) return {};
   auto count = c.length(1);
   if (count && *count != c.rank(0)) {
-    return c.fail("repeats has " + std::to_string(*count) + " entries, but the input has rank " + std::to_string(c.rank(0)));
+    return c.fail("repeats has " + std::to_string(*count) + " entries, but the input has rank " +
+                  std::to_string(c.rank(0)));
   }
   const Contents* repeats = c.contents(1);
   Shape shape = c.shape(0);
@@ -185,12 +188,14 @@ Status tile(Context& c) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"", "Expand", expand},   {"", "Flatten", flatten}, {"", "Reshape", reshape}, {"", "Shape", shape_of},
-    {"", "Size", size_of},    {"", "Squeeze", squeeze}, {"", "Tile", tile},       {"", "Unsqueeze", unsqueeze},
+    {"", "Expand", expand}, {"", "Flatten", flatten}, {"", "Reshape", reshape}, {"", "Shape", shape_of},
+    {"", "Size", size_of},  {"", "Squeeze", squeeze}, {"", "Tile", tile},       {"", "Unsqueeze", unsqueeze},
 };
 
 }  // namespace
 
-std::span<const RuleRow> shape_rules() { return kRows; }
+std::span<const RuleRow> shape_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -4,10 +4,14 @@
 namespace backplane::ops {
 namespace {
 
-Scalar only(const Contents* contents) { return contents && contents->size() == 1 ? contents->front() : Scalar(); }
+Scalar only(const Contents* contents) {
+  return contents && contents->size() == 1 ? contents->front() : Scalar();
+}
 
 // floor(n / 2) + 1 frequencies of a real signal tell all.
-Scalar half(Expressions& m, const Scalar& length) { return m.add(m.floor_divide(length, 2), 1); }
+Scalar half(Expressions& m, const Scalar& length) {
+  return m.add(m.floor_divide(length, 2), 1);
+}
 
 // Input [..., 1 or 2]: real or complex numbers; output complex, except the inverse of half a spectrum.
 Status fourier(Context& c) {
@@ -19,7 +23,8 @@ Status fourier(Context& c) {
   if (!given) return c.set_rank(0, c.rank(0));
   int64_t axis;
   BP_TRY(c.axis(*given, c.rank(0), axis));
-  if (axis == c.rank(0) - 1) return c.fail("axis " + std::to_string(*given) + " holds real and imaginary parts: choose another");
+  if (axis == c.rank(0) - 1)
+    return c.fail("axis " + std::to_string(*given) + " holds real and imaginary parts: choose another");
   Expressions& m = c.math();
   if (c.has(1)) {
     shape[axis] = only(c.contents(1));
@@ -36,7 +41,8 @@ Status short_fourier(Context& c) {
   BP_TRY(c.expect_rank(0, 2, 3));
   BP_TRY(c.expect_rank(2, 1, 1));
   Scalar step = only(c.contents(1));
-  if (step.is_number() && step.value < 1) return c.fail("frame_step is " + std::to_string(step.value) + ", but it must be at least 1");
+  if (step.is_number() && step.value < 1)
+    return c.fail("frame_step is " + std::to_string(step.value) + ", but it must be at least 1");
   Scalar frame = c.has(3) ? only(c.contents(3)) : c.dim(2, 0);
   Expressions& m = c.math();
   Scalar frames;
@@ -57,6 +63,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> signal_rules() { return kRows; }
+std::span<const RuleRow> signal_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

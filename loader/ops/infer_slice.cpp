@@ -22,11 +22,12 @@ Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool 
 Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, const Scalar& end, const Scalar& step) {
   if (!step.is_number() || step.is(0) || step.is(INT64_MIN)) return {};
   bool backwards = step.value < 0;
-  bool whole = backwards ? (start.is_number() && (start.value >= kFar || start.is(-1))) && end.is_number() && end.value <= -kFar
-                         : start.is(0) && end.is_number() && end.value >= kFar;
+  bool whole =
+      backwards ? (start.is_number() && (start.value >= kFar || start.is(-1))) && end.is_number() && end.value <= -kFar
+                : start.is(0) && end.is_number() && end.value >= kFar;
   if (whole) return m.ceil_divide(extent, backwards ? -step.value : step.value);
   if (!backwards && end.is_number() && end.value >= kFar && !extent.is_number()) {
-    Scalar length = m.lower(start) >= 0  ? m.subtract(extent, start)
+    Scalar length = m.lower(start) >= 0 ? m.subtract(extent, start)
                     : start.is_number() ? m.min(extent, m.multiply(start, -1))
                                         : Scalar();
     return m.max(m.ceil_divide(length, step), 0);
@@ -103,11 +104,12 @@ Status split(Context& c) {
   Scalar extent = shape[axis];
   const Contents* sizes = c.has(1) ? c.contents(1) : nullptr;
   if (auto count = c.length(1); c.has(1) && count && *count != pieces) {
-    return c.fail("split has " + std::to_string(*count) + " entries, but there are " + std::to_string(pieces) + " outputs");
+    return c.fail("split has " + std::to_string(*count) + " entries, but there are " + std::to_string(pieces) +
+                  " outputs");
   }
   if (c.has_attribute("num_outputs") && c.integer("num_outputs") != pieces) {
-    return c.fail("num_outputs is " + std::to_string(c.integer("num_outputs")) + ", but there are " + std::to_string(pieces) +
-                  " outputs");
+    return c.fail("num_outputs is " + std::to_string(c.integer("num_outputs")) + ", but there are " +
+                  std::to_string(pieces) + " outputs");
   }
   Scalar each = m.ceil_divide(extent, pieces);
   Scalar sum = 0;
@@ -123,8 +125,8 @@ Status split(Context& c) {
     BP_TRY(c.set_shape(i, shape));
   }
   if (c.has(1) && sum.is_number() && extent.is_number() && sum.value != extent.value) {
-    return c.fail("split adds up to " + std::to_string(sum.value) + ", but axis " + std::to_string(axis) + " has extent " +
-                  std::to_string(extent.value));
+    return c.fail("split adds up to " + std::to_string(sum.value) + ", but axis " + std::to_string(axis) +
+                  " has extent " + std::to_string(extent.value));
   }
   // Shape arithmetic may be split too.
   if (const Contents* x = c.contents(0); x && c.rank(0) == 1 && pieces > 0) {
@@ -165,7 +167,8 @@ Status concat(Context& c) {
       if (i == axis) {
         shape[i] = c.math().add(shape[i], extent);
       } else {
-        BP_TRY(c.merge(shape[i], extent, shape[i], "inputs are not alike beside the axis: extents of axis " + std::to_string(i)));
+        BP_TRY(c.merge(shape[i], extent, shape[i],
+                       "inputs are not alike beside the axis: extents of axis " + std::to_string(i)));
       }
     }
     if (rank != 1) continue;
@@ -205,9 +208,8 @@ Status pad(Context& c) {
   Expressions& m = c.math();
   for (size_t i = 0; i < axes.size(); ++i) {
     Scalar& extent = shape[axes[i]];
-    extent = pads && pads->size() == axes.size() * 2
-                 ? m.add(extent, m.add((*pads)[i], (*pads)[i + axes.size()]))
-                 : Scalar();
+    extent =
+        pads && pads->size() == axes.size() * 2 ? m.add(extent, m.add((*pads)[i], (*pads)[i + axes.size()])) : Scalar();
   }
   return c.set_shape(0, shape);
 }
@@ -247,12 +249,18 @@ Status compress(Context& c) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"", "CenterCropPad", center_crop_pad}, {"", "Compress", compress}, {"", "Concat", concat}, {"", "Pad", pad},
-    {"", "Slice", slice},                   {"", "Split", split},
+    {"", "CenterCropPad", center_crop_pad},
+    {"", "Compress", compress},
+    {"", "Concat", concat},
+    {"", "Pad", pad},
+    {"", "Slice", slice},
+    {"", "Split", split},
 };
 
 }  // namespace
 
-std::span<const RuleRow> slice_rules() { return kRows; }
+std::span<const RuleRow> slice_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -59,8 +59,8 @@ class Builder {
     return graph->add_constant("floats", BP_DTYPE_FLOAT, {static_cast<int64_t>(values.size())}, values.data(),
                                values.size() * 4, model.next_id++);
   }
-  std::vector<ValueId> nodes(std::string op, std::vector<ValueId> inputs, size_t outputs, std::vector<Attribute> attributes = {},
-                             std::string domain = "") {
+  std::vector<ValueId> nodes(std::string op, std::vector<ValueId> inputs, size_t outputs,
+                             std::vector<Attribute> attributes = {}, std::string domain = "") {
     Node node;
     node.op_type = op;
     node.domain = domain;
@@ -68,7 +68,8 @@ class Builder {
     node.id = graph->nodes.size();
     node.schema = newest_schema(domain, op);
     node.inputs = std::move(inputs);
-    for (size_t i = 0; i < outputs; ++i) node.outputs.push_back(graph->add_value("v" + std::to_string(graph->values.size())));
+    for (size_t i = 0; i < outputs; ++i)
+      node.outputs.push_back(graph->add_value("v" + std::to_string(graph->values.size())));
     for (Attribute& attribute : attributes) node.set(std::move(attribute));
     graph->nodes.push_back(node);
     return node.outputs;
@@ -86,14 +87,17 @@ class Builder {
   std::string text(const Type& type) {
     if (type.kind == 0) return "unknown";
     if (type.kind != BP_KIND_TENSOR) return "container of " + (type.element ? text(*type.element) : "unknown");
-    static constexpr const char* names[] = {"?", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool"};
+    static constexpr const char* names[] = {"?",     "float", "uint8", "int8",   "uint16",
+                                            "int16", "int32", "int64", "string", "bool"};
     std::string text = type.dtype < 10 ? names[type.dtype] : "other";
     if (type.rank < 0) return text;
     text += "[";
     for (size_t i = 0; i < type.dims.size(); ++i) {
       const bp_dim_t& dim = type.dims[i];
       text += i ? "," : "";
-      text += dim.extent >= 0 ? std::to_string(dim.extent) : dim.symbol == BP_NONE ? "?" : model.graph.symbols[dim.symbol].name;
+      text += dim.extent >= 0         ? std::to_string(dim.extent)
+              : dim.symbol == BP_NONE ? "?"
+                                      : model.graph.symbols[dim.symbol].name;
     }
     return text + "]";
   }
@@ -119,11 +123,12 @@ TEST(Infer, ElementwiseOperatorsBroadcast) {
 TEST(Infer, NumbersOfConvolutionsAndPools) {
   Builder b;
   ValueId x = b.input({"1", "3", "224", "224"}), w = b.input({"64", "3", "7", "7"});
-  ValueId conv = b.node("Conv", {x, w}, {Attribute::of("strides", std::vector<int64_t>{2, 2}),
-                                         Attribute::of("pads", std::vector<int64_t>{3, 3, 3, 3})});
-  ValueId pool = b.node("MaxPool", {conv}, {Attribute::of("kernel_shape", std::vector<int64_t>{3, 3}),
-                                            Attribute::of("strides", std::vector<int64_t>{2, 2}),
-                                            Attribute::of("ceil_mode", int64_t{1})});
+  ValueId conv = b.node(
+      "Conv", {x, w},
+      {Attribute::of("strides", std::vector<int64_t>{2, 2}), Attribute::of("pads", std::vector<int64_t>{3, 3, 3, 3})});
+  ValueId pool = b.node("MaxPool", {conv},
+                        {Attribute::of("kernel_shape", std::vector<int64_t>{3, 3}),
+                         Attribute::of("strides", std::vector<int64_t>{2, 2}), Attribute::of("ceil_mode", int64_t{1})});
   ValueId mean = b.node("GlobalAveragePool", {pool});
   ValueId flat = b.node("Flatten", {mean}, {Attribute::of("axis", int64_t{1})});
   b.expect_ok();
@@ -155,9 +160,9 @@ TEST(Infer, ShapeArithmeticIsFollowed) {
   ValueId batch = b.node("Gather", {shape, b.ints({0}, true)}, {Attribute::of("axis", int64_t{0})});
   ValueId channels = b.node("Gather", {shape, b.ints({1}, true)});
   ValueId half = b.node("Div", {channels, b.ints({2}, true)});
-  ValueId parts = b.node("Concat",
-                         {b.node("Unsqueeze", {batch, b.ints({0})}), b.ints({-1}), b.node("Unsqueeze", {half, b.ints({0})})},
-                         {Attribute::of("axis", int64_t{0})});
+  ValueId parts = b.node(
+      "Concat", {b.node("Unsqueeze", {batch, b.ints({0})}), b.ints({-1}), b.node("Unsqueeze", {half, b.ints({0})})},
+      {Attribute::of("axis", int64_t{0})});
   ValueId y = b.node("Reshape", {x, parts});
   ValueId back = b.node("Expand", {b.input({"1"}), shape});
   b.expect_ok();
@@ -174,7 +179,8 @@ TEST(Infer, ShapeArithmeticIsFollowed) {
 TEST(Infer, SlicesAndRanges) {
   Builder b;
   ValueId x = b.input({"10", "S", "7"});
-  ValueId a = b.node("Slice", {x, b.ints({-3, 0, 6}), b.ints({INT64_MAX, INT64_MAX, INT64_MIN}), b.ints({0, 1, 2}), b.ints({1, 2, -2})});
+  ValueId a = b.node("Slice", {x, b.ints({-3, 0, 6}), b.ints({INT64_MAX, INT64_MAX, INT64_MIN}), b.ints({0, 1, 2}),
+                               b.ints({1, 2, -2})});
   ValueId c = b.node("Slice", {x, b.ints({2}), b.ints({INT64_MAX}), b.ints({1})});
   ValueId r = b.node("Range", {b.ints({10}, true), b.ints({0}, true), b.ints({-3}, true)});
   ValueId length = b.node("Gather", {b.node("Shape", {x}), b.ints({1}, true)});
@@ -193,7 +199,8 @@ TEST(Infer, RealShapeArithmeticOfOldExporters) {
   auto real = Attribute::of("to", int64_t{BP_DTYPE_FLOAT});
   auto whole = Attribute::of("to", int64_t{BP_DTYPE_INT64});
   ValueId doubled = b.node("Floor", {b.node("Mul", {b.node("Cast", {size}, {real}), b.floats({2})})});
-  ValueId sizes = b.node("Concat", {b.ints({1, 4}), b.node("Cast", {doubled}, {whole})}, {Attribute::of("axis", int64_t{0})});
+  ValueId sizes =
+      b.node("Concat", {b.ints({1, 4}), b.node("Cast", {doubled}, {whole})}, {Attribute::of("axis", int64_t{0})});
   ValueId y = b.node("Resize", {x, BP_NONE, BP_NONE, sizes});
   ValueId z = b.node("Resize", {x, BP_NONE, b.floats({1, 1, 0.5f, 2})});
   b.expect_ok();
@@ -251,7 +258,10 @@ TEST(Infer, ErrorsNameTheNodeAndWhatWasSeen) {
       {"Concat", {{"2", "3"}, {"2", "4"}}, {Attribute::of("axis", int64_t{0})}, "axis 1 differ: 3 and 4"},
       {"Conv", {{"1", "3", "8"}, {"4", "2", "3"}}, {}, "X has 3 channels, but W is made for 2"},
       {"Conv", {{"1", "3", "2"}, {"4", "3", "5"}}, {}, "extents cannot be negative"},
-      {"Conv", {{"1", "3", "8"}, {"4", "3", "3"}}, {Attribute::of("strides", std::vector<int64_t>{0})}, "strides has 0"},
+      {"Conv",
+       {{"1", "3", "8"}, {"4", "3", "3"}},
+       {Attribute::of("strides", std::vector<int64_t>{0})},
+       "strides has 0"},
       {"Softmax", {{"2"}}, {Attribute::of("axis", int64_t{1})}, "axis 1 is outside of rank 1"},
       {"Transpose", {{"2", "3"}}, {Attribute::of("perm", std::vector<int64_t>{0, 0})}, "axis 0 twice"},
       {"Flatten", {{"2"}}, {Attribute::of("axis", INT64_MIN)}, "outside of rank 1"},

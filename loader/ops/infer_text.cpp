@@ -46,15 +46,14 @@ Status tf_idf(Context& c) {
 }
 
 constexpr RuleRow kRows[] = {
-    {"", "RegexFullMatch", same_shape},
-    {"", "StringConcat", concat},
-    {"", "StringNormalizer", normalize},
-    {"", "StringSplit", split},
-    {"", "TfIdfVectorizer", tf_idf},
+    {"", "RegexFullMatch", same_shape}, {"", "StringConcat", concat},    {"", "StringNormalizer", normalize},
+    {"", "StringSplit", split},         {"", "TfIdfVectorizer", tf_idf},
 };
 
 }  // namespace
 
-std::span<const RuleRow> text_rules() { return kRows; }
+std::span<const RuleRow> text_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

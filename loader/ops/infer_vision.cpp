@@ -17,7 +17,8 @@ Scalar scaled(Expressions& m, const Scalar& extent, const Scalar& scale) {
   }
   if (factor >= 1 && factor == std::floor(factor)) return m.multiply(extent, static_cast<int64_t>(factor));
   double inverse = 1.0 / factor;  // 0.5, 0.25
-  return inverse == std::floor(inverse) && inverse < 1e9 ? m.floor_divide(extent, static_cast<int64_t>(inverse)) : Scalar();
+  return inverse == std::floor(inverse) && inverse < 1e9 ? m.floor_divide(extent, static_cast<int64_t>(inverse))
+                                                         : Scalar();
 }
 
 Status resize(Context& c) {
@@ -108,7 +109,8 @@ Status max_roi_pool(Context& c) {
   BP_TRY(c.expect_rank(0, 4, 4));
   BP_TRY(c.expect_rank(1, 2, 2));
   const auto& pooled = c.integers("pooled_shape");
-  if (pooled.size() != 2) return c.fail("pooled_shape has " + std::to_string(pooled.size()) + " entries, but it must have 2");
+  if (pooled.size() != 2)
+    return c.fail("pooled_shape has " + std::to_string(pooled.size()) + " entries, but it must have 2");
   return c.set_shape(0, {c.dim(1, 0), c.dim(0, 1), pooled[0], pooled[1]});
 }
 
@@ -135,6 +137,8 @@ constexpr RuleRow kRows[] = {
 
 }  // namespace
 
-std::span<const RuleRow> vision_rules() { return kRows; }
+std::span<const RuleRow> vision_rules() {
+  return kRows;
+}
 
 }  // namespace backplane::ops

@@ -5,10 +5,10 @@ namespace backplane::ops {
 namespace {
 
 constexpr std::span<const RuleRow> (*kFamilies[])() = {
-    attention_rules,     control_rules,   convolution_rules,  elementwise_rules, generator_rules, gather_rules,
-    layout_rules,        loss_rules,      matmul_rules,       ml_rules,          normalization_rules,
-    pooling_rules,       quantization_rules, recurrent_rules, reduction_rules,   sequence_rules,  shape_rules,
-    signal_rules,        slice_rules,     text_rules,         vision_rules,
+    attention_rules,    control_rules,   convolution_rules, elementwise_rules, generator_rules,     gather_rules,
+    layout_rules,       loss_rules,      matmul_rules,      ml_rules,          normalization_rules, pooling_rules,
+    quantization_rules, recurrent_rules, reduction_rules,   sequence_rules,    shape_rules,         signal_rules,
+    slice_rules,        text_rules,      vision_rules,
 };
 
 // By position in all_schemas().

@@ -23,13 +23,21 @@ int64_t bounded_add(int64_t a, int64_t b, int64_t no_bound) {
   return a == no_bound || b == no_bound ? no_bound : saturate(static_cast<__int128>(a) + b);
 }
 
-int64_t bounded_multiply(int64_t a, int64_t b) { return saturate(static_cast<__int128>(a) * b); }
+int64_t bounded_multiply(int64_t a, int64_t b) {
+  return saturate(static_cast<__int128>(a) * b);
+}
 
-int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+int64_t floor_quotient(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
 
-bool divides_safely(int64_t a, int64_t b) { return b != 0 && !(a == kLow && b == -1); }
+bool divides_safely(int64_t a, int64_t b) {
+  return b != 0 && !(a == kLow && b == -1);
+}
 
-void append(std::string& key, int64_t value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
+void append(std::string& key, int64_t value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
 
 // Brackets around a sum that becomes an operand.
 std::string operand(const std::string& name) {
@@ -173,7 +181,8 @@ Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
 }
 
 Scalar Expressions::ceil_divide(const Scalar& a, const Scalar& b) {
-  if (a.is_number() && b.is_number()) return b.value > 0 ? Scalar(a.value / b.value + (a.value % b.value > 0)) : Scalar();
+  if (a.is_number() && b.is_number())
+    return b.value > 0 ? Scalar(a.value / b.value + (a.value % b.value > 0)) : Scalar();
   return floor_divide(add(a, subtract(b, 1)), b);
 }
 
@@ -239,8 +248,8 @@ bool Expressions::polynomial(const Scalar& a, Polynomial& out) const {
 }
 
 bool Expressions::accumulate(Polynomial& sum, const Term& term) {
-  auto at = std::lower_bound(sum.begin(), sum.end(), term,
-                             [](const Term& x, const Term& y) { return x.atoms < y.atoms; });
+  auto at =
+      std::lower_bound(sum.begin(), sum.end(), term, [](const Term& x, const Term& y) { return x.atoms < y.atoms; });
   if (at == sum.end() || at->atoms != term.atoms) {
     sum.insert(at, term);
     return sum.size() <= kMostTerms && term.atoms.size() <= kMostAtoms;

@@ -39,9 +39,9 @@ struct Scalar {
 
 using Shape = std::vector<Scalar>;
 
-// The expressions of one model: polynomials over atoms, where an atom is a symbol of the model or something that no polynomial
-// says (a quotient, a minimum). Each is kept once, so that the same computation on the same symbols gives the same expression:
-// "2*floor((W + 1)/2)". What overflows or grows too long becomes unknown.
+// The expressions of one model: polynomials over atoms, where an atom is a symbol of the model or something that no
+// polynomial says (a quotient, a minimum). Each is kept once, so that the same computation on the same symbols gives
+// the same expression: "2*floor((W + 1)/2)". What overflows or grows too long becomes unknown.
 class Expressions {
  public:
   explicit Expressions(std::vector<model::Symbol>& symbols);

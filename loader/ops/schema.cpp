@@ -32,9 +32,9 @@ struct TypeSet {
   uint32_t kinds = 0;
 };
 
-constexpr std::string_view kAttributeTypes[] = {"",        "float",        "int",      "string",         "tensor",
-                                                "graph",   "floats",       "ints",     "strings",        "tensors",
-                                                "graphs",  "sparse_tensor", "sparse_tensors", "type",    "types"};
+constexpr std::string_view kAttributeTypes[] = {
+    "",        "float",   "int",    "string",        "tensor",         "graph", "floats", "ints",
+    "strings", "tensors", "graphs", "sparse_tensor", "sparse_tensors", "type",  "types"};
 
 constexpr std::string_view kKinds[] = {"", "tensor", "sparse", "sequence", "optional", "map"};
 
@@ -192,7 +192,8 @@ class Reader {
     if (forms.empty()) return;
     for (auto* formals : {&forms.back().inputs, &forms.back().outputs}) {
       for (Formal& formal : *formals) {
-        auto found = std::find_if(types_.begin(), types_.end(), [&](const TypeSet& s) { return s.parameter == formal.type; });
+        auto found =
+            std::find_if(types_.begin(), types_.end(), [&](const TypeSet& s) { return s.parameter == formal.type; });
         TypeSet set;
         if (found != types_.end()) {
           set = *found;
@@ -262,6 +263,8 @@ uint32_t newest_opset(std::string_view domain) {
   return 0;
 }
 
-std::span<const Schema> all_schemas() { return table().forms; }
+std::span<const Schema> all_schemas() {
+  return table().forms;
+}
 
 }  // namespace backplane::ops

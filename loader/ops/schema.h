@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ONNX says of its operators: a table read from schemas.txt, which scripts/make_schemas.py writes from the onnx package.
+// What ONNX says of its operators: a table read from schemas.txt, which scripts/make_schemas.py writes from the onnx
+// package.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@ namespace backplane::ops {
 struct Formal {
   enum Option : uint8_t { required, optional, variadic };
   std::string_view name;
-  std::string_view type;       // the name of a type parameter ("T"), or a type itself
-  bp_dtype_set_t dtypes = 0;   // tensor element types allowed; 0: containers only
-  uint32_t kinds = 0;          // bits (1 << BP_KIND_*)
+  std::string_view type;      // the name of a type parameter ("T"), or a type itself
+  bp_dtype_set_t dtypes = 0;  // tensor element types allowed; 0: containers only
+  uint32_t kinds = 0;         // bits (1 << BP_KIND_*)
   Option option = required;
-  bool homogeneous = true;     // variadic: all of one type
+  bool homogeneous = true;  // variadic: all of one type
 };
 
 struct AttributeRule {
@@ -37,13 +38,13 @@ struct Schema {
   std::string_view name;
   uint32_t since_version = 0;
   bool deprecated = false;
-  bool function = false;       // it has a body in terms of other operators
+  bool function = false;  // it has a body in terms of other operators
   bool deterministic = true;
   uint32_t min_inputs = 0, max_inputs = 0;  // UINT32_MAX: any number
   uint32_t min_outputs = 0, max_outputs = 0;
   std::vector<Formal> inputs, outputs;
-  std::vector<AttributeRule> attributes;    // sorted by name
-  const Schema* newer = nullptr;            // the next form, or null for the newest
+  std::vector<AttributeRule> attributes;  // sorted by name
+  const Schema* newer = nullptr;          // the next form, or null for the newest
   const Schema* older = nullptr;
 
   const AttributeRule* attribute(std::string_view name) const;

@@ -5,16 +5,18 @@ namespace backplane::ops {
 namespace {
 
 // An attribute with `count` entries that are all at least `least`, or that many times `otherwise`.
-Status list(Context& c, std::string_view name, size_t count, int64_t least, int64_t otherwise, std::vector<int64_t>& out) {
+Status list(Context& c, std::string_view name, size_t count, int64_t least, int64_t otherwise,
+            std::vector<int64_t>& out) {
   out = c.integers(name);
   if (out.empty()) out.assign(count, otherwise);
   if (out.size() != count) {
-    return c.fail(std::string(name) + " has " + std::to_string(out.size()) + " entries, but it needs " + std::to_string(count));
+    return c.fail(std::string(name) + " has " + std::to_string(out.size()) + " entries, but it needs " +
+                  std::to_string(count));
   }
   for (int64_t value : out) {
     if (value < least || value > INT32_MAX) {
-      return c.fail(std::string(name) + " has " + std::to_string(value) + ", but it must be at least " + std::to_string(least) +
-                    " and below 2^31");
+      return c.fail(std::string(name) + " has " + std::to_string(value) + ", but it must be at least " +
+                    std::to_string(least) + " and below 2^31");
     }
   }
   return {};
@@ -56,8 +58,8 @@ Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out) {
   out.assign(spatial, {});
   const auto& given = c.integers("kernel_shape");
   if (!given.empty() && given.size() != spatial) {
-    return c.fail("kernel_shape has " + std::to_string(given.size()) + " entries, but there are " + std::to_string(spatial) +
-                  " spatial axes");
+    return c.fail("kernel_shape has " + std::to_string(given.size()) + " entries, but there are " +
+                  std::to_string(spatial) + " spatial axes");
   }
   for (size_t i = 0; i < spatial; ++i) {
     if (!given.empty()) out[i] = given[i];

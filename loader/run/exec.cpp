@@ -11,7 +11,6 @@
 #include "ops/dtype.h"
 #include "run/memory_plan.h"
 #include "run/clock.h"
-#include "run/tasks.h"
 
 namespace backplane {
 namespace {
@@ -67,6 +66,7 @@ Result<std::unique_ptr<Exec>> Exec::create(std::shared_ptr<const Session> sessio
 }
 
 Exec::~Exec() {
+  worker_.reset();  // waits for a submitted run
   while (busy_.load(std::memory_order_acquire)) busy_.wait(true);
   for (Step& step : steps_)
     if (step.instance) step.program->plugin->instance->destroy(step.instance);
@@ -537,9 +537,9 @@ Status Exec::run(const bp_run_t* run) {
 Status Exec::submit(const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t options, read_run(run));
   if (busy_.exchange(true, std::memory_order_acquire)) return {BP_BUSY, "a run of this exec is in flight: use another exec"};
-  enqueue([this, options] {
+  if (!worker_) worker_ = std::make_unique<Worker>();
+  worker_->post([this, options] {
     const Status status = execute(options);
-    // The exec may be destroyed as soon as it is idle, and by whoever is told first: announce while it is still busy.
     announce(options, status);
     busy_.store(false, std::memory_order_release);
     busy_.notify_all();

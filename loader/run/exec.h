@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "run/edge.h"
+#include "run/worker.h"
 #include "session.h"
 #include "status.h"
 
@@ -24,7 +25,7 @@ class Exec {
   Status extents(uint32_t slot, uint32_t rank, const int64_t* extents);
   // Runs and waits; signals and `done` as plugin.h says. `run` may be null.
   Status run(const bp_run_t* run);
-  // Runs on a thread of the loader's.
+  // Runs on the exec's own thread, started with the first call.
   Status submit(const bp_run_t* run);
   Status output(uint32_t index, bp_tensor_t& out);
   Status output_container(uint32_t index, bp_container_t*& out);
@@ -70,6 +71,7 @@ class Exec {
   bool planned_ = false;
   bool ran_ = false;
   std::atomic<bool> busy_{false};
+  std::unique_ptr<Worker> worker_;
 };
 
 }  // namespace backplane

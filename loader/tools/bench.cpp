@@ -35,7 +35,7 @@ Outcome bench(const Flags& flags) {
   const Model model = env.open(flags.session.model);
   const Session session = env.compile(model, options);
   const double create_ms = milliseconds_since(start);
-  BoundExec bound = bind(session, make_inputs(model.graph(), flags.inputs));
+  BoundExec bound = bind_inputs(session, make_inputs(model.graph(), flags.inputs));
 
   for (uint32_t i = 0; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) bound.exec.run();  // warm up
   std::vector<double> times;
@@ -45,16 +45,24 @@ Outcome bench(const Flags& flags) {
     times.push_back(milliseconds_since(run_start));
   }
   std::sort(times.begin(), times.end());
-  const auto quantile = [&](double q) { return times[static_cast<size_t>(q * static_cast<double>(times.size() - 1) + 0.5)]; };
+  const auto quantile = [&](double q) {
+    return times[static_cast<size_t>(q * static_cast<double>(times.size() - 1) + 0.5)];
+  };
 
   Outcome outcome;
-  outcome.json = {{"create_ms", create_ms},         {"min_ms", times.front()},           {"median_ms", quantile(0.5)},
-                  {"p90_ms", quantile(0.9)},        {"peak_rss_mb", peak_rss_mb()},      {"islands", island_count(session)},
-                  {"devices", devices_used(env, session)}, {"runs", flags.runs}};
-  outcome.text = fmt::format("create {:.2f} ms\nrun    min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms over {} runs\n"
-                             "memory {:.1f} MB at its peak\n{} islands on {}\n",
-                             create_ms, times.front(), quantile(0.5), quantile(0.9), flags.runs, peak_rss_mb(),
-                             island_count(session), join(outcome.json["devices"], ", "));
+  outcome.json = {{"create_ms", create_ms},
+                  {"min_ms", times.front()},
+                  {"median_ms", quantile(0.5)},
+                  {"p90_ms", quantile(0.9)},
+                  {"peak_rss_mb", peak_rss_mb()},
+                  {"islands", island_count(session)},
+                  {"devices", devices_used(env, session)},
+                  {"runs", flags.runs}};
+  outcome.text = fmt::format(
+      "create {:.2f} ms\nrun    min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms over {} runs\n"
+      "memory {:.1f} MB at its peak\n{} islands on {}\n",
+      create_ms, times.front(), quantile(0.5), quantile(0.9), flags.runs, peak_rss_mb(), island_count(session),
+      join(outcome.json["devices"], ", "));
   return outcome;
 }
 

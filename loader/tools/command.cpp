@@ -9,8 +9,10 @@
 namespace backplane::tools {
 
 void EnvironmentFlags::declare(CLI::App& command) {
-  command.add_option("--backend", backends, "A backend's library or manifest, beside those that are found");
-  command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4");
+  command.add_option("--backend", backends, "A backend's library or manifest, beside those that are found")
+      ->allow_extra_args(false);
+  command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4")
+      ->allow_extra_args(false);
 }
 
 Environment EnvironmentFlags::make() const {
@@ -24,10 +26,14 @@ Environment EnvironmentFlags::make() const {
 void SessionFlags::declare(CLI::App& command) {
   environment.declare(command);
   command.add_option("model", model, "An ONNX file")->required();
-  command.add_option("--device", devices, "Devices that may be used, preferred first (default: all)")->delimiter(',');
-  command.add_option("--fallback", fallback, "allow: the cheapest placement; prefer: in the order given; forbid: the first alone")
+  command.add_option("--device", devices, "Devices that may be used, preferred first (default: all)")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  command
+      .add_option("--fallback", fallback,
+                  "allow: the cheapest placement; prefer: in the order given; forbid: the first alone")
       ->check(CLI::IsMember({"allow", "prefer", "forbid"}));
-  command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu");
+  command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu")->allow_extra_args(false);
 }
 
 SessionOptions SessionFlags::options(const Environment& env) const {
@@ -36,11 +42,14 @@ SessionOptions SessionFlags::options(const Environment& env) const {
   const auto check = [&](const std::string& device) {
     if (std::find(names.begin(), names.end(), device) != names.end()) return;
     throw Usage(fmt::format("there is no device '{}'; {}", device,
-                            names.empty() ? "no backend was accepted: see backplane list" : "there is " + fmt::format("{}", fmt::join(names, ", "))));
+                            names.empty() ? "no backend was accepted: see backplane list"
+                                          : "there is " + fmt::format("{}", fmt::join(names, ", "))));
   };
   SessionOptions options;
   options.devices = devices;
-  options.fallback = fallback == "forbid" ? BP_FALLBACK_FORBID : fallback == "prefer" ? BP_FALLBACK_PREFER : BP_FALLBACK_ALLOW;
+  options.fallback = fallback == "forbid"   ? BP_FALLBACK_FORBID
+                     : fallback == "prefer" ? BP_FALLBACK_PREFER
+                                            : BP_FALLBACK_ALLOW;
   for (const std::string& pin : pins) options.pins.insert(split_setting("--pin", pin, true));
   for (const std::string& device : devices) check(device);
   for (const auto& [pattern, device] : options.pins) check(device);
@@ -49,7 +58,8 @@ SessionOptions SessionFlags::options(const Environment& env) const {
 
 std::pair<std::string, std::string> split_setting(std::string_view option, const std::string& setting, bool at_last) {
   const size_t at = at_last ? setting.rfind('=') : setting.find('=');
-  if (at == std::string::npos || at == 0) throw Usage(fmt::format("{} is '{}': it must be NAME=VALUE", option, setting));
+  if (at == std::string::npos || at == 0)
+    throw Usage(fmt::format("{} is '{}': it must be NAME=VALUE", option, setting));
   return {setting.substr(0, at), setting.substr(at + 1)};
 }
 

@@ -74,8 +74,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string bytes_text(uint64_t bytes);       // "1.5 MiB"
-std::string seconds_text(double seconds);     // "1.5 ms"
+std::string bytes_text(uint64_t bytes);    // "1.5 MiB"
+std::string seconds_text(double seconds);  // "1.5 ms"
 std::string join(const Json& list, std::string_view separator);
 // A cell of a report: strings as they are, everything else as JSON writes it.
 std::string cell(const Json& value);

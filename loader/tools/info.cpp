@@ -30,7 +30,8 @@ std::string render(const Json& report) {
   head.row({"IR version", cell(report.at("ir_version"))});
   head.row({"opsets", fmt::format("{} (read as {})", opsets, cell(report.at("canonical_opset")))});
   head.row({"nodes", cell(report.at("nodes"))});
-  head.row({"weights", fmt::format("{}, {}", cell(report.at("weights").at("count")), bytes_text(report.at("weights").at("bytes")))});
+  head.row({"weights", fmt::format("{}, {}", cell(report.at("weights").at("count")),
+                                   bytes_text(report.at("weights").at("bytes")))});
   std::string text = head.text("");
   const auto section = [&](std::string_view title, const Table& table) {
     const std::string rows = table.text();

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "random_tensor.h"
 #include "tensor_file.h"
@@ -20,7 +21,9 @@ std::string declared_text(view::Value input) {
   std::string dims;
   for (uint32_t i = 0; i < static_cast<uint32_t>(input.rank()); ++i) {
     const std::string symbol(input.symbol(i));
-    dims += (i == 0 ? "" : ",") + (input.extent(i) >= 0 ? std::to_string(input.extent(i)) : symbol.empty() ? "?" : symbol);
+    dims += (i == 0 ? "" : ",") + (input.extent(i) >= 0 ? std::to_string(input.extent(i))
+                                   : symbol.empty()     ? "?"
+                                                        : symbol);
   }
   return fmt::format("{}[{}]", view::dtype_name(input.dtype()), dims);
 }
@@ -29,10 +32,10 @@ std::string declared_text(view::Value input) {
 class Dimensions {
  public:
   Dimensions(view::Graph graph, const std::vector<std::string>& settings) {
-    std::vector<std::string> names;
+    std::set<std::string> names;
     for (const view::Value& input : graph.inputs()) {
       for (uint32_t i = 0; input.is_tensor() && i < static_cast<uint32_t>(std::max(input.rank(), 0)); ++i) {
-        if (!input.symbol(i).empty()) names.emplace_back(input.symbol(i));
+        if (!input.symbol(i).empty()) names.emplace(input.symbol(i));
       }
     }
     for (const std::string& setting : settings) {
@@ -42,8 +45,9 @@ class Dimensions {
       if (error != std::errc() || end != text.data() + text.size() || extent < 0) {
         throw Usage(fmt::format("--dim {} is '{}': it must be a number from 0", name, text));
       }
-      if (std::find(names.begin(), names.end(), name) == names.end()) {
-        throw Usage(fmt::format("the model's inputs have no dimension '{}'; they have: {}", name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+      if (!names.contains(name)) {
+        throw Usage(fmt::format("the model's inputs have no dimension '{}'; they have: {}", name,
+                                names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
       }
       extents_[name] = extent;
     }
@@ -51,7 +55,8 @@ class Dimensions {
 
   // Checks a tensor that was given against its declaration, and learns from it.
   void match(view::Value input, const onnx::Tensor& tensor) {
-    bool fits = tensor.dtype == input.dtype() && (input.rank() < 0 || tensor.extents.size() == static_cast<size_t>(input.rank()));
+    bool fits = tensor.dtype == input.dtype() &&
+                (input.rank() < 0 || tensor.extents.size() == static_cast<size_t>(input.rank()));
     for (uint32_t i = 0; fits && input.rank() >= 0 && i < tensor.extents.size(); ++i) {
       const std::string symbol(input.symbol(i));
       if (input.extent(i) >= 0) {
@@ -59,19 +64,21 @@ class Dimensions {
       } else if (!symbol.empty()) {
         const auto [known, is_new] = extents_.emplace(symbol, tensor.extents[i]);
         if (known->second != tensor.extents[i]) {
-          throw Usage(fmt::format("input '{}' has {} for dimension '{}', which is {} elsewhere", input.name(), tensor.extents[i],
-                                  symbol, known->second));
+          throw Usage(fmt::format("input '{}' has {} for dimension '{}', which is {} elsewhere", input.name(),
+                                  tensor.extents[i], symbol, known->second));
         }
       }
     }
     if (!fits) {
-      throw Usage(fmt::format("input '{}' must be {}, but the file has {}", input.name(), declared_text(input), describe(tensor)));
+      throw Usage(fmt::format("input '{}' must be {}, but the file has {}", input.name(), declared_text(input),
+                              describe(tensor)));
     }
   }
 
   // The extents of an input that was not given.
   std::vector<int64_t> choose(view::Value input) {
-    if (input.rank() < 0) throw Usage(fmt::format("input '{0}' has no declared shape: give it with --input {0}=FILE", input.name()));
+    if (input.rank() < 0)
+      throw Usage(fmt::format("input '{0}' has no declared shape: give it with --input {0}=FILE", input.name()));
     std::vector<int64_t> extents = input.extents();
     for (uint32_t i = 0; i < extents.size(); ++i) {
       if (extents[i] >= 0) continue;
@@ -98,8 +105,9 @@ class Dimensions {
 }  // namespace
 
 void InputFlags::declare(CLI::App& command) {
-  command.add_option("--input", files, "An input from a file, as NAME=FILE with FILE a .npy or an ONNX .pb");
-  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2");
+  command.add_option("--input", files, "An input from a file, as NAME=FILE with FILE a .npy or an ONNX .pb")
+      ->allow_extra_args(false);
+  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2")->allow_extra_args(false);
   command.add_option("--seed", seed, "For the inputs that are not given");
 }
 
@@ -121,8 +129,8 @@ std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
     inputs[index].file = file;
     inputs[index].value = std::make_shared<onnx::Value>(read_value(file, input.type().kind));
     if (inputs[index].value->kind != input.type().kind) {
-      throw Usage(fmt::format("input '{}' must be a {}, but the file has a {}", name, onnx::kind_name(input.type().kind),
-                              onnx::kind_name(inputs[index].value->kind)));
+      throw Usage(fmt::format("input '{}' must be a {}, but the file has a {}", name,
+                              onnx::kind_name(input.type().kind), onnx::kind_name(inputs[index].value->kind)));
     }
     if (input.is_tensor()) dimensions.match(input, inputs[index].value->tensor);
   }
@@ -131,7 +139,8 @@ std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
     if (inputs[i].value) continue;
     const view::Value input = graph.input(i);
     if (!input.is_tensor()) {
-      throw Usage(fmt::format("input '{0}' is a {1}: give it with --input {0}=FILE.pb", input.name(), onnx::kind_name(input.type().kind)));
+      throw Usage(fmt::format("input '{0}' is a {1}: give it with --input {0}=FILE.pb", input.name(),
+                              onnx::kind_name(input.type().kind)));
     }
     try {
       inputs[i].value = std::make_shared<onnx::Value>(
@@ -143,9 +152,10 @@ std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
   return inputs;
 }
 
-BoundExec bind(const Session& session, const std::vector<Input>& inputs) {
+BoundExec bind_inputs(const Session& session, const std::vector<Input>& inputs) {
   BoundExec result{{}, session.exec()};
-  for (uint32_t i = 0; i < inputs.size(); ++i) result.bound.push_back(onnx::bind_input(result.exec, i, inputs[i].value));
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    result.bound.push_back(onnx::bind_input(result.exec, i, inputs[i].value));
   return result;
 }
 

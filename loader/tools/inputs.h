@@ -25,8 +25,9 @@ struct Input {
   std::shared_ptr<onnx::Value> value;
 };
 
-// One for each input of the model, in order. A named dimension is what --dim says, or what a file shows; otherwise 1, with a
-// line on standard error. Throws Usage for names that the model does not have and for files of another type or shape.
+// One for each input of the model, in order. A named dimension is what --dim says, or what a file shows; otherwise 1,
+// with a line on standard error. Throws Usage for names that the model does not have and for files of another type or
+// shape.
 std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags);
 
 // An exec of the session with its inputs bound, and what it needs as long as it lives.
@@ -34,6 +35,6 @@ struct BoundExec {
   std::vector<onnx::Bound> bound;
   Exec exec;
 };
-BoundExec bind(const Session& session, const std::vector<Input>& inputs);
+BoundExec bind_inputs(const Session& session, const std::vector<Input>& inputs);
 
 }  // namespace backplane::tools

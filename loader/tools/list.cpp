@@ -7,18 +7,20 @@ namespace backplane::tools {
 namespace {
 
 std::string render(const Json& report) {
-  std::string text = fmt::format("Backplane {}, ABI {}", cell(report.at("loader").at("version")), cell(report.at("loader").at("abi")));
+  std::string text =
+      fmt::format("Backplane {}, ABI {}", cell(report.at("loader").at("version")), cell(report.at("loader").at("abi")));
   if (const Json& topology = report.at("topology"); topology.is_object()) {
     text += fmt::format(" on {} cores, {} NUMA nodes, {}", cell(topology.at("cores")), cell(topology.at("numa_nodes")),
                         bytes_text(topology.at("memory_bytes")));
   }
   Table devices, accepted, refused;
   for (const Json& device : report.at("devices")) {
-    devices.row({cell(device.at("name")), cell(device.at("kind")), cell(device.at("description")), cell(device.at("arch")),
-                 bytes_text(device.at("memory_bytes"))});
+    devices.row({cell(device.at("name")), cell(device.at("kind")), cell(device.at("description")),
+                 cell(device.at("arch")), bytes_text(device.at("memory_bytes"))});
   }
   for (const Json& candidate : report.at("candidates")) {
-    const std::string file = cell(candidate.at("library").get<std::string>().empty() ? candidate.at("manifest") : candidate.at("library"));
+    const std::string file =
+        cell(candidate.at("library").get<std::string>().empty() ? candidate.at("manifest") : candidate.at("library"));
     const std::string id = candidate.at("id").get<std::string>().empty() ? "?" : cell(candidate.at("id"));
     if (candidate.at("accepted")) {
       accepted.row({id, fmt::format("ABI {}", cell(candidate.at("abi"))), file});

@@ -16,7 +16,8 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"list", "backends and devices that are found, and every candidate that was refused, with its reason", declare_list},
+    {"list", "backends and devices that are found, and every candidate that was refused, with its reason",
+     declare_list},
     {"why", "the whole story of one backend", declare_why},
     {"info", "a model's operator sets, inputs, outputs, operators and problems", declare_info},
     {"explain", "where a model's nodes would run, and why", declare_explain},
@@ -25,7 +26,9 @@ constexpr Command kCommands[] = {
     {"trace", "runs a model and writes a timeline for Chrome or Perfetto", declare_trace},
 };
 
-void print_json(const Json& json) { fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace)); }
+void print_json(const Json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
 
 // One line on standard error; with --json also an object with the key "error".
 int fail(const CLI::App& app, bool json, const char* status, const std::string& text, int exit_status) {
@@ -36,12 +39,14 @@ int fail(const CLI::App& app, bool json, const char* status, const std::string& 
 
 int run(int argc, char** argv) {
   CLI::App app("Finds hardware backends, and places and runs ONNX models on them.", "backplane");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
+  app.allow_extras();  // a word that is no command, named below
   app.footer("Exit status: 0 success, 1 a negative result, 2 wrong usage.");
   bool json = false;
   std::map<const CLI::App*, Action> actions;
   for (const Command& command : kCommands) {
     CLI::App* declared = app.add_subcommand(command.name, command.does);
+    declared->allow_extras(false);
     declared->add_flag("--json", json, "The result as JSON on standard output");
     actions[declared] = command.declare(*declared);
   }
@@ -51,6 +56,14 @@ int run(int argc, char** argv) {
     return app.exit(success);  // --help
   } catch (const CLI::ParseError& error) {
     return fail(app, false, "", fmt::format("{}; see backplane --help", error.what()), 2);
+  }
+  if (app.get_subcommands().empty()) {
+    const std::string seen = argc > 1 ? fmt::format("there is no command '{}'", argv[1]) : "a command is missing";
+    return fail(app, false, "", seen + "; see backplane --help", 2);
+  }
+  if (!app.remaining().empty()) {
+    return fail(app, false, "", fmt::format("'{}' is not understood; see backplane --help", app.remaining().front()),
+                2);
   }
   try {
     const Outcome outcome = actions.at(app.get_subcommands().front())();

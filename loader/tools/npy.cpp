@@ -25,9 +25,9 @@ struct Row {
   bp_dtype_t dtype;
 };
 constexpr Row kTypes[] = {
-    {'b', 1, BP_DTYPE_BOOL},    {'i', 1, BP_DTYPE_INT8},      {'i', 2, BP_DTYPE_INT16},      {'i', 4, BP_DTYPE_INT32},
-    {'i', 8, BP_DTYPE_INT64},   {'u', 1, BP_DTYPE_UINT8},     {'u', 2, BP_DTYPE_UINT16},     {'u', 4, BP_DTYPE_UINT32},
-    {'u', 8, BP_DTYPE_UINT64},  {'f', 2, BP_DTYPE_FLOAT16},   {'f', 4, BP_DTYPE_FLOAT},      {'f', 8, BP_DTYPE_DOUBLE},
+    {'b', 1, BP_DTYPE_BOOL},      {'i', 1, BP_DTYPE_INT8},        {'i', 2, BP_DTYPE_INT16},  {'i', 4, BP_DTYPE_INT32},
+    {'i', 8, BP_DTYPE_INT64},     {'u', 1, BP_DTYPE_UINT8},       {'u', 2, BP_DTYPE_UINT16}, {'u', 4, BP_DTYPE_UINT32},
+    {'u', 8, BP_DTYPE_UINT64},    {'f', 2, BP_DTYPE_FLOAT16},     {'f', 4, BP_DTYPE_FLOAT},  {'f', 8, BP_DTYPE_DOUBLE},
     {'c', 8, BP_DTYPE_COMPLEX64}, {'c', 16, BP_DTYPE_COMPLEX128},
 };
 
@@ -130,7 +130,8 @@ class HeaderParser {
 
 // The header's text; `bytes` is left at the elements.
 std::string_view take_header(std::string_view& bytes) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 2) throw Malformed("the file is no .npy file: its first bytes differ");
+  if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 2)
+    throw Malformed("the file is no .npy file: its first bytes differ");
   const auto major = static_cast<uint8_t>(bytes[kMagic.size()]);
   if (major < 1 || major > 3) throw Malformed(fmt::format(".npy version {} is not known", major));
   bytes.remove_prefix(kMagic.size() + 2);
@@ -139,7 +140,8 @@ std::string_view take_header(std::string_view& bytes) {
   if (bytes.size() < width) throw Malformed("the .npy file ends in its header");
   std::memcpy(&length, bytes.data(), width);
   bytes.remove_prefix(width);
-  if (length > kMaxHeader) throw Malformed(fmt::format("the .npy header has {} bytes; at most {} are read", length, kMaxHeader));
+  if (length > kMaxHeader)
+    throw Malformed(fmt::format("the .npy header has {} bytes; at most {} are read", length, kMaxHeader));
   if (length > bytes.size()) throw Malformed("the .npy file ends in its header");
   const std::string_view header = bytes.substr(0, length);
   bytes.remove_prefix(length);
@@ -192,7 +194,8 @@ std::string to_c_order(std::string_view data, uint64_t width, const std::vector<
 }
 
 void append_utf8(std::string& text, uint32_t code) {
-  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) throw Malformed(fmt::format("the .npy text has the impossible character {:#x}", code));
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+    throw Malformed(fmt::format("the .npy text has the impossible character {:#x}", code));
   if (code < 0x80) {
     text += static_cast<char>(code);
     return;
@@ -271,8 +274,8 @@ Tensor read_npy(std::string_view bytes) {
   if (is_empty_text && count > kMaxHeader) throw Malformed("the .npy file has too many empty texts");
   if (element.bytes != 0 && count > UINT64_MAX / element.bytes) throw Malformed("the .npy file's shape is too large");
   if (bytes.size() != count * element.bytes) {
-    throw Malformed(fmt::format("the .npy file has {} bytes of elements, but its type '{}' and shape need {}", bytes.size(),
-                                *header.descr, count * element.bytes));
+    throw Malformed(fmt::format("the .npy file has {} bytes of elements, but its type '{}' and shape need {}",
+                                bytes.size(), *header.descr, count * element.bytes));
   }
   std::string turned;
   if (*header.fortran_order && extents.size() > 1) {
@@ -284,7 +287,8 @@ Tensor read_npy(std::string_view bytes) {
   const Row* row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Row& type) {
     return type.letter == element.letter && type.bytes == element.bytes;
   });
-  if (row == std::end(kTypes)) throw Malformed(fmt::format("the .npy type '{}' has no counterpart in ONNX", *header.descr));
+  if (row == std::end(kTypes))
+    throw Malformed(fmt::format("the .npy type '{}' has no counterpart in ONNX", *header.descr));
   if (row->dtype == BP_DTYPE_BOOL && std::any_of(bytes.begin(), bytes.end(), [](char c) { return c != 0 && c != 1; })) {
     throw Malformed("the .npy file has bools that are neither 0 nor 1");
   }
@@ -310,7 +314,8 @@ std::string write_npy(const Tensor& tensor) {
     data = text_elements(tensor, width);
     descr = fmt::format("<U{}", width);
   } else {
-    const Row* row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Row& type) { return type.dtype == tensor.dtype; });
+    const Row* row =
+        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Row& type) { return type.dtype == tensor.dtype; });
     if (row == std::end(kTypes)) throw Malformed(fmt::format("numpy has no type for {}", describe(tensor)));
     descr = fmt::format("{}{}{}", row->bytes == 1 ? '|' : '<', row->letter, row->bytes);
     data.assign(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());

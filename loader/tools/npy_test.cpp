@@ -50,7 +50,8 @@ TEST(Npy, ReadsNumpysOwnForms) {
   const Tensor tensor = read_npy(file("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }      \n", two));
   EXPECT_EQ(tensor.dtype, bp_dtype_t{BP_DTYPE_INT32});
   EXPECT_EQ(onnx::integer_at(tensor, 1), 2);
-  const Tensor bytes = read_npy(file("{'descr': '|S3', 'fortran_order': False, 'shape': (2,), }\n", std::string("ab\0cde", 6)));
+  const Tensor bytes =
+      read_npy(file("{'descr': '|S3', 'fortran_order': False, 'shape': (2,), }\n", std::string("ab\0cde", 6)));
   EXPECT_EQ(bytes.text(0), "ab");
   EXPECT_EQ(bytes.text(1), "cde");
 }
@@ -92,7 +93,8 @@ TEST(Npy, WhatNumpyLacksDoesNotFit) {
 
 TEST(Npy, SurvivesMutations) {
   std::mt19937 random(1);
-  const std::string seeds[] = {write_npy(floats({2, 3}, {1, 2, 3, 4, 5, 6})), write_npy(Tensor::of_texts({2}, {"a", "zwei"})),
+  const std::string seeds[] = {write_npy(floats({2, 3}, {1, 2, 3, 4, 5, 6})),
+                               write_npy(Tensor::of_texts({2}, {"a", "zwei"})),
                                file("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", "\1\4\2\5\3\6")};
   for (int i = 0; i < 20000; ++i) {
     std::string bytes = seeds[random() % std::size(seeds)];

@@ -12,7 +12,9 @@ namespace backplane::tools {
 namespace {
 
 // 0 < x <= 1
-double uniform(std::mt19937_64& random) { return static_cast<double>((random() >> 11) + 1) * 0x1p-53; }
+double uniform(std::mt19937_64& random) {
+  return static_cast<double>((random() >> 11) + 1) * 0x1p-53;
+}
 
 // std::normal_distribution differs between libraries; Box and Muller's formula does not.
 double normal(std::mt19937_64& random) {
@@ -24,7 +26,8 @@ double normal(std::mt19937_64& random) {
 uint16_t half(double value) {
   const int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
   const auto significand = static_cast<uint32_t>(std::nearbyint(std::ldexp(std::abs(value), 10 - exponent)));
-  return static_cast<uint16_t>((std::signbit(value) ? 0x8000u : 0u) | (static_cast<uint32_t>(exponent + 14) * 1024 + significand));
+  return static_cast<uint16_t>((std::signbit(value) ? 0x8000u : 0u) |
+                               (static_cast<uint32_t>(exponent + 14) * 1024 + significand));
 }
 
 uint16_t bfloat16(double value) {
@@ -55,29 +58,53 @@ onnx::Tensor random_tensor(bp_dtype_t dtype, std::vector<int64_t> extents, std::
   tensor.bytes.resize(onnx::dense_bytes(dtype, tensor.extents));
   switch (dtype) {
     case BP_DTYPE_FLOAT:
-    case BP_DTYPE_COMPLEX64: fill<float>(tensor, real); break;
+    case BP_DTYPE_COMPLEX64:
+      fill<float>(tensor, real);
+      break;
     case BP_DTYPE_DOUBLE:
-    case BP_DTYPE_COMPLEX128: fill<double>(tensor, real); break;
-    case BP_DTYPE_FLOAT16: fill<uint16_t>(tensor, [&] { return half(real()); }); break;
-    case BP_DTYPE_BFLOAT16: fill<uint16_t>(tensor, [&] { return bfloat16(real()); }); break;
-    case BP_DTYPE_BOOL: fill<uint8_t>(tensor, [&] { return random() % 2; }); break;
+    case BP_DTYPE_COMPLEX128:
+      fill<double>(tensor, real);
+      break;
+    case BP_DTYPE_FLOAT16:
+      fill<uint16_t>(tensor, [&] { return half(real()); });
+      break;
+    case BP_DTYPE_BFLOAT16:
+      fill<uint16_t>(tensor, [&] { return bfloat16(real()); });
+      break;
+    case BP_DTYPE_BOOL:
+      fill<uint8_t>(tensor, [&] { return random() % 2; });
+      break;
     case BP_DTYPE_FLOAT8E4M3FN:
     case BP_DTYPE_FLOAT8E4M3FNUZ:
     case BP_DTYPE_FLOAT8E5M2:
-    case BP_DTYPE_FLOAT8E5M2FNUZ: fill<uint8_t>(tensor, [&] { return 0x28 + random() % 0x14 + (random() % 2 << 7); }); break;
-    case BP_DTYPE_FLOAT8E8M0: fill<uint8_t>(tensor, [&] { return 122 + digit(); }); break;
+    case BP_DTYPE_FLOAT8E5M2FNUZ:
+      fill<uint8_t>(tensor, [&] { return 0x28 + random() % 0x14 + (random() % 2 << 7); });
+      break;
+    case BP_DTYPE_FLOAT8E8M0:
+      fill<uint8_t>(tensor, [&] { return 122 + digit(); });
+      break;
     case BP_DTYPE_UINT4:
     case BP_DTYPE_INT4:
     case BP_DTYPE_UINT2:
     case BP_DTYPE_INT2:
-    case BP_DTYPE_FLOAT4E2M1: fill<uint8_t>(tensor, random); break;
+    case BP_DTYPE_FLOAT4E2M1:
+      fill<uint8_t>(tensor, random);
+      break;
     case BP_DTYPE_INT8:
-    case BP_DTYPE_UINT8: fill<uint8_t>(tensor, digit); break;
+    case BP_DTYPE_UINT8:
+      fill<uint8_t>(tensor, digit);
+      break;
     case BP_DTYPE_INT16:
-    case BP_DTYPE_UINT16: fill<uint16_t>(tensor, digit); break;
+    case BP_DTYPE_UINT16:
+      fill<uint16_t>(tensor, digit);
+      break;
     case BP_DTYPE_INT32:
-    case BP_DTYPE_UINT32: fill<uint32_t>(tensor, digit); break;
-    default: fill<uint64_t>(tensor, digit); break;
+    case BP_DTYPE_UINT32:
+      fill<uint32_t>(tensor, digit);
+      break;
+    default:
+      fill<uint64_t>(tensor, digit);
+      break;
   }
   return tensor;
 }

@@ -23,7 +23,9 @@ struct Flags {
 };
 
 // JSON has no NaN and no infinity: they are counted instead.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
 
 void summarise(const onnx::Tensor& tensor, Json& out) {
   out["dtype"] = view::dtype_name(tensor.dtype);
@@ -31,7 +33,8 @@ void summarise(const onnx::Tensor& tensor, Json& out) {
   const uint64_t count = tensor.count();
   out["first"] = Json::array();
   for (uint64_t i = 0; i < std::min(count, kFirst); ++i) out["first"].push_back(onnx::text_at(tensor, i));
-  const bool is_ordered = tensor.dtype != BP_DTYPE_STRING && tensor.dtype != BP_DTYPE_COMPLEX64 && tensor.dtype != BP_DTYPE_COMPLEX128;
+  const bool is_ordered =
+      tensor.dtype != BP_DTYPE_STRING && tensor.dtype != BP_DTYPE_COMPLEX64 && tensor.dtype != BP_DTYPE_COMPLEX128;
   if (!is_ordered || count == 0) return;
   double least = INFINITY, most = -INFINITY, sum = 0;
   uint64_t finite = 0;
@@ -64,14 +67,16 @@ Json describe_output(const std::string& name, const onnx::Value& value) {
 
 void render_output(const Json& output, std::string& text) {
   if (output.contains("elements")) {
-    text += fmt::format("{}  {} of {} elements\n", cell(output.at("name")), cell(output.at("kind")), output.at("elements").size());
+    text += fmt::format("{}  {} of {} elements\n", cell(output.at("name")), cell(output.at("kind")),
+                        output.at("elements").size());
     for (const Json& element : output.at("elements")) render_output(element, text);
     return;
   }
-  text += fmt::format("{}  {}[{}]\n", cell(output.at("name")), cell(output.at("dtype")), join(output.at("extents"), ","));
+  text +=
+      fmt::format("{}  {}[{}]\n", cell(output.at("name")), cell(output.at("dtype")), join(output.at("extents"), ","));
   if (output.contains("min") && output.at("min").is_number()) {
-    text += fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", output.at("min").get<double>(), output.at("max").get<double>(),
-                        output.at("mean").get<double>());
+    text += fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", output.at("min").get<double>(),
+                        output.at("max").get<double>(), output.at("mean").get<double>());
     if (output.at("not_finite") != 0) text += fmt::format("  not finite {}", cell(output.at("not_finite")));
     text += '\n';
   }
@@ -86,7 +91,8 @@ std::string render(const Json& report) {
     for (const Json& file : output.at("files")) text += fmt::format("  written to {}\n", cell(file));
   }
   const std::string devices = join(report.at("devices"), ", ");
-  return text + fmt::format("{} in {} (compiled in {})\n", devices.empty() ? "no device was needed: ran" : "ran on " + devices,
+  return text + fmt::format("{} in {} (compiled in {})\n",
+                            devices.empty() ? "no device was needed: ran" : "ran on " + devices,
                             seconds_text(report.at("run_ms").get<double>() / 1e3),
                             seconds_text(report.at("create_ms").get<double>() / 1e3));
 }
@@ -108,7 +114,7 @@ Outcome run(const Flags& flags) {
 
   auto start = std::chrono::steady_clock::now();
   const Session session = env.compile(model, options);
-  BoundExec bound = bind(session, inputs);
+  BoundExec bound = bind_inputs(session, inputs);
   Outcome outcome;
   outcome.json = {{"model", flags.session.model}, {"devices", devices_used(env, session)}};
   outcome.json["create_ms"] = milliseconds_since(start);

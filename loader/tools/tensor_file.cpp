@@ -60,7 +60,8 @@ std::vector<std::string> write_value(const fs::path& folder, const std::string& 
   if (value.kind == BP_KIND_TENSOR) return {write_tensor(folder / file_name(name), name, value.tensor)};
   std::vector<std::string> files;
   for (size_t i = 0; i < value.elements.size(); ++i) {
-    for (std::string& file : write_value(folder, fmt::format("{}.{}", name, i), value.elements[i])) files.push_back(std::move(file));
+    for (std::string& file : write_value(folder, fmt::format("{}.{}", name, i), value.elements[i]))
+      files.push_back(std::move(file));
   }
   return files;
 }

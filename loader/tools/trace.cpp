@@ -22,7 +22,7 @@ Outcome trace(const Flags& flags) {
   const Model model = env.open(flags.session.model);
   env.start_trace();
   const Session session = env.compile(model, options);
-  BoundExec bound = bind(session, make_inputs(model.graph(), flags.inputs));
+  BoundExec bound = bind_inputs(session, make_inputs(model.graph(), flags.inputs));
   for (uint32_t i = 0; i < flags.runs; ++i) bound.exec.run();
   const std::string timeline = env.stop_trace();
 
@@ -31,7 +31,8 @@ Outcome trace(const Flags& flags) {
   file.close();
   if (!file) throw Failure(fmt::format("'{}' cannot be written", flags.out));
   Outcome outcome;
-  outcome.json = {{"file", flags.out}, {"bytes", timeline.size()}, {"runs", flags.runs}, {"devices", devices_used(env, session)}};
+  outcome.json = {
+      {"file", flags.out}, {"bytes", timeline.size()}, {"runs", flags.runs}, {"devices", devices_used(env, session)}};
   outcome.text = fmt::format("{} written: open it at ui.perfetto.dev or chrome://tracing\n", flags.out);
   return outcome;
 }

@@ -25,7 +25,9 @@ bool is_meant(const Json& candidate, const std::string& id) {
 // The places of bp_env_desc_t as they are on this machine, for the one who wonders why a backend is not there.
 Json places(const EnvironmentFlags& flags) {
   Json places = Json::array();
-  const auto add = [&](std::string_view what, const std::string& where) { places.push_back({{"place", what}, {"path", where}}); };
+  const auto add = [&](std::string_view what, const std::string& where) {
+    places.push_back({{"place", what}, {"path", where}});
+  };
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
@@ -40,7 +42,8 @@ Json places(const EnvironmentFlags& flags) {
     add("beside the loader", (folder / "../share/backplane/backends.d").lexically_normal().string());
   }
   const std::string home = variable("XDG_DATA_HOME");
-  add("XDG_DATA_HOME", home.empty() ? variable("HOME") + "/.local/share/backplane/backends.d" : home + "/backplane/backends.d");
+  add("XDG_DATA_HOME",
+      home.empty() ? variable("HOME") + "/.local/share/backplane/backends.d" : home + "/backplane/backends.d");
   const std::string listed = variable("XDG_DATA_DIRS");
   std::string folders = listed.empty() ? "/usr/local/share:/usr/share" : listed;
   for (size_t begin = 0; begin <= folders.size();) {
@@ -69,8 +72,8 @@ std::string render(const Json& story) {
   }
   Table devices;
   for (const Json& device : story.at("devices")) {
-    devices.row({cell(device.at("name")), cell(device.at("description")), "driver " + cell(device.at("driver")), cell(device.at("arch")),
-                 join(device.at("dtypes"), " ")});
+    devices.row({cell(device.at("name")), cell(device.at("description")), "driver " + cell(device.at("driver")),
+                 cell(device.at("arch")), join(device.at("dtypes"), " ")});
   }
   if (!story.at("devices").empty()) text += fmt::format("Devices\n{}", devices.text());
   if (story.at("found")) return text;
@@ -80,7 +83,8 @@ std::string render(const Json& story) {
     const std::string path = cell(place.at("path"));
     searched.row({cell(place.at("place")), path.empty() ? "not set" : path});
   }
-  return fmt::format("No file that was found is of backend '{}'. These places were searched:\n{}", cell(story.at("id")), searched.text());
+  return fmt::format("No file that was found is of backend '{}'. These places were searched:\n{}", cell(story.at("id")),
+                     searched.text());
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ TEST_F(CPlugin, SplitsAnIslandIntoNodes) {
   review.size = sizeof review;
   review.split_self = &parts;
   review.split = [](void* self, const uint32_t* nodes, uint32_t count) {
-    static_cast<std::vector<uint32_t>*>(self)->insert(static_cast<std::vector<uint32_t>*>(self)->end(), nodes, nodes + count);
+    static_cast<std::vector<uint32_t>*>(self)->insert(static_cast<std::vector<uint32_t>*>(self)->end(), nodes,
+                                                      nodes + count);
   };
   EXPECT_EQ(plugin->coverage->review(under_test.device, g.get(), &review, nullptr), BP_OK);
   EXPECT_EQ(review.answer, BP_REVIEW_SPLIT);

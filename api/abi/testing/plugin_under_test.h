@@ -39,7 +39,8 @@ class TinyGraph {
   // Bytes are copied and handed out unaligned, as a mapped file may.
   uint32_t weight(const std::string& name, std::vector<int64_t> extents, const std::vector<float>& data) {
     const uint32_t v = value(name, extents, BP_DTYPE_FLOAT);
-    std::string& bytes = texts_.emplace_back(" " + std::string(reinterpret_cast<const char*>(data.data()), data.size() * 4));
+    std::string& bytes =
+        texts_.emplace_back(" " + std::string(reinterpret_cast<const char*>(data.data()), data.size() * 4));
     bp_weight_t w{};
     w.dtype = BP_DTYPE_FLOAT;
     w.rank = static_cast<uint32_t>(extents.size());
@@ -101,7 +102,8 @@ class TinyGraph {
  private:
   bp_text_t keep(const std::string& s) { return view::text(texts_.emplace_back(s)); }
   uint32_t value(const std::string& name, const std::vector<int64_t>& extents, bp_dtype_t dtype) {
-    types_.push_back({BP_KIND_TENSOR, dtype, static_cast<int32_t>(extents.size()), static_cast<uint32_t>(dims_.size()), BP_NONE, 0});
+    types_.push_back(
+        {BP_KIND_TENSOR, dtype, static_cast<int32_t>(extents.size()), static_cast<uint32_t>(dims_.size()), BP_NONE, 0});
     for (const int64_t e : extents) dims_.push_back({e, BP_NONE, 0});
     bp_value_t v{};
     v.name = keep(name);
@@ -172,9 +174,10 @@ class PluginUnderTest {
     sink.self = &answers;
     sink.verdicts = [](void* self, const bp_verdict_t* v, uint32_t count, uint32_t stride) {
       for (uint32_t i = 0; i < count; ++i) {
-        const auto& verdict = *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(v) + uint64_t{i} * stride);
+        const auto& verdict =
+            *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(v) + uint64_t{i} * stride);
         (*static_cast<std::map<uint32_t, Answer>*>(self))[verdict.node] = {verdict.answer, verdict.reason,
-                                                                         std::string(view::text(verdict.detail))};
+                                                                           std::string(view::text(verdict.detail))};
       }
     };
     sink.groups = [](void*, const bp_group_t*, uint32_t, uint32_t) {};
@@ -188,7 +191,8 @@ class PluginUnderTest {
     what.graph = graph;
     return plugin->program->compile(device, &what, out, &detail.error);
   }
-  bp_status_t bind(bp_instance_t* instance, uint32_t slot, std::vector<int64_t> extents, std::vector<float>& data, Detail& detail) {
+  bp_status_t bind(bp_instance_t* instance, uint32_t slot, std::vector<int64_t> extents, std::vector<float>& data,
+                   Detail& detail) {
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
     tensor.dtype = BP_DTYPE_FLOAT;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader in C++17, header-only. Handles are shared pointers: copy them freely, destruction needs no order. A failed call throws
-// backplane::Error.
+// The loader in C++17, header-only. Handles are shared pointers: copy them freely, destruction needs no order. A failed
+// call throws backplane::Error.
 //
 //   auto env = backplane::Environment();
 //   auto model = env.open("m.onnx");
@@ -11,7 +11,8 @@
 //   backplane::Tensor y = exec.output(0);
 //
 // The loader is opened with dlopen at the first call (libbackplane.so.1, or BACKPLANE_LOADER_FILE). With
-// BACKPLANE_CLIENT_LINKED defined it is linked instead. Whatever this header does not wrap is reached through api() and get().
+// BACKPLANE_CLIENT_LINKED defined it is linked instead. Whatever this header does not wrap is reached through api() and
+// get().
 #pragma once
 
 #include <algorithm>
@@ -44,7 +45,8 @@ inline namespace client {
 // A call that failed: the ABI's code, its one line of text, and the node where one is to blame.
 class Error : public std::runtime_error {
  public:
-  Error(bp_status_t status, const std::string& text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0, uint32_t flags = 0)
+  Error(bp_status_t status, const std::string& text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0,
+        uint32_t flags = 0)
       : std::runtime_error(text), status_(status), node_(node), vendor_code_(vendor_code), flags_(flags) {}
 
   bp_status_t status() const { return status_; }
@@ -71,16 +73,17 @@ inline bp_loader_api_t load_api() {
   void* library = dlopen(BACKPLANE_LOADER_FILE, RTLD_NOW | RTLD_LOCAL);  // stays loaded until the process ends
   if (library == nullptr) {
     const char* why = dlerror();
-    throw Error(BP_NOT_FOUND, std::string("the loader " BACKPLANE_LOADER_FILE " cannot be opened: ") + (why ? why : "?") +
-                                  "; install Backplane or set LD_LIBRARY_PATH");
+    throw Error(BP_NOT_FOUND, std::string("the loader " BACKPLANE_LOADER_FILE " cannot be opened: ") +
+                                  (why ? why : "?") + "; install Backplane or set LD_LIBRARY_PATH");
   }
   const auto get = reinterpret_cast<bp_get_api_t>(dlsym(library, BP_LOADER_SYMBOL));
-  if (get == nullptr) throw Error(BP_INCOMPATIBLE, BACKPLANE_LOADER_FILE " has no " BP_LOADER_SYMBOL ": it is no Backplane loader");
+  if (get == nullptr)
+    throw Error(BP_INCOMPATIBLE, BACKPLANE_LOADER_FILE " has no " BP_LOADER_SYMBOL ": it is no Backplane loader");
 #endif
   const bp_loader_api_t* table = get(BP_ABI_VERSION);
   if (table == nullptr) {
-    throw Error(BP_INCOMPATIBLE, "the loader does not speak ABI " + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) + "." +
-                                     std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) + "; install a newer one");
+    throw Error(BP_INCOMPATIBLE, "the loader does not speak ABI " + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) +
+                                     "." + std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) + "; install a newer one");
   }
   bp_loader_api_t copy{};
   std::memcpy(&copy, table, std::min<size_t>(table->size, sizeof copy));
@@ -107,7 +110,7 @@ bp_status_t try_call(bp_error_t& error, bp_status_t(BP_CALL* slot)(Parameters...
 // The same, throwing Error.
 template <class... Parameters, class... Arguments>
 void call(bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
-  char text[2000];
+  char text[2000] = {};
   bp_error_t error{};
   error.size = sizeof error;
   error.node = BP_NO_NODE;
@@ -116,7 +119,8 @@ void call(bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   const bp_status_t status = try_call(error, slot, arguments...);
   if (status == BP_OK) return;
   std::string what(text, static_cast<size_t>(std::min<uint64_t>(error.text_size, sizeof text)));
-  if (what.empty()) what = slot == nullptr ? "this loader is too old for the call; install a newer one" : api().status_name(status);
+  if (what.empty())
+    what = slot == nullptr ? "this loader is too old for the call; install a newer one" : api().status_name(status);
   throw Error(status, what, error.node, error.vendor_code, error.flags);
 }
 
@@ -177,7 +181,9 @@ class Semaphore {
     semaphore_ = std::shared_ptr<bp_semaphore_t>(semaphore, api().semaphore_destroy);
   }
   // `status` other than BP_OK marks it failed.
-  void signal(uint64_t value, bp_status_t status = BP_OK) const { api().semaphore_signal(semaphore_.get(), value, status); }
+  void signal(uint64_t value, bp_status_t status = BP_OK) const {
+    api().semaphore_signal(semaphore_.get(), value, status);
+  }
   // Until the value is reached; `deadline` in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
     detail::call(api().semaphore_wait, semaphore_.get(), value, deadline, static_cast<const bp_cancel_t*>(nullptr));
@@ -223,12 +229,15 @@ struct RunOptions {
 // A run state. One thread at a time; each thread makes its own of a shared session.
 class Exec {
  public:
-  // Binds memory to an input. It is kept alive, and used until the input is bound anew: write new data into it between runs.
+  // Binds memory to an input. It is kept alive, and used until the input is bound anew: write new data into it between
+  // runs.
   void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
   void bind(std::string_view input, const Tensor& tensor) { bind_slot(find_input(input), tensor); }
   // Outputs that are not bound are allocated by the loader.
   void bind_output(uint32_t output, const Tensor& tensor) { bind_slot(BP_SLOT_OUTPUT + output, tensor); }
-  void bind_output(std::string_view output, const Tensor& tensor) { bind_slot(BP_SLOT_OUTPUT + find_output(output), tensor); }
+  void bind_output(std::string_view output, const Tensor& tensor) {
+    bind_slot(BP_SLOT_OUTPUT + find_output(output), tensor);
+  }
   // New extents within the capacity of what was bound.
   void extents(uint32_t input, const std::vector<int64_t>& extents) {
     detail::call(api().exec_extents, get(), input, static_cast<uint32_t>(extents.size()), extents.data());
@@ -292,7 +301,8 @@ class Exec {
   uint32_t find_output(std::string_view name) const { return found(model_.graph().find_output(name), "output", name); }
   static uint32_t found(uint32_t index, const char* kind, std::string_view name) {
     if (index != BP_NONE) return index;
-    throw Error(BP_NOT_FOUND, std::string("the model has no ") + kind + " '" + std::string(name) + "'; its graph names those it has");
+    throw Error(BP_NOT_FOUND,
+                std::string("the model has no ") + kind + " '" + std::string(name) + "'; its graph names those it has");
   }
 
   std::shared_ptr<bp_env_t> env_;
@@ -354,8 +364,8 @@ struct EnvironmentOptions {
   std::vector<std::string> backend_folders;  // folders of manifests
   bool only_given = false;                   // look nowhere else
   std::map<std::string, std::string> options;
-  uint32_t log_level = 0;  // BP_LOG_*; 0: BACKPLANE_LOG, otherwise warnings
-  uint32_t threads = 0;    // 0: all that the process may use
+  uint32_t log_level = 0;                                          // BP_LOG_*; 0: BACKPLANE_LOG, otherwise warnings
+  uint32_t threads = 0;                                            // 0: all that the process may use
   std::function<void(uint32_t level, std::string_view line)> log;  // from any thread; empty: standard error
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bp_graph_t read comfortably: small views by index, for backends and frameworks alike. A view is a pointer and a number; it is
-// copied freely and lives as long as the graph.
+// A bp_graph_t read comfortably: small views by index, for backends and frameworks alike. A view is a pointer and a
+// number; it is copied freely and lives as long as the graph.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,27 @@
 
 namespace backplane::view {
 
-inline std::string_view text(bp_text_t t) { return t.size == 0 ? std::string_view() : std::string_view(t.data, t.size); }
-inline bp_text_t text(std::string_view s) { return bp_text_t{s.data(), s.size()}; }
+inline std::string_view text(bp_text_t t) {
+  return t.size == 0 ? std::string_view() : std::string_view(t.data, t.size);
+}
+inline bp_text_t text(std::string_view s) {
+  return bp_text_t{s.data(), s.size()};
+}
 
 // Bits of one element, 0 for strings and what is unknown. Types below 8 bits are packed.
 inline uint32_t dtype_bits(bp_dtype_t dtype) {
-  static constexpr uint8_t bits[] = {0,  32, 8, 8,  16, 16, 32,  64, 0, 8, 16, 64, 32, 64,
-                                     64, 128, 16, 8, 8,  8,  8, 4, 4, 4, 8, 2, 2};
+  static constexpr uint8_t bits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
+                                     64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
   return dtype < sizeof bits ? bits[dtype] : 0;
 }
 
 // As ONNX's TensorProto.DataType spells it, in lower case.
 inline std::string_view dtype_name(bp_dtype_t dtype) {
   static constexpr std::string_view names[] = {
-      "undefined", "float",     "uint8",        "int8",         "uint16",         "int16",      "int32",
-      "int64",     "string",    "bool",         "float16",      "double",         "uint32",     "uint64",
-      "complex64", "complex128", "bfloat16",    "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-      "uint4",     "int4",      "float4e2m1",   "float8e8m0",   "uint2",          "int2"};
+      "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",
+      "int64",     "string",     "bool",       "float16",      "double",         "uint32",     "uint64",
+      "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
   return dtype < sizeof names / sizeof *names ? names[dtype] : "unknown";
 }
 
@@ -81,7 +85,9 @@ class Value {
     return result;
   }
   // The weight that this value is, or NULL.
-  const bp_weight_t* weight() const { return raw().weight == BP_NONE ? nullptr : bp_graph_weight(graph_, raw().weight); }
+  const bp_weight_t* weight() const {
+    return raw().weight == BP_NONE ? nullptr : bp_graph_weight(graph_, raw().weight);
+  }
 
  private:
   const bp_graph_t* graph_ = nullptr;
@@ -164,9 +170,15 @@ class Graph {
   Value input(uint32_t i) const { return Value(graph_, graph_->inputs[i]); }
   Value output(uint32_t i) const { return Value(graph_, graph_->outputs[i]); }
 
-  std::vector<Node> nodes() const { return all<Node>(node_count(), [this](uint32_t i) { return node(i); }); }
-  std::vector<Value> inputs() const { return all<Value>(input_count(), [this](uint32_t i) { return input(i); }); }
-  std::vector<Value> outputs() const { return all<Value>(output_count(), [this](uint32_t i) { return output(i); }); }
+  std::vector<Node> nodes() const {
+    return all<Node>(node_count(), [this](uint32_t i) { return node(i); });
+  }
+  std::vector<Value> inputs() const {
+    return all<Value>(input_count(), [this](uint32_t i) { return input(i); });
+  }
+  std::vector<Value> outputs() const {
+    return all<Value>(output_count(), [this](uint32_t i) { return output(i); });
+  }
 
   // The position of an input or output by name, or BP_NONE.
   uint32_t find_input(std::string_view name) const { return find(graph_->inputs, graph_->input_count, name); }

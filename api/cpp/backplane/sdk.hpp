@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vendor SDK in C++17, header-only: derive four classes, write one line, and the plugin with all its tables is there.
+// The vendor SDK in C++17, header-only: derive four classes, write one line, and the plugin with all its tables is
+// there.
 //
 //   class MyBackend : public backplane::sdk::Backend { … };
 //   BACKPLANE_PLUGIN(MyBackend)

@@ -17,20 +17,54 @@
 namespace backplane {
 inline namespace client {
 
-// The data type of a C++ element type. 16-bit and smaller floats have none in C++17: pass their bits with the bp_dtype_t.
+// The data type of a C++ element type. 16-bit and smaller floats have none in C++17: pass their bits with the
+// bp_dtype_t.
 template <class T>
 constexpr bp_dtype_t dtype_of();
-template <> constexpr bp_dtype_t dtype_of<float>() { return BP_DTYPE_FLOAT; }
-template <> constexpr bp_dtype_t dtype_of<double>() { return BP_DTYPE_DOUBLE; }
-template <> constexpr bp_dtype_t dtype_of<bool>() { return BP_DTYPE_BOOL; }
-template <> constexpr bp_dtype_t dtype_of<int8_t>() { return BP_DTYPE_INT8; }
-template <> constexpr bp_dtype_t dtype_of<int16_t>() { return BP_DTYPE_INT16; }
-template <> constexpr bp_dtype_t dtype_of<int32_t>() { return BP_DTYPE_INT32; }
-template <> constexpr bp_dtype_t dtype_of<int64_t>() { return BP_DTYPE_INT64; }
-template <> constexpr bp_dtype_t dtype_of<uint8_t>() { return BP_DTYPE_UINT8; }
-template <> constexpr bp_dtype_t dtype_of<uint16_t>() { return BP_DTYPE_UINT16; }
-template <> constexpr bp_dtype_t dtype_of<uint32_t>() { return BP_DTYPE_UINT32; }
-template <> constexpr bp_dtype_t dtype_of<uint64_t>() { return BP_DTYPE_UINT64; }
+template <>
+constexpr bp_dtype_t dtype_of<float>() {
+  return BP_DTYPE_FLOAT;
+}
+template <>
+constexpr bp_dtype_t dtype_of<double>() {
+  return BP_DTYPE_DOUBLE;
+}
+template <>
+constexpr bp_dtype_t dtype_of<bool>() {
+  return BP_DTYPE_BOOL;
+}
+template <>
+constexpr bp_dtype_t dtype_of<int8_t>() {
+  return BP_DTYPE_INT8;
+}
+template <>
+constexpr bp_dtype_t dtype_of<int16_t>() {
+  return BP_DTYPE_INT16;
+}
+template <>
+constexpr bp_dtype_t dtype_of<int32_t>() {
+  return BP_DTYPE_INT32;
+}
+template <>
+constexpr bp_dtype_t dtype_of<int64_t>() {
+  return BP_DTYPE_INT64;
+}
+template <>
+constexpr bp_dtype_t dtype_of<uint8_t>() {
+  return BP_DTYPE_UINT8;
+}
+template <>
+constexpr bp_dtype_t dtype_of<uint16_t>() {
+  return BP_DTYPE_UINT16;
+}
+template <>
+constexpr bp_dtype_t dtype_of<uint32_t>() {
+  return BP_DTYPE_UINT32;
+}
+template <>
+constexpr bp_dtype_t dtype_of<uint64_t>() {
+  return BP_DTYPE_UINT64;
+}
 
 class Tensor {
  public:
@@ -80,8 +114,8 @@ class Tensor {
     std::memcpy(tensor.data_.get() + head, text.data(), text.size());
     return tensor;
   }
-  // A copy of a dense tensor in host memory. Throws std::invalid_argument for another layout and for strings whose offsets lead
-  // out of the buffer.
+  // A copy of a dense tensor in host memory. Throws std::invalid_argument for another layout and for strings whose
+  // offsets lead out of the buffer.
   static Tensor copy(const bp_tensor_t& from) {
     Tensor tensor;
     tensor.dtype_ = from.dtype;
@@ -89,8 +123,8 @@ class Tensor {
     const bool strings = from.dtype == BP_DTYPE_STRING;
     const auto dense = view::dense_bytes(strings ? BP_DTYPE_INT64 : from.dtype, from.extents, from.rank);
     if (from.layout != BP_LAYOUT_DENSE || !dense) {
-      throw std::invalid_argument("a tensor of layout " + std::to_string(from.layout) + " and extents " + tensor.shape() +
-                                  " cannot be copied as it is: it must be dense and of known extents");
+      throw std::invalid_argument("a tensor of layout " + std::to_string(from.layout) + " and extents " +
+                                  tensor.shape() + " cannot be copied as it is: it must be dense and of known extents");
     }
     const char* data = static_cast<const char*>(from.buffer.address) + from.buffer.offset;
     uint64_t bytes = *dense;
@@ -144,8 +178,8 @@ class Tensor {
     std::vector<std::string> result;
     for (uint64_t i = 0; i < count(); ++i) {
       if (offsets[i] < 0 || offsets[i] > offsets[i + 1] || offsets[i + 1] > end) {
-        throw std::invalid_argument("string " + std::to_string(i) + " has offsets " + std::to_string(offsets[i]) + " and " +
-                                    std::to_string(offsets[i + 1]) + " in " + std::to_string(end) + " bytes");
+        throw std::invalid_argument("string " + std::to_string(i) + " has offsets " + std::to_string(offsets[i]) +
+                                    " and " + std::to_string(offsets[i + 1]) + " in " + std::to_string(end) + " bytes");
       }
       result.emplace_back(text + offsets[i], text + offsets[i + 1]);
     }

@@ -332,9 +332,11 @@ typedef struct bp_instance_api_t {
   bp_status_t(BP_CALL* extents)(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* extents,
                                 bp_error_t* error);
   /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time.
-   * A call that is refused has not touched signals or `done`; the caller signals. [one at a time] [blocks on synchronous
-   * devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
-   * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
+   * A call that is refused (BP_BAD_STATE, BP_BUSY, BP_TYPE_MISMATCH, BP_INVALID_ARGUMENT) has touched neither signals nor
+   * `done`. Any other failure came after the run was accepted: `done` was called and the signals were advanced, and on a
+   * synchronous device the call returns the error too. [one at a time] [blocks on synchronous devices]. Errors: BP_BAD_STATE (a
+   * slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED,
+   * BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 

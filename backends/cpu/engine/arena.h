@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands out offsets of one block of memory that is still to be allocated: the smallest hole that fits, else more at the end.
+// Hands out offsets of one block of memory that is still to be allocated: the smallest hole that fits, else more at the
+// end.
 #pragma once
 
 #include <algorithm>

@@ -23,8 +23,8 @@ Verdict check_type(const bp_type_t& type, const char* side, uint32_t slot) {
     return no(BP_REASON_DTYPE, place + " has data type " + std::to_string(type.dtype) + ", which is not supported");
   }
   if (type.rank > BP_MAX_RANK) {
-    return no(BP_REASON_SHAPE, place + " has rank " + std::to_string(type.rank) + ", at most " + std::to_string(BP_MAX_RANK) +
-                                   " is supported");
+    return no(BP_REASON_SHAPE, place + " has rank " + std::to_string(type.rank) + ", at most " +
+                                   std::to_string(BP_MAX_RANK) + " is supported");
   }
   return yes();
 }
@@ -59,15 +59,18 @@ double operations(const Node& node, double output_elements) {
   double weights = node.input_count() > 1 ? elements(node, node.input_type(1)) : 0;
   if (op == "Conv" || op == "ConvInteger" || op == "QLinearConv") {
     uint32_t slot = op == "QLinearConv" ? 3 : 1;
-    return 2 * elements(node, node.input_type(slot)) / static_cast<double>(std::max<int64_t>(1, node.input_extent(slot, 0)));
+    return 2 * elements(node, node.input_type(slot)) /
+           static_cast<double>(std::max<int64_t>(1, node.input_extent(slot, 0)));
   }
   if (op == "ConvTranspose") {
     double input = elements(node, node.input_type(0));
-    return 2 * input * weights / static_cast<double>(std::max<int64_t>(1, node.input_extent(1, 0))) / std::max(1.0, output_elements);
+    return 2 * input * weights / static_cast<double>(std::max<int64_t>(1, node.input_extent(1, 0))) /
+           std::max(1.0, output_elements);
   }
   if (op == "MatMul" || op == "Gemm" || op == "MatMulInteger" || op == "QLinearMatMul") {
     bp_type_t a = node.input_type(0);
-    int64_t depth = a.rank > 0 ? node.input_extent(0, op == "Gemm" && node.attr("transA", int64_t{0}) ? 0 : a.rank - 1) : 1;
+    int64_t depth =
+        a.rank > 0 ? node.input_extent(0, op == "Gemm" && node.attr("transA", int64_t{0}) ? 0 : a.rank - 1) : 1;
     return 2 * static_cast<double>(std::max<int64_t>(1, depth));
   }
   return 1;
@@ -88,7 +91,8 @@ Verdict judge(const Node& node, const Row** out_row) {
   if (row == nullptr) {
     if (const Row* other = find_operator(node)) {
       return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
-                                     " is not known, the oldest known one is of version " + std::to_string(other->since_version));
+                                     " is not known, the oldest known one is of version " +
+                                     std::to_string(other->since_version));
     }
     return no(BP_REASON_OPERATOR, "the operator is not known");
   }
@@ -125,12 +129,14 @@ void cover(const Device& device, const bp_coverage_query_t& query, const bp_cove
   std::vector<bp_verdict_t> batch;
   std::vector<std::string> details(kBatch);
   for (uint32_t first = 0; first < count; first += kBatch) {
-    if (query.cancel != nullptr && host->cancelled(host, query.cancel)) throw Failure(BP_CANCELLED, "coverage was cancelled");
+    if (query.cancel != nullptr && host->cancelled(host, query.cancel))
+      throw Failure(BP_CANCELLED, "coverage was cancelled");
     batch.clear();
     for (uint32_t i = first; i < std::min(count, first + kBatch); ++i) {
       uint32_t index = query.nodes != nullptr ? query.nodes[i] : i;
       if (index >= graph.node_count) {
-        throw Failure(BP_INVALID_ARGUMENT, "node " + std::to_string(index) + " is beyond the graph's " + std::to_string(graph.node_count));
+        throw Failure(BP_INVALID_ARGUMENT,
+                      "node " + std::to_string(index) + " is beyond the graph's " + std::to_string(graph.node_count));
       }
       Node node(graph, index);
       Verdict verdict = judge(node, nullptr);

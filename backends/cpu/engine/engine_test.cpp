@@ -17,7 +17,9 @@ using ::testing::HasSubstr;
 using Floats = std::vector<float>;
 using Longs = std::vector<int64_t>;
 
-HostTensor floats(std::vector<int64_t> extents, const Floats& data) { return HostTensor::of(BP_DTYPE_FLOAT, std::move(extents), data); }
+HostTensor floats(std::vector<int64_t> extents, const Floats& data) {
+  return HostTensor::of(BP_DTYPE_FLOAT, std::move(extents), data);
+}
 
 Floats counting(int64_t n) {
   Floats data(static_cast<size_t>(n));
@@ -30,7 +32,8 @@ class Engine : public ::testing::Test {
   Plugin plugin;
 };
 
-// Relu may overwrite, Reshape shares memory, and the middle value is an output too: nothing may be overwritten that is still needed.
+// Relu may overwrite, Reshape shares memory, and the middle value is an output too: nothing may be overwritten that is
+// still needed.
 TEST_F(Engine, SharesMemoryInAChainWithoutLosingValues) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {2, 3}).weight<int64_t>("shape", BP_DTYPE_INT64, {2}, {3, 2});
@@ -71,7 +74,8 @@ TEST_F(Engine, PlansAnewForOtherExtents) {
     Outcome run = program.run({floats({rows, 2}, counting(rows * 2))});
     ASSERT_EQ(run.status, BP_OK) << run.text;
     EXPECT_EQ(run.outputs[0].extents, (Longs{rows, 1}));
-    EXPECT_EQ(run.outputs[0].as<float>().back(), static_cast<float>(2 * rows - 2 - 3) + 10 * static_cast<float>(2 * rows - 1 - 3));
+    EXPECT_EQ(run.outputs[0].as<float>().back(),
+              static_cast<float>(2 * rows - 2 - 3) + 10 * static_cast<float>(2 * rows - 1 - 3));
   }
 }
 
@@ -94,7 +98,9 @@ TEST_F(Engine, PlansDataDependentNodesDuringTheRun) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {4}).weight<int64_t>("first", BP_DTYPE_INT64, {1}, {0});
   b.node("Relu", 14, {"x"}, {"r"}).node("NonZero", 13, {"r"}, {"where"}, BP_DTYPE_INT64);
-  b.node("Squeeze", 25, {"where", "first"}, {"flat"}, BP_DTYPE_INT64).node("Gather", 13, {"r", "flat"}, {"picked"}).node("Neg", 13, {"picked"}, {"y"});
+  b.node("Squeeze", 25, {"where", "first"}, {"flat"}, BP_DTYPE_INT64)
+      .node("Gather", 13, {"r", "flat"}, {"picked"})
+      .node("Neg", 13, {"picked"}, {"y"});
   b.output("y").output("r").output("flat");
   Compiled program(plugin, b.graph());
   EXPECT_EQ(program.shapes(), BP_SHAPES_DATA_DEPENDENT);
@@ -128,7 +134,8 @@ TEST_F(Engine, RunsInstancesSideBySide) {
   };
   std::vector<int> good(4);
   std::vector<std::thread> threads;
-  for (size_t t = 0; t < good.size(); ++t) threads.emplace_back([&, t] { good[t] = work(static_cast<int64_t>(40 + 10 * (t / 2))); });
+  for (size_t t = 0; t < good.size(); ++t)
+    threads.emplace_back([&, t] { good[t] = work(static_cast<int64_t>(40 + 10 * (t / 2))); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(good, ::testing::Each(1));
 }
@@ -141,8 +148,12 @@ TEST_F(Engine, ConvolutionEqualsItsDefinition) {
   for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(static_cast<int>(i * 7 % 11) - 5) / 8;
   for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i * 5 % 13) - 6) / 4;
-  b.input("x", BP_DTYPE_FLOAT, {2, kIn, kSide, kSide}).weight<float>("w", BP_DTYPE_FLOAT, {kOut, kIn / kGroups, 3, 3}, w).weight<float>("b", BP_DTYPE_FLOAT, {kOut}, bias);
-  b.node("Conv", 22, {"x", "w", "b"}, {"y"}, BP_DTYPE_FLOAT, {{"group", kGroups}, {"strides", Longs{2, 1}}, {"dilations", Longs{1, 2}}, {"pads", Longs{1, 2, 0, 1}}}).output("y");
+  b.input("x", BP_DTYPE_FLOAT, {2, kIn, kSide, kSide})
+      .weight<float>("w", BP_DTYPE_FLOAT, {kOut, kIn / kGroups, 3, 3}, w)
+      .weight<float>("b", BP_DTYPE_FLOAT, {kOut}, bias);
+  b.node("Conv", 22, {"x", "w", "b"}, {"y"}, BP_DTYPE_FLOAT,
+         {{"group", kGroups}, {"strides", Longs{2, 1}}, {"dilations", Longs{1, 2}}, {"pads", Longs{1, 2, 0, 1}}})
+      .output("y");
   Compiled program(plugin, b.graph());
   Outcome run = program.run({floats({2, kIn, kSide, kSide}, x)});
   ASSERT_EQ(run.status, BP_OK) << run.text;
@@ -159,7 +170,8 @@ TEST_F(Engine, ConvolutionEqualsItsDefinition) {
               int64_t iy = oy * 2 - 1 + k / 3, ix = ox - 2 + k % 3 * 2;
               if (iy < 0 || iy >= kSide || ix < 0 || ix >= kSide) continue;
               int64_t ic = oc / (kOut / kGroups) * (kIn / kGroups) + c;
-              sum += static_cast<double>(x[static_cast<size_t>(((n * kIn + ic) * kSide + iy) * kSide + ix)] * w[static_cast<size_t>((oc * kIn / kGroups + c) * 9 + k)]);
+              sum += static_cast<double>(x[static_cast<size_t>(((n * kIn + ic) * kSide + iy) * kSide + ix)] *
+                                         w[static_cast<size_t>((oc * kIn / kGroups + c) * 9 + k)]);
             }
           ASSERT_NEAR(y[at], sum, 1e-3) << n << "," << oc << "," << oy << "," << ox;
         }
@@ -258,7 +270,9 @@ TEST_F(Engine, SignalsAndReportsWhenARunFails) {
 TEST_F(Engine, SaysWhyANodeIsRefused) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {1}).input("s", BP_DTYPE_STRING, {1});
-  b.node("NoSuchThing", 1, {"x"}, {"a"}).node("Softmax", 1, {"x"}, {"b"}).node("Identity", 25, {"s"}, {"c"}, BP_DTYPE_STRING);
+  b.node("NoSuchThing", 1, {"x"}, {"a"})
+      .node("Softmax", 1, {"x"}, {"b"})
+      .node("Identity", 25, {"s"}, {"c"}, BP_DTYPE_STRING);
   b.node("Neg", 13, {"x"}, {"d"}).node("LRN", 13, {"x"}, {"e"}, BP_DTYPE_FLOAT, {{"size", int64_t{0}}}).output("d");
   b.type("d", BP_DTYPE_FLOAT, {1});
   struct Answers {
@@ -269,7 +283,8 @@ TEST_F(Engine, SaysWhyANodeIsRefused) {
                           [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t) {
                             auto& answers = *static_cast<Answers*>(self);
                             for (uint32_t i = 0; i < count; ++i) {
-                              answers.reasons[verdicts[i].node] = verdicts[i].answer == BP_ANSWER_YES ? BP_REASON_NONE : verdicts[i].reason;
+                              answers.reasons[verdicts[i].node] =
+                                  verdicts[i].answer == BP_ANSWER_YES ? BP_REASON_NONE : verdicts[i].reason;
                               EXPECT_EQ(verdicts[i].answer == BP_ANSWER_YES, verdicts[i].detail.size == 0);
                               answers.seconds += verdicts[i].seconds;
                             }
@@ -293,7 +308,11 @@ TEST_F(Engine, SaysWhyANodeIsRefused) {
 
 TEST_F(Engine, NamesTheNodeThatFailsDuringARun) {
   GraphBuilder b;
-  b.input("x", BP_DTYPE_FLOAT, {-2}).input("y", BP_DTYPE_FLOAT, {-3}).node("Neg", 13, {"x"}, {"n"}).node("Add", 14, {"n", "y"}, {"z"}).output("z");
+  b.input("x", BP_DTYPE_FLOAT, {-2})
+      .input("y", BP_DTYPE_FLOAT, {-3})
+      .node("Neg", 13, {"x"}, {"n"})
+      .node("Add", 14, {"n", "y"}, {"z"})
+      .output("z");
   Compiled program(plugin, b.graph());
   Outcome run = program.run({floats({2}, {1, 2}), floats({3}, {1, 2, 3})});
   EXPECT_EQ(run.status, BP_TYPE_MISMATCH);
@@ -319,8 +338,10 @@ TEST(Negotiation, RefusesWithAReason) {
     EXPECT_NE(answer->refusal_text.size, 0u);
     return answer->refusal;
   };
-  EXPECT_EQ(refusal({sizeof(bp_host_offer_t), BP_MAKE_VERSION(2, 0), BP_MAKE_VERSION(2, 4), plugin.api->sanitizer, {}}), BP_INCOMPATIBLE);
-  EXPECT_EQ(refusal({sizeof(bp_host_offer_t), BP_ABI_VERSION, BP_ABI_VERSION, BP_SANITIZER_MEMORY, {}}), BP_INCOMPATIBLE);
+  EXPECT_EQ(refusal({sizeof(bp_host_offer_t), BP_MAKE_VERSION(2, 0), BP_MAKE_VERSION(2, 4), plugin.api->sanitizer, {}}),
+            BP_INCOMPATIBLE);
+  EXPECT_EQ(refusal({sizeof(bp_host_offer_t), BP_ABI_VERSION, BP_ABI_VERSION, BP_SANITIZER_MEMORY, {}}),
+            BP_INCOMPATIBLE);
   EXPECT_EQ(refusal({4, BP_ABI_VERSION, BP_ABI_VERSION, plugin.api->sanitizer, {}}), BP_INVALID_ARGUMENT);
 }
 

@@ -16,13 +16,15 @@ bp_status_t report(bp_error_t* error, bp_status_t status, std::string_view text,
   error->vendor_code = 0;
   error->flags = 0;
   error->text_size = text.size();
-  if (error->text != nullptr) std::memcpy(error->text, text.data(), std::min<uint64_t>(text.size(), error->text_capacity));
+  if (error->text != nullptr)
+    std::memcpy(error->text, text.data(), std::min<uint64_t>(text.size(), error->text_capacity));
   return status;
 }
 
 uint32_t fork_generation() noexcept {
   static std::atomic<uint32_t> generation{0};
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
   static_cast<void>(registered);
   return generation.load(std::memory_order_relaxed);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line between C++ and the C ABI. Inside the engine a failure is thrown; each slot runs its body within `fence`, which turns
-// whatever was thrown into a status and an error text. Nothing is ever thrown across the ABI.
+// The line between C++ and the C ABI. Inside the engine a failure is thrown; each slot runs its body within `fence`,
+// which turns whatever was thrown into a status and an error text. Nothing is ever thrown across the ABI.
 #pragma once
 
 #include <exception>
@@ -28,15 +28,16 @@ class Failure : public std::exception {
 // Writes what is known of a failure where the caller wants it; `error` may be null. Returns the status.
 bp_status_t report(bp_error_t* error, bp_status_t status, std::string_view text, uint64_t node = BP_NO_NODE) noexcept;
 
-// How many forks lie between this process and the one that loaded the plugin. Objects remember the number they were made under:
-// another one means that the worker threads they count on are gone.
+// How many forks lie between this process and the one that loaded the plugin. Objects remember the number they were
+// made under: another one means that the worker threads they count on are gone.
 uint32_t fork_generation() noexcept;
 
 // `made_under` is the fork generation of the object that is called.
 template <class Body>
 bp_status_t fence(uint32_t made_under, bp_error_t* error, Body&& body) noexcept {
   if (made_under != fork_generation()) {
-    return report(error, BP_FORKED, "the process was forked after the cpu device was opened; create the backend again in the child");
+    return report(error, BP_FORKED,
+                  "the process was forked after the cpu device was opened; create the backend again in the child");
   }
   try {
     body();

@@ -72,19 +72,23 @@ std::string Instance::name_of(uint32_t slot, uint32_t value) const {
 void Instance::check_extents(uint32_t slot, uint32_t value, const Shape& shape, uint64_t capacity) const {
   const bp_type_t& type = program_.type_of(value);
   if (!program_.admits(type, shape.span())) {
-    throw Failure(BP_TYPE_MISMATCH, name_of(slot, value) + ": extents " + text_of(shape) + " do not fit the declared type");
+    throw Failure(BP_TYPE_MISMATCH,
+                  name_of(slot, value) + ": extents " + text_of(shape) + " do not fit the declared type");
   }
   int64_t elements = 1;
   bool beyond = false;
   for (int64_t extent : shape) {
-    if (extent < 0) throw Failure(BP_INVALID_ARGUMENT, name_of(slot, value) + ": an extent is " + std::to_string(extent));
+    if (extent < 0)
+      throw Failure(BP_INVALID_ARGUMENT, name_of(slot, value) + ": an extent is " + std::to_string(extent));
     beyond = beyond || __builtin_mul_overflow(elements, extent, &elements);
   }
-  if (beyond || elements > (int64_t{1} << 56)) throw Failure(BP_INVALID_ARGUMENT, name_of(slot, value) + ": extents " + text_of(shape) + " are too large");
+  if (beyond || elements > (int64_t{1} << 56))
+    throw Failure(BP_INVALID_ARGUMENT, name_of(slot, value) + ": extents " + text_of(shape) + " are too large");
   auto needed = static_cast<uint64_t>(bytes_of(type.dtype, elements));
   if (needed > capacity) {
-    throw Failure(BP_BUFFER_TOO_SMALL, name_of(slot, value) + ": extents " + text_of(shape) + " need " + std::to_string(needed) +
-                                           " bytes, the buffer has " + std::to_string(capacity));
+    throw Failure(BP_BUFFER_TOO_SMALL, name_of(slot, value) + ": extents " + text_of(shape) + " need " +
+                                           std::to_string(needed) + " bytes, the buffer has " +
+                                           std::to_string(capacity));
   }
 }
 
@@ -101,12 +105,14 @@ void Instance::bind(const bp_binding_t& binding) {
                                         " was given, the program has " + std::to_string(type.dtype));
   }
   if (tensor.rank > BP_MAX_RANK || (tensor.rank != 0 && tensor.extents == nullptr)) {
-    throw Failure(BP_INVALID_ARGUMENT, name_of(binding.slot, value) + ": rank " + std::to_string(tensor.rank) + " without valid extents");
+    throw Failure(BP_INVALID_ARGUMENT,
+                  name_of(binding.slot, value) + ": rank " + std::to_string(tensor.rank) + " without valid extents");
   }
   if (tensor.buffer.memory != nullptr) {
     throw Failure(BP_UNSUPPORTED, name_of(binding.slot, value) + ": the buffer is not in host memory");
   }
-  if (!dense(tensor)) throw Failure(BP_UNSUPPORTED, name_of(binding.slot, value) + ": only dense row-major tensors can be bound");
+  if (!dense(tensor))
+    throw Failure(BP_UNSUPPORTED, name_of(binding.slot, value) + ": only dense row-major tensors can be bound");
 
   Shape shape({tensor.extents, tensor.rank});
   uint64_t capacity = tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
@@ -114,7 +120,8 @@ void Instance::bind(const bp_binding_t& binding) {
   void* where = address(tensor.buffer);
   auto align = static_cast<uintptr_t>(std::clamp<int64_t>(bytes_of(type.dtype, 1), 1, 8));
   if (reinterpret_cast<uintptr_t>(where) % align != 0) {
-    throw Failure(BP_INVALID_ARGUMENT, name_of(binding.slot, value) + ": the address is no multiple of the element size " + std::to_string(align));
+    throw Failure(BP_INVALID_ARGUMENT, name_of(binding.slot, value) +
+                                           ": the address is no multiple of the element size " + std::to_string(align));
   }
   if (!slot.bound || !(slot.shape == shape)) extents_changed_ = true;
   addresses_changed_ = true;
@@ -125,7 +132,8 @@ void Instance::set_extents(uint32_t slot_number, uint32_t rank, const int64_t* e
   uint32_t value = BP_NONE;
   Slot& slot = slot_of(slot_number, &value);
   if (!slot.bound) throw Failure(BP_BAD_STATE, name_of(slot_number, value) + " is not bound; call bind first");
-  if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr)) throw Failure(BP_INVALID_ARGUMENT, "extents of rank " + std::to_string(rank) + " are not valid");
+  if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr))
+    throw Failure(BP_INVALID_ARGUMENT, "extents of rank " + std::to_string(rank) + " are not valid");
   Shape shape({extents, rank});
   check_extents(slot_number, value, shape, slot.capacity);
   if (!(slot.shape == shape)) extents_changed_ = true;
@@ -135,7 +143,8 @@ void Instance::set_extents(uint32_t slot_number, uint32_t rank, const int64_t* e
 // Takes the schedule for the bound extents, and memory for it.
 void Instance::prepare() {
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
-    if (!inputs_[i].bound) throw Failure(BP_BAD_STATE, name_of(i, program_.graph().inputs[i]) + " is not bound; call bind first");
+    if (!inputs_[i].bound)
+      throw Failure(BP_BAD_STATE, name_of(i, program_.graph().inputs[i]) + " is not bound; call bind first");
     extents_[i] = inputs_[i].shape;
   }
   std::shared_ptr<const Schedule> schedule = program_.schedule(extents_);
@@ -148,7 +157,8 @@ void Instance::prepare() {
   schedule_ = std::move(schedule);
   operands_.clear();
   operands_.reserve(schedule_->operands.size());
-  for (uint32_t value : schedule_->operands) operands_.push_back(value == BP_NONE ? Tensor{} : schedule_->values[value]);
+  for (uint32_t value : schedule_->operands)
+    operands_.push_back(value == BP_NONE ? Tensor{} : schedule_->values[value]);
   addresses_changed_ = true;
 }
 
@@ -160,7 +170,8 @@ void Instance::ask_outputs(const bp_run_t& run) {
     uint32_t value = graph.outputs[o];
     if (!schedule_->shaped[value]) {
       if (run.output == nullptr) {
-        throw Failure(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " has data-dependent extents; set bp_run_t.output");
+        throw Failure(BP_BAD_STATE,
+                      name_of(BP_SLOT_OUTPUT, value) + " has data-dependent extents; set bp_run_t.output");
       }
       continue;
     }
@@ -179,12 +190,14 @@ void Instance::ask_outputs(const bp_run_t& run) {
 void* Instance::ask_output(const bp_run_t& run, uint32_t output, const Tensor& tensor) {
   bp_tensor_t given{};
   given.size = sizeof(given);
-  bp_status_t status = run.output(run.self, BP_SLOT_OUTPUT + output, static_cast<uint32_t>(tensor.shape.rank()), tensor.shape.begin(), 0, &given);
+  bp_status_t status = run.output(run.self, BP_SLOT_OUTPUT + output, static_cast<uint32_t>(tensor.shape.rank()),
+                                  tensor.shape.begin(), 0, &given);
   std::string name = name_of(BP_SLOT_OUTPUT, program_.graph().outputs[output]);
   if (status != BP_OK) throw Failure(status, name + ": the run gave no memory for extents " + text_of(tensor.shape));
   auto needed = static_cast<uint64_t>(bytes_of(tensor.dtype, tensor.shape.elements()));
   if (needed != 0 && (given.buffer.address == nullptr || given.buffer.bytes < needed)) {
-    throw Failure(BP_BUFFER_TOO_SMALL, name + ": extents " + text_of(tensor.shape) + " need " + std::to_string(needed) + " bytes, the run gave " + std::to_string(given.buffer.bytes));
+    throw Failure(BP_BUFFER_TOO_SMALL, name + ": extents " + text_of(tensor.shape) + " need " + std::to_string(needed) +
+                                           " bytes, the run gave " + std::to_string(given.buffer.bytes));
   }
   return address(given.buffer);
 }
@@ -192,11 +205,16 @@ void* Instance::ask_output(const bp_run_t& run, uint32_t output, const Tensor& t
 void* Instance::address_of(uint32_t value) const {
   const Location& location = schedule_->locations[value];
   switch (location.place) {
-    case Place::kNowhere: return nullptr;
-    case Place::kKnown: return schedule_->values[location.index].data;
-    case Place::kInput: return inputs_[location.index].address;
-    case Place::kOutput: return given_[location.index] != nullptr ? given_[location.index] : outputs_[location.index].address;
-    case Place::kArena: return arena_.get() + location.offset;
+    case Place::kNowhere:
+      return nullptr;
+    case Place::kKnown:
+      return schedule_->values[location.index].data;
+    case Place::kInput:
+      return inputs_[location.index].address;
+    case Place::kOutput:
+      return given_[location.index] != nullptr ? given_[location.index] : outputs_[location.index].address;
+    case Place::kArena:
+      return arena_.get() + location.offset;
   }
   return nullptr;
 }
@@ -208,16 +226,19 @@ void Instance::resolve() {
 }
 
 void Instance::run(const bp_run_t& run) {
-  if (busy_.exchange(true, std::memory_order_acquire)) throw Failure(BP_BUSY, "the instance runs already; make one instance for each concurrent run");
+  if (busy_.exchange(true, std::memory_order_acquire))
+    throw Failure(BP_BUSY, "the instance runs already; make one instance for each concurrent run");
   struct Release {
     std::atomic<bool>& busy;
     ~Release() { busy.store(false, std::memory_order_release); }
   } release{busy_};
   const bp_host_t* host = program_.device().host();
-  if (run.stream != nullptr) throw Failure(BP_UNSUPPORTED, "the cpu device is synchronous and has no streams; leave bp_run_t.stream null");
+  if (run.stream != nullptr)
+    throw Failure(BP_UNSUPPORTED, "the cpu device is synchronous and has no streams; leave bp_run_t.stream null");
   for (uint32_t i = 0; i < run.wait_count + run.signal_count; ++i) {
     const bp_point_t& point = i < run.wait_count ? run.waits[i] : run.signals[i - run.wait_count];
-    if (point.semaphore == nullptr) throw Failure(BP_UNSUPPORTED, "the cpu device waits for and signals semaphores of the host only");
+    if (point.semaphore == nullptr)
+      throw Failure(BP_UNSUPPORTED, "the cpu device waits for and signals semaphores of the host only");
   }
   UseThreads use(program_.device().threads());
   if (extents_changed_) prepare();
@@ -226,14 +247,17 @@ void Instance::run(const bp_run_t& run) {
   if (run.wait_count == 0 && run.signal_count == 0 && run.done == nullptr) return execute(run);
   auto end = [&](bp_status_t status, const char* text, uint64_t node) {
     if (run.done != nullptr) {
-      bp_error_t error{sizeof(error), status, node, 0, 0, 0, const_cast<char*>(text), std::strlen(text), std::strlen(text)};
+      bp_error_t error{sizeof(error),     status,           node, 0, 0, 0, const_cast<char*>(text),
+                       std::strlen(text), std::strlen(text)};
       run.done(run.self, status, status == BP_OK ? nullptr : &error);
     }
-    for (uint32_t i = 0; i < run.signal_count; ++i) host->semaphore_signal(host, run.signals[i].semaphore, run.signals[i].value, status);
+    for (uint32_t i = 0; i < run.signal_count; ++i)
+      host->semaphore_signal(host, run.signals[i].semaphore, run.signals[i].value, status);
   };
   try {
     for (uint32_t i = 0; i < run.wait_count; ++i) {
-      bp_status_t status = host->semaphore_wait(host, run.waits[i].semaphore, run.waits[i].value, run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel);
+      bp_status_t status = host->semaphore_wait(host, run.waits[i].semaphore, run.waits[i].value,
+                                                run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel);
       if (status != BP_OK) throw Failure(status, "a semaphore that the run waited for did not reach its value");
     }
     execute(run);
@@ -251,7 +275,7 @@ void Instance::run(const bp_run_t& run) {
 }
 
 void Instance::execute(const bp_run_t& run) {
-  if (addresses_changed_ || run.output != nullptr) {
+  if (addresses_changed_ || run.output != nullptr || !schedule_->later.empty()) {
     ask_outputs(run);
     if (addresses_changed_) resolve();
     addresses_changed_ = std::any_of(given_.begin(), given_.end(), [](void* given) { return given != nullptr; });
@@ -268,12 +292,13 @@ void Instance::check_time(const bp_run_t& run) const {
   if (run.deadline != 0 && now() >= run.deadline) throw Failure(BP_TIMED_OUT, "the deadline of the run passed");
 }
 
-void Instance::run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                        void* scratch, const bp_run_t& run) const {
+void Instance::run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs,
+                        std::span<const Tensor> outputs, void* scratch, const bp_run_t& run) const {
   const bp_host_t* host = program_.device().host();
   bool traced = host->tracing != nullptr && host->tracing(host) != 0;
   uint64_t begin = traced ? now() : 0;
-  if (auto failed = step.run(inputs, outputs, scratch)) throw Failure(BP_INVALID_ARGUMENT, describe(node) + ": " + *failed, node.id);
+  if (auto failed = step.run(inputs, outputs, scratch))
+    throw Failure(BP_INVALID_ARGUMENT, describe(node) + ": " + *failed, node.id);
   if (!traced) return;
   bp_span_t span{};
   span.size = sizeof(span);
@@ -291,8 +316,8 @@ void Instance::run_static(const bp_run_t& run) {
   for (const Action& action : schedule_->actions) {
     if (watched) check_time(run);
     const Tensor* operands = operands_.data() + action.first_operand;
-    run_step(*action.step, *action.node, {operands, action.input_count}, {operands + action.input_count, action.output_count},
-             arena_.get() + action.scratch, run);
+    run_step(*action.step, *action.node, {operands, action.input_count},
+             {operands + action.input_count, action.output_count}, arena_.get() + action.scratch, run);
   }
 }
 
@@ -315,7 +340,7 @@ void Instance::run_later(const bp_run_t& run) {
 
 void Instance::run_later_call(const Call& call, const bp_run_t& run) {
   std::vector<Tensor> inputs = gather(call.inputs, values_);
-  Plan plan = call.kernel->plan(inputs);
+  Plan plan = with_dense_operands(call.kernel->plan(inputs), inputs);
   if (!plan.step) {
     std::string why = plan.later ? "its extents cannot be told even with all inputs known" : plan.error;
     throw Failure(plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH, describe(*call.node) + ": " + why, call.node->id);

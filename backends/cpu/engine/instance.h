@@ -17,8 +17,8 @@ class Instance {
   // These throw Failure.
   void bind(const bp_binding_t& binding);
   void set_extents(uint32_t slot, uint32_t rank, const int64_t* extents);
-  // Throws without having touched signals or `done` where the run is refused. A run that began and failed has called `done` and
-  // advanced its signals before it throws.
+  // Throws without having touched signals or `done` where the run is refused. A run that began and failed has called
+  // `done` and advanced its signals before it throws.
   void run(const bp_run_t& run);
 
  private:
@@ -46,8 +46,8 @@ class Instance {
   void copy_outputs(const bp_run_t& run);
   void* ask_output(const bp_run_t& run, uint32_t output, const Tensor& tensor);
   void check_time(const bp_run_t& run) const;
-  void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                void* scratch, const bp_run_t& run) const;
+  void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs,
+                std::span<const Tensor> outputs, void* scratch, const bp_run_t& run) const;
 
   const Program& program_;
   std::vector<Slot> inputs_;

@@ -3,13 +3,14 @@
 //
 //   row in the table   the operator: says yes or no to a node (`supports`), and makes a Kernel of one it accepted
 //   Kernel             a node: its attributes are read; immutable, shared by all plans of a program
-//   Step               a node with concrete extents: output extents, strides, primitives, scratch size; immutable, shared by all
+//   Step               a node with concrete extents: output extents, strides, primitives, scratch size; immutable,
+//   shared by all
 //                      threads that run the plan; `run` does the work
 //
-// A plan is made for each set of input extents that a program meets. While planning, the values of some inputs are known (weights,
-// results of Shape and of everything computed from known values alone). A kernel whose output extents depend on a value that is
-// not known yet answers `Later`; it is then planned during the run, when the value is there. Nothing else is needed for
-// data-dependent shapes.
+// A plan is made for each set of input extents that a program meets. While planning, the values of some inputs are
+// known (weights, results of Shape and of everything computed from known values alone). A kernel whose output extents
+// depend on a value that is not known yet answers `Later`; it is then planned during the run, when the value is there.
+// Nothing else is needed for data-dependent shapes.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +23,21 @@
 
 #include "backplane/graph.h"
 #include "backplane/plugin.h"
+#include "engine/format.h"
+#include "engine/post_op.h"
 #include "engine/shape.h"
 
 namespace backplane::cpu {
 
-// A tensor as kernels see it: dense row-major host memory. `data` is null where the value is not known (while planning) or where
-// an optional input or output is absent (then dtype is BP_DTYPE_UNDEFINED).
+// A tensor as kernels see it: host memory, dense row-major unless the kernel asked otherwise. `data` is null where the value is not known (while planning)
+// or where an optional input or output is absent (then dtype is BP_DTYPE_UNDEFINED).
 struct Tensor {
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   Shape shape;
   void* data = nullptr;
+  Format format = Format::kDense;
 
+  int64_t stored() const { return stored_elements(format, shape); }
   bool present() const { return dtype != BP_DTYPE_UNDEFINED; }
   template <class T>
   T* as() const {
@@ -49,8 +54,12 @@ struct Verdict {
   std::string detail;
   explicit operator bool() const { return reason == BP_REASON_NONE; }
 };
-inline Verdict yes() { return {}; }
-inline Verdict no(uint32_t reason, std::string detail) { return {reason, std::move(detail)}; }
+inline Verdict yes() {
+  return {};
+}
+inline Verdict no(uint32_t reason, std::string detail) {
+  return {reason, std::move(detail)};
+}
 
 // A node of the ABI's graph with convenient access. Cheap to make; borrows the graph.
 class Node {
@@ -95,31 +104,46 @@ class Step {
  public:
   virtual ~Step() = default;
   // Computes. `inputs` and `outputs` have the node's slots, with the extents that the plan was made for; `scratch` has
-  // `scratch_bytes` bytes, aligned to 64. Outputs do not overlap inputs unless `inplace` allowed it. Thread-safe. A failure is a text.
-  virtual std::optional<std::string> run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* scratch) const = 0;
+  // `scratch_bytes` bytes, aligned to 64. Outputs do not overlap inputs unless `inplace` allowed it. Thread-safe. A
+  // failure is a text.
+  virtual std::optional<std::string> run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                                         void* scratch) const = 0;
   virtual int64_t scratch_bytes() const { return 0; }
   // The input whose memory output 0 may reuse when nobody else needs it, or -1. Element types must have the same size.
   virtual int inplace() const { return -1; }
-  // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the engine then needs no run at all.
+  // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the engine then needs no run at
+  // all.
   virtual int alias() const { return -1; }
 };
 
 // What a plan answers.
 struct Plan {
-  std::unique_ptr<Step> step;   // null: see `later` and `error`
-  std::vector<Shape> shapes;    // of each output
-  bool later = false;           // a value is needed that is not known yet
-  std::string error;            // the inputs cannot be: names what was seen
+  std::unique_ptr<Step> step;  // null: see `later` and `error`
+  std::vector<Shape> shapes;   // of each output
+  std::vector<Format> takes;   // of each input; empty: all dense
+  Format gives = Format::kDense;  // of output 0; all others are dense
+  bool later = false;          // a value is needed that is not known yet
+  std::string error;           // the inputs cannot be: names what was seen
 };
-inline Plan later() { Plan p; p.later = true; return p; }
-inline Plan fail(std::string error) { Plan p; p.error = std::move(error); return p; }
+inline Plan later() {
+  Plan p;
+  p.later = true;
+  return p;
+}
+inline Plan fail(std::string error) {
+  Plan p;
+  p.error = std::move(error);
+  return p;
+}
 
 // A node whose attributes were read.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // `inputs` have extents, and data where the value is known. Thread-safe.
+  // `inputs` have extents, the format in which they are there already, and data where the value is known. Thread-safe.
   virtual Plan plan(std::span<const Tensor> inputs) const = 0;
+  // While compiling: from now on does this to its result as well. False: it does not do that.
+  virtual bool append(PostOp) { return false; }
 };
 
 // One row of the table: an operator from one version of its operator set on (until a later row of the same operator).
@@ -131,7 +155,8 @@ struct Row {
   std::unique_ptr<Kernel> (*create)(const Node& node);  // only after `supports` said yes
 };
 
-// All operators, sorted for nobody: the order in which a reader wants to see them (engine/table.cpp concatenates the families).
+// All operators, sorted for nobody: the order in which a reader wants to see them (engine/table.cpp concatenates the
+// families).
 std::span<const Row> table();
 // The row for a node, or null.
 const Row* find_row(const Node& node);

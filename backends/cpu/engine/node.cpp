@@ -13,7 +13,9 @@ bp_type_t type_of(const bp_graph_t& graph, uint32_t value) {
   return type < graph.type_count ? *bp_graph_type(&graph, type) : kNoType;
 }
 
-std::string_view view(bp_text_t text) { return {text.data, text.size}; }
+std::string_view view(bp_text_t text) {
+  return {text.data, text.size};
+}
 
 template <class T>
 std::vector<T> list(const bp_attribute_t* attribute, uint32_t one, uint32_t many) {
@@ -33,30 +35,42 @@ int64_t bytes_of(bp_dtype_t dtype, int64_t elements) {
     case BP_DTYPE_FLOAT8E4M3FNUZ:
     case BP_DTYPE_FLOAT8E5M2:
     case BP_DTYPE_FLOAT8E5M2FNUZ:
-    case BP_DTYPE_FLOAT8E8M0: return elements;
+    case BP_DTYPE_FLOAT8E8M0:
+      return elements;
     case BP_DTYPE_UINT16:
     case BP_DTYPE_INT16:
     case BP_DTYPE_FLOAT16:
-    case BP_DTYPE_BFLOAT16: return elements * 2;
+    case BP_DTYPE_BFLOAT16:
+      return elements * 2;
     case BP_DTYPE_FLOAT:
     case BP_DTYPE_INT32:
-    case BP_DTYPE_UINT32: return elements * 4;
+    case BP_DTYPE_UINT32:
+      return elements * 4;
     case BP_DTYPE_INT64:
     case BP_DTYPE_UINT64:
     case BP_DTYPE_DOUBLE:
-    case BP_DTYPE_COMPLEX64: return elements * 8;
-    case BP_DTYPE_COMPLEX128: return elements * 16;
+    case BP_DTYPE_COMPLEX64:
+      return elements * 8;
+    case BP_DTYPE_COMPLEX128:
+      return elements * 16;
     case BP_DTYPE_UINT4:
     case BP_DTYPE_INT4:
-    case BP_DTYPE_FLOAT4E2M1: return (elements + 1) / 2;
+    case BP_DTYPE_FLOAT4E2M1:
+      return (elements + 1) / 2;
     case BP_DTYPE_UINT2:
-    case BP_DTYPE_INT2: return (elements + 3) / 4;
-    default: return 0;
+    case BP_DTYPE_INT2:
+      return (elements + 3) / 4;
+    default:
+      return 0;
   }
 }
 
-bp_type_t Node::input_type(uint32_t slot) const { return type_of(*graph_, bp_node_input(graph_, node_, slot)); }
-bp_type_t Node::output_type(uint32_t slot) const { return type_of(*graph_, bp_node_output(graph_, node_, slot)); }
+bp_type_t Node::input_type(uint32_t slot) const {
+  return type_of(*graph_, bp_node_input(graph_, node_, slot));
+}
+bp_type_t Node::output_type(uint32_t slot) const {
+  return type_of(*graph_, bp_node_output(graph_, node_, slot));
+}
 
 int64_t Node::input_extent(uint32_t slot, int dim) const {
   bp_type_t type = input_type(slot);
@@ -76,8 +90,10 @@ const bp_attribute_t* Node::find(std::string_view name) const {
     const bp_attribute_t* attribute = bp_graph_attribute(graph_, middle);
     int order = view(attribute->name).compare(name);
     if (order == 0) return attribute;
-    if (order < 0) low = middle + 1;
-    else high = middle;
+    if (order < 0)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return nullptr;
 }
@@ -99,7 +115,9 @@ std::string Node::attr(std::string_view name, const char* fallback) const {
              : fallback;
 }
 
-std::vector<int64_t> Node::ints(std::string_view name) const { return list<int64_t>(find(name), BP_ATTR_INT, BP_ATTR_INTS); }
+std::vector<int64_t> Node::ints(std::string_view name) const {
+  return list<int64_t>(find(name), BP_ATTR_INT, BP_ATTR_INTS);
+}
 std::vector<float> Node::floats(std::string_view name) const {
   return list<float>(find(name), BP_ATTR_FLOAT, BP_ATTR_FLOATS);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/planner.h"
 
+#include <numeric>
+
 #include "engine/fence.h"
 
 namespace backplane::cpu {
@@ -32,7 +34,8 @@ int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, const bp_node_t& nod
     beyond = beyond || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxBytes / 16;
   }
   if (empty) return 0;
-  if (beyond) throw Failure(BP_RESOURCE_EXHAUSTED, describe(node) + ": an output would be larger than all memory", node.id);
+  if (beyond)
+    throw Failure(BP_RESOURCE_EXHAUSTED, describe(node) + ": an output would be larger than all memory", node.id);
   return bytes_of(dtype, elements);
 }
 
@@ -84,9 +87,66 @@ bool Planner::plan(uint32_t index) {
   }
 
   bool computable = call.reads_extents_only || inputs_known;
-  if (computable && call.may_fold && output_bytes <= kFoldLimit) fold(index, *plan.step, inputs, outputs);
-  else steps.push_back({index, std::move(plan.step)});
+  if (computable && call.may_fold && output_bytes <= kFoldLimit) {
+    plan = with_dense_operands(std::move(plan), inputs);
+    fold(index, *plan.step, inputs, outputs);
+    return true;
+  }
+  std::vector<uint32_t> operands(call.inputs.begin(), call.inputs.end());
+  plan.takes.resize(operands.size(), Format::kDense);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i] != BP_NONE) operands[i] = in_format(operands[i], plan.takes[i], index);
+  }
+  if (plan.gives != Format::kDense) values[call.outputs[0]].format = plan.gives;
+  add_step(index, std::move(plan.step), operands, call.outputs);
   return true;
+}
+
+void Planner::add_step(uint32_t call, std::unique_ptr<Step> step, std::span<const uint32_t> inputs,
+                       std::span<const uint32_t> outputs) {
+  steps.push_back({call, std::move(step), static_cast<uint32_t>(operands.size()), static_cast<uint32_t>(inputs.size()),
+                   static_cast<uint32_t>(outputs.size())});
+  operands.insert(operands.end(), inputs.begin(), inputs.end());
+  operands.insert(operands.end(), outputs.begin(), outputs.end());
+}
+
+// The value in a format: itself, or a copy that a step before `call` makes once.
+uint32_t Planner::in_format(uint32_t value, Format format, uint32_t call) {
+  if (values[value].format == format) return value;
+  twins_.resize(values.size(), BP_NONE);
+  if (twins_[value] != BP_NONE) return twins_[value];
+  auto twin = static_cast<uint32_t>(values.size());
+  Tensor copy = values[value];
+  copy.format = format;
+  copy.data = nullptr;
+  values.push_back(copy);
+  shaped.push_back(true);
+  known.push_back(false);
+  twins_.push_back(value);
+  twins_[value] = twin;
+  add_step(call, make_reorder(copy.shape, values[value].format, format), {&value, 1}, {&twin, 1});
+  return twin;
+}
+
+void Planner::make_dense(std::span<const uint32_t> outputs) {
+  std::vector<std::pair<uint32_t, uint32_t>> swapped;
+  auto require = [&](uint32_t value, uint32_t call) {
+    if (value == BP_NONE || values[value].format == Format::kDense) return;
+    uint32_t twin = in_format(value, Format::kDense, call);
+    std::swap(values[value], values[twin]);
+    swapped.emplace_back(value, twin);
+  };
+  for (uint32_t value : outputs) require(value, steps.empty() ? 0 : steps.back().call);
+  for (uint32_t index : later) {
+    for (uint32_t value : calls_[index].inputs) require(value, index);
+  }
+  if (swapped.empty()) return;
+  std::vector<uint32_t> names(values.size());
+  std::iota(names.begin(), names.end(), 0u);
+  for (auto [value, twin] : swapped) std::swap(names[value], names[twin]);
+  for (uint32_t& operand : operands) {
+    if (operand != BP_NONE) operand = names[operand];
+  }
 }
 
 void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs) {

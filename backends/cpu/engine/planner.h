@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over an island's nodes that turns kernels into steps. It keeps what is known of each value: its extents, and its data
-// where they are weights or could be computed ahead of the run (constant folding).
+// The walk over an island's nodes that turns kernels into steps. It keeps what is known of each value: its extents, and
+// its data where they are weights or could be computed ahead of the run (constant folding).
 #pragma once
 
 #include "engine/program.h"
@@ -14,27 +14,40 @@ class Planner {
 
   void set_extents(uint32_t value, const Shape& shape);
 
+  // A step and its operands: `input_count` and then `output_count` entries of `operands`.
   struct Planned {
     uint32_t call;
     std::unique_ptr<Step> step;
+    uint32_t first_operand;
+    uint32_t input_count;
+    uint32_t output_count;
   };
-  // Plans all calls that are not folded yet. Those that it could neither plan nor fold end up in `later`. Throws Failure.
+  // Plans all calls that are not folded yet. Those that it could neither plan nor fold end up in `later`. Throws
+  // Failure.
   void walk();
+  // After the walk: `outputs` and what `later` reads become dense under their own numbers.
+  void make_dense(std::span<const uint32_t> outputs);
 
-  std::vector<Tensor> values;   // by value
-  std::vector<bool> shaped;     // by value: its extents are known
-  std::vector<bool> known;      // by value: its data are known
-  std::vector<Planned> steps;   // to be run, in order
-  std::vector<uint32_t> folded; // calls whose outputs became known
-  std::vector<uint32_t> later;  // calls to be planned during the run, in order
-  std::vector<Block> blocks;    // memory of the values that became known
+  // By value. Those beyond the graph's are copies of others in another format.
+  std::vector<Tensor> values;
+  std::vector<bool> shaped;      // by value: its extents are known
+  std::vector<bool> known;       // by value: its data are known
+  std::vector<Planned> steps;    // to be run, in order
+  std::vector<uint32_t> operands;
+  std::vector<uint32_t> folded;  // calls whose outputs became known
+  std::vector<uint32_t> later;   // calls to be planned during the run, in order
+  std::vector<Block> blocks;     // memory of the values that became known
   int64_t block_bytes = 0;
 
  private:
   bool plan(uint32_t index);
+  void add_step(uint32_t call, std::unique_ptr<Step> step, std::span<const uint32_t> inputs,
+                std::span<const uint32_t> outputs);
+  uint32_t in_format(uint32_t value, Format format, uint32_t call);
   void fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   std::span<const Call> calls_;
+  std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
 };
 
 // The node's inputs or outputs as tensors, absent ones included.

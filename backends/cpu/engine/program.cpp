@@ -21,10 +21,12 @@ bool in(std::string_view op_type, std::span<const std::string_view> list) {
   return std::find(list.begin(), list.end(), op_type) != list.end();
 }
 
-// Operators whose result differs from run to run, or is larger than the constant it comes from (quantized weights stay small).
+// Operators whose result differs from run to run, or is larger than the constant it comes from (quantized weights stay
+// small).
 bool may_fold(const Node& node) {
-  static constexpr std::array<std::string_view, 7> kNever = {
-      "Bernoulli", "DequantizeLinear", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+  static constexpr std::array<std::string_view, 8> kNever = {"Bernoulli",     "Dropout",          "DequantizeLinear",
+                                                             "Multinomial",   "RandomNormal",     "RandomNormalLike",
+                                                             "RandomUniform", "RandomUniformLike"};
   return !in(node.op_type(), kNever);
 }
 
@@ -37,7 +39,8 @@ bool reads_extents_only(const Node& node) {
 
 Program::Program(Device& device, const bp_compile_t& what) : device_(device), graph_(*what.graph) {
   if (what.flags & BP_COMPILE_REFIT) {
-    throw Failure(BP_UNSUPPORTED, "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
+    throw Failure(BP_UNSUPPORTED,
+                  "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
   }
   map_weights();
   create_kernels(what);
@@ -57,14 +60,15 @@ void Program::map_weights() {
     if (value.weight == BP_NONE || (value.flags & BP_VALUE_INPUT)) continue;
     const bp_weight_t& weight = *bp_graph_weight(&graph_, value.weight);
     std::string name(value.name.data, value.name.size);
-    if (weight.rank > BP_MAX_RANK) throw Failure(BP_UNSUPPORTED, "weight '" + name + "' has rank " + std::to_string(weight.rank));
+    if (weight.rank > BP_MAX_RANK)
+      throw Failure(BP_UNSUPPORTED, "weight '" + name + "' has rank " + std::to_string(weight.rank));
     Tensor& tensor = values_[v];
     tensor.dtype = weight.dtype;
     for (uint32_t d = 0; d < weight.rank; ++d) tensor.shape.push_back(graph_.dims[weight.first_dim + d].extent);
     auto needed = static_cast<uint64_t>(bytes_of(weight.dtype, tensor.shape.elements()));
     if (weight.bytes < needed) {
-      throw Failure(BP_INVALID_MODEL, "weight '" + name + "' has " + std::to_string(weight.bytes) + " bytes, its type and extents need " +
-                                          std::to_string(needed));
+      throw Failure(BP_INVALID_MODEL, "weight '" + name + "' has " + std::to_string(weight.bytes) +
+                                          " bytes, its type and extents need " + std::to_string(needed));
     }
     const void* data = weight.data;
     if (data == nullptr && needed != 0) {
@@ -72,10 +76,12 @@ void Program::map_weights() {
       bp_error_t error{sizeof(error), BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof(text), 0};
       bp_status_t status = graph_.api->weight_map(&graph_, value.weight, &data, &error);
       if (status != BP_OK) {
-        throw Failure(status, "weight '" + name + "': " + std::string(text, std::min<uint64_t>(error.text_size, sizeof(text))));
+        throw Failure(status,
+                      "weight '" + name + "': " + std::string(text, std::min<uint64_t>(error.text_size, sizeof(text))));
       }
     }
-    // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: only odd addresses are copied.
+    // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: only odd addresses
+    // are copied.
     auto align = static_cast<uintptr_t>(std::clamp<int64_t>(bytes_of(weight.dtype, 1), 1, 8));
     if (data == nullptr || reinterpret_cast<uintptr_t>(data) % align != 0) {
       blocks_.push_back(allocate(static_cast<int64_t>(needed)));
@@ -92,7 +98,8 @@ void Program::create_kernels(const bp_compile_t& what) {
   const bp_host_t* host = device_.host();
   calls_.resize(graph_.node_count);
   for (uint32_t i = 0; i < graph_.node_count; ++i) {
-    if (what.cancel != nullptr && host->cancelled(host, what.cancel)) throw Failure(BP_CANCELLED, "compilation was cancelled");
+    if (what.cancel != nullptr && host->cancelled(host, what.cancel))
+      throw Failure(BP_CANCELLED, "compilation was cancelled");
     Node node(graph_, i);
     const Row* row = nullptr;
     if (Verdict verdict = judge(node, &row); !verdict) {
@@ -125,8 +132,8 @@ void Program::fold_constants() {
   held_bytes_ += planner.block_bytes;
 }
 
-// How output extents come about. With numbers for all inputs the schedule is made at once and tells. Otherwise one is made for
-// sample extents: whether a node has to wait for a value depends on the graph, not on the numbers.
+// How output extents come about. With numbers for all inputs the schedule is made at once and tells. Otherwise one is
+// made for sample extents: whether a node has to wait for a value depends on the graph, not on the numbers.
 uint32_t Program::classify(const bp_compile_t& what) const {
   auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {
     std::vector<Shape> shapes;
@@ -166,7 +173,7 @@ uint32_t Program::classify(const bp_compile_t& what) const {
   };
 
   if (all_numbers({graph_.inputs, graph_.input_count})) return told_by(*schedule(*shapes_for(1)));
-  for (int64_t sample : {64, 32, 1, 224, 7, 2}) {
+  for (int64_t sample : {1, 64, 32, 224, 7, 2}) {
     std::optional<std::vector<Shape>> shapes = shapes_for(sample);
     if (!shapes) break;
     try {
@@ -190,7 +197,8 @@ bool Program::admits(const bp_type_t& type, std::span<const int64_t> extents) co
 
 std::shared_ptr<const Schedule> Program::schedule(std::span<const Shape> inputs) const {
   auto find = [&]() -> std::shared_ptr<const Schedule> {
-    auto entry = std::find_if(cache_.begin(), cache_.end(), [&](const Entry& e) { return std::ranges::equal(e.inputs, inputs); });
+    auto entry = std::find_if(cache_.begin(), cache_.end(),
+                              [&](const Entry& e) { return std::ranges::equal(e.inputs, inputs); });
     if (entry == cache_.end()) return nullptr;
     cache_.splice(cache_.begin(), cache_, entry);
     return entry->schedule;

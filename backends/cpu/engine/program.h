@@ -35,8 +35,8 @@ class Program {
   Device& device() const { return device_; }
   const bp_graph_t& graph() const { return graph_; }
   std::span<const Call> calls() const { return calls_; }
-  // For each value of the graph its data type; with extents and data where they are the same in each run (weights and what follows
-  // from them alone: then `known`).
+  // For each value of the graph its data type; with extents and data where they are the same in each run (weights and
+  // what follows from them alone: then `known`).
   std::span<const Tensor> values() const { return values_; }
   bool known(uint32_t value) const { return known_[value]; }
   const std::vector<bool>& known_values() const { return known_; }
@@ -44,11 +44,14 @@ class Program {
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
   // The declared type of an input or output of the graph.
-  const bp_type_t& type_of(uint32_t value) const { return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type); }
+  const bp_type_t& type_of(uint32_t value) const {
+    return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type);
+  }
   // Whether extents agree with the numbers that a declared type gives.
   bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
 
-  // The schedule for these extents, one shape per graph input; made when it is not in the cache. Thread-safe. Throws Failure.
+  // The schedule for these extents, one shape per graph input; made when it is not in the cache. Thread-safe. Throws
+  // Failure.
   std::shared_ptr<const Schedule> schedule(std::span<const Shape> inputs) const;
 
  private:

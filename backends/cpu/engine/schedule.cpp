@@ -12,17 +12,16 @@ namespace {
 struct Buffer {
   Location location;
   int64_t bytes = 0;
-  uint32_t pending = 0;  // reads that are still to come
-  size_t end = SIZE_MAX; // the last action that needs it; SIZE_MAX: needed until the run ends
+  uint32_t pending = 0;   // reads that are still to come
+  size_t end = SIZE_MAX;  // the last action that needs it; SIZE_MAX: needed until the run ends
 };
 
 // Decides which values share memory, by lifetime, and gives every shared piece a place.
 class Layout {
  public:
   Layout(const Program& program, Schedule& schedule) : program_(program), schedule_(schedule) {
-    const bp_graph_t& graph = program.graph();
-    buffer_of_.assign(graph.value_count, BP_NONE);
-    reads_.assign(graph.value_count, 0);
+    buffer_of_.assign(schedule.values.size(), BP_NONE);
+    reads_.assign(schedule.values.size(), 0);
   }
 
   void build(std::span<const Planner::Planned> steps, const std::vector<bool>& known) {
@@ -37,10 +36,19 @@ class Layout {
   }
 
  private:
+  struct Operands {
+    std::span<const uint32_t> inputs, outputs;
+  };
   const Call& call(uint32_t index) const { return program_.calls()[index]; }
   int64_t bytes_at(uint32_t value) const {
     const Tensor& tensor = schedule_.values[value];
-    return bytes_of(tensor.dtype, tensor.shape.elements());
+    return bytes_of(tensor.dtype, tensor.stored());
+  }
+  std::span<const uint32_t> inputs(const Planner::Planned& step) const {
+    return {schedule_.operands.data() + step.first_operand, step.input_count};
+  }
+  std::span<const uint32_t> outputs(const Planner::Planned& step) const {
+    return {schedule_.operands.data() + step.first_operand + step.input_count, step.output_count};
   }
 
   // Graph outputs and what calls planned during the run read count as reads that never come: their memory stays.
@@ -50,7 +58,7 @@ class Layout {
         if (value != BP_NONE) ++reads_[value];
       }
     };
-    for (const Planner::Planned& planned : steps) count(call(planned.call).inputs);
+    for (const Planner::Planned& planned : steps) count(inputs(planned));
     for (uint32_t index : schedule_.later) count(call(index).inputs);
     count({program_.graph().outputs, program_.graph().output_count});
   }
@@ -61,17 +69,17 @@ class Layout {
   }
 
   void place_sources(const std::vector<bool>& known) {
-    const bp_graph_t& graph = program_.graph();
-    for (uint32_t i = 0; i < graph.input_count; ++i) {
-      if (buffer_of_[graph.inputs[i]] == BP_NONE) new_buffer(graph.inputs[i], {Place::kInput, i, 0});
+    std::span<const uint32_t> inputs = program_.inputs();
+    for (uint32_t i = 0; i < inputs.size(); ++i) {
+      if (buffer_of_[inputs[i]] == BP_NONE) new_buffer(inputs[i], {Place::kInput, i, 0});
     }
-    for (uint32_t v = 0; v < graph.value_count; ++v) {
+    for (uint32_t v = 0; v < known.size(); ++v) {
       if (known[v]) new_buffer(v, {Place::kKnown, v, 0});
     }
   }
 
   void add(const Planner::Planned& planned) {
-    const Call& node = call(planned.call);
+    Operands node{inputs(planned), outputs(planned)};
     size_t action = schedule_.actions.size();
     uint32_t joined = BP_NONE;  // the buffer that output 0 shares
     if (int input = planned.step->alias(); input >= 0) {
@@ -80,10 +88,8 @@ class Layout {
       if (int reused = planned.step->inplace(); reused >= 0 && may_overwrite(node, static_cast<size_t>(reused))) {
         join(node, joined = buffer_of_[node.inputs[static_cast<size_t>(reused)]]);
       }
-      schedule_.actions.push_back({planned.step.get(), node.node, static_cast<uint32_t>(schedule_.operands.size()),
-                                   static_cast<uint32_t>(node.inputs.size()), static_cast<uint32_t>(node.outputs.size()), 0});
-      schedule_.operands.insert(schedule_.operands.end(), node.inputs.begin(), node.inputs.end());
-      schedule_.operands.insert(schedule_.operands.end(), node.outputs.begin(), node.outputs.end());
+      schedule_.actions.push_back({planned.step.get(), call(planned.call).node, planned.first_operand,
+                                   planned.input_count, planned.output_count, 0});
       begins_.resize(schedule_.actions.size());
       for (uint32_t value : node.outputs) {
         if (value == BP_NONE || buffer_of_[value] != BP_NONE) continue;
@@ -100,12 +106,12 @@ class Layout {
     }
   }
 
-  void join(const Call& node, uint32_t buffer) {
+  void join(const Operands& node, uint32_t buffer) {
     buffer_of_[node.outputs[0]] = buffer;
     buffers_[buffer].pending += reads_[node.outputs[0]];
   }
 
-  bool may_overwrite(const Call& node, size_t input) const {
+  bool may_overwrite(const Operands& node, size_t input) const {
     const Buffer& buffer = buffers_[buffer_of_[node.inputs[input]]];
     return node.outputs[0] != BP_NONE && buffer.location.place == Place::kArena && buffer.pending == 1 &&
            buffer.bytes == bytes_at(node.outputs[0]);
@@ -118,7 +124,6 @@ class Layout {
       uint32_t buffer = buffer_of_[graph.outputs[o]];
       if (buffer == BP_NONE) continue;  // made during the run
       if (buffers_[buffer].location.place == Place::kArena) buffers_[buffer].location = {Place::kOutput, o, 0};
-      else schedule_.copied.push_back(o);
     }
   }
 
@@ -126,11 +131,13 @@ class Layout {
     Arena arena;
     std::vector<std::vector<uint32_t>> ends(schedule_.actions.size());
     for (uint32_t b = 0; b < buffers_.size(); ++b) {
-      if (buffers_[b].location.place == Place::kArena && buffers_[b].end < ends.size()) ends[buffers_[b].end].push_back(b);
+      if (buffers_[b].location.place == Place::kArena && buffers_[b].end < ends.size())
+        ends[buffers_[b].end].push_back(b);
     }
     for (size_t a = 0; a < schedule_.actions.size(); ++a) {
       for (uint32_t b : begins_[a]) {
-        if (buffers_[b].location.place == Place::kArena) buffers_[b].location.offset = arena.allocate(buffers_[b].bytes);
+        if (buffers_[b].location.place == Place::kArena)
+          buffers_[b].location.offset = arena.allocate(buffers_[b].bytes);
       }
       if (int64_t scratch = schedule_.actions[a].step->scratch_bytes(); scratch > 0) {
         schedule_.actions[a].scratch = arena.allocate(scratch);
@@ -153,14 +160,26 @@ class Layout {
 
 Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
   Planner planner(program.calls(), program.values(), program.known_values());
-  for (uint32_t i = 0; i < inputs.size(); ++i) planner.set_extents(program.graph().inputs[i], inputs[i]);
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    uint32_t value = program.inputs()[i];
+    if (program.type_of(value).kind == BP_KIND_TENSOR) planner.set_extents(value, inputs[i]);
+  }
   planner.walk();
+  planner.make_dense({program.graph().outputs, program.graph().output_count});
+  operands = std::move(planner.operands);
   values = std::move(planner.values);
   shaped = std::move(planner.shaped);
   later = std::move(planner.later);
   steps_ = std::move(planner.steps);
   blocks_ = std::move(planner.blocks);
   locations.resize(values.size());
+  later_uses.resize(values.size());
+  for (uint32_t index : later) {
+    for (uint32_t value : program.calls()[index].inputs) {
+      if (value != BP_NONE) ++later_uses[value];
+    }
+  }
+  for (uint32_t o = 0; o < program.graph().output_count; ++o) ++later_uses[program.graph().outputs[o]];
   Layout(program, *this).build(steps_, planner.known);
 }
 

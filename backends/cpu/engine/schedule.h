@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island with concrete extents: the steps in the order they run, and where each value lies. Immutable, shared by instances.
+// An island with concrete extents: the steps in the order they run, and where each value lies. Immutable, shared by
+// instances.
 #pragma once
 
 #include "engine/planner.h"
@@ -36,12 +37,12 @@ class Schedule {
   Schedule(const Program& program, std::span<const Shape> inputs);
 
   std::vector<Action> actions;
-  std::vector<uint32_t> operands;    // values, BP_NONE where omitted
-  std::vector<Location> locations;   // by value
-  std::vector<Tensor> values;        // by value: extents where known before the run, data where kKnown
-  std::vector<bool> shaped;          // by value
-  std::vector<uint32_t> later;       // calls to be planned during the run, in order
-  std::vector<uint32_t> copied;      // graph outputs whose value lies elsewhere: copied at the end
+  std::vector<uint32_t> operands;   // values, BP_NONE where omitted
+  std::vector<Location> locations;  // by value
+  std::vector<Tensor> values;       // by value: extents where known before the run, data where kKnown
+  std::vector<bool> shaped;         // by value
+  std::vector<uint32_t> later;      // calls to be planned during the run, in order
+  std::vector<uint32_t> copied;     // graph outputs whose value lies elsewhere: copied at the end
   int64_t arena_bytes = 0;
 
  private:

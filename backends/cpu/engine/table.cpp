@@ -32,6 +32,8 @@ constexpr Rows kFamilies[] = {
     top_k_rows,
     resize_rows,
     layer_norm_rows,
+    recurrent_rows,
+    random_rows,
     signal_rows,
     loss_rows,
     region_rows,
@@ -60,7 +62,9 @@ std::vector<Row> concatenate() {
   return all;
 }
 
-auto key(const Row* row) { return std::tuple(row->op_type, row->domain, row->since_version); }
+auto key(const Row* row) {
+  return std::tuple(row->op_type, row->domain, row->since_version);
+}
 
 // The rows in the order of their keys.
 const std::vector<const Row*>& index() {
@@ -73,7 +77,9 @@ const std::vector<const Row*>& index() {
   return sorted;
 }
 
-bool same_operator(const Row& row, const Node& node) { return row.op_type == node.op_type() && row.domain == node.domain(); }
+bool same_operator(const Row& row, const Node& node) {
+  return row.op_type == node.op_type() && row.domain == node.domain();
+}
 
 }  // namespace
 

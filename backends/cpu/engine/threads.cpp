@@ -18,8 +18,12 @@ constexpr int64_t kPiecesPerThread = 4;
 
 }  // namespace
 
-UseThreads::UseThreads(Threads& threads) : before_(current) { current = &threads; }
-UseThreads::~UseThreads() { current = before_; }
+UseThreads::UseThreads(Threads& threads) : before_(current) {
+  current = &threads;
+}
+UseThreads::~UseThreads() {
+  current = before_;
+}
 
 int thread_count() {
   if (current != nullptr) return current->count();
@@ -28,7 +32,9 @@ int thread_count() {
   return worker ? std::max(1, oneapi::tbb::this_task_arena::max_concurrency()) : 1;
 }
 
-int thread_index() { return std::max(0, oneapi::tbb::this_task_arena::current_thread_index()); }
+int thread_index() {
+  return std::max(0, oneapi::tbb::this_task_arena::current_thread_index());
+}
 
 void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int64_t begin, int64_t end), void* self) {
   if (count <= 0) return;
@@ -50,8 +56,10 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
         },
         oneapi::tbb::simple_partitioner{});
   };
-  if (current != nullptr) current->arena().execute(loop);
-  else loop();
+  if (current != nullptr)
+    current->arena().execute(loop);
+  else
+    loop();
 }
 
 }  // namespace backplane::cpu

@@ -17,8 +17,8 @@ class Threads {
   oneapi::tbb::task_arena arena_;
 };
 
-// While it lives, `parallel` on this thread uses these threads; without one it stays on the calling thread, or in the arena that
-// the calling worker belongs to.
+// While it lives, `parallel` on this thread uses these threads; without one it stays on the calling thread, or in the
+// arena that the calling worker belongs to.
 class UseThreads {
  public:
   explicit UseThreads(Threads& threads);

@@ -28,7 +28,9 @@ void arg_extreme(const T* x, int64_t* y, int64_t outer, int64_t n, int64_t inner
   });
 }
 
-Verdict supports(const Node& node) { return accepts(node, 1, {set_of(Numbers{})}); }
+Verdict supports(const Node& node) {
+  return accepts(node, 1, {set_of(Numbers{})});
+}
 
 template <bool largest>
 std::unique_ptr<Kernel> create(const Node& node) {
@@ -62,6 +64,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> arg_reduce_rows() { return kRows; }
+std::span<const Row> arg_reduce_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization: y = (x - mean) / sqrt(variance + epsilon) · scale + bias for each channel. In training the mean and variance
-// are those of the batch, and the running ones are outputs.
+// BatchNormalization: y = (x - mean) / sqrt(variance + epsilon) · scale + bias for each channel. In training the mean
+// and variance are those of the batch, and the running ones are outputs.
 #include <cmath>
 
 #include "ops/function_kernel.h"
@@ -71,8 +71,10 @@ void run(const Normalization& b, Tensors in, Tensors out) {
         double variance = read(in[4], c);
         if (b.training) {
           auto [batch_mean, batch_variance] = moments(b, x, c);
-          if (Tensor running = at(out, 1); running.present()) store(running, c, mean * b.momentum + batch_mean * (1 - b.momentum));
-          if (Tensor running = at(out, 2); running.present()) store(running, c, variance * b.momentum + batch_variance * (1 - b.momentum));
+          if (Tensor running = at(out, 1); running.present())
+            store(running, c, mean * b.momentum + batch_mean * (1 - b.momentum));
+          if (Tensor running = at(out, 2); running.present())
+            store(running, c, variance * b.momentum + batch_variance * (1 - b.momentum));
           mean = batch_mean;
           variance = batch_variance;
         }
@@ -91,7 +93,8 @@ Plan plan(Normalization b, Tensors inputs) {
   b.inner = x.rank() > 2 ? x.elements(2, x.rank()) : 1;
   for (size_t i = 1; i < 5; ++i) {
     if (inputs[i].shape.elements() != b.channels) {
-      return fail("input " + std::to_string(i) + " has extents " + to_string(inputs[i].shape) + " for " + std::to_string(b.channels) + " channels");
+      return fail("input " + std::to_string(i) + " has extents " + to_string(inputs[i].shape) + " for " +
+                  std::to_string(b.channels) + " channels");
     }
   }
   Shape channels{b.channels};
@@ -118,6 +121,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> batch_normalization_rows() { return kRows; }
+std::span<const Row> batch_normalization_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of two inputs (or any number, taken two at a time), element by element with broadcasting: a row for each formula.
+// Operators of two inputs (or any number, taken two at a time), element by element with broadcasting: a row for each
+// formula.
 #include <cmath>
 #include <cstring>
 
@@ -11,21 +12,32 @@
 namespace backplane::cpu {
 namespace {
 
-// One innermost row. Strides are 0 or 1 but for rare layouts.
+// One innermost row. Strides are 0 or 1 but for rare layouts. Types that models compute with get a loop for each case.
+template <class T>
+constexpr bool is_common = is_floating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
+
 template <class R, class A, class B, class Formula>
 void compute_row(const A* a, int64_t stride_a, const B* b, int64_t stride_b, R* r, int64_t n, const Formula& formula) {
-  const auto f = [&](A x, B y) { return static_cast<R>(formula(static_cast<compute_t<A>>(x), static_cast<compute_t<B>>(y))); };
-  if (stride_a == 1 && stride_b == 1) {
-    for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
-  } else if (stride_a == 1 && stride_b == 0) {
-    const B y = *b;
-    for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], y);
-  } else if (stride_a == 0 && stride_b == 1) {
-    const A x = *a;
-    for (int64_t i = 0; i < n; ++i) r[i] = f(x, b[i]);
-  } else {
-    for (int64_t i = 0; i < n; ++i) r[i] = f(a[i * stride_a], b[i * stride_b]);
+  const auto f = [&](A x, B y) {
+    return static_cast<R>(formula(static_cast<compute_t<A>>(x), static_cast<compute_t<B>>(y)));
+  };
+  if constexpr (is_common<A> && std::is_same_v<A, B>) {
+    if (stride_a == 1 && stride_b == 1) {
+      for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
+      return;
+    }
+    if (stride_a == 1 && stride_b == 0) {
+      const B y = *b;
+      for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], y);
+      return;
+    }
+    if (stride_a == 0 && stride_b == 1) {
+      const A x = *a;
+      for (int64_t i = 0; i < n; ++i) r[i] = f(x, b[i]);
+      return;
+    }
   }
+  for (int64_t i = 0; i < n; ++i) r[i] = f(a[i * stride_a], b[i * stride_b]);
 }
 
 template <class R, class A, class B, class Formula>
@@ -50,12 +62,11 @@ Plan plan_binary(Tensors inputs, Formula formula) {
   int inplace = -1;
   if (sizeof(R) == sizeof(B) && shapes[1] == *shape) inplace = 1;
   if (sizeof(R) == sizeof(A) && shapes[0] == *shape) inplace = 0;
-  return make_plan(
-      {*shape},
-      [formula, walk = Broadcast<2>(*shape, {shapes[0], shapes[1]})](Tensors in, Tensors out) {
-        compute<R, A, B>(walk, in[0].data, in[1].data, out[0].data, formula);
-      },
-      {.inplace = inplace});
+  return make_plan({*shape},
+                   [formula, walk = Broadcast<2>(*shape, {shapes[0], shapes[1]})](Tensors in, Tensors out) {
+                     compute<R, A, B>(walk, in[0].data, in[1].data, out[0].data, formula);
+                   },
+                   {.inplace = inplace});
 }
 
 template <class Formula, class Types, class Result>
@@ -86,7 +97,8 @@ constexpr Row binary(std::string_view op_type, uint32_t since_version) {
           [](const Node& node) { return create_binary<Formula, Types, void>(node, Formula(node)); }};
 }
 
-// ---- any number of inputs: the result takes in one after the other ----------------------------------------------------
+// ---- any number of inputs: the result takes in one after the other
+// ----------------------------------------------------
 
 template <class T, class Formula, bool mean>
 Plan plan_variadic(Tensors inputs, Formula formula) {
@@ -127,7 +139,8 @@ constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
           }};
 }
 
-// ---- formulas: integers wrap, and division by zero gives 0 -------------------------------------------------------------
+// ---- formulas: integers wrap, and division by zero gives 0
+// -------------------------------------------------------------
 
 // Arithmetic on unsigned numbers of at least 32 bits, where nothing is undefined.
 template <class T>
@@ -194,7 +207,8 @@ struct BitShift {
 
 constexpr auto prelu = []<class T>(T x, T slope) -> T { return x < 0 ? multiply(x, slope) : x; };
 
-// ---- Pow: the base's type is the result's, the exponent's is its own ---------------------------------------------------
+// ---- Pow: the base's type is the result's, the exponent's is its own
+// ---------------------------------------------------
 
 template <class T>
 T power(T base, double exponent) {
@@ -217,7 +231,9 @@ T power(T base, double exponent) {
 
 using PowerBases = TypeList<float, double, Half, BFloat16, int32_t, int64_t>;
 
-Verdict supports_pow(const Node& node) { return accepts(node, 2, {set_of(PowerBases{}), set_of(Numbers{})}); }
+Verdict supports_pow(const Node& node) {
+  return accepts(node, 2, {set_of(PowerBases{}), set_of(Numbers{})});
+}
 
 std::unique_ptr<Kernel> create_pow(const Node& node) {
   return dispatch<PowerBases>(node.input_type(0).dtype, [&](auto base) {
@@ -225,13 +241,15 @@ std::unique_ptr<Kernel> create_pow(const Node& node) {
     return dispatch<Numbers>(node.input_type(1).dtype, [](auto exponent) {
       using B = typename decltype(exponent)::type;
       return make_kernel([](Tensors inputs) -> Plan {
-        return plan_binary<A, A, B>(inputs, [](compute_t<A> a, compute_t<B> b) { return power(a, static_cast<double>(b)); });
+        return plan_binary<A, A, B>(inputs,
+                                    [](compute_t<A> a, compute_t<B> b) { return power(a, static_cast<double>(b)); });
       });
     });
   });
 }
 
-// ---- Where -------------------------------------------------------------------------------------------------------------
+// ---- Where
+// -------------------------------------------------------------------------------------------------------------
 
 Verdict supports_where(const Node& node) {
   if (Verdict verdict = accepts(node, 3, {just(BP_DTYPE_BOOL), kByteTypes, kByteTypes}); !verdict) return verdict;
@@ -245,7 +263,8 @@ std::unique_ptr<Kernel> create_where(const Node&) {
     if (!shape)
       return fail("shapes " + to_string(shapes[0]) + ", " + to_string(shapes[1]) + " and " + to_string(shapes[2]) +
                   " do not broadcast");
-    return make_plan({*shape}, [walk = Broadcast<3>(*shape, shapes), size = bytes_of(inputs[1].dtype, 1)](Tensors in, Tensors out) {
+    return make_plan({*shape}, [walk = Broadcast<3>(*shape, shapes), size = bytes_of(inputs[1].dtype, 1)](Tensors in,
+                                                                                                          Tensors out) {
       dispatch_size(size, [&](auto tag) {
         using T = typename decltype(tag)::type;
         parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
@@ -296,6 +315,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> binary_rows() { return kRows; }
+std::span<const Row> binary_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -3,20 +3,19 @@
 #pragma once
 
 #include <array>
-
-#include "engine/shape.h"
-
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "engine/shape.h"
 
 namespace backplane::cpu {
 
 // The common shape, or nothing if the shapes do not fit each other.
 std::optional<Shape> broadcast_shape(std::span<const Shape> shapes);
 
-// Dimensions over which all operands walk alike are merged, so that equal shapes become one dimension, and a bias for each channel
-// becomes three. Strides are in elements, 0 where an operand is repeated.
+// Dimensions over which all operands walk alike are merged, so that equal shapes become one dimension, and a bias for
+// each channel becomes three. Strides are in elements, 0 where an operand is repeated.
 template <size_t N>
 struct Broadcast {
   std::vector<int64_t> extents;  // outermost first; at least one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast, CastLike and BitCast. Between integers values wrap; from float to integer they saturate and NaN becomes 0. Types of 8 bits
-// and less that are not integers of whole bytes go through float, which holds all their values.
+// Cast, CastLike and BitCast. Between integers values wrap; from float to integer they saturate and NaN becomes 0.
+// Types of 8 bits and less that are not integers of whole bytes go through float, which holds all their values.
 #include <limits>
 
 #include "ops/function_kernel.h"
@@ -11,7 +11,7 @@ namespace backplane::cpu {
 namespace {
 
 struct Rules {
-  bool saturate;          // for float8 targets
+  bool saturate;           // for float8 targets
   ScaleRounding rounding;  // for FLOAT8E8M0 targets
 };
 
@@ -52,27 +52,38 @@ Convert plain_conversion(bp_dtype_t from, bp_dtype_t to) {
 
 const Minifloat* minifloat(bp_dtype_t dtype) {
   switch (dtype) {
-    case BP_DTYPE_FLOAT8E4M3FN: return &kFloat8E4M3FN;
-    case BP_DTYPE_FLOAT8E4M3FNUZ: return &kFloat8E4M3FNUZ;
-    case BP_DTYPE_FLOAT8E5M2: return &kFloat8E5M2;
-    case BP_DTYPE_FLOAT8E5M2FNUZ: return &kFloat8E5M2FNUZ;
-    case BP_DTYPE_FLOAT4E2M1: return &kFloat4E2M1;
-    default: return nullptr;
+    case BP_DTYPE_FLOAT8E4M3FN:
+      return &kFloat8E4M3FN;
+    case BP_DTYPE_FLOAT8E4M3FNUZ:
+      return &kFloat8E4M3FNUZ;
+    case BP_DTYPE_FLOAT8E5M2:
+      return &kFloat8E5M2;
+    case BP_DTYPE_FLOAT8E5M2FNUZ:
+      return &kFloat8E5M2FNUZ;
+    case BP_DTYPE_FLOAT4E2M1:
+      return &kFloat4E2M1;
+    default:
+      return nullptr;
   }
 }
 
 int bits_of(bp_dtype_t dtype) {
   switch (dtype) {
     case BP_DTYPE_UINT2:
-    case BP_DTYPE_INT2: return 2;
+    case BP_DTYPE_INT2:
+      return 2;
     case BP_DTYPE_UINT4:
     case BP_DTYPE_INT4:
-    case BP_DTYPE_FLOAT4E2M1: return 4;
-    default: return static_cast<int>(8 * bytes_of(dtype, 1));
+    case BP_DTYPE_FLOAT4E2M1:
+      return 4;
+    default:
+      return static_cast<int>(8 * bytes_of(dtype, 1));
   }
 }
 
-bool is_plain(bp_dtype_t dtype) { return set_of(NumbersAndBool{}) >> dtype & 1; }
+bool is_plain(bp_dtype_t dtype) {
+  return set_of(NumbersAndBool{}) >> dtype & 1;
+}
 
 float decode_code(bp_dtype_t dtype, uint8_t code) {
   if (const Minifloat* format = minifloat(dtype)) return decode(*format, code);
@@ -83,7 +94,8 @@ float decode_code(bp_dtype_t dtype, uint8_t code) {
 }
 
 uint8_t encode_code(bp_dtype_t dtype, float value, Rules rules) {
-  if (const Minifloat* format = minifloat(dtype)) return encode(*format, value, rules.saturate || dtype == BP_DTYPE_FLOAT4E2M1);
+  if (const Minifloat* format = minifloat(dtype))
+    return encode(*format, value, rules.saturate || dtype == BP_DTYPE_FLOAT4E2M1);
   if (dtype == BP_DTYPE_FLOAT8E8M0) return encode_e8m0(value, rules.saturate, rules.rounding);
   const int bits = bits_of(dtype);
   return static_cast<uint8_t>(convert_one<int32_t>(value) & ((1 << bits) - 1));
@@ -94,7 +106,8 @@ void load_floats(bp_dtype_t dtype, const void* data, int64_t begin, float* value
   const int bits = bits_of(dtype), per_byte = 8 / bits;
   const auto* bytes = static_cast<const uint8_t*>(data) + begin / per_byte;
   for (int64_t i = 0; i < n; ++i)
-    values[i] = decode_code(dtype, static_cast<uint8_t>(bytes[i / per_byte] >> (i % per_byte * bits) & ((1 << bits) - 1)));
+    values[i] =
+        decode_code(dtype, static_cast<uint8_t>(bytes[i / per_byte] >> (i % per_byte * bits) & ((1 << bits) - 1)));
 }
 
 void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, Rules rules) {
@@ -139,7 +152,9 @@ constexpr bp_dtype_set_t kCastTypes = set_of(NumbersAndBool{}) | kPackedTypes | 
                                       just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
                                       just(BP_DTYPE_FLOAT8E5M2FNUZ) | just(BP_DTYPE_FLOAT8E8M0);
 
-bool can_cast_to(int64_t dtype) { return dtype >= 0 && dtype < 64 && (kCastTypes >> dtype & 1) != 0; }
+bool can_cast_to(int64_t dtype) {
+  return dtype >= 0 && dtype < 64 && (kCastTypes >> dtype & 1) != 0;
+}
 
 Rules rules_of(const Node& node) {
   const std::string rounding = node.attr("round_mode", "up");
@@ -156,9 +171,8 @@ Verdict supports_cast(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_cast(const Node& node) {
-  return make_kernel([to = static_cast<bp_dtype_t>(node.attr("to", int64_t{0})), rules = rules_of(node)](Tensors inputs) {
-    return plan_cast(inputs[0].shape, inputs[0].dtype, to, rules);
-  });
+  return make_kernel([to = static_cast<bp_dtype_t>(node.attr("to", int64_t{0})), rules = rules_of(node)](
+                         Tensors inputs) { return plan_cast(inputs[0].shape, inputs[0].dtype, to, rules); });
 }
 
 Verdict supports_cast_like(const Node& node) {
@@ -183,7 +197,8 @@ Verdict supports_bit_cast(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_bit_cast(const Node&) {
-  return make_kernel([](Tensors inputs) { return make_plan({inputs[0].shape}, [](Tensors, Tensors) {}, {.alias = 0}); });
+  return make_kernel(
+      [](Tensors inputs) { return make_plan({inputs[0].shape}, [](Tensors, Tensors) {}, {.alias = 0}); });
 }
 
 constexpr Row kRows[] = {
@@ -194,6 +209,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> cast_rows() { return kRows; }
+std::span<const Row> cast_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -41,12 +41,11 @@ std::unique_ptr<Kernel> create(const Node&) {
     for (size_t slot : {1, 2})
       if (const Tensor bound = at(inputs, slot); bound.present() && bound.shape.elements() != 1)
         return fail("a bound must be a scalar, but has shape " + to_string(bound.shape));
-    return make_plan(
-        {inputs[0].shape},
-        [](Tensors in, Tensors out) {
-          dispatch<Numbers>(in[0].dtype, [&](auto tag) { clip<typename decltype(tag)::type>(in, out); });
-        },
-        {.inplace = 0});
+    return make_plan({inputs[0].shape},
+                     [](Tensors in, Tensors out) {
+                       dispatch<Numbers>(in[0].dtype, [&](auto tag) { clip<typename decltype(tag)::type>(in, out); });
+                     },
+                     {.inplace = 0});
   });
 }
 
@@ -54,6 +53,8 @@ constexpr Row kRows[] = {{"", "Clip", 11, supports, create}};
 
 }  // namespace
 
-std::span<const Row> clip_rows() { return kRows; }
+std::span<const Row> clip_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -14,7 +14,8 @@ struct Parts {
   int64_t outer = 1, row = 0;
   std::vector<int64_t> offsets, bytes;
 
-  Parts(const Shape& whole, int axis, std::span<const int64_t> extents, int64_t element_size) : outer(whole.elements(0, axis)) {
+  Parts(const Shape& whole, int axis, std::span<const int64_t> extents, int64_t element_size)
+      : outer(whole.elements(0, axis)) {
     const int64_t unit = whole.elements(axis + 1, whole.rank()) * element_size;
     for (int64_t extent : extents) {
       offsets.push_back(row);
@@ -38,7 +39,9 @@ struct Parts {
   }
 };
 
-Verdict supports_concat(const Node& node) { return accepts_variadic(node, kByteTypes); }
+Verdict supports_concat(const Node& node) {
+  return accepts_variadic(node, kByteTypes);
+}
 
 std::unique_ptr<Kernel> create_concat(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
@@ -55,15 +58,19 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
       total += input.shape[axis];
     }
     to[axis] = total;
-    return make_plan({to}, [parts = Parts(to, axis, extents, bytes_of(inputs[0].dtype, 1))](Tensors in, Tensors out) {
-      parts.blocks([&](size_t part, int64_t whole_at, int64_t part_at, size_t bytes) {
-        std::memcpy(out[0].as<char>() + whole_at, in[part].as<char>() + part_at, bytes);
-      });
-    }, {.alias = inputs.size() == 1 ? 0 : -1});
+    return make_plan({to},
+                     [parts = Parts(to, axis, extents, bytes_of(inputs[0].dtype, 1))](Tensors in, Tensors out) {
+                       parts.blocks([&](size_t part, int64_t whole_at, int64_t part_at, size_t bytes) {
+                         std::memcpy(out[0].as<char>() + whole_at, in[part].as<char>() + part_at, bytes);
+                       });
+                     },
+                     {.alias = inputs.size() == 1 ? 0 : -1});
   });
 }
 
-Verdict supports_split(const Node& node) { return accepts(node, 1, {kByteTypes, just(BP_DTYPE_INT64)}); }
+Verdict supports_split(const Node& node) {
+  return accepts(node, 1, {kByteTypes, just(BP_DTYPE_INT64)});
+}
 
 std::unique_ptr<Kernel> create_split(const Node& node) {
   const int64_t outputs = node.output_count();
@@ -90,11 +97,13 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     if (rest != 0 || static_cast<int64_t>(shapes.size()) != outputs || shapes.size() != extents.size())
       return fail("split does not divide axis " + std::to_string(axis) + " of " + to_string(from) + " into " +
                   std::to_string(outputs) + " parts");
-    return make_plan(shapes, [parts = Parts(from, axis, extents, bytes_of(inputs[0].dtype, 1))](Tensors in, Tensors out) {
-      parts.blocks([&](size_t part, int64_t whole_at, int64_t part_at, size_t bytes) {
-        if (out[part].data != nullptr) std::memcpy(out[part].as<char>() + part_at, in[0].as<char>() + whole_at, bytes);
-      });
-    });
+    return make_plan(shapes,
+                     [parts = Parts(from, axis, extents, bytes_of(inputs[0].dtype, 1))](Tensors in, Tensors out) {
+                       parts.blocks([&](size_t part, int64_t whole_at, int64_t part_at, size_t bytes) {
+                         if (out[part].data != nullptr)
+                           std::memcpy(out[part].as<char>() + part_at, in[0].as<char>() + whole_at, bytes);
+                       });
+                     });
   });
 }
 
@@ -105,6 +114,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> concat_rows() { return kRows; }
+std::span<const Row> concat_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

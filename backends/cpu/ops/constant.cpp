@@ -10,7 +10,8 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- Constant, ConstantOfShape ---------------------------------------------------------------------------------------------
+// ---- Constant, ConstantOfShape
+// ---------------------------------------------------------------------------------------------
 
 // A tensor that came as an attribute: a copy, so that nothing of the graph is needed later.
 struct Value {
@@ -32,7 +33,8 @@ std::optional<Value> tensor_attribute(const Node& node, const bp_attribute_t* at
   const bp_weight_t* weight = bp_graph_weight(&graph, index);
   if (((kByteTypes | kPackedTypes) >> weight->dtype & 1) == 0) return std::nullopt;
   const void* data = weight->data;
-  if (data == nullptr && weight->bytes > 0 && graph.api->weight_map(&graph, index, &data, nullptr) != BP_OK) return std::nullopt;
+  if (data == nullptr && weight->bytes > 0 && graph.api->weight_map(&graph, index, &data, nullptr) != BP_OK)
+    return std::nullopt;
   Shape shape;
   for (uint32_t d = 0; d < weight->rank; ++d) shape.push_back(graph.dims[weight->first_dim + d].extent);
   const char* bytes = static_cast<const char*>(data);
@@ -43,8 +45,10 @@ std::optional<Value> constant_value(const Node& node) {
   if (const auto* a = node.find("value")) return tensor_attribute(node, a);
   if (const auto* a = node.find("value_float")) return value_of(BP_DTYPE_FLOAT, {}, static_cast<const float*>(a->data));
   if (const auto* a = node.find("value_int")) return value_of(BP_DTYPE_INT64, {}, static_cast<const int64_t*>(a->data));
-  if (const auto* a = node.find("value_floats")) return value_of(BP_DTYPE_FLOAT, {a->count}, static_cast<const float*>(a->data));
-  if (const auto* a = node.find("value_ints")) return value_of(BP_DTYPE_INT64, {a->count}, static_cast<const int64_t*>(a->data));
+  if (const auto* a = node.find("value_floats"))
+    return value_of(BP_DTYPE_FLOAT, {a->count}, static_cast<const float*>(a->data));
+  if (const auto* a = node.find("value_ints"))
+    return value_of(BP_DTYPE_INT64, {a->count}, static_cast<const int64_t*>(a->data));
   return std::nullopt;
 }
 
@@ -89,17 +93,23 @@ std::unique_ptr<Kernel> create_fill(const Node& node) {
   });
 }
 
-// ---- Shape, Size -----------------------------------------------------------------------------------------------------------
+// ---- Shape, Size
+// -----------------------------------------------------------------------------------------------------------
 
-Verdict supports_extents(const Node& node) { return accepts(node, 1, {kByteTypes | kPackedTypes | just(BP_DTYPE_STRING)}); }
+Verdict supports_extents(const Node& node) {
+  return accepts(node, 1, {kByteTypes | kPackedTypes | just(BP_DTYPE_STRING)});
+}
 
 std::unique_ptr<Kernel> create_shape(const Node& node) {
   return make_kernel([start = node.attr("start", int64_t{0}), end = node.attr("end", INT64_MAX)](Tensors inputs) {
     const Shape& shape = inputs[0].shape;
-    const auto bounded = [&](int64_t i) { return static_cast<size_t>(std::clamp<int64_t>(i < 0 ? i + shape.rank() : i, 0, shape.rank())); };
+    const auto bounded = [&](int64_t i) {
+      return static_cast<size_t>(std::clamp<int64_t>(i < 0 ? i + shape.rank() : i, 0, shape.rank()));
+    };
     const size_t first = bounded(start), last = std::max(first, bounded(end));
     const Shape part(shape.span().subspan(first, last - first));
-    return make_plan({{part.rank()}}, [part](Tensors, Tensors out) { std::copy(part.begin(), part.end(), out[0].as<int64_t>()); });
+    return make_plan({{part.rank()}},
+                     [part](Tensors, Tensors out) { std::copy(part.begin(), part.end(), out[0].as<int64_t>()); });
   });
 }
 
@@ -109,7 +119,8 @@ std::unique_ptr<Kernel> create_size(const Node&) {
   });
 }
 
-// ---- Range -----------------------------------------------------------------------------------------------------------------
+// ---- Range
+// -----------------------------------------------------------------------------------------------------------------
 
 using RangeTypes = TypeList<float, double, Half, BFloat16, int16_t, int32_t, int64_t>;
 
@@ -152,7 +163,8 @@ std::unique_ptr<Kernel> create_range(const Node& node) {
   });
 }
 
-// ---- EyeLike, Trilu --------------------------------------------------------------------------------------------------------
+// ---- EyeLike, Trilu
+// --------------------------------------------------------------------------------------------------------
 
 Verdict supports_eye(const Node& node) {
   const int64_t dtype = node.attr("dtype", int64_t{node.input_type(0).dtype});
@@ -177,32 +189,39 @@ std::unique_ptr<Kernel> create_eye(const Node& node) {
   });
 }
 
-Verdict supports_trilu(const Node& node) { return accepts(node, 1, {kByteTypes, just(BP_DTYPE_INT64)}); }
+Verdict supports_trilu(const Node& node) {
+  return accepts(node, 1, {kByteTypes, just(BP_DTYPE_INT64)});
+}
 
 std::unique_ptr<Kernel> create_trilu(const Node& node) {
   return make_kernel([upper = node.attr("upper", int64_t{1}) != 0](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
     if (shape.rank() < 2) return fail("Trilu needs two dimensions or more, not " + to_string(shape));
-    return make_plan({shape}, [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) {
-      const Tensor offset = at(in, 1);
-      const int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
-      const int64_t k = offset.data == nullptr ? 0 : std::clamp(*offset.as<int64_t>(), -rows, columns);
-      dispatch_size(size, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        for (int64_t line = 0; line < shape.elements(0, shape.rank() - 1); ++line)
-          for (int64_t j = 0; j < columns; ++j) {
-            const int64_t diagonal = j - line % rows;
-            const int64_t at = line * columns + j;
-            out[0].as<T>()[at] = (upper ? diagonal >= k : diagonal <= k) ? in[0].as<T>()[at] : T{};
-          }
-      });
-    }, {.inplace = 0});
+    return make_plan({shape},
+                     [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) {
+                       const Tensor offset = at(in, 1);
+                       const int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
+                       const int64_t k = offset.data == nullptr ? 0 : std::clamp(*offset.as<int64_t>(), -rows, columns);
+                       dispatch_size(size, [&](auto tag) {
+                         using T = typename decltype(tag)::type;
+                         for (int64_t line = 0; line < shape.elements(0, shape.rank() - 1); ++line)
+                           for (int64_t j = 0; j < columns; ++j) {
+                             const int64_t diagonal = j - line % rows;
+                             const int64_t at = line * columns + j;
+                             out[0].as<T>()[at] = (upper ? diagonal >= k : diagonal <= k) ? in[0].as<T>()[at] : T{};
+                           }
+                       });
+                     },
+                     {.inplace = 0});
   });
 }
 
-// ---- OneHot ----------------------------------------------------------------------------------------------------------------
+// ---- OneHot
+// ----------------------------------------------------------------------------------------------------------------
 
-Verdict supports_one_hot(const Node& node) { return accepts(node, 3, {set_of(Numbers{}), set_of(Numbers{}), kByteTypes}); }
+Verdict supports_one_hot(const Node& node) {
+  return accepts(node, 3, {set_of(Numbers{}), set_of(Numbers{}), kByteTypes});
+}
 
 std::unique_ptr<Kernel> create_one_hot(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{-1})](Tensors inputs) -> Plan {
@@ -211,7 +230,8 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
     const int axis = axis_of(axis_attribute, indices.rank() + 1);
     if (axis < 0) return bad_axis(axis_attribute, indices.rank() + 1);
     if (indices.rank() == BP_MAX_RANK) return fail("the result's rank is more than 32");
-    if (inputs[1].shape.elements() != 1 || inputs[2].shape.elements() != 2) return fail("depth is a scalar, and values are two");
+    if (inputs[1].shape.elements() != 1 || inputs[2].shape.elements() != 2)
+      return fail("depth is a scalar, and values are two");
     const double depth_value = scalar(inputs[1]);
     if (!(depth_value >= 0 && depth_value < 0x1p48)) return fail("depth is " + std::to_string(depth_value));
     const auto depth = static_cast<int64_t>(depth_value);
@@ -239,18 +259,16 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Constant", 1, supports_constant, create_constant},
-    {"", "ConstantOfShape", 9, supports_fill, create_fill},
-    {"", "Shape", 1, supports_extents, create_shape},
-    {"", "Size", 1, supports_extents, create_size},
-    {"", "Range", 11, supports_range, create_range},
-    {"", "EyeLike", 9, supports_eye, create_eye},
-    {"", "Trilu", 14, supports_trilu, create_trilu},
-    {"", "OneHot", 9, supports_one_hot, create_one_hot},
+    {"", "Constant", 1, supports_constant, create_constant}, {"", "ConstantOfShape", 9, supports_fill, create_fill},
+    {"", "Shape", 1, supports_extents, create_shape},        {"", "Size", 1, supports_extents, create_size},
+    {"", "Range", 11, supports_range, create_range},         {"", "EyeLike", 9, supports_eye, create_eye},
+    {"", "Trilu", 14, supports_trilu, create_trilu},         {"", "OneHot", 9, supports_one_hot, create_one_hot},
 };
 
 }  // namespace
 
-std::span<const Row> constant_rows() { return kRows; }
+std::span<const Row> constant_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

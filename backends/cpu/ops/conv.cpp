@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv. In float a 1×1 convolution is a matrix product of the planes as they lie; all others go to oneDNN in the layout that it
-// likes best, in tasks of one image and a share of the output channels (or groups). Other types take the definition.
+// Conv. In float a 1×1 convolution is a matrix product of the planes as they lie; all others go to oneDNN in the layout
+// that it likes best, in tasks of one image and a share of the output channels (or groups). Other types take the
+// definition.
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
 #include "ops/onednn.h"
@@ -13,7 +14,8 @@ namespace backplane::cpu {
 namespace {
 
 bool pointwise(const Window& w) {
-  return w.kernel_size() == 1 && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0} && w.end == Spatial{0, 0, 0};
+  return w.kernel_size() == 1 && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0} &&
+         w.end == Spatial{0, 0, 0};
 }
 
 void run_pointwise(const ConvSize& size, int64_t plane, Tensors in, Tensors out) {
@@ -54,12 +56,14 @@ class Conv final : public Kernel {
     std::optional<Window> w = make_window(attributes_, inputs[0].shape, inputs[1].shape.span().subspan(2), &error);
     if (!w) return fail(error);
     if (Tensor bias = at(inputs, 2); bias.present() && bias.shape.elements() != size->out_channels) {
-      return fail("the bias " + to_string(bias.shape) + " does not fit " + std::to_string(size->out_channels) + " channels");
+      return fail("the bias " + to_string(bias.shape) + " does not fit " + std::to_string(size->out_channels) +
+                  " channels");
     }
     Shape shape = w->output_shape(size->batch, size->out_channels);
     if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() != 0 && size->in_channels != 0 && w->in_size() != 0) {
       if (pointwise(*w)) {
-        return make_plan({shape}, [s = *size, plane = w->in_size()](Tensors in, Tensors out) { run_pointwise(s, plane, in, out); });
+        return make_plan(
+            {shape}, [s = *size, plane = w->in_size()](Tensors in, Tensors out) { run_pointwise(s, plane, in, out); });
       }
       if (auto step = make_onednn_conv(*size, *w, inputs, packed_)) {
         Plan plan;
@@ -94,6 +98,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> conv_rows() { return kRows; }
+std::span<const Row> conv_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose. Float: one matrix product gives what each input element adds to the outputs it reaches, then it is added up.
+// ConvTranspose. Float: one matrix product gives what each input element adds to the outputs it reaches, then it is
+// added up.
 #include "ops/function_kernel.h"
 #include "ops/onednn.h"
 #include "ops/rows.h"
@@ -74,7 +75,9 @@ void run_plain(const Transposed& t, Tensors in, Tensors out) {
         const T* factors = weights + ((group * t.in_group + c) * t.out_group + oc) * w.kernel_size();
         for (int64_t k = 0; k < w.kernel_size(); ++k) {
           C factor = static_cast<C>(factors[k]);
-          each_meeting(w, k, [&](int64_t from, int64_t to) { sums[static_cast<size_t>(to)] += factor * static_cast<C>(source[from]); });
+          each_meeting(w, k, [&](int64_t from, int64_t to) {
+            sums[static_cast<size_t>(to)] += factor * static_cast<C>(source[from]);
+          });
         }
       }
       T* y = out[0].as<T>() + plane * w.out_size();
@@ -94,7 +97,9 @@ std::optional<Window> transposed_window(const Attributes& a, const Shape& x, con
   Window w;
   w.dims = x.rank() - 2;
   auto dims = static_cast<size_t>(w.dims);
-  auto pick = [&](const std::vector<int64_t>& list, size_t i, int64_t fallback) { return i < list.size() ? list[i] : fallback; };
+  auto pick = [&](const std::vector<int64_t>& list, size_t i, int64_t fallback) {
+    return i < list.size() ? list[i] : fallback;
+  };
   // Some models give N and C in output_shape too.
   size_t skip = a.output_shape.size() == dims + 2 ? 2 : 0;
   for (size_t i = 0; i < dims; ++i) {
@@ -125,20 +130,25 @@ std::optional<Window> transposed_window(const Attributes& a, const Shape& x, con
 Plan plan(const Attributes& a, Tensors inputs) {
   const Shape& x = inputs[0].shape;
   const Shape& weights = inputs[1].shape;
-  if (x.rank() < 3 || x.rank() > 2 + kSpatial || weights.rank() != x.rank() || x[1] != weights[0] || a.groups < 1 || x[1] % a.groups != 0) {
-    return fail("input " + to_string(x) + " and weights " + to_string(weights) + " do not fit " + std::to_string(a.groups) + " groups");
+  if (x.rank() < 3 || x.rank() > 2 + kSpatial || weights.rank() != x.rank() || x[1] != weights[0] || a.groups < 1 ||
+      x[1] % a.groups != 0) {
+    return fail("input " + to_string(x) + " and weights " + to_string(weights) + " do not fit " +
+                std::to_string(a.groups) + " groups");
   }
   std::string error;
   std::optional<Window> w = transposed_window(a, x, weights, &error);
   if (!w) return fail(error);
   Transposed t{*w, x[0], a.groups, x[1] / a.groups, weights[1]};
   if (Tensor bias = at(inputs, 2); bias.present() && bias.shape.elements() != t.groups * t.out_group) {
-    return fail("the bias " + to_string(bias.shape) + " does not fit " + std::to_string(t.groups * t.out_group) + " channels");
+    return fail("the bias " + to_string(bias.shape) + " does not fit " + std::to_string(t.groups * t.out_group) +
+                " channels");
   }
   Shape shape = w->output_shape(t.batch, t.groups * t.out_group);
   if (inputs[0].dtype == BP_DTYPE_FLOAT) {
     int64_t scratch = t.out_group * w->kernel_size() * w->in_size() * static_cast<int64_t>(sizeof(float));
-    return make_plan({shape}, [t](Tensors in, Tensors out, void* memory) { run_float(t, in, out, static_cast<float*>(memory)); }, {.scratch_bytes = scratch});
+    return make_plan({shape},
+                     [t](Tensors in, Tensors out, void* memory) { run_float(t, in, out, static_cast<float*>(memory)); },
+                     {.scratch_bytes = scratch});
   }
   return make_plan({shape}, [t](Tensors in, Tensors out) {
     dispatch<Floats>(in[0].dtype, [&](auto tag) { run_plain<typename decltype(tag)::type>(t, in, out); });
@@ -155,7 +165,8 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  Attributes a{WindowAttributes(node), node.ints("output_padding"), node.ints("output_shape"), node.attr("group", int64_t{1})};
+  Attributes a{WindowAttributes(node), node.ints("output_padding"), node.ints("output_shape"),
+               node.attr("group", int64_t{1})};
   return make_kernel([a](Tensors inputs) { return plan(a, inputs); });
 }
 
@@ -165,6 +176,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> conv_transpose_rows() { return kRows; }
+std::span<const Row> conv_transpose_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -13,12 +13,16 @@ Plan plan_copy(const Tensor& source, Shape result, std::span<const int64_t> exte
                int64_t offset = 0) {
   StridedCopy copy(extents, strides, offset, bytes_of(source.dtype, 1));
   const bool same = copy.is_plain() && result.elements() == source.shape.elements();
-  return make_plan(
-      {result}, [copy = std::move(copy)](Tensors in, Tensors out) { copy(in[0].data, out[0].data); }, {.alias = same ? 0 : -1});
+  return make_plan({result}, [copy = std::move(copy)](Tensors in, Tensors out) { copy(in[0].data, out[0].data); },
+                   {.alias = same ? 0 : -1});
 }
 
-Verdict supports_one(const Node& node) { return accepts(node, 1, {kByteTypes}); }
-Verdict supports_with_shape(const Node& node) { return accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64)}); }
+Verdict supports_one(const Node& node) {
+  return accepts(node, 1, {kByteTypes});
+}
+Verdict supports_with_shape(const Node& node) {
+  return accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64)});
+}
 
 std::unique_ptr<Kernel> create_transpose(const Node& node) {
   return make_kernel([perm = node.ints("perm")](Tensors inputs) -> Plan {
@@ -67,7 +71,8 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
     for (int i = 0; i < from.rank(); ++i) {
       const int64_t repeat = repeats[static_cast<size_t>(i)];
       int64_t extent = 0;
-      if (repeat < 0 || __builtin_mul_overflow(from[i], repeat, &extent)) return fail("repeats cannot be " + std::to_string(repeat));
+      if (repeat < 0 || __builtin_mul_overflow(from[i], repeat, &extent))
+        return fail("repeats cannot be " + std::to_string(repeat));
       to.push_back(extent);
       extents.insert(extents.end(), {repeat, from[i]});
       strides.insert(strides.end(), {0, dense[i]});
@@ -76,7 +81,8 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
   });
 }
 
-// ---- Slice -------------------------------------------------------------------------------------------------------------
+// ---- Slice
+// -------------------------------------------------------------------------------------------------------------
 
 Verdict supports_slice(const Node& node) {
   return accepts(node, 3, {kByteTypes, kIndexTypes, kIndexTypes, kIndexTypes, kIndexTypes});
@@ -116,7 +122,8 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
   });
 }
 
-// ---- DepthToSpace, SpaceToDepth: a transposition of six dimensions -----------------------------------------------------------
+// ---- DepthToSpace, SpaceToDepth: a transposition of six dimensions
+// -----------------------------------------------------------
 
 Verdict supports_depth_to_space(const Node& node) {
   if (Verdict verdict = supports_one(node); !verdict) return verdict;
@@ -141,16 +148,17 @@ Plan plan_permuted(const Tensor& source, Shape to, const Shape& split, std::span
 }
 
 std::unique_ptr<Kernel> create_depth_to_space(const Node& node) {
-  return make_kernel([b = node.attr("blocksize", int64_t{1}), crd = node.attr("mode", "DCR") == "CRD"](Tensors inputs) -> Plan {
-    const Shape& s = inputs[0].shape;
-    if (s.rank() != 4 || b > INT32_MAX || s[1] % (b * b) != 0)
-      return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
-    const int64_t depth = s[1] / (b * b);
-    const Shape to{s[0], depth, s[2] * b, s[3] * b};
-    static constexpr int dcr_order[] = {0, 3, 4, 1, 5, 2}, crd_order[] = {0, 1, 4, 2, 5, 3};
-    if (crd) return plan_permuted(inputs[0], to, {s[0], depth, b, b, s[2], s[3]}, crd_order);
-    return plan_permuted(inputs[0], to, {s[0], b, b, depth, s[2], s[3]}, dcr_order);
-  });
+  return make_kernel(
+      [b = node.attr("blocksize", int64_t{1}), crd = node.attr("mode", "DCR") == "CRD"](Tensors inputs) -> Plan {
+        const Shape& s = inputs[0].shape;
+        if (s.rank() != 4 || b > INT32_MAX || s[1] % (b * b) != 0)
+          return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
+        const int64_t depth = s[1] / (b * b);
+        const Shape to{s[0], depth, s[2] * b, s[3] * b};
+        static constexpr int dcr_order[] = {0, 3, 4, 1, 5, 2}, crd_order[] = {0, 1, 4, 2, 5, 3};
+        if (crd) return plan_permuted(inputs[0], to, {s[0], depth, b, b, s[2], s[3]}, crd_order);
+        return plan_permuted(inputs[0], to, {s[0], b, b, depth, s[2], s[3]}, dcr_order);
+      });
 }
 
 std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
@@ -159,7 +167,8 @@ std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
     if (s.rank() != 4 || b > INT32_MAX || s[2] % b != 0 || s[3] % b != 0)
       return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
     static constexpr int order[] = {0, 3, 5, 1, 2, 4};
-    return plan_permuted(inputs[0], {s[0], s[1] * b * b, s[2] / b, s[3] / b}, {s[0], s[1], s[2] / b, b, s[3] / b, b}, order);
+    return plan_permuted(inputs[0], {s[0], s[1] * b * b, s[2] / b, s[3] / b}, {s[0], s[1], s[2] / b, b, s[3] / b, b},
+                         order);
   });
 }
 
@@ -174,6 +183,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> copy_rows() { return kRows; }
+std::span<const Row> copy_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -9,12 +9,14 @@ namespace {
 
 using Types = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
-Verdict supports(const Node& node) { return accepts(node, 2, {set_of(Types{}), kIndexTypes}); }
+Verdict supports(const Node& node) {
+  return accepts(node, 2, {set_of(Types{}), kIndexTypes});
+}
 
 template <bool product>
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([exclusive = node.attr("exclusive", int64_t{0}) != 0, reverse = node.attr("reverse", int64_t{0}) != 0](
-                         Tensors inputs) -> Plan {
+  return make_kernel([exclusive = node.attr("exclusive", int64_t{0}) != 0,
+                      reverse = node.attr("reverse", int64_t{0}) != 0](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
     if (inputs[1].shape.elements() != 1) return fail("axis is not a scalar");
     return make_plan({shape}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
@@ -25,18 +27,19 @@ std::unique_ptr<Kernel> create(const Node& node) {
       dispatch<Types>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         using Acc = std::conditional_t<is_floating<T>, double, uint64_t>;
-        parallel(shape.elements(0, axis) * inner, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t base = i / inner * n * inner + i % inner;
-            Acc acc = product ? 1 : 0;
-            for (int64_t k = 0; k < n; ++k) {
-              const int64_t at = base + (reverse ? n - 1 - k : k) * inner;
-              const Acc x = static_cast<Acc>(static_cast<compute_t<T>>(in[0].as<T>()[at])), before = acc;
-              acc = product ? acc * x : acc + x;
-              out[0].as<T>()[at] = static_cast<T>(static_cast<compute_t<T>>(exclusive ? before : acc));
-            }
-          }
-        });
+        parallel(shape.elements(0, axis) * inner, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t base = i / inner * n * inner + i % inner;
+                     Acc acc = product ? 1 : 0;
+                     for (int64_t k = 0; k < n; ++k) {
+                       const int64_t at = base + (reverse ? n - 1 - k : k) * inner;
+                       const Acc x = static_cast<Acc>(static_cast<compute_t<T>>(in[0].as<T>()[at])), before = acc;
+                       acc = product ? acc * x : acc + x;
+                       out[0].as<T>()[at] = static_cast<T>(static_cast<compute_t<T>>(exclusive ? before : acc));
+                     }
+                   }
+                 });
       });
       return std::nullopt;
     });
@@ -50,6 +53,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> cumulative_rows() { return kRows; }
+std::span<const Row> cumulative_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

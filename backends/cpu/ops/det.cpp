@@ -30,13 +30,16 @@ double determinant(std::vector<double>& m, int64_t n) {
   return result;
 }
 
-Verdict supports(const Node& node) { return accepts(node, 1, {kFloatTypes}); }
+Verdict supports(const Node& node) {
+  return accepts(node, 1, {kFloatTypes});
+}
 
 std::unique_ptr<Kernel> create(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
     const Shape& shape = inputs[0].shape;
     const int rank = shape.rank();
-    if (rank < 2 || shape[rank - 1] != shape[rank - 2]) return fail("the matrices of shape " + to_string(shape) + " are not square");
+    if (rank < 2 || shape[rank - 1] != shape[rank - 2])
+      return fail("the matrices of shape " + to_string(shape) + " are not square");
     const int64_t n = shape[rank - 1];
     return make_plan({Shape(shape.span().first(static_cast<size_t>(rank - 2)))}, [n](Tensors in, Tensors out) {
       dispatch<Floats>(in[0].dtype, [&](auto tag) {
@@ -55,6 +58,8 @@ constexpr Row kRows[] = {{"", "Det", 11, supports, create}};
 
 }  // namespace
 
-std::span<const Row> det_rows() { return kRows; }
+std::span<const Row> det_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -13,7 +13,8 @@ struct ConvSize {
   int64_t out_channels;  // of all groups
 };
 
-// x(i) and w(channel, i) give elements as `Sum`, y(channel, i, sum) takes the result; i counts elements of the dense tensors.
+// x(i) and w(channel, i) give elements as `Sum`, y(channel, i, sum) takes the result; i counts elements of the dense
+// tensors.
 template <class Sum, class X, class W, class Y>
 void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w, const Y& y) {
   int64_t in_group = size.in_channels / size.groups;
@@ -48,8 +49,8 @@ void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w
 // The sizes of a convolution, checked against each other; a text in `error` where they do not fit.
 inline std::optional<ConvSize> conv_size(const Shape& x, const Shape& w, int64_t groups, std::string* error) {
   if (x.rank() < 3 || w.rank() != x.rank() || groups < 1 || w[0] % groups != 0 || x[1] != w[1] * groups) {
-    *error = "input and weights do not fit " + std::to_string(groups) + " groups: " +
-             (x.rank() > 1 ? std::to_string(x[1]) : "no") + " input channels, weights for " +
+    *error = "input and weights do not fit " + std::to_string(groups) +
+             " groups: " + (x.rank() > 1 ? std::to_string(x[1]) : "no") + " input channels, weights for " +
              (w.rank() > 1 ? std::to_string(w[1] * groups) : "none");
     return std::nullopt;
   }

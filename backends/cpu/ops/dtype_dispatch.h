@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a data type at run time to a C++ type: `dispatch<Floats>(dtype, [](auto tag) { using T = decltype(tag)::type; … })`.
+// From a data type at run time to a C++ type: `dispatch<Floats>(dtype, [](auto tag) { using T = decltype(tag)::type; …
+// })`.
 #pragma once
 
 #include <type_traits>
@@ -21,9 +22,10 @@ using SignedIntegers = TypeList<int8_t, int16_t, int32_t, int64_t>;
 using UnsignedIntegers = TypeList<uint8_t, uint16_t, uint32_t, uint64_t>;
 using Integers = TypeList<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
 using SignedNumbers = TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t>;
-using Numbers = TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
-using NumbersAndBool =
-    TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Bool>;
+using Numbers =
+    TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+using NumbersAndBool = TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                                uint32_t, uint64_t, Bool>;
 using Booleans = TypeList<Bool>;
 
 template <class T>
@@ -95,11 +97,16 @@ struct Bytes16 {
 template <class F>
 void dispatch_size(int64_t size, const F& f) {
   switch (size) {
-    case 1: return f(TypeTag<uint8_t>{});
-    case 2: return f(TypeTag<uint16_t>{});
-    case 4: return f(TypeTag<uint32_t>{});
-    case 8: return f(TypeTag<uint64_t>{});
-    default: return f(TypeTag<Bytes16>{});
+    case 1:
+      return f(TypeTag<uint8_t>{});
+    case 2:
+      return f(TypeTag<uint16_t>{});
+    case 4:
+      return f(TypeTag<uint32_t>{});
+    case 8:
+      return f(TypeTag<uint64_t>{});
+    default:
+      return f(TypeTag<Bytes16>{});
   }
 }
 

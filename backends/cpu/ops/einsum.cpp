@@ -55,7 +55,8 @@ std::optional<Equation> parse(std::string_view text) {
       if (uses[static_cast<size_t>(c)] == 1) equation.result += static_cast<char>(c);
   }
   for (size_t i = 0; i < equation.result.size(); ++i)
-    if (uses[static_cast<unsigned char>(equation.result[i])] == 0 || equation.result.find(equation.result[i], i + 1) != std::string::npos)
+    if (uses[static_cast<unsigned char>(equation.result[i])] == 0 ||
+        equation.result.find(equation.result[i], i + 1) != std::string::npos)
       return std::nullopt;
   return equation;
 }
@@ -66,8 +67,11 @@ struct Label {
   std::vector<int64_t> strides;
 };
 
-std::optional<std::string> bind(const Equation& equation, Tensors inputs, std::array<Label, 128>& letters, std::vector<Label>& ellipsis) {
-  const auto mismatch = [&](size_t k) { return "term '" + equation.operands[k] + "' does not fit shape " + to_string(inputs[k].shape); };
+std::optional<std::string> bind(const Equation& equation, Tensors inputs, std::array<Label, 128>& letters,
+                                std::vector<Label>& ellipsis) {
+  const auto mismatch = [&](size_t k) {
+    return "term '" + equation.operands[k] + "' does not fit shape " + to_string(inputs[k].shape);
+  };
   for (Label& label : letters) label.strides.resize(inputs.size());
   for (size_t k = 0; k < inputs.size(); ++k) {
     const std::string& term = equation.operands[k];
@@ -88,7 +92,8 @@ std::optional<std::string> bind(const Equation& equation, Tensors inputs, std::a
         if (!take(letters[static_cast<size_t>(c)])) return mismatch(k);
         continue;
       }
-      while (static_cast<int>(ellipsis.size()) < extra) ellipsis.insert(ellipsis.begin(), Label{1, std::vector<int64_t>(inputs.size())});
+      while (static_cast<int>(ellipsis.size()) < extra)
+        ellipsis.insert(ellipsis.begin(), Label{1, std::vector<int64_t>(inputs.size())});
       for (int i = 0; i < extra; ++i)
         if (!take(ellipsis[ellipsis.size() - static_cast<size_t>(extra - i)])) return mismatch(k);
     }
@@ -100,32 +105,35 @@ template <class T>
 void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::vector<Dimensions>& summed) {
   using Acc = std::conditional_t<is_floating<T>, double, uint64_t>;
   const int64_t terms = summed[0].positions();
-  parallel(kept[0].positions(), std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, terms)), [&](int64_t begin, int64_t end) {
-    std::vector<Odometer> outer;
-    for (const Dimensions& d : kept) outer.emplace_back(d, begin);
-    for (int64_t i = begin; i < end; ++i) {
-      Acc total = 0;
-      std::vector<Odometer> inner;
-      for (const Dimensions& d : summed) inner.emplace_back(d);
-      for (int64_t j = 0; j < terms; ++j) {
-        Acc product = 1;
-        for (size_t k = 0; k < in.size(); ++k) {
-          product *= static_cast<Acc>(static_cast<compute_t<T>>(in[k].as<T>()[outer[k].offset() + inner[k].offset()]));
-          inner[k].next();
-        }
-        total += product;
-      }
-      y[i] = static_cast<T>(static_cast<compute_t<T>>(total));
-      for (Odometer& o : outer) o.next();
-    }
-  });
+  parallel(kept[0].positions(), std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, terms)),
+           [&](int64_t begin, int64_t end) {
+             std::vector<Odometer> outer;
+             for (const Dimensions& d : kept) outer.emplace_back(d, begin);
+             for (int64_t i = begin; i < end; ++i) {
+               Acc total = 0;
+               std::vector<Odometer> inner;
+               for (const Dimensions& d : summed) inner.emplace_back(d);
+               for (int64_t j = 0; j < terms; ++j) {
+                 Acc product = 1;
+                 for (size_t k = 0; k < in.size(); ++k) {
+                   product *= static_cast<Acc>(
+                       static_cast<compute_t<T>>(in[k].as<T>()[outer[k].offset() + inner[k].offset()]));
+                   inner[k].next();
+                 }
+                 total += product;
+               }
+               y[i] = static_cast<T>(static_cast<compute_t<T>>(total));
+               for (Odometer& o : outer) o.next();
+             }
+           });
 }
 
 Verdict supports(const Node& node) {
   if (Verdict verdict = accepts_variadic(node, set_of(Numbers{})); !verdict) return verdict;
   const auto equation = parse(node.attr("equation", ""));
   if (!equation || equation->operands.size() != node.input_count())
-    return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' does not name " + std::to_string(node.input_count()) + " operands");
+    return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' does not name " +
+                                       std::to_string(node.input_count()) + " operands");
   return yes();
 }
 
@@ -149,7 +157,8 @@ std::unique_ptr<Kernel> create(const Node& node) {
         for (const Label& label : ellipsis) place(label, true);
     }
     for (int c = 'A'; c <= 'z'; ++c)
-      if (equation.result.find(static_cast<char>(c)) == std::string::npos && letters[static_cast<size_t>(c)].extent != 1)
+      if (equation.result.find(static_cast<char>(c)) == std::string::npos &&
+          letters[static_cast<size_t>(c)].extent != 1)
         place(letters[static_cast<size_t>(c)], false);
     for (const Label& label : ellipsis)
       if (!keep_ellipsis) place(label, false);
@@ -166,6 +175,8 @@ constexpr Row kRows[] = {{"", "Einsum", 12, supports, create}};
 
 }  // namespace
 
-std::span<const Row> einsum_rows() { return kRows; }
+std::span<const Row> einsum_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

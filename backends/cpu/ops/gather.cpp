@@ -10,7 +10,9 @@
 namespace backplane::cpu {
 namespace {
 
-Verdict supports_gather(const Node& node) { return accepts(node, 2, {kByteTypes, kIndexTypes}); }
+Verdict supports_gather(const Node& node) {
+  return accepts(node, 2, {kByteTypes, kIndexTypes});
+}
 
 std::unique_ptr<Kernel> create_gather(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
@@ -30,45 +32,54 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
         if (!index.in_range(i, extent)) return index.out_of_range(i, extent);
       const char* from = in[0].as<char>();
       char* target = out[0].as<char>();
-      parallel(outer * count, std::max<int64_t>(1, 4 * kCheapGrain / std::max<int64_t>(1, block)), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          std::memcpy(target + i * block, from + (i / count * extent + index(i % count, extent)) * block, static_cast<size_t>(block));
-      });
+      parallel(outer * count, std::max<int64_t>(1, 4 * kCheapGrain / std::max<int64_t>(1, block)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                   std::memcpy(target + i * block, from + (i / count * extent + index(i % count, extent)) * block,
+                               static_cast<size_t>(block));
+               });
       return std::nullopt;
     });
   });
 }
 
-// ---- GatherElements ----------------------------------------------------------------------------------------------------
+// ---- GatherElements
+// ----------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Kernel> create_gather_elements(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
     const Shape data = inputs[0].shape, to = inputs[1].shape;
     const int axis = axis_of(axis_attribute, data.rank());
     if (axis < 0) return bad_axis(axis_attribute, data.rank());
-    if (!covers(data, to, axis)) return fail("indices of shape " + to_string(to) + " do not fit data of shape " + to_string(data));
-    return make_plan({to}, [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) -> std::optional<std::string> {
-      const Indices index(in[1]);
-      const int64_t n = to.elements(), extent = data[axis];
-      for (int64_t i = 0; i < n; ++i)
-        if (!index.in_range(i, extent)) return index.out_of_range(i, extent);
-      dispatch_size(size, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        const T* from = in[0].as<T>();
-        T* target = out[0].as<T>();
-        for_elements(data, to, axis, [&](int64_t i, int64_t base, int64_t stride) { target[i] = from[base + index(i, extent) * stride]; });
-      });
-      return std::nullopt;
-    });
+    if (!covers(data, to, axis))
+      return fail("indices of shape " + to_string(to) + " do not fit data of shape " + to_string(data));
+    return make_plan({to},
+                     [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) -> std::optional<std::string> {
+                       const Indices index(in[1]);
+                       const int64_t n = to.elements(), extent = data[axis];
+                       for (int64_t i = 0; i < n; ++i)
+                         if (!index.in_range(i, extent)) return index.out_of_range(i, extent);
+                       dispatch_size(size, [&](auto tag) {
+                         using T = typename decltype(tag)::type;
+                         const T* from = in[0].as<T>();
+                         T* target = out[0].as<T>();
+                         for_elements(data, to, axis, [&](int64_t i, int64_t base, int64_t stride) {
+                           target[i] = from[base + index(i, extent) * stride];
+                         });
+                       });
+                       return std::nullopt;
+                     });
   });
 }
 
-// ---- GatherND ----------------------------------------------------------------------------------------------------------
+// ---- GatherND
+// ----------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
   return make_kernel([batch_attribute = node.attr("batch_dims", int64_t{0})](Tensors inputs) -> Plan {
     const Shape data = inputs[0].shape, indices = inputs[1].shape;
-    if (indices.rank() == 0 || data.rank() == 0 || batch_attribute < 0 || batch_attribute >= std::min(data.rank(), indices.rank()))
+    if (indices.rank() == 0 || data.rank() == 0 || batch_attribute < 0 ||
+        batch_attribute >= std::min(data.rank(), indices.rank()))
       return fail("batch_dims " + std::to_string(batch_attribute) + " does not fit the ranks of data and indices");
     const int batch_dims = static_cast<int>(batch_attribute);
     const int64_t tuple = indices[indices.rank() - 1];
@@ -81,7 +92,8 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
     for (int i = 0; i < batch_dims; ++i)
       if (data[i] != indices[i]) return fail("batch dimensions of data and indices differ");
     const int64_t batches = data.elements(0, batch_dims);
-    const int64_t rows = indices.elements(batch_dims, indices.rank() - 1), data_batch = data.elements(batch_dims, data.rank());
+    const int64_t rows = indices.elements(batch_dims, indices.rank() - 1),
+                  data_batch = data.elements(batch_dims, data.rank());
     const int64_t size = bytes_of(inputs[0].dtype, 1), block = data.elements(depth, data.rank());
     return make_plan({to}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
       const TupleIndices index(in[1], data, batch_dims);
@@ -96,11 +108,13 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
   });
 }
 
-// ---- ReverseSequence ---------------------------------------------------------------------------------------------------
+// ---- ReverseSequence
+// ---------------------------------------------------------------------------------------------------
 
 Verdict supports_reverse(const Node& node) {
   const int64_t batch = node.attr("batch_axis", int64_t{1}), time = node.attr("time_axis", int64_t{0});
-  if (batch + time != 1 || batch * time != 0) return no(BP_REASON_ATTRIBUTE, "batch_axis and time_axis are not 0 and 1");
+  if (batch + time != 1 || batch * time != 0)
+    return no(BP_REASON_ATTRIBUTE, "batch_axis and time_axis are not 0 and 1");
   return accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64)});
 }
 
@@ -116,10 +130,12 @@ std::unique_ptr<Kernel> create_reverse(const Node& node) {
       for (int64_t i = 0; i < shape[0]; ++i)
         for (int64_t j = 0; j < shape[1]; ++j) {
           const int64_t time = batch_axis == 1 ? i : j, length = lengths[batch_axis == 1 ? j : i];
-          if (length < 0 || length > times) return "sequence length " + std::to_string(length) + " is not in [0, " + std::to_string(times) + "]";
+          if (length < 0 || length > times)
+            return "sequence length " + std::to_string(length) + " is not in [0, " + std::to_string(times) + "]";
           const int64_t source = time < length ? length - 1 - time : time;
           const int64_t row = batch_axis == 1 ? source * shape[1] + j : i * shape[1] + source;
-          std::memcpy(out[0].as<char>() + (i * shape[1] + j) * block, in[0].as<char>() + row * block, static_cast<size_t>(block));
+          std::memcpy(out[0].as<char>() + (i * shape[1] + j) * block, in[0].as<char>() + row * block,
+                      static_cast<size_t>(block));
         }
       return std::nullopt;
     });
@@ -135,6 +151,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> gather_rows() { return kRows; }
+std::span<const Row> gather_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

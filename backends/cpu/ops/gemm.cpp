@@ -42,10 +42,12 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
       for (int64_t j = 0; j < g.n; ++j) {
         Sum sum = 0;
         for (int64_t l = 0; l < g.k; ++l) {
-          sum += static_cast<Sum>(a[g.a_transposed ? l * g.m + i : i * g.k + l]) * static_cast<Sum>(b[g.b_transposed ? j * g.k + l : l * g.n + j]);
+          sum += static_cast<Sum>(a[g.a_transposed ? l * g.m + i : i * g.k + l]) *
+                 static_cast<Sum>(b[g.b_transposed ? j * g.k + l : l * g.n + j]);
         }
         sum *= static_cast<Sum>(g.alpha);
-        if (c.present()) sum += static_cast<Sum>(g.beta) * static_cast<Sum>(c.as<T>()[i * g.row_step + j * g.column_step]);
+        if (c.present())
+          sum += static_cast<Sum>(g.beta) * static_cast<Sum>(c.as<T>()[i * g.row_step + j * g.column_step]);
         out[0].as<T>()[i * g.n + j] = static_cast<T>(sum);
       }
     }
@@ -61,12 +63,14 @@ Plan plan_gemm(Gemm g, Tensors inputs) {
   g.m = a[g.a_transposed ? 1 : 0];
   g.k = a[g.a_transposed ? 0 : 1];
   g.n = b[g.b_transposed ? 0 : 1];
-  if (g.k != b[g.b_transposed ? 1 : 0]) return fail("A " + to_string(a) + " and B " + to_string(b) + " do not fit each other");
+  if (g.k != b[g.b_transposed ? 1 : 0])
+    return fail("A " + to_string(a) + " and B " + to_string(b) + " do not fit each other");
   if (Tensor c = at(inputs, 2); c.present()) {
     int64_t rows = c.shape.rank() == 2 ? c.shape[0] : 1;
     int64_t columns = c.shape.rank() == 0 ? 1 : c.shape[c.shape.rank() - 1];
     if (c.shape.rank() > 2 || (rows != 1 && rows != g.m) || (columns != 1 && columns != g.n)) {
-      return fail("C " + to_string(c.shape) + " cannot be broadcast to [" + std::to_string(g.m) + "," + std::to_string(g.n) + "]");
+      return fail("C " + to_string(c.shape) + " cannot be broadcast to [" + std::to_string(g.m) + "," +
+                  std::to_string(g.n) + "]");
     }
     g.row_step = rows == 1 ? 0 : columns;
     g.column_step = columns == 1 ? 0 : 1;
@@ -74,8 +78,10 @@ Plan plan_gemm(Gemm g, Tensors inputs) {
   return make_plan({Shape{g.m, g.n}}, [g](Tensors in, Tensors out) {
     dispatch<GemmTypes>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_same_v<T, float>) run_float(g, in, out);
-      else run_plain<T>(g, in, out);
+      if constexpr (std::is_same_v<T, float>)
+        run_float(g, in, out);
+      else
+        run_plain<T>(g, in, out);
     });
   });
 }
@@ -88,7 +94,8 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  Gemm g{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0, node.attr("transB", int64_t{0}) != 0};
+  Gemm g{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0,
+         node.attr("transB", int64_t{0}) != 0};
   return make_kernel([g](Tensors inputs) { return plan_gemm(g, inputs); });
 }
 
@@ -98,6 +105,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> gemm_rows() { return kRows; }
+std::span<const Row> gemm_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample: an image is read at positions that a grid names, in any number of spatial dimensions. AffineGrid makes such grids.
+// GridSample: an image is read at positions that a grid names, in any number of spatial dimensions. AffineGrid makes
+// such grids.
 #include <cmath>
 
 #include "ops/function_kernel.h"
@@ -59,7 +60,9 @@ Taps taps_of(const Sampler& sampler, double x, int64_t extent) {
   };
   const double base = std::floor(x), t = x - base;
   switch (sampler.filter) {
-    case Filter::kNearest: add(x, 1); break;
+    case Filter::kNearest:
+      add(x, 1);
+      break;
     case Filter::kLinear:
       add(base, 1 - t);
       add(base + 1, t);
@@ -98,7 +101,8 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
       for (int64_t c = 0; c < channels; ++c) {
         const T* plane = x + (batch * channels + c) * pixels;
         double sum = 0;
-        for (const auto& [offset, weight] : points) sum += weight * static_cast<double>(static_cast<compute_t<T>>(plane[offset]));
+        for (const auto& [offset, weight] : points)
+          sum += weight * static_cast<double>(static_cast<compute_t<T>>(plane[offset]));
         y[(batch * channels + c) * results + result] = static_cast<T>(static_cast<compute_t<T>>(sum));
       }
     }
@@ -106,14 +110,15 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
 }
 
 Verdict supports_sample(const Node& node) {
-  if (Verdict v = attribute_in(node, "mode", "linear", {"linear", "bilinear", "nearest", "cubic", "bicubic"}); !v) return v;
+  if (Verdict v = attribute_in(node, "mode", "linear", {"linear", "bilinear", "nearest", "cubic", "bicubic"}); !v)
+    return v;
   if (Verdict v = attribute_in(node, "padding_mode", "zeros", {"zeros", "border", "reflection"}); !v) return v;
   return accepts(node, 2, {kFloatTypes, kFloatTypes});
 }
 
 std::unique_ptr<Kernel> create_sample(const Node& node) {
   const std::string mode = node.attr("mode", "linear"), padding = node.attr("padding_mode", "zeros");
-  const Sampler sampler{mode == "nearest"                       ? Filter::kNearest
+  const Sampler sampler{mode == "nearest"                      ? Filter::kNearest
                         : mode == "cubic" || mode == "bicubic" ? Filter::kCubic
                                                                : Filter::kLinear,
                         padding == "border"       ? Padding::kBorder
@@ -122,11 +127,13 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
                         node.attr("align_corners", int64_t{0}) != 0};
   return make_kernel([sampler](Tensors inputs) -> Plan {
     const Shape image = inputs[0].shape, grid = inputs[1].shape;
-    if (image.rank() < 3 || grid.rank() != image.rank() || grid[0] != image[0] || grid[grid.rank() - 1] != image.rank() - 2)
+    if (image.rank() < 3 || grid.rank() != image.rank() || grid[0] != image[0] ||
+        grid[grid.rank() - 1] != image.rank() - 2)
       return fail("a grid of shape " + to_string(grid) + " for an image of shape " + to_string(image));
     Shape to{image[0], image[1]};
     for (int d = 1; d + 1 < grid.rank(); ++d) to.push_back(grid[d]);
-    if (image.elements(2, image.rank()) == 0 && to.elements() > 0) return fail("an image of shape " + to_string(image) + " has no pixels");
+    if (image.elements(2, image.rank()) == 0 && to.elements() > 0)
+      return fail("an image of shape " + to_string(image) + " has no pixels");
     return make_plan({to}, [=, results = to.elements(2, to.rank())](Tensors in, Tensors out) {
       dispatch<Floats>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -139,9 +146,12 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
   });
 }
 
-// ---- AffineGrid ------------------------------------------------------------------------------------------------------------
+// ---- AffineGrid
+// ------------------------------------------------------------------------------------------------------------
 
-Verdict supports_affine(const Node& node) { return accepts(node, 2, {kFloatTypes, just(BP_DTYPE_INT64)}); }
+Verdict supports_affine(const Node& node) {
+  return accepts(node, 2, {kFloatTypes, just(BP_DTYPE_INT64)});
+}
 
 std::unique_ptr<Kernel> create_affine(const Node& node) {
   return make_kernel([align = node.attr("align_corners", int64_t{0}) != 0](Tensors inputs) -> Plan {
@@ -149,7 +159,8 @@ std::unique_ptr<Kernel> create_affine(const Node& node) {
     const std::vector<int64_t> size = integers(inputs[1]);
     const auto dimensions = static_cast<int64_t>(size.size()) - 2;
     if ((dimensions != 2 && dimensions != 3) || !(inputs[0].shape == Shape{size[0], dimensions, dimensions + 1}))
-      return fail("theta of shape " + to_string(inputs[0].shape) + " for a size of " + std::to_string(size.size()) + " extents");
+      return fail("theta of shape " + to_string(inputs[0].shape) + " for a size of " + std::to_string(size.size()) +
+                  " extents");
     Shape to{size[0]};
     for (size_t d = 2; d < size.size(); ++d) to.push_back(size[d]);
     to.push_back(dimensions);
@@ -185,6 +196,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> grid_rows() { return kRows; }
+std::span<const Row> grid_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the Gather and Scatter operators read indices: INT32 or INT64, negative ones count from the end, and none is believed
-// before it was checked.
+// How the Gather and Scatter operators read indices: INT32 or INT64, negative ones count from the end, and none is
+// believed before it was checked.
 #pragma once
 
 #include "ops/support.h"
@@ -11,7 +11,9 @@ class Indices {
  public:
   explicit Indices(const Tensor& tensor) : data_(tensor.data), narrow_(tensor.dtype == BP_DTYPE_INT32) {}
 
-  int64_t raw(int64_t i) const { return narrow_ ? static_cast<const int32_t*>(data_)[i] : static_cast<const int64_t*>(data_)[i]; }
+  int64_t raw(int64_t i) const {
+    return narrow_ ? static_cast<const int32_t*>(data_)[i] : static_cast<const int64_t*>(data_)[i];
+  }
   bool in_range(int64_t i, int64_t extent) const { return raw(i) >= -extent && raw(i) < extent; }
   int64_t operator()(int64_t i, int64_t extent) const { return raw(i) < 0 ? raw(i) + extent : raw(i); }
   std::string out_of_range(int64_t i, int64_t extent) const {
@@ -27,7 +29,11 @@ class Indices {
 class TupleIndices {
  public:
   TupleIndices(const Tensor& tensor, const Shape& data, int first)
-      : indices_(tensor), data_(data), strides_(strides_of(data)), first_(first), size_(tensor.shape[tensor.shape.rank() - 1]) {}
+      : indices_(tensor),
+        data_(data),
+        strides_(strides_of(data)),
+        first_(first),
+        size_(tensor.shape[tensor.shape.rank() - 1]) {}
 
   // The element that tuple `i` addresses, or -1.
   int64_t offset(int64_t i) const {
@@ -58,7 +64,8 @@ inline bool covers(const Shape& whole, const Shape& part, int axis) {
   return true;
 }
 
-// For each element i of a tensor of shape `part`: f(i, offset in `whole` of its neighbour at 0 on `axis`, stride of `axis`).
+// For each element i of a tensor of shape `part`: f(i, offset in `whole` of its neighbour at 0 on `axis`, stride of
+// `axis`).
 template <class F>
 void for_elements(const Shape& whole, const Shape& part, int axis, const F& f) {
   const Shape strides = strides_of(whole);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisations: LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization and
-// LpNormalization. Statistics are taken in double, in two passes.
+// Normalisations: LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization,
+// MeanVarianceNormalization and LpNormalization. Statistics are taken in double, in two passes.
 #include <cmath>
 
 #include "ops/broadcast.h"
@@ -30,13 +30,15 @@ Statistics statistics(const T* x, int64_t n, double epsilon, bool centred) {
   return {mean, 1 / std::sqrt(squares / static_cast<double>(n) + epsilon)};
 }
 
-// ---- LayerNormalization, RMSNormalization --------------------------------------------------------------------------------
+// ---- LayerNormalization, RMSNormalization
+// --------------------------------------------------------------------------------
 
 template <bool centred>
 Verdict supports_layer_norm(const Node& node) {
   if (node.attr("stash_type", int64_t{1}) != 1 && node.attr("stash_type", int64_t{1}) != BP_DTYPE_DOUBLE)
     return no(BP_REASON_ATTRIBUTE, "stash_type is neither float nor double");
-  if (Verdict verdict = accepts(node, 2, {kFloatTypes, kFloatTypes, centred ? kFloatTypes : 0}); !verdict) return verdict;
+  if (Verdict verdict = accepts(node, 2, {kFloatTypes, kFloatTypes, centred ? kFloatTypes : 0}); !verdict)
+    return verdict;
   if (node.has_input(2))
     if (Verdict verdict = same_type(node, 0, 2); !verdict) return verdict;
   return same_type(node, 0, 1);
@@ -61,7 +63,8 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
       stash(2, s.inverse);
       walk.rows(row * n, row * n + n, [&](int64_t at, const std::array<int64_t, 2>& offset, int64_t count) {
         for (int64_t i = 0; i < count; ++i) {
-          const double value = (static_cast<double>(x[at + i]) - s.mean) * s.inverse * static_cast<double>(scale[offset[0] + i * walk.inner_stride(0)]);
+          const double value = (static_cast<double>(x[at + i]) - s.mean) * s.inverse *
+                               static_cast<double>(scale[offset[0] + i * walk.inner_stride(0)]);
           const double shift = bias == nullptr ? 0 : static_cast<double>(bias[offset[1] + i * walk.inner_stride(1)]);
           y[at + i] = static_cast<T>(static_cast<compute_t<T>>(value + shift));
         }
@@ -72,30 +75,32 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
 
 template <bool centred>
 std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
-  return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}), epsilon = node.attr("epsilon", 1e-5f)](Tensors inputs) -> Plan {
-    const Shape shape = inputs[0].shape, scale = inputs[1].shape;
-    const int axis = axis_of(axis_attribute, shape.rank());
-    if (axis < 0) return bad_axis(axis_attribute, shape.rank());
-    const Tensor bias = at(inputs, 2);
-    for (const Shape& affine : {scale, bias.present() ? bias.shape : scale}) {
-      const Shape both[] = {shape, affine};
-      if (const auto joint = broadcast_shape(both); !joint || !(*joint == shape))
-        return fail("scale or bias of shape " + to_string(affine) + " does not broadcast to " + to_string(shape));
-    }
-    Shape stashed = shape;
-    for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
-    const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
-    const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
-    return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
-      if (n == 0) return;
-      dispatch<Floats>(in[0].dtype, [&](auto tag) {
-        layer_norm<typename decltype(tag)::type, centred>(in, out, rows, n, epsilon, walk);
+  return make_kernel(
+      [axis_attribute = node.attr("axis", int64_t{-1}), epsilon = node.attr("epsilon", 1e-5f)](Tensors inputs) -> Plan {
+        const Shape shape = inputs[0].shape, scale = inputs[1].shape;
+        const int axis = axis_of(axis_attribute, shape.rank());
+        if (axis < 0) return bad_axis(axis_attribute, shape.rank());
+        const Tensor bias = at(inputs, 2);
+        for (const Shape& affine : {scale, bias.present() ? bias.shape : scale}) {
+          const Shape both[] = {shape, affine};
+          if (const auto joint = broadcast_shape(both); !joint || !(*joint == shape))
+            return fail("scale or bias of shape " + to_string(affine) + " does not broadcast to " + to_string(shape));
+        }
+        Shape stashed = shape;
+        for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
+        const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
+        const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
+        return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
+          if (n == 0) return;
+          dispatch<Floats>(in[0].dtype, [&](auto tag) {
+            layer_norm<typename decltype(tag)::type, centred>(in, out, rows, n, epsilon, walk);
+          });
+        });
       });
-    });
-  });
 }
 
-// ---- InstanceNormalization, GroupNormalization ---------------------------------------------------------------------------
+// ---- InstanceNormalization, GroupNormalization
+// ---------------------------------------------------------------------------
 
 Verdict supports_group_norm(const Node& node) {
   if (Verdict verdict = accepts(node, 3, {kFloatTypes, kFloatTypes, kFloatTypes}); !verdict) return verdict;
@@ -109,7 +114,8 @@ Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
   if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channels");
   const int64_t channels = shape[1], pixels = shape.elements(2, shape.rank());
   const int64_t count = groups == 0 ? channels : groups;
-  if (count < 0 || (count > 0 && channels % count != 0) || !(inputs[1].shape == Shape{channels}) || !(inputs[2].shape == Shape{channels}))
+  if (count < 0 || (count > 0 && channels % count != 0) || !(inputs[1].shape == Shape{channels}) ||
+      !(inputs[2].shape == Shape{channels}))
     return fail("scale, bias or groups do not fit " + std::to_string(channels) + " channels");
   return make_plan({shape}, [=](Tensors in, Tensors out) {
     if (shape.elements() == 0) return;
@@ -123,7 +129,8 @@ Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
           const Statistics s = statistics(x, n, epsilon, true);
           for (int64_t i = 0; i < n; i += pixels) {
             const int64_t channel = row % count * (channels / count) + i / pixels;
-            const double scale = static_cast<double>(in[1].as<T>()[channel]) * s.inverse, bias = static_cast<double>(in[2].as<T>()[channel]);
+            const double scale = static_cast<double>(in[1].as<T>()[channel]) * s.inverse,
+                         bias = static_cast<double>(in[2].as<T>()[channel]);
             for (int64_t p = i; p < i + pixels; ++p)
               y[p] = static_cast<T>(static_cast<compute_t<T>>((static_cast<double>(x[p]) - s.mean) * scale + bias));
           }
@@ -134,18 +141,21 @@ Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
 }
 
 std::unique_ptr<Kernel> create_instance_norm(const Node& node) {
-  return make_kernel([epsilon = node.attr("epsilon", 1e-5f)](Tensors inputs) { return plan_group_norm(inputs, 0, epsilon); });
+  return make_kernel(
+      [epsilon = node.attr("epsilon", 1e-5f)](Tensors inputs) { return plan_group_norm(inputs, 0, epsilon); });
 }
 
 std::unique_ptr<Kernel> create_group_norm(const Node& node) {
-  return make_kernel([groups = node.attr("num_groups", int64_t{1}), epsilon = node.attr("epsilon", 1e-5f)](Tensors inputs) {
-    return plan_group_norm(inputs, groups == 0 ? -1 : groups, epsilon);
-  });
+  return make_kernel([groups = node.attr("num_groups", int64_t{1}), epsilon = node.attr("epsilon", 1e-5f)](
+                         Tensors inputs) { return plan_group_norm(inputs, groups == 0 ? -1 : groups, epsilon); });
 }
 
-// ---- MeanVarianceNormalization, LpNormalization: over any axes ---------------------------------------------------------------
+// ---- MeanVarianceNormalization, LpNormalization: over any axes
+// ---------------------------------------------------------------
 
-Verdict supports_one(const Node& node) { return accepts(node, 1, {kFloatTypes}); }
+Verdict supports_one(const Node& node) {
+  return accepts(node, 1, {kFloatTypes});
+}
 
 Verdict supports_lp(const Node& node) {
   const int64_t p = node.attr("p", int64_t{2});
@@ -164,7 +174,8 @@ Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalise normalise) {
       using T = typename decltype(tag)::type;
       parallel(kept.positions(), std::max<int64_t>(1, kMathGrain / group.positions()), [&](int64_t begin, int64_t end) {
         Odometer start(kept, begin);
-        for (int64_t i = begin; i < end; ++i, start.next()) normalise(in[0].as<T>() + start.offset(), out[0].as<T>() + start.offset(), group);
+        for (int64_t i = begin; i < end; ++i, start.next())
+          normalise(in[0].as<T>() + start.offset(), out[0].as<T>() + start.offset(), group);
       });
     });
   });
@@ -186,24 +197,35 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
       double mean = 0, squares = 0;
       for_offsets(group, [&](int64_t at) { mean += static_cast<double>(x[at]); });
       mean /= static_cast<double>(group.positions());
-      for_offsets(group, [&](int64_t at) { squares += (static_cast<double>(x[at]) - mean) * (static_cast<double>(x[at]) - mean); });
+      for_offsets(group, [&](int64_t at) {
+        squares += (static_cast<double>(x[at]) - mean) * (static_cast<double>(x[at]) - mean);
+      });
       const double deviation = std::sqrt(squares / static_cast<double>(group.positions())) + 1e-9;
-      for_offsets(group, [&](int64_t at) { y[at] = static_cast<T>(static_cast<compute_t<T>>((static_cast<double>(x[at]) - mean) / deviation)); });
+      for_offsets(group, [&](int64_t at) {
+        y[at] = static_cast<T>(static_cast<compute_t<T>>((static_cast<double>(x[at]) - mean) / deviation));
+      });
     });
   });
 }
 
 std::unique_ptr<Kernel> create_lp(const Node& node) {
-  return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}), p = node.attr("p", int64_t{2})](Tensors inputs) -> Plan {
-    const int axis = axis_of(axis_attribute, inputs[0].shape.rank());
-    if (axis < 0) return bad_axis(axis_attribute, inputs[0].shape.rank());
-    return plan_over_axes(inputs[0].shape, uint64_t{1} << axis, [p]<class T>(const T* x, T* y, const Dimensions& group) {
-      double norm = 0;
-      for_offsets(group, [&](int64_t at) { norm += p == 1 ? std::fabs(static_cast<double>(x[at])) : static_cast<double>(x[at]) * static_cast<double>(x[at]); });
-      if (p == 2) norm = std::sqrt(norm);
-      for_offsets(group, [&](int64_t at) { y[at] = static_cast<T>(static_cast<compute_t<T>>(norm == 0 ? 0 : static_cast<double>(x[at]) / norm)); });
-    });
-  });
+  return make_kernel(
+      [axis_attribute = node.attr("axis", int64_t{-1}), p = node.attr("p", int64_t{2})](Tensors inputs) -> Plan {
+        const int axis = axis_of(axis_attribute, inputs[0].shape.rank());
+        if (axis < 0) return bad_axis(axis_attribute, inputs[0].shape.rank());
+        return plan_over_axes(
+            inputs[0].shape, uint64_t{1} << axis, [p]<class T>(const T* x, T* y, const Dimensions& group) {
+              double norm = 0;
+              for_offsets(group, [&](int64_t at) {
+                norm += p == 1 ? std::fabs(static_cast<double>(x[at]))
+                               : static_cast<double>(x[at]) * static_cast<double>(x[at]);
+              });
+              if (p == 2) norm = std::sqrt(norm);
+              for_offsets(group, [&](int64_t at) {
+                y[at] = static_cast<T>(static_cast<compute_t<T>>(norm == 0 ? 0 : static_cast<double>(x[at]) / norm));
+              });
+            });
+      });
 }
 
 constexpr Row kRows[] = {
@@ -217,6 +239,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> layer_norm_rows() { return kRows; }
+std::span<const Row> layer_norm_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

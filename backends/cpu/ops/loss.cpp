@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: the same loss, after a log-softmax over the classes in the second case.
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: the same loss, after a log-softmax over the classes in the
+// second case.
 #include <cmath>
 #include <limits>
 
@@ -21,7 +22,8 @@ struct Loss {
 
 // scores are [batch, classes, pixels], labels [batch, pixels].
 template <class T>
-std::optional<std::string> run_loss(const Loss& loss, Tensors in, Tensors out, int64_t batch, int64_t classes, int64_t pixels) {
+std::optional<std::string> run_loss(const Loss& loss, Tensors in, Tensors out, int64_t batch, int64_t classes,
+                                    int64_t pixels) {
   const T *scores = in[0].as<T>(), *weights = at(in, 2).as<T>();
   const Indices labels(in[1]);
   T *result = out[0].as<T>(), *log_probabilities = loss.softmax ? at(out, 1).as<T>() : nullptr;
@@ -41,16 +43,19 @@ std::optional<std::string> run_loss(const Loss& loss, Tensors in, Tensors out, i
     const int64_t label = labels.raw(i);
     double weight = 0, value = 0;
     if (label != loss.ignored) {
-      if (label < 0 || label >= classes) return "label " + std::to_string(label) + " is not one of " + std::to_string(classes) + " classes";
+      if (label < 0 || label >= classes)
+        return "label " + std::to_string(label) + " is not one of " + std::to_string(classes) + " classes";
       weight = weights == nullptr ? 1 : static_cast<double>(weights[label]);
       value = (log_sum - score(label)) * weight;
     }
     total += value;
     total_weight += weight;
-    if (loss.reduction == Reduction::kNone && result != nullptr) result[i] = static_cast<T>(static_cast<compute_t<T>>(value));
+    if (loss.reduction == Reduction::kNone && result != nullptr)
+      result[i] = static_cast<T>(static_cast<compute_t<T>>(value));
   }
   if (loss.reduction != Reduction::kNone && result != nullptr)
-    *result = static_cast<T>(static_cast<compute_t<T>>(loss.reduction == Reduction::kMean ? total / total_weight : total));
+    *result =
+        static_cast<T>(static_cast<compute_t<T>>(loss.reduction == Reduction::kMean ? total / total_weight : total));
   return std::nullopt;
 }
 
@@ -64,7 +69,11 @@ Verdict supports(const Node& node) {
 template <bool softmax>
 std::unique_ptr<Kernel> create(const Node& node) {
   const std::string reduction = node.attr("reduction", "mean");
-  Loss loss{softmax, reduction == "none" ? Reduction::kNone : reduction == "sum" ? Reduction::kSum : Reduction::kMean, std::nullopt};
+  Loss loss{softmax,
+            reduction == "none"  ? Reduction::kNone
+            : reduction == "sum" ? Reduction::kSum
+                                 : Reduction::kMean,
+            std::nullopt};
   if (node.find("ignore_index") != nullptr) loss.ignored = node.attr("ignore_index", int64_t{0});
   return make_kernel([loss](Tensors inputs) -> Plan {
     const Shape &scores = inputs[0].shape, &labels = inputs[1].shape;
@@ -91,6 +100,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> loss_rows() { return kRows; }
+std::span<const Row> loss_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -27,13 +27,15 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
     int64_t last = std::min(channels - 1, c + lrn.size / 2);
     std::fill_n(sums, count, C{0});
     for (int64_t k = first; k <= last; ++k) {
-      for (int64_t i = 0; i < count; ++i) sums[i] += static_cast<C>(x[k * inner + i]) * static_cast<C>(x[k * inner + i]);
+      for (int64_t i = 0; i < count; ++i)
+        sums[i] += static_cast<C>(x[k * inner + i]) * static_cast<C>(x[k * inner + i]);
     }
     C scale = static_cast<C>(lrn.alpha) / static_cast<C>(lrn.size);
     for (int64_t i = 0; i < count; ++i) {
       C base = static_cast<C>(lrn.bias) + scale * sums[i];
       // beta 0.75 is what every published network has: two square roots instead of a power.
-      C power = lrn.beta == 0.75f ? 1 / (std::sqrt(base) * std::sqrt(std::sqrt(base))) : std::pow(base, -static_cast<C>(lrn.beta));
+      C power = lrn.beta == 0.75f ? 1 / (std::sqrt(base) * std::sqrt(std::sqrt(base)))
+                                  : std::pow(base, -static_cast<C>(lrn.beta));
       y[c * inner + i] = static_cast<T>(static_cast<C>(x[c * inner + i]) * power);
     }
   }
@@ -59,12 +61,14 @@ Plan plan(const Lrn& lrn, Tensors inputs) {
 }
 
 Verdict supports(const Node& node) {
-  if (int64_t size = node.attr("size", int64_t{0}); size < 1) return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size));
+  if (int64_t size = node.attr("size", int64_t{0}); size < 1)
+    return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size));
   return accepts(node, 1, {kFloatTypes});
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  Lrn lrn{node.attr("alpha", 0.0001f), node.attr("beta", 0.75f), node.attr("bias", 1.0f), node.attr("size", int64_t{1})};
+  Lrn lrn{node.attr("alpha", 0.0001f), node.attr("beta", 0.75f), node.attr("bias", 1.0f),
+          node.attr("size", int64_t{1})};
   return make_kernel([lrn](Tensors inputs) { return plan(lrn, inputs); });
 }
 
@@ -74,6 +78,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> lrn_rows() { return kRows; }
+std::span<const Row> lrn_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a tensor by a map for each axis: position i of the result comes from position map[i] of the source, and is filled with a
-// constant where map[i] is -1. What Pad, CenterCropPad and Resize (nearest) do.
+// Fills a tensor by a map for each axis: position i of the result comes from position map[i] of the source, and is
+// filled with a constant where map[i] is -1. What Pad, CenterCropPad and Resize (nearest) do.
 #pragma once
 
 #include <vector>

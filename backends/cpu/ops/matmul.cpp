@@ -81,9 +81,13 @@ Plan plan_matmul(Tensors inputs) {
       using T = typename decltype(tag)::type;
       using Sum = std::conditional_t<is_floating<T>, compute_t<T>, uint64_t>;  // integers wrap around
       for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-        multiply<Sum>(s.m, s.n, s.k, [a = in[0].as<T>() + s.a_offsets[i] * s.m * s.k](int64_t, int64_t at) { return static_cast<Sum>(a[at]); },
-                      [b = in[1].as<T>() + s.b_offsets[i] * s.k * s.n](int64_t, int64_t at) { return static_cast<Sum>(b[at]); },
-                      [c = out[0].as<T>() + static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t, int64_t at, Sum sum) { c[at] = static_cast<T>(sum); });
+        multiply<Sum>(
+            s.m, s.n, s.k,
+            [a = in[0].as<T>() + s.a_offsets[i] * s.m * s.k](int64_t, int64_t at) { return static_cast<Sum>(a[at]); },
+            [b = in[1].as<T>() + s.b_offsets[i] * s.k * s.n](int64_t, int64_t at) { return static_cast<Sum>(b[at]); },
+            [c = out[0].as<T>() + static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t, int64_t at, Sum sum) {
+              c[at] = static_cast<T>(sum);
+            });
       }
     });
   });
@@ -100,6 +104,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> matmul_rows() { return kRows; }
+std::span<const Row> matmul_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -18,7 +18,8 @@ struct MatMulSize {
 };
 std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::string* error);
 
-// a(row, i) and b(column, i) give elements as `Sum`, c(row, column, i, sum) takes results; i counts elements of the matrices.
+// a(row, i) and b(column, i) give elements as `Sum`, c(row, column, i, sum) takes results; i counts elements of the
+// matrices.
 template <class Sum, class A, class B, class C>
 void multiply(int64_t m, int64_t n, int64_t k, const A& a, const B& b, const C& c) {
   int64_t grain = 1 + (int64_t{1} << 16) / (1 + n * k);

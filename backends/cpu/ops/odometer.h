@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts through the positions of a few dimensions, last dimension fastest, and keeps the offset that their strides give.
+// Counts through the positions of a few dimensions, last dimension fastest, and keeps the offset that their strides
+// give.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct Dimensions {
 
 class Odometer {
  public:
-  explicit Odometer(const Dimensions& dimensions, int64_t position = 0) : d_(&dimensions), index_(dimensions.extents.size()) {
+  explicit Odometer(const Dimensions& dimensions, int64_t position = 0)
+      : d_(&dimensions), index_(dimensions.extents.size()) {
     for (size_t d = index_.size(); d-- > 0 && position > 0;) {
       index_[d] = position % d_->extents[d];
       position /= d_->extents[d];

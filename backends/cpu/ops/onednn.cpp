@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/kernel.h"
+#include "engine/memory.h"
 #include "engine/threads.h"
 
 namespace backplane::cpu {
@@ -21,15 +22,15 @@ int64_t offset(const Matrix& matrix, int64_t row, int64_t column) {
   return matrix.transposed ? column * matrix.stride + row : row * matrix.stride + column;
 }
 
-void sgemm_piece(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
-                 const float* row_bias) {
+void sgemm_piece(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c,
+                 int64_t c_stride, const float* row_bias) {
   SingleThreaded single;
   if (row_bias != nullptr) {
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, row_bias[i]);
     beta = 1;
   }
-  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data, std::max<int64_t>(a.stride, 1), b.data,
-             std::max<int64_t>(b.stride, 1), beta, c, c_stride);
+  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data, std::max<int64_t>(a.stride, 1),
+             b.data, std::max<int64_t>(b.stride, 1), beta, c, c_stride);
 }
 
 }  // namespace
@@ -44,21 +45,103 @@ dnnl::stream& onednn_stream() {
   return stream;
 }
 
+int64_t channel_block() {
+  static const int64_t block = [] {
+    auto has = [isa = dnnl::get_effective_cpu_isa()](dnnl::cpu_isa wanted) {
+      return (static_cast<unsigned>(isa) & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+    };
+    return has(dnnl::cpu_isa::avx512_core) ? 16 : has(dnnl::cpu_isa::sse41) ? 8 : 0;
+  }();
+  return block;
+}
+
+dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format) {
+  using Tag = dnnl::memory::format_tag;
+  constexpr Tag kDense[] = {Tag::a, Tag::ab, Tag::abc, Tag::abcd, Tag::abcde, Tag::abcdef};
+  constexpr Tag kBlocked8[] = {Tag::aBc8b, Tag::aBcd8b, Tag::aBcde8b};
+  constexpr Tag kBlocked16[] = {Tag::aBc16b, Tag::aBcd16b, Tag::aBcde16b};
+  Tag tag = format == Format::kDense ? kDense[dims.size() - 1]
+                                     : (channel_block() == 16 ? kBlocked16 : kBlocked8)[dims.size() - 3];
+  return {dims, dnnl::memory::data_type::f32, tag};
+}
+
+int64_t bytes_of(const dnnl::memory::desc& layout) {
+  return align_up(static_cast<int64_t>(layout.get_size()));
+}
+
+void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, const dnnl::memory::desc& to_layout,
+                    void* to) {
+  SingleThreaded single;
+  dnnl::memory source(from_layout, onednn_engine(), const_cast<void*>(from));
+  dnnl::memory target(to_layout, onednn_engine(), to);
+  dnnl::reorder(source, target).execute(onednn_stream(), source, target);
+}
+
+namespace {
+
+void append(dnnl::post_ops& ops, const Activation& a) {
+  using dnnl::algorithm;
+  auto eltwise = [&](algorithm function, float alpha = 0, float beta = 0) {
+#if DNNL_VERSION_MAJOR >= 3
+    ops.append_eltwise(function, alpha, beta);
+#else
+    ops.append_eltwise(1.0f, function, alpha, beta);
+#endif
+  };
+  switch (a.function) {
+    case Activation::kRelu:
+      return eltwise(algorithm::eltwise_relu);
+    case Activation::kLeakyRelu:
+      return eltwise(algorithm::eltwise_relu, a.alpha);
+    case Activation::kClip:
+      return eltwise(algorithm::eltwise_clip, a.alpha, a.beta);
+    case Activation::kSigmoid:
+      return eltwise(algorithm::eltwise_logistic);
+    case Activation::kTanh:
+      return eltwise(algorithm::eltwise_tanh);
+    case Activation::kElu:
+      return eltwise(algorithm::eltwise_elu, a.alpha);
+    case Activation::kHardSigmoid:
+      eltwise(algorithm::eltwise_linear, a.alpha, a.beta);
+      return eltwise(algorithm::eltwise_clip, 0, 1);
+    case Activation::kHardSwish:
+      return eltwise(algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);
+    case Activation::kSwish:
+      return eltwise(algorithm::eltwise_swish, a.alpha);
+  }
+}
+
+}  // namespace
+
 dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& a) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // one primitive serves many threads
+  dnnl::post_ops ops;
+  for (const PostOp& op : a.post_ops) {
+    if (op.kind == PostOp::kAdd)
+      ops.append_sum();
+    else
+      append(ops, op.activation);
+  }
+  attributes.set_post_ops(ops);
   constexpr auto kind = dnnl::prop_kind::forward_inference;
-  constexpr auto algorithm = dnnl::algorithm::convolution_direct;
+  const auto algorithm = a.algorithm;
 #if DNNL_VERSION_MAJOR >= 3
   if (a.has_bias) {
-    return {onednn_engine(), kind, algorithm, a.source, a.weights, a.bias, a.result, a.strides, a.dilations, a.begin, a.end, attributes};
+    return {onednn_engine(), kind,      algorithm,   a.source, a.weights, a.bias,
+            a.result,        a.strides, a.dilations, a.begin,  a.end,     attributes};
   }
-  return {onednn_engine(), kind, algorithm, a.source, a.weights, a.result, a.strides, a.dilations, a.begin, a.end, attributes};
+  return {onednn_engine(), kind,        algorithm, a.source, a.weights, a.result,
+          a.strides,       a.dilations, a.begin,   a.end,    attributes};
 #else
   if (a.has_bias) {
-    return {{kind, algorithm, a.source, a.weights, a.bias, a.result, a.strides, a.dilations, a.begin, a.end}, attributes, onednn_engine()};
+    return {{kind, algorithm, a.source, a.weights, a.bias, a.result, a.strides, a.dilations, a.begin, a.end},
+            attributes,
+            onednn_engine()};
   }
-  return {{kind, algorithm, a.source, a.weights, a.result, a.strides, a.dilations, a.begin, a.end}, attributes, onednn_engine()};
+  return {{kind, algorithm, a.source, a.weights, a.result, a.strides, a.dilations, a.begin, a.end},
+          attributes,
+          onednn_engine()};
 #endif
 }
 

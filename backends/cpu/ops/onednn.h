@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <span>
+
+#include "engine/format.h"
+#include "engine/post_op.h"
 
 namespace backplane::cpu {
 
-// While it lives, oneDNN (its OpenMP) stays on the calling thread. The setting sticks to a thread, which may be the framework's:
-// it is put back.
+// While it lives, oneDNN (its OpenMP) stays on the calling thread. The setting sticks to a thread, which may be the
+// framework's: it is put back.
 class SingleThreaded {
  public:
   SingleThreaded();
@@ -20,15 +24,16 @@ class SingleThreaded {
   int before_;
 };
 
-// A matrix as it lies in memory, row-major: element (i, j) is data[i * stride + j], or data[j * stride + i] if transposed.
+// A matrix as it lies in memory, row-major: element (i, j) is data[i * stride + j], or data[j * stride + i] if
+// transposed.
 struct Matrix {
   const float* data;
   int64_t stride;
   bool transposed = false;
 };
 
-// C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, spread over the threads. C is not read where beta is 0. With
-// `row_bias` C is overwritten: its element i is added to each of row i.
+// C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, spread over the threads. C is not read where beta is 0.
+// With `row_bias` C is overwritten: its element i is added to each of row i.
 void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
            const float* row_bias = nullptr);
 
@@ -36,11 +41,23 @@ dnnl::engine& onednn_engine();
 // The calling thread's own.
 dnnl::stream& onednn_stream();
 
+// The descriptor of a float tensor [N, C, D1 …].
+dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format);
+
+// On the calling thread.
+void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, const dnnl::memory::desc& to_layout,
+                    void* to);
+
+// Bytes that a layout needs, in whole cache lines.
+int64_t bytes_of(const dnnl::memory::desc& layout);
+
 // A convolution of one image or a part of it. Layouts are descriptors; `any` lets oneDNN choose.
 struct ConvolutionArguments {
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   dnnl::memory::desc source, weights, bias, result;
   bool has_bias = false;
   dnnl::memory::dims strides, dilations, begin, end;
+  std::span<const PostOp> post_ops;  // additions and activations; an addition adds what the result's memory held before
 };
 // Throws dnnl::error where oneDNN has no implementation.
 dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& arguments);

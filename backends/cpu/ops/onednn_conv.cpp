@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/onednn_conv.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "engine/memory.h"
 #include "engine/threads.h"
 #include "ops/onednn.h"
 #include "ops/support.h"
@@ -15,213 +18,296 @@ using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
 constexpr auto kFloat = memory::data_type::f32;
-constexpr int64_t kVector = 16;  // channels in a block of the layouts that oneDNN prefers
+// Multiply-adds that are worth a task of their own.
+constexpr int64_t kTaskWork = int64_t{1} << 18;
 
-memory::format_tag plain(size_t rank) {
-  return rank == 3 ? memory::format_tag::abc : rank == 4 ? memory::format_tag::abcd : rank == 5 ? memory::format_tag::abcde : memory::format_tag::abcdef;
-}
-memory::format_tag blocked(size_t rank) {
-  return rank == 3 ? memory::format_tag::aBc16b : rank == 4 ? memory::format_tag::aBcd16b : memory::format_tag::aBcde16b;
-}
+// Some output channels, and the input channels that they are computed from. Groups become a dense convolution whose
+// weights are zero where input and output are of different groups: with whole blocks of channels that is faster than
+// thin groups. Depthwise convolutions stay what they are.
+struct Share {
+  int64_t out_first, out_count;
+  int64_t in_first, in_count;
+  Primitive::primitive_desc description;
+  Primitive primitive;
+  int64_t weights_at = 0;  // in bytes
+};
 
-// Into how many equal shares the channels (or groups) are cut: so many that all threads have work, but not so many that the
-// kernels lose the reuse that wide shares give.
-int64_t choose_shares(const ConvSize& size, int64_t threads) {
-  if (size.batch >= threads) return 1;  // images are enough
-  bool grouped = size.groups > 1;
-  int64_t units = grouped ? size.groups : size.out_channels;
-  for (int64_t shares = std::min(2 * threads, units); shares > 1; --shares) {
-    if (units % shares != 0) continue;
-    int64_t share = units / shares;
-    bool whole_vectors = share % kVector == 0 || (grouped && size.out_channels != size.groups);
-    if (whole_vectors && (shares <= threads || share >= 4 * kVector)) return shares;
+// What all shares of a convolution have in common.
+struct Geometry {
+  ConvSize size;
+  Window window;
+  bool depthwise;
+  Format source = Format::kBlocked;
+  Format result = Format::kBlocked;
+  memory::dims in, out, kernel;  // spatial
+
+  Geometry(const ConvSize& s, const Window& w)
+      : size(s), window(w), depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels) {
+    for (size_t d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
+      in.push_back(w.in[d]);
+      out.push_back(w.out[d]);
+      kernel.push_back(w.kernel[d]);
+    }
   }
-  return 1;
+  static memory::dims extended(memory::dims dims, const memory::dims& spatial) {
+    dims.insert(dims.end(), spatial.begin(), spatial.end());
+    return dims;
+  }
+  memory::dims weights(const Share& share) const {
+    return depthwise ? extended({share.out_count, 1, 1}, kernel)
+                     : extended({share.out_count, share.in_count}, kernel);
+  }
+};
+
+// How many shares: so many that all threads have work, but none so small that its start costs more than it saves, or
+// that the kernels lose the reuse that several blocks at once give.
+int64_t choose_shares(const Geometry& g, int64_t blocks) {
+  int64_t threads = thread_count();
+  if (g.size.batch >= threads) return 1;
+  int64_t work = g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
+  int64_t most = std::min({blocks, threads, std::max<int64_t>(1, work / kTaskWork)});
+  return most;
 }
 
-void reorder(const memory::desc& from_layout, const void* from, const memory::desc& to_layout, void* to) {
-  SingleThreaded single;
-  memory source(from_layout, onednn_engine(), const_cast<void*>(from));
-  memory target(to_layout, onednn_engine(), to);
-  dnnl::reorder(source, target).execute(onednn_stream(), source, target);
+std::vector<Share> cut(const Geometry& g) {
+  const int64_t block = std::max<int64_t>(1, channel_block());
+  const int64_t out_channels = g.size.out_channels, in_channels = g.size.in_channels;
+  if (g.result == Format::kDense) return {{0, out_channels, 0, in_channels, {}, {}}};
+  const int64_t blocks = (out_channels + block - 1) / block;
+  const int64_t out_group = out_channels / g.size.groups, in_group = in_channels / g.size.groups;
+  // Shares of grouped convolutions are small, so that they meet few groups.
+  const bool grouped = g.size.groups > 1 && !g.depthwise;
+  const int64_t count = grouped ? blocks : choose_shares(g, blocks);
+  std::vector<Share> shares;
+  for (int64_t s = 0; s < count; ++s) {
+    Share share{};
+    share.out_first = s * blocks / count * block;
+    share.out_count = std::min((s + 1) * blocks / count * block, out_channels) - share.out_first;
+    if (g.depthwise) {
+      share.in_first = share.out_first;
+      share.in_count = share.out_count;
+    } else {
+      int64_t first_group = share.out_first / out_group;
+      int64_t last_group = (share.out_first + share.out_count - 1) / out_group;
+      share.in_first = g.source == Format::kDense ? 0 : first_group * in_group / block * block;
+      int64_t end = g.source == Format::kDense ? in_channels
+                                               : std::min(in_channels, ((last_group + 1) * in_group + block - 1) / block * block);
+      share.in_count = end - share.in_first;
+    }
+    shares.push_back(std::move(share));
+  }
+  return shares;
 }
 
-// A task convolves one image with one share. Images and shares of channels are contiguous in a dense tensor, so that each task's
-// source, weights and result are dense tensors of their own.
+bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const PostOp> post_ops,
+              dnnl::algorithm algorithm) {
+  const Window& w = g.window;
+  ConvolutionArguments a;
+  a.algorithm = algorithm;
+  for (size_t d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
+    a.strides.push_back(w.stride[d]);
+    a.dilations.push_back(w.dilation[d] - 1);
+    a.begin.push_back(w.begin[d]);
+    // What oneDNN derives the output extent from: padding that no window reaches is left out.
+    a.end.push_back((w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.in[d] - w.begin[d]);
+  }
+  a.source = layout_of(Geometry::extended({1, share.in_count}, g.in), g.source);
+  a.result = layout_of(Geometry::extended({1, share.out_count}, g.out), g.result);
+  a.weights = {g.weights(share), kFloat, memory::format_tag::any};
+  a.has_bias = has_bias;
+  if (has_bias) a.bias = {{share.out_count}, kFloat, memory::format_tag::a};
+  a.post_ops = post_ops;
+  try {
+    share.description = make_convolution(a);
+    share.primitive = Primitive(share.description);
+    return true;
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+bool is_fast(const Primitive::primitive_desc& description) {
+  std::string_view name = description.impl_info_str();
+  return !name.starts_with("ref") && !name.starts_with("gemm:ref");
+}
+
 class OnednnConv final : public Step {
  public:
-  OnednnConv(const ConvSize& size, const Window& w, std::span<const Tensor> inputs, PackedWeights& packed)
-      : batch_(size.batch), threads_(thread_count()), shares_(choose_shares(size, threads_)), grouped_(size.groups > 1) {
-    SingleThreaded single;
-    int64_t in_channels = grouped_ ? size.in_channels / shares_ : size.in_channels;
-    int64_t out_channels = size.out_channels / shares_;
-    memory::dims source{1, in_channels};
-    memory::dims result{1, out_channels};
-    memory::dims weights{out_channels, in_channels};
-    if (grouped_) {
-      int64_t groups = size.groups / shares_;
-      weights = {groups, out_channels / groups, in_channels / groups};
+  OnednnConv(Geometry geometry, std::vector<Share> shares, std::span<const PostOp> post_ops,
+             std::span<const Tensor> inputs, PackedWeights& packed)
+      : geometry_(std::move(geometry)), shares_(std::move(shares)) {
+    adds_ = std::ranges::any_of(post_ops, [](const PostOp& op) { return op.kind == PostOp::kAdd; });
+    summand_ = adds_ ? static_cast<int>(inputs.size()) - 1 : -1;
+    int64_t scratchpad = 0;
+    for (Share& share : shares_) {
+      layouts_.push_back(share.description.weights_desc());
+      share.weights_at = weight_bytes_;
+      weight_bytes_ += bytes_of(share.description.weights_desc());
+      scratchpad = std::max(scratchpad, bytes_of(share.description.scratchpad_desc()));
     }
-    ConvolutionArguments a;
-    for (size_t d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
-      source.push_back(w.in[d]);
-      result.push_back(w.out[d]);
-      weights.push_back(w.kernel[d]);
-      a.strides.push_back(w.stride[d]);
-      a.dilations.push_back(w.dilation[d] - 1);
-      a.begin.push_back(w.begin[d]);
-      // What oneDNN derives the output extent from: padding that no window reaches is left out.
-      a.end.push_back((w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.in[d] - w.begin[d]);
-    }
-    a.source = {source, kFloat, memory::format_tag::any};
-    a.weights = {weights, kFloat, memory::format_tag::any};
-    a.result = {result, kFloat, memory::format_tag::any};
-    has_bias_ = a.has_bias = inputs.size() > 2 && inputs[2].present();
-    if (has_bias_) a.bias = {{out_channels}, kFloat, memory::format_tag::a};
-    description_ = make_convolution(a);
-    primitive_ = Primitive(description_);
-
-    plain_source_ = {source, kFloat, plain(source.size())};
-    plain_result_ = {result, kFloat, plain(result.size())};
-    plain_weights_ = {weights, kFloat, plain(weights.size())};
-    out_channels_ = out_channels;
-    source_elements_ = elements(source);
-    result_elements_ = elements(result);
-    weight_elements_ = elements(weights);
-    plan_source(source);
+    scratchpad_bytes_ = scratchpad;
+    threads_ = thread_count();
+    fold_affine(post_ops, inputs);
     if (inputs[1].data != nullptr) {
-      packed_ = packed.get(inputs[1].data, description_.weights_desc(), [&] {
-        std::shared_ptr<std::byte> pack(allocate(shares_ * weight_bytes()));
+      pack_ = packed.get(inputs[1].data, layouts_, [&] {
+        std::shared_ptr<std::byte> pack(allocate(weight_bytes_));
         pack_weights(inputs[1].as<float>(), pack.get());
         return pack;
       });
     }
   }
 
-  int64_t scratch_bytes() const override {
-    return sources() * source_bytes() + threads_ * (result_bytes() + scratchpad_bytes()) + (packed_ ? 0 : shares_ * weight_bytes());
-  }
+  int inplace() const override { return summand_; }
+  int64_t scratch_bytes() const override { return threads_ * scratchpad_bytes_ + (pack_ ? 0 : weight_bytes_); }
 
-  std::optional<std::string> run(std::span<const Tensor> in, std::span<const Tensor> out, void* scratch) const override {
-    auto* memory = static_cast<std::byte*>(scratch);
-    std::byte* reordered = memory;
-    memory += sources() * source_bytes();
-    std::byte* results = memory;
-    memory += threads_ * result_bytes();
-    std::byte* scratchpads = memory;
-    memory += threads_ * scratchpad_bytes();
-    const std::byte* weights = packed_.get();
+  std::optional<std::string> run(std::span<const Tensor> in, std::span<const Tensor> out,
+                                 void* scratch) const override {
+    auto* scratchpads = static_cast<std::byte*>(scratch);
+    const std::byte* weights = pack_.get();
     if (weights == nullptr) {
-      pack_weights(in[1].as<float>(), memory);
-      weights = memory;
+      pack_weights(in[1].as<float>(), scratchpads + threads_ * scratchpad_bytes_);
+      weights = scratchpads + threads_ * scratchpad_bytes_;
     }
-    reorder_sources(in[0].as<float>(), reordered);
-    parallel(batch_ * shares_, 1, [&](int64_t begin, int64_t end) {
+    const float* bias = !bias_.empty() ? bias_.data() : has_bias(in) ? in[2].as<float>() : nullptr;
+    const auto count = static_cast<int64_t>(shares_.size());
+    const int64_t source_image = stored_elements(geometry_.source, in[0].shape) / geometry_.size.batch;
+    const int64_t result_image = out[0].stored() / geometry_.size.batch;
+    parallel(geometry_.size.batch * count, 1, [&](int64_t begin, int64_t end) {
+      std::byte* scratchpad = scratchpads + thread_index() * scratchpad_bytes_;
       for (int64_t task = begin; task < end; ++task) {
-        int64_t image = task / shares_;
-        int64_t share = task % shares_;
-        int64_t source = grouped_ ? task : image;
-        const void* from = reorders_source() ? static_cast<const void*>(reordered + source * source_bytes())
-                                             : in[0].as<float>() + source * source_elements_;
-        const float* bias = has_bias_ ? in[2].as<float>() + share * out_channels_ : nullptr;
-        float* to = out[0].as<float>() + task * result_elements_;
-        int slot = thread_index();
-        convolve(from, weights + share * weight_bytes(), bias, to, results + slot * result_bytes(), scratchpads + slot * scratchpad_bytes());
+        const Share& share = shares_[static_cast<size_t>(task % count)];
+        int64_t image = task / count;
+        const float* from = in[0].as<float>() + image * source_image + share.in_first * geometry_.window.in_size();
+        int64_t at = image * result_image + share.out_first * geometry_.window.out_size();
+        float* to = out[0].as<float>() + at;
+        if (adds_ && out[0].data != in[static_cast<size_t>(summand_)].data) {
+          std::memcpy(to, in[static_cast<size_t>(summand_)].as<float>() + at, share.description.dst_desc().get_size());
+        }
+        convolve(share, from, weights + share.weights_at, bias == nullptr ? nullptr : bias + share.out_first, to,
+                 scratchpad);
       }
     });
     return std::nullopt;
   }
 
  private:
-  static int64_t elements(const memory::dims& dims) {
-    int64_t n = 1;
-    for (int64_t d : dims) n *= d;
-    return n;
-  }
-  bool reorders_source() const { return description_.src_desc() != plain_source_; }
-  bool reorders_result() const { return description_.dst_desc() != plain_result_; }
-  int64_t sources() const { return batch_ * (grouped_ ? shares_ : 1); }
-  static int64_t bytes(const memory::desc& layout) { return align_up(static_cast<int64_t>(layout.get_size())); }
-  int64_t source_bytes() const { return reorders_source() ? bytes(description_.src_desc()) : 0; }
-  int64_t result_bytes() const { return reorders_result() ? bytes(description_.dst_desc()) : 0; }
-  int64_t weight_bytes() const { return bytes(description_.weights_desc()); }
-  int64_t scratchpad_bytes() const { return bytes(description_.scratchpad_desc()); }
+  static bool has_bias(std::span<const Tensor> in) { return in.size() > 2 && in[2].present(); }
 
-  // A blocked source whose channels fill whole blocks can be reordered in pieces, each as contiguous as it was.
-  void plan_source(memory::dims dims) {
-    source_pieces_ = 1;
-    size_t rank = dims.size();
-    if (dims[1] % kVector != 0 || description_.src_desc() != memory::desc(dims, kFloat, blocked(rank))) return;
-    int64_t blocks = dims[1] / kVector;
-    for (int64_t pieces = std::min<int64_t>(blocks, 2 * threads_); pieces > 1; --pieces) {
-      if (blocks % pieces != 0) continue;
-      source_pieces_ = pieces;
-      dims[1] /= pieces;
-      piece_from_ = {dims, kFloat, plain(rank)};
-      piece_to_ = {dims, kFloat, blocked(rank)};
-      return;
+  // y = (conv + bias) · scale + shift: the scales go into the weights, all else into the bias.
+  void fold_affine(std::span<const PostOp> post_ops, std::span<const Tensor> inputs) {
+    const auto channels = static_cast<size_t>(geometry_.size.out_channels);
+    for (const PostOp& op : post_ops) {
+      if (op.kind != PostOp::kAffine) continue;
+      if (bias_.empty()) {
+        scale_.assign(channels, 1.0f);
+        bias_.assign(channels, 0.0f);
+        if (has_bias(inputs)) std::copy_n(inputs[2].as<float>(), channels, bias_.begin());
+      }
+      for (size_t c = 0; c < channels; ++c) {
+        scale_[c] *= op.scale[c];
+        bias_[c] = bias_[c] * op.scale[c] + op.shift[c];
+      }
     }
   }
 
   void pack_weights(const float* weights, std::byte* pack) const {
-    parallel(shares_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t share = begin; share < end; ++share) {
-        reorder(plain_weights_, weights + share * weight_elements_, description_.weights_desc(), pack + share * weight_bytes());
+    parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
+      std::vector<float> dense;
+      for (int64_t s = begin; s < end; ++s) {
+        const Share& share = shares_[static_cast<size_t>(s)];
+        gather_weights(share, weights, dense);
+        memory::dims dims = geometry_.weights(share);
+        onednn_reorder(layout_of(dims, Format::kDense), dense.data(), share.description.weights_desc(),
+                       pack + share.weights_at);
       }
     });
   }
 
-  void reorder_sources(const float* from, std::byte* to) const {
-    if (!reorders_source()) return;
-    int64_t piece_elements = source_elements_ / source_pieces_;
-    parallel(sources() * source_pieces_, 1 + kCheapGrain / piece_elements, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t source = i / source_pieces_;
-        int64_t offset = i % source_pieces_ * piece_elements;
-        reorder(source_pieces_ > 1 ? piece_from_ : plain_source_, from + source * source_elements_ + offset,
-                source_pieces_ > 1 ? piece_to_ : description_.src_desc(),
-                to + source * source_bytes() + offset * static_cast<int64_t>(sizeof(float)));
-      }
-    });
+  // The share's weights, dense, scaled, with zeros between different groups.
+  void gather_weights(const Share& share, const float* weights, std::vector<float>& dense) const {
+    const int64_t kernel = geometry_.window.kernel_size();
+    const int64_t in_group = geometry_.size.in_channels / geometry_.size.groups;
+    const int64_t out_group = geometry_.size.out_channels / geometry_.size.groups;
+    const int64_t row = (geometry_.depthwise ? 1 : share.in_count) * kernel;
+    dense.assign(static_cast<size_t>(share.out_count * row), 0.0f);
+    for (int64_t o = 0; o < share.out_count; ++o) {
+      const int64_t channel = share.out_first + o;
+      const int64_t first = geometry_.depthwise ? 0 : channel / out_group * in_group - share.in_first;
+      const float* from = weights + channel * in_group * kernel;
+      const float scale = scale_.empty() ? 1.0f : scale_[static_cast<size_t>(channel)];
+      float* to = dense.data() + o * row + first * kernel;
+      for (int64_t i = 0; i < in_group * kernel; ++i) to[i] = from[i] * scale;
+    }
   }
 
-  void convolve(const void* source, const void* weights, const float* bias, float* to, void* result, void* scratchpad) const {
+  void convolve(const Share& share, const float* source, const void* weights, const float* bias, float* result,
+                void* scratchpad) const {
     SingleThreaded single;
-    dnnl::engine& engine = onednn_engine();
-    auto wrap = [&](const memory::desc& layout, const void* data) { return memory(layout, engine, const_cast<void*>(data)); };
-    std::unordered_map<int, memory> arguments{
-        {DNNL_ARG_SRC, wrap(description_.src_desc(), source)},
-        {DNNL_ARG_WEIGHTS, wrap(description_.weights_desc(), weights)},
-        {DNNL_ARG_DST, wrap(description_.dst_desc(), reorders_result() ? result : to)},
-        {DNNL_ARG_SCRATCHPAD, wrap(description_.scratchpad_desc(), scratchpad)},
+    const Primitive::primitive_desc& d = share.description;
+    auto wrap = [&](const memory::desc& layout, const void* data) {
+      return memory(layout, onednn_engine(), const_cast<void*>(data));
     };
-    if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, wrap(description_.bias_desc(), bias));
-    primitive_.execute(onednn_stream(), arguments);
-    if (reorders_result()) reorder(description_.dst_desc(), result, plain_result_, to);
+    std::unordered_map<int, memory> arguments{
+        {DNNL_ARG_SRC, wrap(d.src_desc(), source)},
+        {DNNL_ARG_WEIGHTS, wrap(d.weights_desc(), weights)},
+        {DNNL_ARG_DST, wrap(d.dst_desc(), result)},
+        {DNNL_ARG_SCRATCHPAD, wrap(d.scratchpad_desc(), scratchpad)},
+    };
+    if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, wrap(d.bias_desc(), bias));
+    share.primitive.execute(onednn_stream(), arguments);
   }
 
-  int64_t batch_;
-  int64_t threads_;
-  int64_t shares_;
-  bool grouped_;
-  bool has_bias_ = false;
-  Primitive::primitive_desc description_;
-  Primitive primitive_;
-  memory::desc plain_source_, plain_result_, plain_weights_, piece_from_, piece_to_;
-  int64_t source_pieces_ = 1;
-  int64_t out_channels_ = 0, source_elements_ = 0, result_elements_ = 0, weight_elements_ = 0;
-  PackedWeights::Pack packed_;
+  Geometry geometry_;
+  std::vector<Share> shares_;
+  PackedWeights::Layouts layouts_;
+  PackedWeights::Pack pack_;  // null: weights are not known before the run
+  std::vector<float> scale_, bias_;
+  bool adds_ = false;
+  int summand_ = -1;
+  int64_t threads_ = 1, weight_bytes_ = 0, scratchpad_bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_onednn_conv(const ConvSize& size, const Window& window, std::span<const Tensor> inputs,
-                                       PackedWeights& packed) {
-  try {
-    return std::make_unique<OnednnConv>(size, window, inputs, packed);
-  } catch (const dnnl::error&) {
-    return nullptr;
+Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
+  std::vector<PostOp> later_ops;
+  bool has_bias = inputs.size() > 2 && inputs[2].present();
+  for (const PostOp& op : conv.post_ops) {
+    if (op.kind == PostOp::kAffine)
+      has_bias = true;
+    else
+      later_ops.push_back(op);
   }
+  SingleThreaded single;
+  Geometry geometry(conv.size, conv.window);
+  auto attempt = [&](Format source, Format result) -> std::optional<std::vector<Share>> {
+    geometry.source = source;
+    geometry.result = result;
+    std::vector<Share> shares = cut(geometry);
+    for (Share& share : shares) {
+      if (!describe(geometry, share, has_bias, later_ops, dnnl::algorithm::convolution_direct) ||
+          !is_fast(share.description))
+        return std::nullopt;
+    }
+    return shares;
+  };
+  std::optional<std::vector<Share>> shares;
+  if (channel_block() != 0) {
+    // Images with few channels are read as they come.
+    if (conv.size.in_channels < channel_block() / 2 && conv.size.groups == 1 && inputs[0].format == Format::kDense)
+      shares = attempt(Format::kDense, Format::kBlocked);
+    if (!shares) shares = attempt(Format::kBlocked, Format::kBlocked);
+  }
+  if (!shares) shares = attempt(Format::kDense, Format::kDense);
+  Plan plan;
+  if (!shares) return plan;
+  plan.takes.assign(inputs.size(), Format::kDense);
+  plan.takes[0] = geometry.source;
+  plan.gives = geometry.result;
+  if (!later_ops.empty() && later_ops.front().kind == PostOp::kAdd) plan.takes.back() = geometry.result;
+  plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
+  plan.step = std::make_unique<OnednnConv>(std::move(geometry), std::move(*shares), conv.post_ops, inputs, packed);
+  return plan;
 }
 
 }  // namespace backplane::cpu

@@ -1,42 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// A float convolution through oneDNN.
+// A convolution in float as oneDNN does it best: blocked, cut into shares of output channels.
 #pragma once
 
+#include <memory>
 #include <mutex>
-#include <oneapi/dnnl/dnnl.hpp>
+#include <vector>
 
-#include "engine/memory.h"
 #include "ops/direct_conv.h"
+#include "ops/onednn.h"
 
 namespace backplane::cpu {
 
-// Weights in the layouts that oneDNN chose, kept with the node: plans for other extents mostly choose the same. Thread-safe.
+// Weights in the layouts that oneDNN chose, kept with the node: plans for other extents mostly choose the same.
+// Thread-safe.
 class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
-  // The weights at `data` in a layout; `pack` makes them where they are missing.
+  using Layouts = std::vector<dnnl::memory::desc>;
+  // The weights at `data` in these layouts, one after another; `pack` makes them where they are missing.
   template <class Make>
-  Pack get(const void* data, const dnnl::memory::desc& layout, const Make& pack) {
+  Pack get(const void* data, const Layouts& layouts, const Make& pack) {
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_) {
-      if (entry.data == data && entry.layout == layout) return entry.pack;
+      if (entry.data == data && entry.layouts == layouts) return entry.pack;
     }
-    entries_.push_back({data, layout, pack()});
+    entries_.push_back({data, layouts, pack()});
     return entries_.back().pack;
   }
 
  private:
   struct Entry {
     const void* data;
-    dnnl::memory::desc layout;
+    Layouts layouts;
     Pack pack;
   };
   std::mutex mutex_;
   std::vector<Entry> entries_;
 };
 
-// Null where oneDNN has no implementation. `inputs` are those of Conv; weights that are known are packed now.
-std::unique_ptr<Step> make_onednn_conv(const ConvSize& size, const Window& window, std::span<const Tensor> inputs,
-                                       PackedWeights& packed);
+struct ConvPlan {
+  ConvSize size;
+  Window window;
+  std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
+};
+
+// A plan without a step where oneDNN has no implementation. `inputs` are those of Conv; weights that are known are
+// packed now.
+Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed);
 
 }  // namespace backplane::cpu

@@ -10,15 +10,20 @@ namespace {
 
 enum class Mode { kConstant, kReflect, kEdge, kWrap };
 
-int64_t wrapped(int64_t i, int64_t n) { return (i % n + n) % n; }
+int64_t wrapped(int64_t i, int64_t n) {
+  return (i % n + n) % n;
+}
 
 // Where position `i`, counted from the input's first element, comes from in an axis of extent n > 0.
 int64_t source_of(int64_t i, int64_t n, Mode mode) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
-    case Mode::kConstant: return -1;
-    case Mode::kEdge: return i < 0 ? 0 : n - 1;
-    case Mode::kWrap: return wrapped(i, n);
+    case Mode::kConstant:
+      return -1;
+    case Mode::kEdge:
+      return i < 0 ? 0 : n - 1;
+    case Mode::kWrap:
+      return wrapped(i, n);
     case Mode::kReflect: {
       if (n == 1) return 0;
       const int64_t period = wrapped(i, 2 * (n - 1));
@@ -29,12 +34,14 @@ int64_t source_of(int64_t i, int64_t n, Mode mode) {
 }
 
 // `before` and `after` say for each axis what is added, or taken away where negative.
-Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode, size_t fill_slot) {
+Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode,
+              size_t fill_slot) {
   const Shape from = data.shape;
   Shape to = from;
   for (int d = 0; d < from.rank(); ++d) {
     const int64_t left = before[static_cast<size_t>(d)], right = after[static_cast<size_t>(d)];
-    if (left > INT32_MAX || right > INT32_MAX || left < -INT32_MAX || right < -INT32_MAX) return fail("pads of 2^31 and more");
+    if (left > INT32_MAX || right > INT32_MAX || left < -INT32_MAX || right < -INT32_MAX)
+      return fail("pads of 2^31 and more");
     to[d] = std::max<int64_t>(0, from[d] + left + right);
     if (from[d] == 0 && to[d] > 0 && mode != Mode::kConstant) return fail("an axis of extent 0 has nothing to repeat");
   }
@@ -46,13 +53,13 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
     if (left == 0 && to[d] == from[d]) continue;
     for (int64_t i = 0; i < to[d]; ++i) maps[static_cast<size_t>(d)].push_back(source_of(i - left, from[d], mode));
   }
-  return make_plan({to}, [copy = MappedCopy(from, std::move(maps), bytes_of(data.dtype, 1)), fill_slot](Tensors in, Tensors out) {
-    copy(in[0].data, out[0].data, at(in, fill_slot).data);
-  });
+  return make_plan({to}, [copy = MappedCopy(from, std::move(maps), bytes_of(data.dtype, 1)), fill_slot](
+                             Tensors in, Tensors out) { copy(in[0].data, out[0].data, at(in, fill_slot).data); });
 }
 
 Verdict supports_pad(const Node& node) {
-  if (Verdict verdict = accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64), kByteTypes, kIndexTypes}); !verdict) return verdict;
+  if (Verdict verdict = accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64), kByteTypes, kIndexTypes}); !verdict)
+    return verdict;
   if (node.has_input(2))
     if (Verdict verdict = same_type(node, 0, 2); !verdict) return verdict;
   return attribute_in(node, "mode", "constant", {"constant", "reflect", "edge", "wrap"});
@@ -88,7 +95,9 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
   });
 }
 
-Verdict supports_center(const Node& node) { return accepts(node, 2, {kByteTypes, kIndexTypes}); }
+Verdict supports_center(const Node& node) {
+  return accepts(node, 2, {kByteTypes, kIndexTypes});
+}
 
 std::unique_ptr<Kernel> create_center(const Node& node) {
   return make_kernel([axes_attribute = node.ints("axes")](Tensors inputs) -> Plan {
@@ -119,6 +128,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> pad_rows() { return kRows; }
+std::span<const Row> pad_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -27,7 +27,9 @@ Cell cell_at(const Window& w, int64_t o) {
   for (size_t d = 0; d < kSpatial; ++d) {
     int64_t start = cell.start[d] = place[d] * w.stride[d] - w.begin[d];
     cell.first[d] = start >= 0 ? 0 : (-start + w.dilation[d] - 1) / w.dilation[d];
-    auto places_before = [&](int64_t limit) { return std::clamp<int64_t>((limit - start + w.dilation[d] - 1) / w.dilation[d], 0, w.kernel[d]); };
+    auto places_before = [&](int64_t limit) {
+      return std::clamp<int64_t>((limit - start + w.dilation[d] - 1) / w.dilation[d], 0, w.kernel[d]);
+    };
     cell.last[d] = std::max(cell.first[d], places_before(w.in[d]));
     cell.padded_places *= places_before(w.in[d] + w.end[d]);
   }
@@ -55,8 +57,10 @@ void each_plane(const Window& w, int64_t planes, const F& plane) {
 
 template <class T>
 constexpr T lowest() {
-  if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::lowest();
-  else return static_cast<T>(-std::numeric_limits<compute_t<T>>::infinity());
+  if constexpr (std::is_integral_v<T>)
+    return std::numeric_limits<T>::lowest();
+  else
+    return static_cast<T>(-std::numeric_limits<compute_t<T>>::infinity());
 }
 
 template <class T>
@@ -94,7 +98,8 @@ void average_pool(const Window& w, int64_t planes, bool count_padding, Tensors i
       C sum = 0;
       each_place(w, cell, [&](int64_t i) { sum += static_cast<C>(x[x0 + i]); });
       int64_t inside = (cell.last[0] - cell.first[0]) * (cell.last[1] - cell.first[1]) * (cell.last[2] - cell.first[2]);
-      y[y0 + o] = static_cast<T>(sum / static_cast<C>(std::max<int64_t>(1, count_padding ? cell.padded_places : inside)));
+      y[y0 + o] =
+          static_cast<T>(sum / static_cast<C>(std::max<int64_t>(1, count_padding ? cell.padded_places : inside)));
     }
   });
 }
@@ -138,10 +143,14 @@ std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, 
     return make_plan({shape, shape}, [=](Tensors in, Tensors out) {
       dispatch<PoolTypes>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        if constexpr (pool == Pool::kMax) max_pool<T>(w, planes, parameter != 0, in, out);
-        else if constexpr (!is_floating<T>) return;
-        else if constexpr (pool == Pool::kAverage) average_pool<T>(w, planes, parameter != 0, in, out);
-        else lp_pool<T>(w, planes, parameter, in, out);
+        if constexpr (pool == Pool::kMax)
+          max_pool<T>(w, planes, parameter != 0, in, out);
+        else if constexpr (!is_floating<T>)
+          return;
+        else if constexpr (pool == Pool::kAverage)
+          average_pool<T>(w, planes, parameter != 0, in, out);
+        else
+          lp_pool<T>(w, planes, parameter, in, out);
       });
     });
   });
@@ -150,7 +159,8 @@ std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, 
 template <Pool pool>
 Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 1, {pool == Pool::kMax ? set_of(PoolTypes{}) : kFloatTypes}); !v) return v;
-  if (pool == Pool::kLp && node.attr("p", int64_t{2}) < 1) return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})));
+  if (pool == Pool::kLp && node.attr("p", int64_t{2}) < 1)
+    return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})));
   if (std::string_view(node.op_type()).starts_with("Global")) return yes();
   if (node.ints("kernel_shape").empty()) return no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
   return check_window(node);
@@ -158,7 +168,9 @@ Verdict supports(const Node& node) {
 
 template <Pool pool>
 std::unique_ptr<Kernel> create(const Node& node) {
-  constexpr const char* name = pool == Pool::kMax ? "storage_order" : pool == Pool::kAverage ? "count_include_pad" : "p";
+  constexpr const char* name = pool == Pool::kMax       ? "storage_order"
+                               : pool == Pool::kAverage ? "count_include_pad"
+                                                        : "p";
   return create_with<pool>(WindowAttributes(node), node.attr(name, int64_t{pool == Pool::kLp ? 2 : 0}));
 }
 
@@ -178,6 +190,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> pool_rows() { return kRows; }
+std::span<const Row> pool_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // QuantizeLinear, DequantizeLinear (for the tensor, along an axis, or in blocks of an axis) and DynamicQuantizeLinear.
+#include "ops/quantize.h"
+
 #include <cmath>
 #include <limits>
 
 #include "ops/function_kernel.h"
-#include "ops/quantize.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 
@@ -15,8 +16,8 @@ namespace {
 using Reals = TypeList<float, double, Half, BFloat16, int32_t>;
 using Scales = TypeList<float, double, Half, BFloat16>;
 
-constexpr bp_dtype_set_t kQuantized = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8) | just(BP_DTYPE_INT16) | just(BP_DTYPE_UINT16) |
-                                      just(BP_DTYPE_INT4) | just(BP_DTYPE_UINT4);
+constexpr bp_dtype_set_t kQuantized = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8) | just(BP_DTYPE_INT16) |
+                                      just(BP_DTYPE_UINT16) | just(BP_DTYPE_INT4) | just(BP_DTYPE_UINT4);
 
 // Which scale belongs to an element of a tensor that is [outer, axis, inner].
 struct Grid {
@@ -37,13 +38,15 @@ struct GridAttributes {
   int64_t axis, block_size;
 };
 
-std::optional<Grid> make_grid(const GridAttributes& attributes, const Tensor& x, const Tensor& scale, std::string* error) {
+std::optional<Grid> make_grid(const GridAttributes& attributes, const Tensor& x, const Tensor& scale,
+                              std::string* error) {
   Grid g;
   g.inner = x.shape.elements();
   if (scale.shape.elements() == 1 && attributes.block_size == 0) return g;
   int axis = axis_of(attributes.axis, x.shape.rank());
   auto fails = [&] {
-    *error = "scales " + to_string(scale.shape) + " do not fit a tensor " + to_string(x.shape) + " along axis " + std::to_string(attributes.axis);
+    *error = "scales " + to_string(scale.shape) + " do not fit a tensor " + to_string(x.shape) + " along axis " +
+             std::to_string(attributes.axis);
     return std::nullopt;
   };
   if (axis < 0) return fails();
@@ -69,23 +72,35 @@ struct Range {
 };
 Range range_of(bp_dtype_t dtype) {
   switch (dtype) {
-    case BP_DTYPE_INT8: return {-128, 127};
-    case BP_DTYPE_UINT8: return {0, 255};
-    case BP_DTYPE_INT16: return {-32768, 32767};
-    case BP_DTYPE_UINT16: return {0, 65535};
-    case BP_DTYPE_INT4: return {-8, 7};
-    default: return {0, 15};  // UINT4
+    case BP_DTYPE_INT8:
+      return {-128, 127};
+    case BP_DTYPE_UINT8:
+      return {0, 255};
+    case BP_DTYPE_INT16:
+      return {-32768, 32767};
+    case BP_DTYPE_UINT16:
+      return {0, 65535};
+    case BP_DTYPE_INT4:
+      return {-8, 7};
+    default:
+      return {0, 15};  // UINT4
   }
 }
 
 int32_t load(const Tensor& tensor, int64_t i) {
   switch (tensor.dtype) {
-    case BP_DTYPE_UNDEFINED: return 0;  // no zero point
-    case BP_DTYPE_INT8: return tensor.as<int8_t>()[i];
-    case BP_DTYPE_UINT8: return tensor.as<uint8_t>()[i];
-    case BP_DTYPE_INT16: return tensor.as<int16_t>()[i];
-    case BP_DTYPE_UINT16: return tensor.as<uint16_t>()[i];
-    case BP_DTYPE_INT32: return tensor.as<int32_t>()[i];
+    case BP_DTYPE_UNDEFINED:
+      return 0;  // no zero point
+    case BP_DTYPE_INT8:
+      return tensor.as<int8_t>()[i];
+    case BP_DTYPE_UINT8:
+      return tensor.as<uint8_t>()[i];
+    case BP_DTYPE_INT16:
+      return tensor.as<int16_t>()[i];
+    case BP_DTYPE_UINT16:
+      return tensor.as<uint16_t>()[i];
+    case BP_DTYPE_INT32:
+      return tensor.as<int32_t>()[i];
     default: {
       int32_t nibble = tensor.as<uint8_t>()[i / 2] >> (i % 2 * 4) & 15;
       return tensor.dtype == BP_DTYPE_INT4 && nibble > 7 ? nibble - 16 : nibble;
@@ -96,9 +111,13 @@ int32_t load(const Tensor& tensor, int64_t i) {
 void store(const Tensor& tensor, int64_t i, int32_t value) {
   switch (tensor.dtype) {
     case BP_DTYPE_INT8:
-    case BP_DTYPE_UINT8: tensor.as<uint8_t>()[i] = static_cast<uint8_t>(value); return;
+    case BP_DTYPE_UINT8:
+      tensor.as<uint8_t>()[i] = static_cast<uint8_t>(value);
+      return;
     case BP_DTYPE_INT16:
-    case BP_DTYPE_UINT16: tensor.as<uint16_t>()[i] = static_cast<uint16_t>(value); return;
+    case BP_DTYPE_UINT16:
+      tensor.as<uint16_t>()[i] = static_cast<uint16_t>(value);
+      return;
     default: {
       uint8_t& byte = tensor.as<uint8_t>()[i / 2];
       auto nibble = static_cast<uint8_t>(value & 15);
@@ -123,7 +142,8 @@ void run_quantize(const Grid& g, Tensors in, Tensors out) {
       using S = typename decltype(scale_tag)::type;
       each_element(g.elements(), [&, x = in[0].as<T>(), scale = in[1].as<S>(), zero = at(in, 2)](int64_t i) {
         int64_t s = g.scale_of(i);
-        float q = std::nearbyint(static_cast<float>(x[i]) / static_cast<float>(scale[s])) + static_cast<float>(load(zero, s));
+        float q =
+            std::nearbyint(static_cast<float>(x[i]) / static_cast<float>(scale[s])) + static_cast<float>(load(zero, s));
         store(out[0], i, static_cast<int32_t>(std::isnan(q) ? 0 : std::clamp(q, range.low, range.high)));
       });
     });
@@ -154,8 +174,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
       return fail("zero points " + to_string(zero.shape) + " do not fit scales " + to_string(inputs[1].shape));
     }
     return make_plan({inputs[0].shape}, [g = *grid](Tensors in, Tensors out) {
-      if constexpr (quantizes) run_quantize(g, in, out);
-      else run_dequantize(g, in, out);
+      if constexpr (quantizes)
+        run_quantize(g, in, out);
+      else
+        run_dequantize(g, in, out);
     });
   });
 }
@@ -176,7 +198,9 @@ Verdict supports_dequantize(const Node& node) {
   return node.attr("block_size", int64_t{0}) < 0 ? no(BP_REASON_ATTRIBUTE, "block_size is negative") : yes();
 }
 
-Verdict supports_dynamic(const Node& node) { return accepts(node, 1, {just(BP_DTYPE_FLOAT)}); }
+Verdict supports_dynamic(const Node& node) {
+  return accepts(node, 1, {just(BP_DTYPE_FLOAT)});
+}
 
 std::unique_ptr<Kernel> create_dynamic(const Node&) {
   return make_kernel([](Tensors inputs) {
@@ -209,6 +233,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> quantize_rows() { return kRows; }
+std::span<const Row> quantize_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

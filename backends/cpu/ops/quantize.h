@@ -11,7 +11,8 @@ namespace backplane::cpu {
 template <class T>
 T saturate(float value) {
   if (std::isnan(value)) return 0;
-  return static_cast<T>(std::clamp(value, static_cast<float>(std::numeric_limits<T>::lowest()), static_cast<float>(std::numeric_limits<T>::max())));
+  return static_cast<T>(std::clamp(value, static_cast<float>(std::numeric_limits<T>::lowest()),
+                                   static_cast<float>(std::numeric_limits<T>::max())));
 }
 
 }  // namespace backplane::cpu

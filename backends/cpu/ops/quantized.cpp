@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit integers: MatMulInteger and ConvInteger give 32-bit sums, QLinearMatMul and QLinearConv scale them back.
+// Products of 8-bit integers: MatMulInteger and ConvInteger give 32-bit sums, QLinearMatMul and QLinearConv scale them
+// back.
 #include <cmath>
 
 #include "ops/direct_conv.h"
@@ -21,14 +22,17 @@ constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
 template <class T>
 class PerChannel {
  public:
-  PerChannel(const Tensor& tensor, T fallback) : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1, fallback) {
+  PerChannel(const Tensor& tensor, T fallback)
+      : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1, fallback) {
     if (!tensor.present()) return;
     dispatch<TypeList<float, int8_t, uint8_t>>(tensor.dtype, [&](auto tag) {
       const auto* data = tensor.as<typename decltype(tag)::type>();
       std::copy_n(data, values_.size(), values_.begin());
     });
   }
-  T operator[](int64_t channel) const { return values_[values_.size() == 1 ? 0 : static_cast<size_t>(channel) % values_.size()]; }
+  T operator[](int64_t channel) const {
+    return values_[values_.size() == 1 ? 0 : static_cast<size_t>(channel) % values_.size()];
+  }
 
  private:
   std::vector<T> values_;
@@ -41,23 +45,32 @@ struct Slots {
 constexpr Slots kInteger{0, -1, 2, 1, -1, 3, -1, -1, -1};
 constexpr Slots kLinear{0, 1, 2, 3, 4, 5, 6, 7, 8};
 
-Tensor pick(Tensors tensors, int slot) { return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot)); }
+Tensor pick(Tensors tensors, int slot) {
+  return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
+}
 
 // Puts a 32-bit sum into the result: as it is, or scaled.
 class Output {
  public:
   Output(const Slots& slots, Tensors in, const Tensor& y)
-      : scaled_(slots.y_scale >= 0), y_(y), x_scale_(pick(in, slots.x_scale), 1), w_scale_(pick(in, slots.w_scale), 1),
-        y_scale_(pick(in, slots.y_scale), 1), zero_(pick(in, slots.y_zero), 0) {}
+      : scaled_(slots.y_scale >= 0),
+        y_(y),
+        x_scale_(pick(in, slots.x_scale), 1),
+        w_scale_(pick(in, slots.w_scale), 1),
+        y_scale_(pick(in, slots.y_scale), 1),
+        zero_(pick(in, slots.y_zero), 0) {}
 
   void put(int64_t row, int64_t column, int64_t i, int32_t sum) const {
     if (!scaled_) {
       y_.as<int32_t>()[i] = sum;
       return;
     }
-    float value = std::nearbyint(static_cast<float>(sum) * (x_scale_[row] * w_scale_[column] / y_scale_[0])) + static_cast<float>(zero_[0]);
-    if (y_.dtype == BP_DTYPE_INT8) y_.as<int8_t>()[i] = saturate<int8_t>(value);
-    else y_.as<uint8_t>()[i] = saturate<uint8_t>(value);
+    float value = std::nearbyint(static_cast<float>(sum) * (x_scale_[row] * w_scale_[column] / y_scale_[0])) +
+                  static_cast<float>(zero_[0]);
+    if (y_.dtype == BP_DTYPE_INT8)
+      y_.as<int8_t>()[i] = saturate<int8_t>(value);
+    else
+      y_.as<uint8_t>()[i] = saturate<uint8_t>(value);
   }
 
  private:
@@ -82,7 +95,8 @@ std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slo
   for (int slot : slots) {
     Tensor t = pick(inputs, slot);
     if (!t.present() || t.shape.elements() == 1 || t.shape.elements() == channels) continue;
-    return "input " + std::to_string(slot) + " has extents " + to_string(t.shape) + ", one element or " + std::to_string(channels) + " are supported";
+    return "input " + std::to_string(slot) + " has extents " + to_string(t.shape) + ", one element or " +
+           std::to_string(channels) + " are supported";
   }
   return std::nullopt;
 }
@@ -104,9 +118,15 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
       Output output(slots, in, out[0]);
       with_types(in[slots.x], in[slots.w], [&](auto* a_data, auto* b_data) {
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-          multiply<int32_t>(s.m, s.n, s.k, [&, p = a_data + s.a_offsets[i] * s.m * s.k](int64_t row, int64_t at) { return p[at] - a_zero[row]; },
-                            [&, p = b_data + s.b_offsets[i] * s.k * s.n](int64_t column, int64_t at) { return p[at] - b_zero[column]; },
-                            [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t row, int64_t column, int64_t at, int32_t sum) { output.put(row, column, base + at, sum); });
+          multiply<int32_t>(
+              s.m, s.n, s.k,
+              [&, p = a_data + s.a_offsets[i] * s.m * s.k](int64_t row, int64_t at) { return p[at] - a_zero[row]; },
+              [&, p = b_data + s.b_offsets[i] * s.k * s.n](int64_t column, int64_t at) {
+                return p[at] - b_zero[column];
+              },
+              [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t row, int64_t column, int64_t at, int32_t sum) {
+                output.put(row, column, base + at, sum);
+              });
         }
       });
     });
@@ -115,39 +135,49 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
 
 template <const Slots& slots>
 std::unique_ptr<Kernel> create_conv(const Node& node) {
-  return make_kernel([attributes = WindowAttributes(node), groups = node.attr("group", int64_t{1})](Tensors inputs) -> Plan {
-    std::string error;
-    const Shape& x = inputs[slots.x].shape;
-    const Shape& w = inputs[slots.w].shape;
-    std::optional<ConvSize> size = conv_size(x, w, groups, &error);
-    if (!size) return fail(error);
-    std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
-    if (!window) return fail(error);
-    if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->out_channels)) return fail(*why);
-    if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero, slots.y_scale, slots.y_zero}, 1)) return fail(*why);
-    if (Tensor bias = pick(inputs, slots.bias); bias.present() && bias.shape.elements() != size->out_channels) return fail("the bias has extents " + to_string(bias.shape));
-    return make_plan({window->output_shape(size->batch, size->out_channels)}, [s = *size, win = *window](Tensors in, Tensors out) {
-      PerChannel<int32_t> x_zero(pick(in, slots.x_zero), 0);
-      PerChannel<int32_t> w_zero(pick(in, slots.w_zero), 0);
-      Output output(slots, in, out[0]);
-      Tensor bias = pick(in, slots.bias);
-      with_types(in[slots.x], in[slots.w], [&](auto* x_data, auto* w_data) {
-        direct_conv<int32_t>(
-            s, win, [&](int64_t i) { return x_data[i] - x_zero[0]; }, [&](int64_t channel, int64_t i) { return w_data[i] - w_zero[channel]; },
-            [&](int64_t channel, int64_t i, int32_t sum) { output.put(0, channel, i, bias.present() ? sum + bias.as<int32_t>()[channel] : sum); });
+  return make_kernel(
+      [attributes = WindowAttributes(node), groups = node.attr("group", int64_t{1})](Tensors inputs) -> Plan {
+        std::string error;
+        const Shape& x = inputs[slots.x].shape;
+        const Shape& w = inputs[slots.w].shape;
+        std::optional<ConvSize> size = conv_size(x, w, groups, &error);
+        if (!size) return fail(error);
+        std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
+        if (!window) return fail(error);
+        if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->out_channels)) return fail(*why);
+        if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero, slots.y_scale, slots.y_zero}, 1)) return fail(*why);
+        if (Tensor bias = pick(inputs, slots.bias); bias.present() && bias.shape.elements() != size->out_channels)
+          return fail("the bias has extents " + to_string(bias.shape));
+        return make_plan({window->output_shape(size->batch, size->out_channels)},
+                         [s = *size, win = *window](Tensors in, Tensors out) {
+                           PerChannel<int32_t> x_zero(pick(in, slots.x_zero), 0);
+                           PerChannel<int32_t> w_zero(pick(in, slots.w_zero), 0);
+                           Output output(slots, in, out[0]);
+                           Tensor bias = pick(in, slots.bias);
+                           with_types(in[slots.x], in[slots.w], [&](auto* x_data, auto* w_data) {
+                             direct_conv<int32_t>(
+                                 s, win, [&](int64_t i) { return x_data[i] - x_zero[0]; },
+                                 [&](int64_t channel, int64_t i) { return w_data[i] - w_zero[channel]; },
+                                 [&](int64_t channel, int64_t i, int32_t sum) {
+                                   output.put(0, channel, i, bias.present() ? sum + bias.as<int32_t>()[channel] : sum);
+                                 });
+                           });
+                         });
       });
-    });
-  });
 }
 
-Verdict supports_integer_matmul(const Node& node) { return accepts(node, 2, {kBytes, kBytes, kBytes, kBytes}); }
+Verdict supports_integer_matmul(const Node& node) {
+  return accepts(node, 2, {kBytes, kBytes, kBytes, kBytes});
+}
 
 Verdict supports_integer_conv(const Node& node) {
   Verdict v = supports_integer_matmul(node);
   return v ? check_window(node) : v;
 }
 
-Verdict supports_linear_matmul(const Node& node) { return accepts(node, 8, {kBytes, kFloat, kBytes, kBytes, kFloat, kBytes, kFloat, kBytes}); }
+Verdict supports_linear_matmul(const Node& node) {
+  return accepts(node, 8, {kBytes, kFloat, kBytes, kBytes, kFloat, kBytes, kFloat, kBytes});
+}
 
 Verdict supports_linear_conv(const Node& node) {
   Verdict v = accepts(node, 8, {kBytes, kFloat, kBytes, kBytes, kFloat, kBytes, kFloat, kBytes, just(BP_DTYPE_INT32)});
@@ -163,6 +193,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> quantized_rows() { return kRows; }
+std::span<const Row> quantized_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial, Dropout. Number i is a hash of the seed and i: the same on
-// any number of threads. Without a seed each run takes a new one.
+// RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial, Dropout. Number i is a hash of the seed and i:
+// the same on any number of threads. Without a seed each run takes a new one.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -14,7 +14,8 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- the generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) --------------------------
+// ---- the generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)
+// --------------------------
 
 uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -35,7 +36,8 @@ class Random {
 
  private:
   static uint64_t fresh() {
-    static std::atomic<uint64_t> runs{static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count())};
+    static std::atomic<uint64_t> runs{
+        static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count())};
     return mixed(runs.fetch_add(1));
   }
   uint64_t seed_;
@@ -46,7 +48,8 @@ std::optional<float> seed_of(const Node& node) {
   return node.attr("seed", 0.0f);
 }
 
-// ---- RandomNormal, RandomUniform and their Like forms ----------------------------------------------------------------------------
+// ---- RandomNormal, RandomUniform and their Like forms
+// ----------------------------------------------------------------------------
 
 Verdict gives(int64_t dtype, bp_dtype_set_t types) {
   if (dtype >= 0 && dtype < 64 && (types >> dtype & 1) != 0) return yes();
@@ -71,7 +74,8 @@ Plan plan_random(const Distribution& d, bp_dtype_t dtype, const Shape& shape) {
       using T = typename decltype(tag)::type;
       parallel(shape.elements(), kMathGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          out[0].as<T>()[i] = static_cast<T>(static_cast<compute_t<T>>(d.base + d.range * (d.normal ? random.normal(i) : random.uniform(i))));
+          out[0].as<T>()[i] = static_cast<T>(
+              static_cast<compute_t<T>>(d.base + d.range * (d.normal ? random.normal(i) : random.uniform(i))));
       });
     });
   });
@@ -85,10 +89,14 @@ Verdict supports_random(const Node& node) {
 template <bool normal>
 std::unique_ptr<Kernel> create_random(const Node& node) {
   return make_kernel([d = Distribution(node, normal), shape = Shape(node.ints("shape")),
-                      dtype = static_cast<bp_dtype_t>(node.attr("dtype", int64_t{BP_DTYPE_FLOAT}))](Tensors) { return plan_random(d, dtype, shape); });
+                      dtype = static_cast<bp_dtype_t>(node.attr("dtype", int64_t{BP_DTYPE_FLOAT}))](Tensors) {
+    return plan_random(d, dtype, shape);
+  });
 }
 
-int64_t like_dtype(const Node& node) { return node.attr("dtype", int64_t{node.input_type(0).dtype}); }
+int64_t like_dtype(const Node& node) {
+  return node.attr("dtype", int64_t{node.input_type(0).dtype});
+}
 
 Verdict supports_like(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kByteTypes}); !verdict) return verdict;
@@ -97,12 +105,12 @@ Verdict supports_like(const Node& node) {
 
 template <bool normal>
 std::unique_ptr<Kernel> create_like(const Node& node) {
-  return make_kernel([d = Distribution(node, normal), dtype = static_cast<bp_dtype_t>(like_dtype(node))](Tensors inputs) {
-    return plan_random(d, dtype, inputs[0].shape);
-  });
+  return make_kernel([d = Distribution(node, normal), dtype = static_cast<bp_dtype_t>(like_dtype(node))](
+                         Tensors inputs) { return plan_random(d, dtype, inputs[0].shape); });
 }
 
-// ---- Bernoulli, Multinomial --------------------------------------------------------------------------------------------------------
+// ---- Bernoulli, Multinomial
+// --------------------------------------------------------------------------------------------------------
 
 Verdict supports_bernoulli(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kFloatTypes}); !verdict) return verdict;
@@ -118,7 +126,8 @@ std::unique_ptr<Kernel> create_bernoulli(const Node& node) {
         dispatch<NumbersAndBool>(dtype, [&](auto to) {
           using T = typename decltype(to)::type;
           for (int64_t i = 0; i < in[0].shape.elements(); ++i)
-            out[0].as<T>()[i] = static_cast<T>(static_cast<compute_t<T>>(random.uniform(i) < static_cast<double>(in[0].as<P>()[i])));
+            out[0].as<T>()[i] =
+                static_cast<T>(static_cast<compute_t<T>>(random.uniform(i) < static_cast<double>(in[0].as<P>()[i])));
         });
       });
     });
@@ -144,7 +153,8 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
           const T* logits = in[0].as<T>() + b * shape[1];
           double largest = static_cast<double>(logits[0]), sum = 0;
           for (int64_t c = 1; c < shape[1]; ++c) largest = std::max(largest, static_cast<double>(logits[c]));
-          for (int64_t c = 0; c < shape[1]; ++c) cumulative[static_cast<size_t>(c)] = sum += std::exp(static_cast<double>(logits[c]) - largest);
+          for (int64_t c = 0; c < shape[1]; ++c)
+            cumulative[static_cast<size_t>(c)] = sum += std::exp(static_cast<double>(logits[c]) - largest);
           for (int64_t i = b * samples; i < (b + 1) * samples; ++i) {
             const auto place = std::ranges::upper_bound(cumulative, random.uniform(i) * sum) - cumulative.begin();
             const int64_t chosen = std::min<int64_t>(place, shape[1] - 1);
@@ -159,9 +169,12 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
   });
 }
 
-// ---- Dropout: outside training the data passes, and the mask is all true ---------------------------------------------------------
+// ---- Dropout: outside training the data passes, and the mask is all true
+// ---------------------------------------------------------
 
-Verdict supports_dropout(const Node& node) { return accepts(node, 1, {kFloatTypes, kFloatTypes, just(BP_DTYPE_BOOL)}); }
+Verdict supports_dropout(const Node& node) {
+  return accepts(node, 1, {kFloatTypes, kFloatTypes, just(BP_DTYPE_BOOL)});
+}
 
 template <class T>
 void drop(const Tensor& data, const Tensor& result, Bool* mask, double ratio, const Random& random) {
@@ -169,7 +182,8 @@ void drop(const Tensor& data, const Tensor& result, Bool* mask, double ratio, co
   for (int64_t i = 0; i < data.shape.elements(); ++i) {
     const bool keep = random.uniform(i) >= ratio;
     if (mask != nullptr) mask[i] = Bool(keep);
-    result.as<T>()[i] = static_cast<T>(static_cast<compute_t<T>>(keep ? static_cast<double>(data.as<T>()[i]) * scale : 0));
+    result.as<T>()[i] =
+        static_cast<T>(static_cast<compute_t<T>>(keep ? static_cast<double>(data.as<T>()[i]) * scale : 0));
   }
 }
 
@@ -180,21 +194,24 @@ std::unique_ptr<Kernel> create_dropout(const Node& node) {
     const Tensor mode = at(inputs, 2);
     const Shape shape = inputs[0].shape;
     const bool passes = !mode.present() || (known(mode) && mode.shape.elements() > 0 && scalar(mode) == 0);
-    return make_plan(
-        {shape, shape},
-        [seed](Tensors in, Tensors out) {
-          const Tensor ratio_input = at(in, 1), training = at(in, 2);
-          const double ratio = std::clamp(ratio_input.data == nullptr ? 0.5 : scalar(ratio_input), 0.0, 1.0);
-          Bool* mask = at(out, 1).as<Bool>();
-          if (training.data != nullptr && scalar(training) != 0 && ratio > 0) {
-            dispatch<Floats>(in[0].dtype, [&](auto tag) { drop<typename decltype(tag)::type>(in[0], out[0], mask, ratio, Random(seed)); });
-            return;
-          }
-          const int64_t n = in[0].shape.elements();
-          if (out[0].data != in[0].data && n > 0) std::memcpy(out[0].data, in[0].data, static_cast<size_t>(bytes_of(in[0].dtype, n)));
-          if (mask != nullptr) std::fill_n(mask, n, Bool(true));
-        },
-        {.inplace = 0, .alias = passes && !masked ? 0 : -1});
+    return make_plan({shape, shape},
+                     [seed](Tensors in, Tensors out) {
+                       const Tensor ratio_input = at(in, 1), training = at(in, 2);
+                       const double ratio =
+                           std::clamp(ratio_input.data == nullptr ? 0.5 : scalar(ratio_input), 0.0, 1.0);
+                       Bool* mask = at(out, 1).as<Bool>();
+                       if (training.data != nullptr && scalar(training) != 0 && ratio > 0) {
+                         dispatch<Floats>(in[0].dtype, [&](auto tag) {
+                           drop<typename decltype(tag)::type>(in[0], out[0], mask, ratio, Random(seed));
+                         });
+                         return;
+                       }
+                       const int64_t n = in[0].shape.elements();
+                       if (out[0].data != in[0].data && n > 0)
+                         std::memcpy(out[0].data, in[0].data, static_cast<size_t>(bytes_of(in[0].dtype, n)));
+                       if (mask != nullptr) std::fill_n(mask, n, Bool(true));
+                     },
+                     {.inplace = 0, .alias = passes && !masked ? 0 : -1});
   });
 }
 
@@ -210,6 +227,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> random_rows() { return kRows; }
+std::span<const Row> random_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RNN, GRU and LSTM. The three share everything but the few lines of a cell: how the gates' inputs become the next state.
+// RNN, GRU and LSTM. The three share everything but the few lines of a cell: how the gates' inputs become the next
+// state.
 #include <cmath>
 #include <functional>
 
@@ -12,7 +13,9 @@ namespace {
 
 using Activation = std::function<double(double)>;
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
 
 struct NamedActivation {
   std::string_view name;
@@ -28,14 +31,16 @@ constexpr NamedActivation kActivations[] = {
     {"Relu", 0, 0, 0, [](double x, double, double) { return std::max(0.0, x); }},
     {"ScaledTanh", 2, 1, 1, [](double x, double a, double b) { return a * std::tanh(b * x); }},
     {"Sigmoid", 0, 0, 0, [](double x, double, double) { return sigmoid(x); }},
-    {"Softplus", 0, 0, 0, [](double x, double, double) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }},
+    {"Softplus", 0, 0, 0,
+     [](double x, double, double) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }},
     {"Softsign", 0, 0, 0, [](double x, double, double) { return x / (1 + std::fabs(x)); }},
     {"Tanh", 0, 0, 0, [](double x, double, double) { return std::tanh(x); }},
     {"ThresholdedRelu", 1, 1, 0, [](double x, double a, double) { return x > a ? x : 0; }},
 };
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, [](unsigned char c) { return std::tolower(c); }, [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::equal(
+      a, b, {}, [](unsigned char c) { return std::tolower(c); }, [](unsigned char c) { return std::tolower(c); });
 }
 
 enum class Kind { kRnn, kGru, kLstm };
@@ -45,9 +50,12 @@ struct KindFacts {
 };
 KindFacts facts_of(Kind kind) {
   switch (kind) {
-    case Kind::kRnn: return {1, {"Tanh"}};
-    case Kind::kGru: return {3, {"Sigmoid", "Tanh"}};
-    case Kind::kLstm: return {4, {"Sigmoid", "Tanh", "Tanh"}};
+    case Kind::kRnn:
+      return {1, {"Tanh"}};
+    case Kind::kGru:
+      return {3, {"Sigmoid", "Tanh"}};
+    case Kind::kLstm:
+      return {4, {"Sigmoid", "Tanh", "Tanh"}};
   }
   return {};
 }
@@ -72,12 +80,15 @@ std::optional<std::vector<Activation>> activations_of(const Node& node, Kind kin
     for (int64_t d = 0; d < directions; ++d)
       for (const std::string& name : facts_of(kind).activations) names.push_back(name);
   }
-  if (names.size() != facts_of(kind).activations.size() * static_cast<size_t>(directions)) return std::nullopt;
+  const size_t needed = facts_of(kind).activations.size() * static_cast<size_t>(directions);
+  if (names.size() < needed) return std::nullopt;
+  names.resize(needed);  // RNN's own default names two functions, whatever the direction
   const std::vector<float> alphas = node.floats("activation_alpha"), betas = node.floats("activation_beta");
   size_t alpha_at = 0, beta_at = 0;  // each function takes the next ones if it has such a parameter
   std::vector<Activation> result;
   for (const std::string& name : names) {
-    const auto* found = std::ranges::find_if(kActivations, [&](const auto& a) { return equal_ignoring_case(a.name, name); });
+    const auto* found =
+        std::ranges::find_if(kActivations, [&](const auto& a) { return equal_ignoring_case(a.name, name); });
     if (found == std::end(kActivations)) return std::nullopt;
     const double alpha = found->parameters >= 1 && alpha_at < alphas.size() ? alphas[alpha_at++] : found->alpha;
     const double beta = found->parameters >= 2 && beta_at < betas.size() ? betas[beta_at++] : found->beta;
@@ -86,14 +97,18 @@ std::optional<std::vector<Activation>> activations_of(const Node& node, Kind kin
   return result;
 }
 
-int64_t directions_of(const Node& node) { return node.attr("direction", "forward") == "bidirectional" ? 2 : 1; }
+int64_t directions_of(const Node& node) {
+  return node.attr("direction", "forward") == "bidirectional" ? 2 : 1;
+}
 
 template <Kind kind>
 Verdict supports(const Node& node) {
   if (Verdict v = attribute_in(node, "direction", "forward", {"forward", "reverse", "bidirectional"}); !v) return v;
-  if (!activations_of(node, kind, directions_of(node))) return no(BP_REASON_ATTRIBUTE, "activations are not the right number of known functions");
+  if (!activations_of(node, kind, directions_of(node)))
+    return no(BP_REASON_ATTRIBUTE, "activations are too few, or not all known");
   constexpr bp_dtype_set_t f = kFloatTypes, lengths = just(BP_DTYPE_INT32);
-  const Verdict inputs = kind == Kind::kLstm ? accepts(node, 3, {f, f, f, f, lengths, f, f, f}) : accepts(node, 3, {f, f, f, f, lengths, f});
+  const Verdict inputs = kind == Kind::kLstm ? accepts(node, 3, {f, f, f, f, lengths, f, f, f})
+                                             : accepts(node, 3, {f, f, f, f, lengths, f});
   if (!inputs) return inputs;
   for (uint32_t slot : {1u, 2u, 3u, 5u, 6u, 7u})
     if (node.has_input(slot))
@@ -117,7 +132,8 @@ std::vector<C> converted(const Tensor& tensor, int64_t offset, int64_t n) {
 
 // y[i] = matrix row (first + i) · x + bias[first + i]
 template <class C>
-void multiply(const std::vector<C>& matrix, const std::vector<C>& bias, const std::vector<C>& x, int64_t first, int64_t rows, std::vector<C>& y) {
+void multiply(const std::vector<C>& matrix, const std::vector<C>& bias, const std::vector<C>& x, int64_t first,
+              int64_t rows, std::vector<C>& y) {
   const size_t n = x.size();
   for (auto row = static_cast<size_t>(first); row < static_cast<size_t>(first + rows); ++row) {
     C sums[4] = {0, 0, 0, 0};
@@ -135,8 +151,14 @@ template <class C>
 class Cell {
  public:
   Cell(const Layer& layer, const Weights<C>& weights, const Activation* activations, std::vector<C> h, std::vector<C> c)
-      : layer_(layer), w_(weights), f_(activations), h_(std::move(h)), c_(std::move(c)), n_(static_cast<size_t>(layer.hidden)),
-        from_x_(n_ * static_cast<size_t>(layer.gates)), from_h_(from_x_) {}
+      : layer_(layer),
+        w_(weights),
+        f_(activations),
+        h_(std::move(h)),
+        c_(std::move(c)),
+        n_(static_cast<size_t>(layer.hidden)),
+        from_x_(n_ * static_cast<size_t>(layer.gates)),
+        from_h_(from_x_) {}
 
   const std::vector<C>& h() const { return h_; }
   const std::vector<C>& c() const { return c_; }
@@ -146,16 +168,23 @@ class Cell {
     multiply(w_.w, w_.bias, x, 0, gates * hidden, from_x_);
     multiply(w_.r, w_.recurrent_bias, h_, 0, gates * hidden, from_h_);
     switch (layer_.kind) {
-      case Kind::kRnn: return rnn();
-      case Kind::kGru: return gru();
-      case Kind::kLstm: return lstm();
+      case Kind::kRnn:
+        return rnn();
+      case Kind::kGru:
+        return gru();
+      case Kind::kLstm:
+        return lstm();
     }
   }
 
  private:
   double clipped(double x) const { return std::clamp(x, -layer_.clip, layer_.clip); }
-  double gate(size_t g, size_t i) const { return static_cast<double>(from_x_[g * n_ + i]) + static_cast<double>(from_h_[g * n_ + i]); }
-  double peephole(size_t p, size_t i, const std::vector<C>& c) const { return static_cast<double>(w_.peephole[p * n_ + i]) * static_cast<double>(c[i]); }
+  double gate(size_t g, size_t i) const {
+    return static_cast<double>(from_x_[g * n_ + i]) + static_cast<double>(from_h_[g * n_ + i]);
+  }
+  double peephole(size_t p, size_t i, const std::vector<C>& c) const {
+    return static_cast<double>(w_.peephole[p * n_ + i]) * static_cast<double>(c[i]);
+  }
 
   void rnn() {
     for (size_t i = 0; i < n_; ++i) h_[i] = static_cast<C>(f_[0](clipped(gate(0, i))));
@@ -209,30 +238,38 @@ std::optional<std::string> run_layer(const Layer& layer, Extents e, Tensors in, 
   const int64_t hidden = layer.hidden, directions = layer.directions, rows = layer.gates * hidden;
   const int32_t* lengths = at(in, 4).as<int32_t>();
   for (int64_t b = 0; b < e.batch && lengths != nullptr; ++b)
-    if (lengths[b] < 0 || lengths[b] > e.times) return "sequence length " + std::to_string(lengths[b]) + " is not in [0, " + std::to_string(e.times) + "]";
+    if (lengths[b] < 0 || lengths[b] > e.times)
+      return "sequence length " + std::to_string(lengths[b]) + " is not in [0, " + std::to_string(e.times) + "]";
   const Tensor sequence = at(out, 0);
   if (sequence.data != nullptr) std::fill_n(sequence.as<T>(), e.times * directions * e.batch * hidden, T{});
   for (int64_t d = 0; d < directions; ++d) {
-    const Weights<C> weights{converted<C, T>(in[1], d * rows * e.input, rows * e.input), converted<C, T>(in[2], d * rows * hidden, rows * hidden),
-                             converted<C, T>(at(in, 3), d * 2 * rows, rows), converted<C, T>(at(in, 3), (d * 2 + 1) * rows, rows),
-                             converted<C, T>(at(in, 7), d * 3 * hidden, 3 * hidden)};
+    const Weights<C> weights{
+        converted<C, T>(in[1], d * rows * e.input, rows * e.input),
+        converted<C, T>(in[2], d * rows * hidden, rows * hidden), converted<C, T>(at(in, 3), d * 2 * rows, rows),
+        converted<C, T>(at(in, 3), (d * 2 + 1) * rows, rows), converted<C, T>(at(in, 7), d * 3 * hidden, 3 * hidden)};
     const bool reverse = d == 1 || layer.reverse_first;
-    const Activation* activations = layer.activations.data() + d * static_cast<int64_t>(layer.activations.size()) / directions;
+    const Activation* activations =
+        layer.activations.data() + d * static_cast<int64_t>(layer.activations.size()) / directions;
     parallel(e.batch, 1, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t state = layer.batch_first ? (b * directions + d) * hidden : (d * e.batch + b) * hidden;
-        Cell<C> cell(layer, weights, activations, converted<C, T>(at(in, 5), state, hidden), converted<C, T>(at(in, 6), state, hidden));
+        Cell<C> cell(layer, weights, activations, converted<C, T>(at(in, 5), state, hidden),
+                     converted<C, T>(at(in, 6), state, hidden));
         const int64_t length = lengths == nullptr ? e.times : lengths[b];
         for (int64_t s = 0; s < length; ++s) {
           const int64_t t = reverse ? length - 1 - s : s;
           cell.step(converted<C, T>(in[0], (layer.batch_first ? b * e.times + t : t * e.batch + b) * e.input, e.input));
           if (sequence.data == nullptr) continue;
-          const int64_t place = layer.batch_first ? (b * e.times + t) * directions + d : (t * directions + d) * e.batch + b;
-          for (int64_t i = 0; i < hidden; ++i) sequence.as<T>()[place * hidden + i] = static_cast<T>(cell.h()[static_cast<size_t>(i)]);
+          const int64_t place =
+              layer.batch_first ? (b * e.times + t) * directions + d : (t * directions + d) * e.batch + b;
+          for (int64_t i = 0; i < hidden; ++i)
+            sequence.as<T>()[place * hidden + i] = static_cast<T>(cell.h()[static_cast<size_t>(i)]);
         }
         for (int64_t i = 0; i < hidden; ++i) {
-          if (const Tensor last = at(out, 1); last.data != nullptr) last.as<T>()[state + i] = static_cast<T>(cell.h()[static_cast<size_t>(i)]);
-          if (const Tensor last = at(out, 2); last.data != nullptr) last.as<T>()[state + i] = static_cast<T>(cell.c()[static_cast<size_t>(i)]);
+          if (const Tensor last = at(out, 1); last.data != nullptr)
+            last.as<T>()[state + i] = static_cast<T>(cell.h()[static_cast<size_t>(i)]);
+          if (const Tensor last = at(out, 2); last.data != nullptr)
+            last.as<T>()[state + i] = static_cast<T>(cell.c()[static_cast<size_t>(i)]);
         }
       }
     });
@@ -242,20 +279,26 @@ std::optional<std::string> run_layer(const Layer& layer, Extents e, Tensors in, 
 
 Plan plan_layer(const std::shared_ptr<const Layer>& layer, Tensors inputs) {
   const Shape &x = inputs[0].shape, &w = inputs[1].shape;
-  if (x.rank() != 3 || w.rank() != 3) return fail("X and W need three dimensions, not " + to_string(x) + " and " + to_string(w));
+  if (x.rank() != 3 || w.rank() != 3)
+    return fail("X and W need three dimensions, not " + to_string(x) + " and " + to_string(w));
   const bool batch_first = layer->batch_first;
   const Extents e{x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2]};
   const int64_t directions = layer->directions, hidden = layer->hidden, rows = layer->gates * hidden;
   const Shape state = batch_first ? Shape{e.batch, directions, hidden} : Shape{directions, e.batch, hidden};
-  const Shape expected[] = {x, {directions, rows, e.input}, {directions, rows, hidden}, {directions, 2 * rows}, {e.batch}, state, state, {directions, 3 * hidden}};
+  const Shape expected[] = {
+      x,     {directions, rows, e.input}, {directions, rows, hidden}, {directions, 2 * rows}, {e.batch}, state,
+      state, {directions, 3 * hidden}};
   for (size_t slot = 0; slot < inputs.size(); ++slot)
     if (inputs[slot].present() && !(inputs[slot].shape == expected[slot]))
-      return fail("input " + std::to_string(slot) + " has shape " + to_string(inputs[slot].shape) + ", not " + to_string(expected[slot]));
-  const Shape sequence = batch_first ? Shape{e.batch, e.times, directions, hidden} : Shape{e.times, directions, e.batch, hidden};
+      return fail("input " + std::to_string(slot) + " has shape " + to_string(inputs[slot].shape) + ", not " +
+                  to_string(expected[slot]));
+  const Shape sequence =
+      batch_first ? Shape{e.batch, e.times, directions, hidden} : Shape{e.times, directions, e.batch, hidden};
   std::vector<Shape> shapes{sequence, state};
   if (layer->kind == Kind::kLstm) shapes.push_back(state);
   return make_plan(shapes, [layer, e](Tensors in, Tensors out) {
-    return dispatch<Floats>(in[0].dtype, [&](auto tag) { return run_layer<typename decltype(tag)::type>(*layer, e, in, out); });
+    return dispatch<Floats>(in[0].dtype,
+                            [&](auto tag) { return run_layer<typename decltype(tag)::type>(*layer, e, in, out); });
   });
 }
 
@@ -289,6 +332,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> recurrent_rows() { return kRows; }
+std::span<const Row> recurrent_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

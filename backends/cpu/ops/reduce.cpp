@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReduceSum and its nine sisters. An operator is a class with an accumulator: start, take one element, merge two, and end. Floats
-// are accumulated in double, so that long sums lose nothing.
+// ReduceSum and its nine sisters. An operator is a class with an accumulator: start, take one element, merge two, and
+// end. Floats are accumulated in double, so that long sums lose nothing.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,8 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- the operators -----------------------------------------------------------------------------------------------------
+// ---- the operators
+// -----------------------------------------------------------------------------------------------------
 
 // Integers are summed as unsigned numbers, which wrap.
 template <class T>
@@ -91,7 +92,9 @@ struct LogSumExp {
     else
       acc.sum += other.sum * std::exp(other.largest - acc.largest);  // a NaN arrives here and stays
   }
-  static T end(Acc acc, int64_t) { return static_cast<T>(static_cast<compute_t<T>>(acc.sum == 0 ? acc.largest : acc.largest + std::log(acc.sum))); }
+  static T end(Acc acc, int64_t) {
+    return static_cast<T>(static_cast<compute_t<T>>(acc.sum == 0 ? acc.largest : acc.largest + std::log(acc.sum)));
+  }
 };
 
 // `better` is > or <. NaN wins over everything.
@@ -114,7 +117,8 @@ using Max = Extreme<T, true>;
 template <class T>
 using Min = Extreme<T, false>;
 
-// ---- the loops ---------------------------------------------------------------------------------------------------------
+// ---- the loops
+// ---------------------------------------------------------------------------------------------------------
 
 // Neighbouring dimensions that are both kept or both reduced are one. The innermost is contiguous and stands apart.
 struct Walk {
@@ -148,22 +152,23 @@ template <class T, class Op>
 void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is reduced
   constexpr int64_t lanes = 4;                             // independent accumulators keep the pipeline full
   const int64_t outer = walk.reduced.positions();
-  parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)), [&](int64_t begin, int64_t end) {
-    Odometer kept(walk.kept, begin);
-    for (int64_t i = begin; i < end; ++i, kept.next()) {
-      typename Op::Acc acc[lanes] = {Op::start(), Op::start(), Op::start(), Op::start()};
-      Odometer reduced(walk.reduced);
-      for (int64_t r = 0; r < outer; ++r, reduced.next()) {
-        const T* row = x + kept.offset() + reduced.offset();
-        int64_t k = 0;
-        for (; k + lanes <= walk.inner; k += lanes)
-          for (int64_t lane = 0; lane < lanes; ++lane) Op::take(acc[lane], row[k + lane]);
-        for (; k < walk.inner; ++k) Op::take(acc[0], row[k]);
-      }
-      for (int64_t lane = 1; lane < lanes; ++lane) Op::merge(acc[0], acc[lane]);
-      y[i] = Op::end(acc[0], walk.count);
-    }
-  });
+  parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)),
+           [&](int64_t begin, int64_t end) {
+             Odometer kept(walk.kept, begin);
+             for (int64_t i = begin; i < end; ++i, kept.next()) {
+               typename Op::Acc acc[lanes] = {Op::start(), Op::start(), Op::start(), Op::start()};
+               Odometer reduced(walk.reduced);
+               for (int64_t r = 0; r < outer; ++r, reduced.next()) {
+                 const T* row = x + kept.offset() + reduced.offset();
+                 int64_t k = 0;
+                 for (; k + lanes <= walk.inner; k += lanes)
+                   for (int64_t lane = 0; lane < lanes; ++lane) Op::take(acc[lane], row[k + lane]);
+                 for (; k < walk.inner; ++k) Op::take(acc[0], row[k]);
+               }
+               for (int64_t lane = 1; lane < lanes; ++lane) Op::merge(acc[0], acc[lane]);
+               y[i] = Op::end(acc[0], walk.count);
+             }
+           });
 }
 
 template <class T, class Op>
@@ -217,18 +222,24 @@ Plan plan_reduce(Tensors inputs, bool keep, bool noop) {
 }
 
 using SumTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
-using ExtremeTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t, int8_t, uint8_t, Bool>;
+using ExtremeTypes =
+    TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t, int8_t, uint8_t, Bool>;
 
 template <template <class> class Op, class Types = SumTypes>
 constexpr Row reduction(std::string_view op_type, uint32_t since_version = 18) {
-  return {"", op_type, since_version, [](const Node& node) { return accepts(node, 1, {set_of(Types{}), just(BP_DTYPE_INT64)}); },
-          [](const Node& node) {
-            const bool keep = node.attr("keepdims", int64_t{1}) != 0, noop = node.attr("noop_with_empty_axes", int64_t{0}) != 0;
-            return dispatch<Types>(node.input_type(0).dtype, [&](auto tag) {
-              using T = typename decltype(tag)::type;
-              return make_kernel([keep, noop](Tensors inputs) -> Plan { return plan_reduce<Op, T>(inputs, keep, noop); });
-            });
-          }};
+  return {
+      "", op_type, since_version,
+      [](const Node& node) {
+        return accepts(node, 1, {set_of(Types{}), just(BP_DTYPE_INT64)});
+      },
+      [](const Node& node) {
+        const bool keep = node.attr("keepdims", int64_t{1}) != 0,
+                   noop = node.attr("noop_with_empty_axes", int64_t{0}) != 0;
+        return dispatch<Types>(node.input_type(0).dtype, [&](auto tag) {
+          using T = typename decltype(tag)::type;
+          return make_kernel([keep, noop](Tensors inputs) -> Plan { return plan_reduce<Op, T>(inputs, keep, noop); });
+        });
+      }};
 }
 
 constexpr Row kRows[] = {
@@ -246,6 +257,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> reduce_rows() { return kRows; }
+std::span<const Row> reduce_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -13,7 +13,8 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- RoiAlign ----------------------------------------------------------------------------------------------------------
+// ---- RoiAlign
+// ----------------------------------------------------------------------------------------------------------
 
 struct Align {
   bool half_pixel, max;
@@ -60,7 +61,8 @@ std::optional<std::string> roi_align(const Align& a, Tensors in, Tensors out) {
         roi_width = std::max(roi_width, 1.0);
         roi_height = std::max(roi_height, 1.0);
       }
-      const double bin_height = roi_height / static_cast<double>(a.height), bin_width = roi_width / static_cast<double>(a.width);
+      const double bin_height = roi_height / static_cast<double>(a.height),
+                   bin_width = roi_width / static_cast<double>(a.width);
       const auto grid = [&](double bin) {
         if (a.sampling_ratio > 0) return a.sampling_ratio;
         return bin > 1 ? static_cast<int64_t>(std::ceil(std::min(bin, 1024.0))) : int64_t{1};
@@ -69,9 +71,12 @@ std::optional<std::string> roi_align(const Align& a, Tensors in, Tensors out) {
       samples.clear();
       for (int64_t sy = 0; sy < rows; ++sy)
         for (int64_t sx = 0; sx < columns; ++sx)
-          samples.emplace_back(edge[1] + (static_cast<double>(py) + (static_cast<double>(sy) + 0.5) / static_cast<double>(rows)) * bin_height,
-                               edge[0] + (static_cast<double>(px) + (static_cast<double>(sx) + 0.5) / static_cast<double>(columns)) * bin_width,
-                               height, width);
+          samples.emplace_back(
+              edge[1] +
+                  (static_cast<double>(py) + (static_cast<double>(sy) + 0.5) / static_cast<double>(rows)) * bin_height,
+              edge[0] + (static_cast<double>(px) + (static_cast<double>(sx) + 0.5) / static_cast<double>(columns)) *
+                            bin_width,
+              height, width);
       for (int64_t c = 0; c < channels; ++c) {
         const T* plane = in[0].as<T>() + (batch.raw(r) * channels + c) * height * width;
         double sum = 0, largest = -std::numeric_limits<double>::infinity();
@@ -82,7 +87,8 @@ std::optional<std::string> roi_align(const Align& a, Tensors in, Tensors out) {
             largest = std::max(largest, value);
           }
         const double result = a.max ? largest : sum / static_cast<double>(samples.size());
-        out[0].as<T>()[((r * channels + c) * a.height + py) * a.width + px] = static_cast<T>(static_cast<compute_t<T>>(result));
+        out[0].as<T>()[((r * channels + c) * a.height + py) * a.width + px] =
+            static_cast<T>(static_cast<compute_t<T>>(result));
       }
     }
   });
@@ -91,10 +97,15 @@ std::optional<std::string> roi_align(const Align& a, Tensors in, Tensors out) {
 
 Verdict supports_align(const Node& node) {
   if (Verdict v = attribute_in(node, "mode", "avg", {"avg", "max"}); !v) return v;
-  if (Verdict v = attribute_in(node, "coordinate_transformation_mode", "half_pixel", {"half_pixel", "output_half_pixel"}); !v) return v;
+  if (Verdict v =
+          attribute_in(node, "coordinate_transformation_mode", "half_pixel", {"half_pixel", "output_half_pixel"});
+      !v)
+    return v;
   for (const char* name : {"output_height", "output_width"})
-    if (const int64_t v = node.attr(name, int64_t{1}); v < 1 || v > 1 << 16) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(v));
-  if (const int64_t v = node.attr("sampling_ratio", int64_t{0}); v < 0 || v > 1024) return no(BP_REASON_ATTRIBUTE, "sampling_ratio is " + std::to_string(v));
+    if (const int64_t v = node.attr(name, int64_t{1}); v < 1 || v > 1 << 16)
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(v));
+  if (const int64_t v = node.attr("sampling_ratio", int64_t{0}); v < 0 || v > 1024)
+    return no(BP_REASON_ATTRIBUTE, "sampling_ratio is " + std::to_string(v));
   if (Verdict v = accepts(node, 3, {kFloatTypes, kFloatTypes, just(BP_DTYPE_INT64)}); !v) return v;
   return same_type(node, 0, 1);
 }
@@ -108,31 +119,38 @@ std::unique_ptr<Kernel> create_align(const Node& node) {
                 node.attr("spatial_scale", 1.0f)};
   return make_kernel([a](Tensors inputs) -> Plan {
     const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
-    if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 4 || !(inputs[2].shape == Shape{rois[0]}) || image[2] * image[3] == 0)
+    if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 4 || !(inputs[2].shape == Shape{rois[0]}) ||
+        image[2] * image[3] == 0)
       return fail("rois of shape " + to_string(rois) + " for an image of shape " + to_string(image));
     return make_plan({{rois[0], image[1], a.height, a.width}}, [a](Tensors in, Tensors out) {
-      return dispatch<Floats>(in[0].dtype, [&](auto tag) { return roi_align<typename decltype(tag)::type>(a, in, out); });
+      return dispatch<Floats>(in[0].dtype,
+                              [&](auto tag) { return roi_align<typename decltype(tag)::type>(a, in, out); });
     });
   });
 }
 
-// ---- MaxRoiPool --------------------------------------------------------------------------------------------------------
+// ---- MaxRoiPool
+// --------------------------------------------------------------------------------------------------------
 
 template <class T>
-std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_height, int64_t pooled_width, double scale) {
+std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_height, int64_t pooled_width,
+                                        double scale) {
   const Shape& image = in[0].shape;
   const int64_t channels = image[1], height = image[2], width = image[3];
   for (int64_t r = 0; r < in[1].shape[0]; ++r) {
     const T* roi = in[1].as<T>() + r * 5;
     const double batch = static_cast<double>(roi[0]);
-    if (!(batch >= 0 && batch < static_cast<double>(image[0]))) return "batch index " + std::to_string(batch) + " is out of range";
+    if (!(batch >= 0 && batch < static_cast<double>(image[0])))
+      return "batch index " + std::to_string(batch) + " is out of range";
     int64_t edge[4];  // left, top, right, bottom
     for (int k = 0; k < 4; ++k) {
       const double v = std::round(static_cast<double>(roi[k + 1]) * scale);
       edge[k] = std::isnan(v) ? 0 : static_cast<int64_t>(std::clamp(v, -0x1p30, 0x1p30));
     }
-    const double bin_height = static_cast<double>(std::max<int64_t>(edge[3] - edge[1] + 1, 1)) / static_cast<double>(pooled_height);
-    const double bin_width = static_cast<double>(std::max<int64_t>(edge[2] - edge[0] + 1, 1)) / static_cast<double>(pooled_width);
+    const double bin_height =
+        static_cast<double>(std::max<int64_t>(edge[3] - edge[1] + 1, 1)) / static_cast<double>(pooled_height);
+    const double bin_width =
+        static_cast<double>(std::max<int64_t>(edge[2] - edge[0] + 1, 1)) / static_cast<double>(pooled_width);
     const auto range = [](int64_t i, double bin, int64_t start, int64_t extent) {
       const auto first = static_cast<int64_t>(std::floor(static_cast<double>(i) * bin)) + start;
       const auto last = static_cast<int64_t>(std::ceil(static_cast<double>(i + 1) * bin)) + start;
@@ -159,23 +177,28 @@ std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_
 
 Verdict supports_pool(const Node& node) {
   const std::vector<int64_t> pooled = node.ints("pooled_shape");
-  if (pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1) return no(BP_REASON_ATTRIBUTE, "pooled_shape is not two extents");
+  if (pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1)
+    return no(BP_REASON_ATTRIBUTE, "pooled_shape is not two extents");
   if (Verdict v = accepts(node, 2, {kFloatTypes, kFloatTypes}); !v) return v;
   return same_type(node, 0, 1);
 }
 
 std::unique_ptr<Kernel> create_pool(const Node& node) {
-  return make_kernel([pooled = node.ints("pooled_shape"), scale = node.attr("spatial_scale", 1.0f)](Tensors inputs) -> Plan {
-    const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
-    if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 5)
-      return fail("rois of shape " + to_string(rois) + " for an image of shape " + to_string(image));
-    return make_plan({{rois[0], image[1], pooled[0], pooled[1]}}, [=](Tensors in, Tensors out) {
-      return dispatch<Floats>(in[0].dtype, [&](auto tag) { return max_roi_pool<typename decltype(tag)::type>(in, out, pooled[0], pooled[1], scale); });
-    });
-  });
+  return make_kernel(
+      [pooled = node.ints("pooled_shape"), scale = node.attr("spatial_scale", 1.0f)](Tensors inputs) -> Plan {
+        const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
+        if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 5)
+          return fail("rois of shape " + to_string(rois) + " for an image of shape " + to_string(image));
+        return make_plan({{rois[0], image[1], pooled[0], pooled[1]}}, [=](Tensors in, Tensors out) {
+          return dispatch<Floats>(in[0].dtype, [&](auto tag) {
+            return max_roi_pool<typename decltype(tag)::type>(in, out, pooled[0], pooled[1], scale);
+          });
+        });
+      });
 }
 
-// ---- NonMaxSuppression -------------------------------------------------------------------------------------------------
+// ---- NonMaxSuppression
+// -------------------------------------------------------------------------------------------------
 
 struct Box {
   float top, left, bottom, right;
@@ -184,14 +207,16 @@ struct Box {
     if (centre) {
       left = b[0] - b[2] / 2, right = b[0] + b[2] / 2, top = b[1] - b[3] / 2, bottom = b[1] + b[3] / 2;
     } else {
-      top = std::min(b[0], b[2]), bottom = std::max(b[0], b[2]), left = std::min(b[1], b[3]), right = std::max(b[1], b[3]);
+      top = std::min(b[0], b[2]), bottom = std::max(b[0], b[2]), left = std::min(b[1], b[3]),
+      right = std::max(b[1], b[3]);
     }
   }
   float area() const { return (bottom - top) * (right - left); }
 };
 
 float overlap(const Box& a, const Box& b) {  // intersection over union
-  const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top), width = std::min(a.right, b.right) - std::max(a.left, b.left);
+  const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top),
+              width = std::min(a.right, b.right) - std::max(a.left, b.left);
   if (!(height > 0 && width > 0)) return 0;
   const float common = height * width, joint = a.area() + b.area() - common;
   return joint > 0 ? common / joint : 0;
@@ -224,7 +249,8 @@ std::unique_ptr<Kernel> create_nms(const Node& node) {
         const float* score = inputs[1].as<float>() + (batch * scores[1] + c) * n;
         order.clear();
         for (int64_t i = 0; i < n; ++i)
-          if (static_cast<double>(score[i]) > score_threshold || (score[i] == score[i] && !at(inputs, 4).present())) order.push_back(i);
+          if (static_cast<double>(score[i]) > score_threshold || (score[i] == score[i] && !at(inputs, 4).present()))
+            order.push_back(i);
         std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return score[a] > score[b]; });
         std::vector<Box> kept;
         for (int64_t i : order) {
@@ -250,6 +276,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> region_rows() { return kRows; }
+std::span<const Row> region_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

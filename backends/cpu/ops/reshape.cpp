@@ -13,9 +13,12 @@ Plan renamed(Shape shape) {
   return make_plan({shape}, [](Tensors, Tensors) {}, {.alias = 0});
 }
 
-// ---- Reshape -----------------------------------------------------------------------------------------------------------
+// ---- Reshape
+// -----------------------------------------------------------------------------------------------------------
 
-Verdict supports_reshape(const Node& node) { return accepts(node, 2, {kAllTypes, just(BP_DTYPE_INT64)}); }
+Verdict supports_reshape(const Node& node) {
+  return accepts(node, 2, {kAllTypes, just(BP_DTYPE_INT64)});
+}
 
 std::unique_ptr<Kernel> create_reshape(const Node& node) {
   return make_kernel([allow_zero = node.attr("allowzero", int64_t{0}) != 0](Tensors inputs) -> Plan {
@@ -23,7 +26,9 @@ std::unique_ptr<Kernel> create_reshape(const Node& node) {
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> wanted = integers(inputs[1]);
     if (wanted.size() > BP_MAX_RANK) return fail("rank " + std::to_string(wanted.size()) + " is more than 32");
-    const auto impossible = [&] { return fail("shape " + to_string(from) + " cannot become " + to_string(Shape(wanted))); };
+    const auto impossible = [&] {
+      return fail("shape " + to_string(from) + " cannot become " + to_string(Shape(wanted)));
+    };
     Shape to;
     int unknown = -1;
     int64_t elements = 1;  // of the known extents
@@ -50,9 +55,12 @@ std::unique_ptr<Kernel> create_reshape(const Node& node) {
   });
 }
 
-// ---- Flatten, Squeeze, Unsqueeze -----------------------------------------------------------------------------------------
+// ---- Flatten, Squeeze, Unsqueeze
+// -----------------------------------------------------------------------------------------
 
-Verdict supports_one(const Node& node) { return accepts(node, 1, {kAllTypes}); }
+Verdict supports_one(const Node& node) {
+  return accepts(node, 1, {kAllTypes});
+}
 
 std::unique_ptr<Kernel> create_flatten(const Node& node) {
   return make_kernel([axis = node.attr("axis", int64_t{1})](Tensors inputs) -> Plan {
@@ -64,7 +72,9 @@ std::unique_ptr<Kernel> create_flatten(const Node& node) {
   });
 }
 
-Verdict supports_squeeze(const Node& node) { return accepts(node, 1, {kAllTypes, just(BP_DTYPE_INT64)}); }
+Verdict supports_squeeze(const Node& node) {
+  return accepts(node, 1, {kAllTypes, just(BP_DTYPE_INT64)});
+}
 
 std::unique_ptr<Kernel> create_squeeze(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
@@ -87,7 +97,9 @@ std::unique_ptr<Kernel> create_squeeze(const Node&) {
   });
 }
 
-Verdict supports_unsqueeze(const Node& node) { return accepts(node, 2, {kAllTypes, just(BP_DTYPE_INT64)}); }
+Verdict supports_unsqueeze(const Node& node) {
+  return accepts(node, 2, {kAllTypes, just(BP_DTYPE_INT64)});
+}
 
 std::unique_ptr<Kernel> create_unsqueeze(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
@@ -109,15 +121,15 @@ std::unique_ptr<Kernel> create_identity(const Node&) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Reshape", 5, supports_reshape, create_reshape},
-    {"", "Flatten", 1, supports_one, create_flatten},
-    {"", "Squeeze", 13, supports_squeeze, create_squeeze},
-    {"", "Unsqueeze", 13, supports_unsqueeze, create_unsqueeze},
+    {"", "Reshape", 5, supports_reshape, create_reshape},  {"", "Flatten", 1, supports_one, create_flatten},
+    {"", "Squeeze", 13, supports_squeeze, create_squeeze}, {"", "Unsqueeze", 13, supports_unsqueeze, create_unsqueeze},
     {"", "Identity", 1, supports_one, create_identity},
 };
 
 }  // namespace
 
-std::span<const Row> reshape_rows() { return kRows; }
+std::span<const Row> reshape_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize. Each axis is resampled by itself: a result position is a weighted sum of a few input positions (its taps), and the
-// taps of an axis are found once while planning. Nearest has one tap of weight 1 and moves elements of any type.
+// Resize. Each axis is resampled by itself: a result position is a weighted sum of a few input positions (its taps),
+// and the taps of an axis are found once while planning. Nearest has one tap of weight 1 and moves elements of any
+// type.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,13 +15,22 @@ namespace backplane::cpu {
 namespace {
 
 enum class Filter { kNearest, kLinear, kCubic };
-enum class Coordinates { kHalfPixel, kHalfPixelSymmetric, kPytorchHalfPixel, kAlignCorners, kAsymmetric, kTfHalfPixel, kTfCrop };
+enum class Coordinates {
+  kHalfPixel,
+  kHalfPixelSymmetric,
+  kPytorchHalfPixel,
+  kAlignCorners,
+  kAsymmetric,
+  kTfHalfPixel,
+  kTfCrop
+};
 enum class Rounding { kPreferFloor, kPreferCeil, kFloor, kCeil };
 enum class Aspect { kStretch, kNotLarger, kNotSmaller };
 
 constexpr std::string_view kFilterNames[] = {"nearest", "linear", "cubic"};
-constexpr std::string_view kCoordinateNames[] = {"half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",   "align_corners",
-                                                 "asymmetric",    "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+constexpr std::string_view kCoordinateNames[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                                 "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
+                                                 "tf_crop_and_resize"};
 constexpr std::string_view kRoundingNames[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 constexpr std::string_view kAspectNames[] = {"stretch", "not_larger", "not_smaller"};
 
@@ -73,15 +83,22 @@ double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
   const double x = static_cast<double>(i), n = static_cast<double>(axis.from), exact_to = axis.scale * n;
   const double half_pixel = (x + 0.5) / axis.scale - 0.5;
   switch (coordinates) {
-    case Coordinates::kHalfPixel: return half_pixel;
-    case Coordinates::kHalfPixelSymmetric: return n / 2 * (1 - static_cast<double>(axis.to) / exact_to) + half_pixel;
-    case Coordinates::kPytorchHalfPixel: return axis.to > 1 ? half_pixel : 0;
-    case Coordinates::kAlignCorners: return axis.to > 1 && exact_to != 1 ? x * (n - 1) / (exact_to - 1) : 0;
-    case Coordinates::kAsymmetric: return x / axis.scale;
-    case Coordinates::kTfHalfPixel: return (x + 0.5) / axis.scale;
+    case Coordinates::kHalfPixel:
+      return half_pixel;
+    case Coordinates::kHalfPixelSymmetric:
+      return n / 2 * (1 - static_cast<double>(axis.to) / exact_to) + half_pixel;
+    case Coordinates::kPytorchHalfPixel:
+      return axis.to > 1 ? half_pixel : 0;
+    case Coordinates::kAlignCorners:
+      return axis.to > 1 && exact_to != 1 ? x * (n - 1) / (exact_to - 1) : 0;
+    case Coordinates::kAsymmetric:
+      return x / axis.scale;
+    case Coordinates::kTfHalfPixel:
+      return (x + 0.5) / axis.scale;
     case Coordinates::kTfCrop:
       if (axis.to == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (n - 1);
-      return axis.roi_start * (n - 1) + x * (axis.roi_end - axis.roi_start) * (n - 1) / static_cast<double>(axis.to - 1);
+      return axis.roi_start * (n - 1) +
+             x * (axis.roi_end - axis.roi_start) * (n - 1) / static_cast<double>(axis.to - 1);
   }
   return 0;
 }
@@ -89,15 +106,21 @@ double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
 int64_t nearest(double x, Rounding rounding) {
   const double low = std::floor(x);
   switch (rounding) {
-    case Rounding::kPreferFloor: return static_cast<int64_t>(x - low <= 0.5 ? low : low + 1);
-    case Rounding::kPreferCeil: return static_cast<int64_t>(x - low < 0.5 ? low : low + 1);
-    case Rounding::kFloor: return static_cast<int64_t>(low);
-    case Rounding::kCeil: return static_cast<int64_t>(std::ceil(x));
+    case Rounding::kPreferFloor:
+      return static_cast<int64_t>(x - low <= 0.5 ? low : low + 1);
+    case Rounding::kPreferCeil:
+      return static_cast<int64_t>(x - low < 0.5 ? low : low + 1);
+    case Rounding::kFloor:
+      return static_cast<int64_t>(low);
+    case Rounding::kCeil:
+      return static_cast<int64_t>(std::ceil(x));
   }
   return 0;
 }
 
-double linear_weight(double distance) { return std::max(0.0, 1 - std::fabs(distance)); }
+double linear_weight(double distance) {
+  return std::max(0.0, 1 - std::fabs(distance));
+}
 
 double cubic_weight(double distance, double a) {
   const double x = std::fabs(distance);
@@ -126,7 +149,8 @@ Taps taps_of(const Axis& axis, const Attributes& a) {
     for (int64_t k = first; k <= 1 - first; ++k) {
       const double distance = (static_cast<double>(k) - (x - low)) * stretch;
       const int64_t index = static_cast<int64_t>(low) + k;
-      double weight = a.filter == Filter::kLinear ? linear_weight(distance) : cubic_weight(distance, a.cubic_coefficient);
+      double weight =
+          a.filter == Filter::kLinear ? linear_weight(distance) : cubic_weight(distance, a.cubic_coefficient);
       if (a.exclude_outside && (index < 0 || index >= axis.from)) weight = 0;
       taps.index.push_back(std::clamp<int64_t>(index, 0, axis.from - 1));
       weights.push_back(weight);
@@ -138,7 +162,8 @@ Taps taps_of(const Axis& axis, const Attributes& a) {
   return taps;
 }
 
-// ---- one axis at a time: x is [outer, from, inner], y is [outer, to, inner] ------------------------------------------------
+// ---- one axis at a time: x is [outer, from, inner], y is [outer, to, inner]
+// ------------------------------------------------
 
 template <class To, class C>
 To rounded(C value) {
@@ -147,32 +172,34 @@ To rounded(C value) {
   } else {
     const C whole = std::nearbyint(value);
     if (!(whole > static_cast<C>(std::numeric_limits<To>::lowest()))) return std::numeric_limits<To>::lowest();
-    return whole >= std::ldexp(C(1), std::numeric_limits<To>::digits) ? std::numeric_limits<To>::max() : static_cast<To>(whole);
+    return whole >= std::ldexp(C(1), std::numeric_limits<To>::digits) ? std::numeric_limits<To>::max()
+                                                                      : static_cast<To>(whole);
   }
 }
 
 template <class C, class From, class To>
 void resample(const From* x, To* y, const Taps& taps, int64_t outer, int64_t from, int64_t to, int64_t inner) {
-  parallel(outer * to, std::max<int64_t>(1, kCheapGrain / (inner * static_cast<int64_t>(taps.count))), [&](int64_t begin, int64_t end) {
-    constexpr int64_t width = 256;
-    C sums[width];
-    for (int64_t row = begin; row < end; ++row) {
-      const size_t first = static_cast<size_t>(row % to) * taps.count;
-      const From* source = x + row / to * from * inner;
-      for (int64_t at = 0; at < inner; at += width) {
-        const int64_t n = std::min(width, inner - at);
-        for (size_t k = 0; k < taps.count; ++k) {
-          const From* line = source + taps.index[first + k] * inner + at;
-          const C weight = taps.weight[first + k];
-          if (k == 0)
-            for (int64_t i = 0; i < n; ++i) sums[i] = weight * static_cast<C>(line[i]);
-          else if (weight != 0)
-            for (int64_t i = 0; i < n; ++i) sums[i] += weight * static_cast<C>(line[i]);
-        }
-        for (int64_t i = 0; i < n; ++i) y[row * inner + at + i] = rounded<To>(sums[i]);
-      }
-    }
-  });
+  parallel(outer * to, std::max<int64_t>(1, kCheapGrain / (inner * static_cast<int64_t>(taps.count))),
+           [&](int64_t begin, int64_t end) {
+             constexpr int64_t width = 256;
+             C sums[width];
+             for (int64_t row = begin; row < end; ++row) {
+               const size_t first = static_cast<size_t>(row % to) * taps.count;
+               const From* source = x + row / to * from * inner;
+               for (int64_t at = 0; at < inner; at += width) {
+                 const int64_t n = std::min(width, inner - at);
+                 for (size_t k = 0; k < taps.count; ++k) {
+                   const From* line = source + taps.index[first + k] * inner + at;
+                   const C weight = taps.weight[first + k];
+                   if (k == 0)
+                     for (int64_t i = 0; i < n; ++i) sums[i] = weight * static_cast<C>(line[i]);
+                   else if (weight != 0)
+                     for (int64_t i = 0; i < n; ++i) sums[i] += weight * static_cast<C>(line[i]);
+                 }
+                 for (int64_t i = 0; i < n; ++i) y[row * inner + at + i] = rounded<To>(sums[i]);
+               }
+             }
+           });
 }
 
 struct Pass {
@@ -181,7 +208,8 @@ struct Pass {
 };
 
 template <class T>
-using accumulator_t = std::conditional_t<std::is_same_v<T, double> || (std::is_integral_v<T> && sizeof(T) >= 4), double, float>;
+using accumulator_t =
+    std::conditional_t<std::is_same_v<T, double> || (std::is_integral_v<T> && sizeof(T) >= 4), double, float>;
 
 template <class T>
 void run_passes(const std::vector<Pass>& passes, const Tensor& in, const Tensor& out, void* scratch, int64_t half) {
@@ -211,14 +239,16 @@ void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& out
   for (int64_t i = 0; i < shape.elements(); ++i) {
     int64_t rest = i;
     for (int d = shape.rank() - 1; d >= 0; rest /= shape[d--])
-      if (const auto& flags = outside[static_cast<size_t>(d)]; !flags.empty() && flags[static_cast<size_t>(rest % shape[d])]) {
+      if (const auto& flags = outside[static_cast<size_t>(d)];
+          !flags.empty() && flags[static_cast<size_t>(rest % shape[d])]) {
         out.as<T>()[i] = filler;
         break;
       }
   }
 }
 
-// ---- planning ------------------------------------------------------------------------------------------------------------
+// ---- planning
+// ------------------------------------------------------------------------------------------------------------
 
 // Reads scales or sizes and the region into one Axis for each dimension; an error text where they cannot be.
 std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::vector<Axis>& result) {
@@ -230,10 +260,13 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
   for (int64_t extent : shape) result.push_back({extent, extent});
   const Tensor roi = at(inputs, 1), scales = at(inputs, 2), sizes = at(inputs, 3);
   const auto count = static_cast<int64_t>(axes.size());
-  const auto axis = [&](int64_t k) -> Axis& { return result[static_cast<size_t>(axis_of(axes[static_cast<size_t>(k)], shape.rank()))]; };
+  const auto axis = [&](int64_t k) -> Axis& {
+    return result[static_cast<size_t>(axis_of(axes[static_cast<size_t>(k)], shape.rank()))];
+  };
   const bool by_size = sizes.present() && sizes.shape.elements() > 0;
   const Tensor& chosen = by_size ? sizes : scales;
-  if (!chosen.present() || chosen.shape.elements() != count) return "scales or sizes do not fit " + std::to_string(count) + " axes";
+  if (!chosen.present() || chosen.shape.elements() != count)
+    return "scales or sizes do not fit " + std::to_string(count) + " axes";
   for (int64_t k = 0; k < count; ++k) {
     Axis& one = axis(k);
     const auto n = static_cast<double>(one.from);
@@ -258,7 +291,8 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
     }
   }
   if (a.coordinates == Coordinates::kTfCrop) {
-    if (!roi.present() || roi.shape.elements() != 2 * count) return "roi does not fit " + std::to_string(count) + " axes";
+    if (!roi.present() || roi.shape.elements() != 2 * count)
+      return "roi does not fit " + std::to_string(count) + " axes";
     dispatch<Floats>(roi.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (int64_t k = 0; k < count; ++k) {
@@ -284,9 +318,10 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   std::vector<std::vector<uint8_t>> outside(axes.size());
   bool any_outside = false;
   for (size_t d = 0; d < axes.size(); ++d) {
-    const bool untouched = axes[d].to == axes[d].from && axes[d].scale == 1 &&
-                           (a.coordinates != Coordinates::kTfCrop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)) &&
-                           a.coordinates != Coordinates::kTfHalfPixel;
+    const bool untouched =
+        axes[d].to == axes[d].from && axes[d].scale == 1 &&
+        (a.coordinates != Coordinates::kTfCrop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)) &&
+        a.coordinates != Coordinates::kTfHalfPixel;
     if (untouched) continue;
     taps[d] = taps_of(axes[d], a);
     outside[d] = taps[d].outside;
@@ -300,14 +335,15 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   if (a.filter == Filter::kNearest) {
     std::vector<std::vector<int64_t>> maps;
     for (const Taps& t : taps) maps.push_back(t.index);
-    return make_plan({to}, [copy = MappedCopy(from, std::move(maps), bytes_of(dtype, 1)), finish](Tensors in, Tensors out) {
-      copy(in[0].data, out[0].data, nullptr);
-      finish(out[0]);
-    });
+    return make_plan({to},
+                     [copy = MappedCopy(from, std::move(maps), bytes_of(dtype, 1)), finish](Tensors in, Tensors out) {
+                       copy(in[0].data, out[0].data, nullptr);
+                       finish(out[0]);
+                     });
   }
   std::vector<Pass> passes;  // the innermost axis first
   Shape now = from;
-  int64_t half = 0;          // elements of the larger intermediate result
+  int64_t half = 0;  // elements of the larger intermediate result
   for (int d = from.rank() - 1; d >= 0; --d) {
     Taps& t = taps[static_cast<size_t>(d)];
     if (t.index.empty()) continue;
@@ -317,26 +353,30 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   }
   if (passes.empty()) return make_plan({to}, [](Tensors, Tensors) {}, {.alias = 0});
   const int64_t scratch = passes.size() > 1 ? 2 * half * static_cast<int64_t>(sizeof(double)) : 0;
-  return make_plan(
-      {to},
-      [passes = std::move(passes), half, finish](Tensors in, Tensors out, void* buffer) {
-        dispatch<Numbers>(in[0].dtype, [&](auto tag) { run_passes<typename decltype(tag)::type>(passes, in[0], out[0], buffer, half); });
-        finish(out[0]);
-      },
-      {.scratch_bytes = scratch});
+  return make_plan({to},
+                   [passes = std::move(passes), half, finish](Tensors in, Tensors out, void* buffer) {
+                     dispatch<Numbers>(in[0].dtype, [&](auto tag) {
+                       run_passes<typename decltype(tag)::type>(passes, in[0], out[0], buffer, half);
+                     });
+                     finish(out[0]);
+                   },
+                   {.scratch_bytes = scratch});
 }
 
 Verdict supports(const Node& node) {
-  if (position(node, "mode", kFilterNames) < 0) return no(BP_REASON_ATTRIBUTE, "mode is '" + node.attr("mode", "") + "'");
+  if (position(node, "mode", kFilterNames) < 0)
+    return no(BP_REASON_ATTRIBUTE, "mode is '" + node.attr("mode", "") + "'");
   if (position(node, "coordinate_transformation_mode", kCoordinateNames) < 0)
-    return no(BP_REASON_ATTRIBUTE, "coordinate_transformation_mode is '" + node.attr("coordinate_transformation_mode", "") + "'");
+    return no(BP_REASON_ATTRIBUTE,
+              "coordinate_transformation_mode is '" + node.attr("coordinate_transformation_mode", "") + "'");
   if (position(node, "nearest_mode", kRoundingNames) < 0)
     return no(BP_REASON_ATTRIBUTE, "nearest_mode is '" + node.attr("nearest_mode", "") + "'");
   if (position(node, "keep_aspect_ratio_policy", kAspectNames) < 0)
     return no(BP_REASON_ATTRIBUTE, "keep_aspect_ratio_policy is '" + node.attr("keep_aspect_ratio_policy", "") + "'");
   const Attributes a(node);
   const bool moves = a.filter == Filter::kNearest && a.coordinates != Coordinates::kTfCrop;
-  return accepts(node, 1, {moves ? kByteTypes : set_of(Numbers{}), kFloatTypes, just(BP_DTYPE_FLOAT), just(BP_DTYPE_INT64)});
+  return accepts(node, 1,
+                 {moves ? kByteTypes : set_of(Numbers{}), kFloatTypes, just(BP_DTYPE_FLOAT), just(BP_DTYPE_INT64)});
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
@@ -347,6 +387,8 @@ constexpr Row kRows[] = {{"", "Resize", 11, supports, create}};
 
 }  // namespace
 
-std::span<const Row> resize_rows() { return kRows; }
+std::span<const Row> resize_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -16,7 +16,7 @@ std::span<const Row> reshape_rows();    // the bytes stay, the extents change
 std::span<const Row> copy_rows();       // Transpose, Slice, Tile, Expand, …: elements go elsewhere along strides
 std::span<const Row> concat_rows();     // Concat, Split
 std::span<const Row> pad_rows();        // Pad, CenterCropPad
-std::span<const Row> gather_rows();
+std::span<const Row> gather_rows();     // Gather, GatherElements, GatherND, ReverseSequence
 std::span<const Row> scatter_rows();
 std::span<const Row> constant_rows();   // Constant, Shape, Range, …: made from little or nothing
 std::span<const Row> reduce_rows();     // ReduceSum, …
@@ -27,7 +27,7 @@ std::span<const Row> top_k_rows();
 std::span<const Row> resize_rows();
 std::span<const Row> layer_norm_rows(); // LayerNormalization, InstanceNormalization, …
 std::span<const Row> recurrent_rows();  // RNN, GRU, LSTM
-std::span<const Row> random_rows();
+std::span<const Row> random_rows();     // RandomNormal, …, Bernoulli, Multinomial, Dropout
 std::span<const Row> signal_rows();     // windows, DFT, STFT, MelWeightMatrix
 std::span<const Row> loss_rows();
 std::span<const Row> region_rows();     // RoiAlign, MaxRoiPool, NonMaxSuppression

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScatterElements, ScatterND, TensorScatter: a copy of the data in which updates go where indices say. Updates are taken in order, so that
-// equal indices give the same result every time.
+// ScatterElements, ScatterND, TensorScatter: a copy of the data in which updates go where indices say. Updates are
+// taken in order, so that equal indices give the same result every time.
 #include <cstring>
 
 #include "ops/function_kernel.h"
@@ -23,7 +23,8 @@ Reduction reduction_of(const Node& node) {
 }
 
 Verdict supports_scatter(const Node& node) {
-  if (Verdict verdict = attribute_in(node, "reduction", "none", {"none", "add", "mul", "min", "max"}); !verdict) return verdict;
+  if (Verdict verdict = attribute_in(node, "reduction", "none", {"none", "add", "mul", "min", "max"}); !verdict)
+    return verdict;
   const bp_dtype_set_t types = reduction_of(node) == Reduction::kNone ? kByteTypes : set_of(NumbersAndBool{});
   if (Verdict verdict = accepts(node, 3, {types, kIndexTypes, types}); !verdict) return verdict;
   return same_type(node, 0, 2);
@@ -42,11 +43,21 @@ void reduce(T& target, const T& update, Reduction reduction) {
       return static_cast<T>(f(a, b));
   };
   switch (reduction) {
-    case Reduction::kNone: target = update; break;
-    case Reduction::kAdd: target = arithmetic([](auto x, auto y) { return x + y; }); break;
-    case Reduction::kMul: target = arithmetic([](auto x, auto y) { return x * y; }); break;
-    case Reduction::kMin: target = static_cast<T>(a != a || a < b ? a : b); break;
-    case Reduction::kMax: target = static_cast<T>(a != a || a > b ? a : b); break;
+    case Reduction::kNone:
+      target = update;
+      break;
+    case Reduction::kAdd:
+      target = arithmetic([](auto x, auto y) { return x + y; });
+      break;
+    case Reduction::kMul:
+      target = arithmetic([](auto x, auto y) { return x * y; });
+      break;
+    case Reduction::kMin:
+      target = static_cast<T>(a != a || a < b ? a : b);
+      break;
+    case Reduction::kMax:
+      target = static_cast<T>(a != a || a > b ? a : b);
+      break;
   }
 }
 
@@ -78,21 +89,21 @@ std::unique_ptr<Kernel> create_scatter_elements(const Node& node) {
     if (!covers(data, part, axis) || !(inputs[2].shape == part))
       return fail("indices of shape " + to_string(part) + " and updates of shape " + to_string(inputs[2].shape) +
                   " do not fit data of shape " + to_string(data));
-    return make_plan(
-        {data},
-        [=](Tensors in, Tensors out) -> std::optional<std::string> {
-          const Indices index(in[1]);
-          for (int64_t i = 0; i < part.elements(); ++i)
-            if (!index.in_range(i, data[axis])) return index.out_of_range(i, data[axis]);
-          copy_data(in[0], out[0]);
-          with_elements(in[0].dtype, reduction, out[0], in[2], [&](auto* target, const auto* updates, const auto& write) {
-            for_elements(data, part, axis, [&](int64_t i, int64_t base, int64_t stride) {
-              write(target[base + index(i, data[axis]) * stride], updates[i]);
-            });
-          });
-          return std::nullopt;
-        },
-        {.inplace = 0});
+    return make_plan({data},
+                     [=](Tensors in, Tensors out) -> std::optional<std::string> {
+                       const Indices index(in[1]);
+                       for (int64_t i = 0; i < part.elements(); ++i)
+                         if (!index.in_range(i, data[axis])) return index.out_of_range(i, data[axis]);
+                       copy_data(in[0], out[0]);
+                       with_elements(in[0].dtype, reduction, out[0], in[2],
+                                     [&](auto* target, const auto* updates, const auto& write) {
+                                       for_elements(data, part, axis, [&](int64_t i, int64_t base, int64_t stride) {
+                                         write(target[base + index(i, data[axis]) * stride], updates[i]);
+                                       });
+                                     });
+                       return std::nullopt;
+                     },
+                     {.inplace = 0});
   });
 }
 
@@ -100,31 +111,34 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
   return make_kernel([reduction = reduction_of(node)](Tensors inputs) -> Plan {
     const Shape data = inputs[0].shape, indices = inputs[1].shape;
     const int64_t tuple = indices.rank() == 0 ? 0 : indices[indices.rank() - 1];
-    if (tuple < 1 || tuple > data.rank()) return fail("index tuples of " + std::to_string(tuple) + " for data of shape " + to_string(data));
+    if (tuple < 1 || tuple > data.rank())
+      return fail("index tuples of " + std::to_string(tuple) + " for data of shape " + to_string(data));
     const int64_t rows = indices.elements(0, indices.rank() - 1);
     const int64_t block = data.elements(static_cast<int>(tuple), data.rank());
     if (inputs[2].shape.elements() != rows * block)
       return fail("updates of shape " + to_string(inputs[2].shape) + " for indices of shape " + to_string(indices));
-    return make_plan(
-        {data},
-        [=](Tensors in, Tensors out) -> std::optional<std::string> {
-          const TupleIndices index(in[1], data, 0);
-          for (int64_t row = 0; row < rows; ++row)
-            if (index.offset(row) < 0) return index.out_of_range(row);
-          copy_data(in[0], out[0]);
-          with_elements(in[0].dtype, reduction, out[0], in[2], [&](auto* target, const auto* updates, const auto& write) {
-            for (int64_t row = 0; row < rows; ++row) {
-              const int64_t at = index.offset(row);
-              for (int64_t i = 0; i < block; ++i) write(target[at + i], updates[row * block + i]);
-            }
-          });
-          return std::nullopt;
-        },
-        {.inplace = 0});
+    return make_plan({data},
+                     [=](Tensors in, Tensors out) -> std::optional<std::string> {
+                       const TupleIndices index(in[1], data, 0);
+                       for (int64_t row = 0; row < rows; ++row)
+                         if (index.offset(row) < 0) return index.out_of_range(row);
+                       copy_data(in[0], out[0]);
+                       with_elements(in[0].dtype, reduction, out[0], in[2],
+                                     [&](auto* target, const auto* updates, const auto& write) {
+                                       for (int64_t row = 0; row < rows; ++row) {
+                                         const int64_t at = index.offset(row);
+                                         for (int64_t i = 0; i < block; ++i)
+                                           write(target[at + i], updates[row * block + i]);
+                                       }
+                                     });
+                       return std::nullopt;
+                     },
+                     {.inplace = 0});
   });
 }
 
-// ---- TensorScatter: a key-value cache [batch, …, time, …] takes new times ----------------------------------------------------
+// ---- TensorScatter: a key-value cache [batch, …, time, …] takes new times
+// ----------------------------------------------------
 
 Verdict supports_tensor_scatter(const Node& node) {
   if (Verdict verdict = attribute_in(node, "mode", "linear", {"linear", "circular"}); !verdict) return verdict;
@@ -133,8 +147,8 @@ Verdict supports_tensor_scatter(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_tensor_scatter(const Node& node) {
-  return make_kernel([axis_attribute = node.attr("axis", int64_t{-2}), circular = node.attr("mode", "linear") == "circular"](
-                         Tensors inputs) -> Plan {
+  return make_kernel([axis_attribute = node.attr("axis", int64_t{-2}),
+                      circular = node.attr("mode", "linear") == "circular"](Tensors inputs) -> Plan {
     const Shape cache = inputs[0].shape, update = inputs[1].shape;
     const int axis = axis_of(axis_attribute, cache.rank());
     if (axis < 1) return bad_axis(axis_attribute, cache.rank());
@@ -152,13 +166,14 @@ std::unique_ptr<Kernel> create_tensor_scatter(const Node& node) {
           const int64_t *first = at(in, 2).as<int64_t>(), times = cache[axis], middle = cache.elements(1, axis);
           for (int64_t batch = 0; batch < cache[0] && first != nullptr; ++batch)
             if (first[batch] < 0 || first[batch] >= times || (!circular && first[batch] + update[axis] > times))
-              return "write index " + std::to_string(first[batch]) + " is out of range for extent " + std::to_string(times);
+              return "write index " + std::to_string(first[batch]) + " is out of range for extent " +
+                     std::to_string(times);
           copy_data(in[0], out[0]);
           for (int64_t row = 0; row < cache[0] * middle; ++row)
             for (int64_t t = 0; t < update[axis]; ++t) {
               const int64_t time = ((first == nullptr ? 0 : first[row / middle]) + t) % times;
-              std::memcpy(out[0].as<char>() + (row * times + time) * block, in[1].as<char>() + (row * update[axis] + t) * block,
-                          static_cast<size_t>(block));
+              std::memcpy(out[0].as<char>() + (row * times + time) * block,
+                          in[1].as<char>() + (row * update[axis] + t) * block, static_cast<size_t>(block));
             }
           return std::nullopt;
         },
@@ -175,6 +190,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> scatter_rows() { return kRows; }
+std::span<const Row> scatter_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonZero, Compress and Unique: how much comes out depends on the values, so that the selection itself is part of the plan.
+// NonZero, Compress and Unique: how much comes out depends on the values, so that the selection itself is part of the
+// plan.
 #include <cstring>
 #include <numeric>
 
@@ -11,9 +12,12 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- NonZero -----------------------------------------------------------------------------------------------------------
+// ---- NonZero
+// -----------------------------------------------------------------------------------------------------------
 
-Verdict supports_non_zero(const Node& node) { return accepts(node, 1, {set_of(NumbersAndBool{})}); }
+Verdict supports_non_zero(const Node& node) {
+  return accepts(node, 1, {set_of(NumbersAndBool{})});
+}
 
 std::unique_ptr<Kernel> create_non_zero(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
@@ -36,9 +40,12 @@ std::unique_ptr<Kernel> create_non_zero(const Node&) {
   });
 }
 
-// ---- Compress ----------------------------------------------------------------------------------------------------------
+// ---- Compress
+// ----------------------------------------------------------------------------------------------------------
 
-Verdict supports_compress(const Node& node) { return accepts(node, 2, {kByteTypes, just(BP_DTYPE_BOOL)}); }
+Verdict supports_compress(const Node& node) {
+  return accepts(node, 2, {kByteTypes, just(BP_DTYPE_BOOL)});
+}
 
 std::unique_ptr<Kernel> create_compress(const Node& node) {
   const bool flat = node.find("axis") == nullptr;
@@ -65,9 +72,12 @@ std::unique_ptr<Kernel> create_compress(const Node& node) {
   });
 }
 
-// ---- Unique: slices of an axis (or all elements) are compared as wholes ----------------------------------------------------
+// ---- Unique: slices of an axis (or all elements) are compared as wholes
+// ----------------------------------------------------
 
-Verdict supports_unique(const Node& node) { return accepts(node, 1, {set_of(NumbersAndBool{})}); }
+Verdict supports_unique(const Node& node) {
+  return accepts(node, 1, {set_of(NumbersAndBool{})});
+}
 
 struct Groups {
   std::vector<int64_t> first, inverse, counts;  // first index of each group; group of each slice; size of each group
@@ -105,8 +115,8 @@ Groups group(int64_t n, bool sorted, const Compare& compare) {
 
 std::unique_ptr<Kernel> create_unique(const Node& node) {
   const bool flat = node.find("axis") == nullptr;
-  return make_kernel([flat, axis_attribute = node.attr("axis", int64_t{0}), sorted = node.attr("sorted", int64_t{1}) != 0](
-                         Tensors inputs) -> Plan {
+  return make_kernel([flat, axis_attribute = node.attr("axis", int64_t{0}),
+                      sorted = node.attr("sorted", int64_t{1}) != 0](Tensors inputs) -> Plan {
     if (!known(inputs[0])) return later();
     const Shape shape = flat ? Shape{inputs[0].shape.elements()} : inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
@@ -129,18 +139,20 @@ std::unique_ptr<Kernel> create_unique(const Node& node) {
     Shape to = shape;
     to[axis] = static_cast<int64_t>(groups.first.size());
     const Shape list{to[axis]};
-    return make_plan({to, list, {extent}, list}, [=, groups = std::move(groups), block = inner * bytes_of(inputs[0].dtype, 1)](
-                                                     Tensors in, Tensors out) {
-      char* target = out[0].as<char>();
-      for (int64_t o = 0; o < outer && target != nullptr; ++o)
-        for (int64_t i : groups.first) {
-          std::memcpy(target, in[0].as<char>() + (o * extent + i) * block, static_cast<size_t>(block));
-          target += block;
-        }
-      const std::vector<int64_t>* lists[] = {&groups.first, &groups.inverse, &groups.counts};
-      for (size_t k = 0; k < 3; ++k)
-        if (const Tensor list_out = at(out, k + 1); list_out.data != nullptr) std::ranges::copy(*lists[k], list_out.as<int64_t>());
-    });
+    return make_plan(
+        {to, list, {extent}, list},
+        [=, groups = std::move(groups), block = inner * bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) {
+          char* target = out[0].as<char>();
+          for (int64_t o = 0; o < outer && target != nullptr; ++o)
+            for (int64_t i : groups.first) {
+              std::memcpy(target, in[0].as<char>() + (o * extent + i) * block, static_cast<size_t>(block));
+              target += block;
+            }
+          const std::vector<int64_t>* lists[] = {&groups.first, &groups.inverse, &groups.counts};
+          for (size_t k = 0; k < 3; ++k)
+            if (const Tensor list_out = at(out, k + 1); list_out.data != nullptr)
+              std::ranges::copy(*lists[k], list_out.as<int64_t>());
+        });
   });
 }
 
@@ -152,6 +164,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> select_rows() { return kRows; }
+std::span<const Row> select_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

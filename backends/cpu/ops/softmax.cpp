@@ -51,7 +51,9 @@ struct HardmaxRow {
   }
 };
 
-Verdict supports(const Node& node) { return accepts(node, 1, {kFloatTypes}); }
+Verdict supports(const Node& node) {
+  return accepts(node, 1, {kFloatTypes});
+}
 
 template <class Function>
 std::unique_ptr<Kernel> create(const Node& node) {
@@ -63,19 +65,21 @@ std::unique_ptr<Kernel> create(const Node& node) {
     int64_t n = shape[axis];
     int64_t inner = shape.elements(axis + 1, shape.rank());
     if (n == 0) outer = 0;
-    return make_plan({shape}, [=](Tensors in, Tensors out) {
-      dispatch<Floats>(in[0].dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        const T* x = in[0].as<T>();
-        T* y = out[0].as<T>();
-        parallel(outer * inner, 1 + kMathGrain / (n + 1), [&](int64_t begin, int64_t end) {
-          for (int64_t row = begin; row < end; ++row) {
-            int64_t first = row / inner * n * inner + row % inner;
-            Function::run(x + first, y + first, n, inner);
-          }
-        });
-      });
-    }, {.inplace = 0});
+    return make_plan({shape},
+                     [=](Tensors in, Tensors out) {
+                       dispatch<Floats>(in[0].dtype, [&](auto tag) {
+                         using T = typename decltype(tag)::type;
+                         const T* x = in[0].as<T>();
+                         T* y = out[0].as<T>();
+                         parallel(outer * inner, 1 + kMathGrain / (n + 1), [&](int64_t begin, int64_t end) {
+                           for (int64_t row = begin; row < end; ++row) {
+                             int64_t first = row / inner * n * inner + row % inner;
+                             Function::run(x + first, y + first, n, inner);
+                           }
+                         });
+                       });
+                     },
+                     {.inplace = 0});
   });
 }
 
@@ -87,6 +91,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> softmax_rows() { return kRows; }
+std::span<const Row> softmax_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

@@ -7,7 +7,8 @@
 
 namespace backplane::cpu {
 
-StridedCopy::StridedCopy(std::span<const int64_t> extents, std::span<const int64_t> strides, int64_t offset, int64_t element_size)
+StridedCopy::StridedCopy(std::span<const int64_t> extents, std::span<const int64_t> strides, int64_t offset,
+                         int64_t element_size)
     : offset_(offset), element_size_(element_size) {
   for (size_t i = 0; i < extents.size(); ++i) {
     elements_ *= extents[i];
@@ -81,7 +82,8 @@ void StridedCopy::copy_tiles(const T* source, T* target, size_t unit) const {
       for (int64_t first = 0; first < columns; first += tile) {
         const int64_t last = std::min(columns, first + tile);
         for (int64_t row = first_row; row < last_row; ++row)
-          for (int64_t column = first; column < last; ++column) to[row * row_pitch + column] = from[row + column * column_stride];
+          for (int64_t column = first; column < last; ++column)
+            to[row * row_pitch + column] = from[row + column * column_stride];
       }
     }
   });
@@ -93,7 +95,8 @@ void StridedCopy::operator()(const void* source, void* target) const {
   const auto* bytes = static_cast<const char*>(source);
   if (strides_[inner] == 1 && inner == 0) {
     parallel(elements_ * element_size_, 8 * kCheapGrain, [&](int64_t begin, int64_t end) {
-      std::memcpy(static_cast<char*>(target) + begin, bytes + offset_ * element_size_ + begin, static_cast<size_t>(end - begin));
+      std::memcpy(static_cast<char*>(target) + begin, bytes + offset_ * element_size_ + begin,
+                  static_cast<size_t>(end - begin));
     });
     return;
   }
@@ -104,7 +107,8 @@ void StridedCopy::operator()(const void* source, void* target) const {
     using T = typename decltype(tag)::type;
     const auto* from = static_cast<const T*>(source);
     auto* to = static_cast<T*>(target);
-    if (strides_[inner] != 1 && strides_[inner] != 0 && unit != inner && extents_[unit] >= 4) return copy_tiles(from, to, unit);
+    if (strides_[inner] != 1 && strides_[inner] != 0 && unit != inner && extents_[unit] >= 4)
+      return copy_tiles(from, to, unit);
     parallel(elements_ / extents_[inner], std::max<int64_t>(1, kCheapGrain / extents_[inner]),
              [&](int64_t begin, int64_t end) { copy_rows(from, to, begin, end); });
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most operators ask about a node before they accept it, and about small integer inputs (axes, shapes, pads) afterwards.
+// What most operators ask about a node before they accept it, and about small integer inputs (axes, shapes, pads)
+// afterwards.
 #pragma once
 
 #include <initializer_list>
@@ -13,15 +14,18 @@ namespace backplane::cpu {
 inline constexpr int64_t kCheapGrain = 32768;
 inline constexpr int64_t kMathGrain = 4096;
 
-constexpr bp_dtype_set_t just(bp_dtype_t dtype) { return bp_dtype_set_t{1} << dtype; }
+constexpr bp_dtype_set_t just(bp_dtype_t dtype) {
+  return bp_dtype_set_t{1} << dtype;
+}
 inline constexpr bp_dtype_set_t kFloatTypes = set_of(Floats{});
 inline constexpr bp_dtype_set_t kIndexTypes = just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
 // Types of whole bytes: whatever only moves elements takes them all.
-inline constexpr bp_dtype_set_t kByteTypes =
-    set_of(NumbersAndBool{}) | just(BP_DTYPE_COMPLEX64) | just(BP_DTYPE_COMPLEX128) | just(BP_DTYPE_FLOAT8E4M3FN) |
-    just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ) | just(BP_DTYPE_FLOAT8E8M0);
-inline constexpr bp_dtype_set_t kPackedTypes = just(BP_DTYPE_UINT4) | just(BP_DTYPE_INT4) | just(BP_DTYPE_FLOAT4E2M1) |
-                                               just(BP_DTYPE_UINT2) | just(BP_DTYPE_INT2);
+inline constexpr bp_dtype_set_t kByteTypes = set_of(NumbersAndBool{}) | just(BP_DTYPE_COMPLEX64) |
+                                             just(BP_DTYPE_COMPLEX128) | just(BP_DTYPE_FLOAT8E4M3FN) |
+                                             just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
+                                             just(BP_DTYPE_FLOAT8E5M2FNUZ) | just(BP_DTYPE_FLOAT8E8M0);
+inline constexpr bp_dtype_set_t kPackedTypes =
+    just(BP_DTYPE_UINT4) | just(BP_DTYPE_INT4) | just(BP_DTYPE_FLOAT4E2M1) | just(BP_DTYPE_UINT2) | just(BP_DTYPE_INT2);
 
 const char* dtype_name(bp_dtype_t dtype);
 std::string to_string(const Shape& shape);
@@ -37,9 +41,13 @@ Verdict attribute_in(const Node& node, std::string_view name, const char* fallba
 Verdict same_type(const Node& node, uint32_t a, uint32_t b);
 
 // Whether the tensor's values can be read while planning.
-inline bool known(const Tensor& tensor) { return tensor.data != nullptr || tensor.shape.elements() == 0; }
+inline bool known(const Tensor& tensor) {
+  return tensor.data != nullptr || tensor.shape.elements() == 0;
+}
 // The input at a slot, or an absent tensor.
-inline Tensor at(std::span<const Tensor> tensors, size_t slot) { return slot < tensors.size() ? tensors[slot] : Tensor{}; }
+inline Tensor at(std::span<const Tensor> tensors, size_t slot) {
+  return slot < tensors.size() ? tensors[slot] : Tensor{};
+}
 // The values of an INT32 or INT64 tensor.
 std::vector<int64_t> integers(const Tensor& tensor);
 // The first value of a tensor of any number type.

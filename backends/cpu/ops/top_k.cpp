@@ -10,7 +10,9 @@
 namespace backplane::cpu {
 namespace {
 
-Verdict supports(const Node& node) { return accepts(node, 2, {set_of(Numbers{}), just(BP_DTYPE_INT64)}); }
+Verdict supports(const Node& node) {
+  return accepts(node, 2, {set_of(Numbers{}), just(BP_DTYPE_INT64)});
+}
 
 template <class T>
 void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner, int64_t k, bool largest) {
@@ -37,15 +39,16 @@ void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, in
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}), largest = node.attr("largest", int64_t{1}) != 0](
-                         Tensors inputs) -> Plan {
+  return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}),
+                      largest = node.attr("largest", int64_t{1}) != 0](Tensors inputs) -> Plan {
     const Shape& shape = inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
     if (inputs[1].shape.elements() != 1) return fail("k is not a scalar");
     if (!known(inputs[1])) return later();
     const int64_t k = *inputs[1].as<int64_t>();
-    if (k < 0 || k > shape[axis]) return fail("k is " + std::to_string(k) + " for an axis of " + std::to_string(shape[axis]));
+    if (k < 0 || k > shape[axis])
+      return fail("k is " + std::to_string(k) + " for an axis of " + std::to_string(shape[axis]));
     const int64_t outer = shape.elements(0, axis), n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
     Shape to = shape;
     to[axis] = k;
@@ -62,6 +65,8 @@ constexpr Row kRows[] = {{"", "TopK", 11, supports, create}};
 
 }  // namespace
 
-std::span<const Row> top_k_rows() { return kRows; }
+std::span<const Row> top_k_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

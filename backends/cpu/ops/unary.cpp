@@ -18,16 +18,16 @@ std::unique_ptr<Kernel> create_unary(const Node& node, Formula formula) {
     using R = std::conditional_t<std::is_void_v<Result>, T, Result>;
     return make_kernel([formula](Tensors inputs) -> Plan {
       const Shape shape = inputs[0].shape;
-      return make_plan(
-          {shape},
-          [formula, n = shape.elements()](Tensors in, Tensors out) {
-            const T* x = in[0].as<T>();
-            R* y = out[0].as<R>();
-            parallel(n, kMathGrain, [&](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i) y[i] = static_cast<R>(formula(static_cast<compute_t<T>>(x[i])));
-            });
-          },
-          {.inplace = sizeof(T) == sizeof(R) ? 0 : -1});
+      return make_plan({shape},
+                       [formula, n = shape.elements()](Tensors in, Tensors out) {
+                         const T* x = in[0].as<T>();
+                         R* y = out[0].as<R>();
+                         parallel(n, kMathGrain, [&](int64_t begin, int64_t end) {
+                           for (int64_t i = begin; i < end; ++i)
+                             y[i] = static_cast<R>(formula(static_cast<compute_t<T>>(x[i])));
+                         });
+                       },
+                       {.inplace = sizeof(T) == sizeof(R) ? 0 : -1});
     });
   });
 }
@@ -80,14 +80,18 @@ struct ThresholdedRelu {
   float alpha;
   explicit ThresholdedRelu(const Node& node) : alpha(node.attr("alpha", 1.0f)) {}
   template <class T>
-  T operator()(T x) const { return x > alpha ? x : T(0); }
+  T operator()(T x) const {
+    return x > alpha ? x : T(0);
+  }
 };
 
 struct HardSigmoid {
   float alpha, beta;
   explicit HardSigmoid(const Node& node) : alpha(node.attr("alpha", 0.2f)), beta(node.attr("beta", 0.5f)) {}
   template <class T>
-  T operator()(T x) const { return std::clamp(T(alpha) * x + T(beta), T(0), T(1)); }
+  T operator()(T x) const {
+    return std::clamp(T(alpha) * x + T(beta), T(0), T(1));
+  }
 };
 
 struct Swish {
@@ -120,7 +124,8 @@ struct Gelu {
 struct IsInf {
   bool positive, negative;
   explicit IsInf(const Node& node)
-      : positive(node.attr("detect_positive", int64_t{1}) != 0), negative(node.attr("detect_negative", int64_t{1}) != 0) {}
+      : positive(node.attr("detect_positive", int64_t{1}) != 0),
+        negative(node.attr("detect_negative", int64_t{1}) != 0) {}
   bool operator()(auto x) const { return std::isinf(x) && (x > 0 ? positive : negative); }
 };
 
@@ -202,6 +207,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> unary_rows() { return kRows; }
+std::span<const Row> unary_rows() {
+  return kRows;
+}
 
 }  // namespace backplane::cpu

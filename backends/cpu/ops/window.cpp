@@ -23,10 +23,12 @@ Verdict check_window(const Node& node, uint32_t slot) {
   }
   auto check = [&](const char* name, const std::vector<int64_t>& list, size_t per_dim, int64_t least) {
     if (!list.empty() && rank >= 0 && list.size() != per_dim * static_cast<size_t>(rank - 2)) {
-      return no(BP_REASON_ATTRIBUTE, std::string(name) + " has " + std::to_string(list.size()) + " numbers for an input of rank " + std::to_string(rank));
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " has " + std::to_string(list.size()) +
+                                         " numbers for an input of rank " + std::to_string(rank));
     }
     for (int64_t value : list) {
-      if (value < least || value > INT32_MAX) return no(BP_REASON_ATTRIBUTE, std::string(name) + " contains " + std::to_string(value));
+      if (value < least || value > INT32_MAX)
+        return no(BP_REASON_ATTRIBUTE, std::string(name) + " contains " + std::to_string(value));
     }
     return yes();
   };
@@ -43,15 +45,16 @@ Shape Window::output_shape(int64_t batch, int64_t channels) const {
   return shape;
 }
 
-std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input, std::span<const int64_t> kernel,
-                                  std::string* error) {
+std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input,
+                                  std::span<const int64_t> kernel, std::string* error) {
   Window w;
   w.dims = input.rank() - 2;
   auto dims = static_cast<size_t>(std::max(w.dims, 0));
   auto fits = [&](const std::vector<int64_t>& list, size_t count) { return list.empty() || list.size() == count; };
-  if (w.dims < 1 || w.dims > kSpatial || kernel.size() != dims || !fits(attributes.kernel, dims) || !fits(attributes.strides, dims) ||
-      !fits(attributes.dilations, dims) || !fits(attributes.pads, 2 * dims)) {
-    *error = "an input of rank " + std::to_string(input.rank()) + " does not fit a window of " + std::to_string(kernel.size()) + " dimensions";
+  if (w.dims < 1 || w.dims > kSpatial || kernel.size() != dims || !fits(attributes.kernel, dims) ||
+      !fits(attributes.strides, dims) || !fits(attributes.dilations, dims) || !fits(attributes.pads, 2 * dims)) {
+    *error = "an input of rank " + std::to_string(input.rank()) + " does not fit a window of " +
+             std::to_string(kernel.size()) + " dimensions";
     return std::nullopt;
   }
   for (size_t i = 0; i < dims; ++i) {
@@ -74,7 +77,8 @@ std::optional<Window> make_window(const WindowAttributes& attributes, const Shap
     }
     int64_t room = w.in[d] + w.begin[d] + w.end[d] - reach;
     if (room < 0) {
-      *error = "a window of " + std::to_string(reach) + " is larger than the padded extent " + std::to_string(room + reach) + " of dimension " + std::to_string(i + 2);
+      *error = "a window of " + std::to_string(reach) + " is larger than the padded extent " +
+               std::to_string(room + reach) + " of dimension " + std::to_string(i + 2);
       return std::nullopt;
     }
     w.out[d] = (attributes.ceil_mode ? room + w.stride[d] - 1 : room) / w.stride[d] + 1;

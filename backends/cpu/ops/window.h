@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window that slides over the spatial dimensions of a tensor [N, C, D1 … Dn]: convolutions and pools, up to three dimensions.
-// Fewer dimensions are filled up in front with extent 1, so that loops are written once, for three.
+// A window that slides over the spatial dimensions of a tensor [N, C, D1 … Dn]: convolutions and pools, up to three
+// dimensions. Fewer dimensions are filled up in front with extent 1, so that loops are written once, for three.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ struct WindowAttributes {
   bool ceil_mode;
 };
 
-// Whether the attributes are of lengths and values that make sense for the rank of input `slot`, at most three dimensions.
+// Whether the attributes are of lengths and values that make sense for the rank of input `slot`, at most three
+// dimensions.
 Verdict check_window(const Node& node, uint32_t slot = 0);
 
 // With concrete extents, in three dimensions.
@@ -47,9 +48,9 @@ struct Window {
   Shape output_shape(int64_t batch, int64_t channels) const;
 };
 
-// The window over `input`; `kernel` are the extents of the window (of the weights where the attribute is absent). A text in
-// `error` where they do not fit together.
-std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input, std::span<const int64_t> kernel,
-                                  std::string* error);
+// The window over `input`; `kernel` are the extents of the window (of the weights where the attribute is absent). A
+// text in `error` where they do not fit together.
+std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input,
+                                  std::span<const int64_t> kernel, std::string* error);
 
 }  // namespace backplane::cpu

@@ -13,18 +13,25 @@ uint32_t GraphBuilder::value(const std::string& name) {
   auto [entry, added] = names_.emplace(name, static_cast<uint32_t>(values_.size()));
   if (added) {
     types_.push_back({0, BP_DTYPE_UNDEFINED, -1, 0, BP_NONE, 0});
-    values_.push_back({text(name), static_cast<uint32_t>(types_.size() - 1), BP_NONE, BP_NONE, BP_NONE, BP_NONE, 0, 0, 0});
+    values_.push_back(
+        {text(name), static_cast<uint32_t>(types_.size() - 1), BP_NONE, BP_NONE, BP_NONE, BP_NONE, 0, 0, 0});
   }
   return entry->second;
 }
 
 void GraphBuilder::set_type(uint32_t value, bp_dtype_t dtype, const std::vector<int64_t>* extents) {
   bp_type_t& type = types_[values_[value].type];
-  type = {BP_KIND_TENSOR, dtype, extents == nullptr ? -1 : static_cast<int32_t>(extents->size()), static_cast<uint32_t>(dims_.size()), BP_NONE, 0};
+  type = {BP_KIND_TENSOR,
+          dtype,
+          extents == nullptr ? -1 : static_cast<int32_t>(extents->size()),
+          static_cast<uint32_t>(dims_.size()),
+          BP_NONE,
+          0};
   if (extents == nullptr) return;
   for (int64_t extent : *extents) {
     uint32_t symbol = extent <= -2 ? static_cast<uint32_t>(-extent - 2) : BP_NONE;
-    while (symbol != BP_NONE && symbols_.size() <= symbol) symbols_.push_back({text("s" + std::to_string(symbols_.size())), 1, INT64_MAX});
+    while (symbol != BP_NONE && symbols_.size() <= symbol)
+      symbols_.push_back({text("s" + std::to_string(symbols_.size())), 1, INT64_MAX});
     dims_.push_back({extent < 0 ? -1 : extent, symbol, 0});
   }
 }
@@ -50,17 +57,27 @@ GraphBuilder& GraphBuilder::output(const std::string& name) {
   return *this;
 }
 
-GraphBuilder& GraphBuilder::weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents, std::string bytes) {
+GraphBuilder& GraphBuilder::weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
+                                         std::string bytes) {
   uint32_t v = value(name);
   set_type(v, dtype, &extents);
   values_[v].weight = static_cast<uint32_t>(weights_.size());
   bp_text_t data = text(bytes);
-  weights_.push_back({dtype, static_cast<uint32_t>(extents.size()), types_[values_[v].type].first_dim, 0, data.size, data.data, {}, 0, weights_.size()});
+  weights_.push_back({dtype,
+                      static_cast<uint32_t>(extents.size()),
+                      types_[values_[v].type].first_dim,
+                      0,
+                      data.size,
+                      data.data,
+                      {},
+                      0,
+                      weights_.size()});
   return *this;
 }
 
-GraphBuilder& GraphBuilder::node(const std::string& op_type, uint32_t since_version, const std::vector<std::string>& inputs,
-                                 const std::vector<std::string>& outputs, bp_dtype_t dtype, const Attributes& attributes) {
+GraphBuilder& GraphBuilder::node(const std::string& op_type, uint32_t since_version,
+                                 const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                                 bp_dtype_t dtype, const Attributes& attributes) {
   bp_node_t node{};
   node.op_type = text(op_type);
   node.domain = text("");
@@ -134,7 +151,8 @@ const bp_graph_t* GraphBuilder::graph() {
   graph_.nodes = nodes_.data(), graph_.node_count = count(nodes_), graph_.node_stride = sizeof(bp_node_t);
   graph_.values = values_.data(), graph_.value_count = count(values_), graph_.value_stride = sizeof(bp_value_t);
   graph_.types = types_.data(), graph_.type_count = count(types_), graph_.type_stride = sizeof(bp_type_t);
-  graph_.attributes = attributes_.data(), graph_.attribute_count = count(attributes_), graph_.attribute_stride = sizeof(bp_attribute_t);
+  graph_.attributes = attributes_.data(), graph_.attribute_count = count(attributes_),
+  graph_.attribute_stride = sizeof(bp_attribute_t);
   graph_.weights = weights_.data(), graph_.weight_count = count(weights_), graph_.weight_stride = sizeof(bp_weight_t);
   graph_.symbols = symbols_.data(), graph_.symbol_count = count(symbols_), graph_.symbol_stride = sizeof(bp_symbol_t);
   graph_.uses = uses_.data(), graph_.use_count = count(uses_);

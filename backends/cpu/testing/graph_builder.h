@@ -23,14 +23,17 @@ class GraphBuilder {
   GraphBuilder& input(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
   GraphBuilder& output(const std::string& name);
   template <class T>
-  GraphBuilder& weight(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents, const std::vector<T>& data) {
+  GraphBuilder& weight(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
+                       const std::vector<T>& data) {
     const auto* bytes = reinterpret_cast<const char*>(data.data());
     return weight_bytes(name, dtype, extents, std::string(bytes, data.size() * sizeof(T)));
   }
-  GraphBuilder& weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents, std::string bytes);
+  GraphBuilder& weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
+                             std::string bytes);
   // An empty name is an omitted operand. Outputs have type `dtype` and an unknown shape unless `extents` gives numbers.
   GraphBuilder& node(const std::string& op_type, uint32_t since_version, const std::vector<std::string>& inputs,
-                     const std::vector<std::string>& outputs, bp_dtype_t dtype = BP_DTYPE_FLOAT, const Attributes& attributes = {});
+                     const std::vector<std::string>& outputs, bp_dtype_t dtype = BP_DTYPE_FLOAT,
+                     const Attributes& attributes = {});
   // Declares the type of a value that a node makes.
   GraphBuilder& type(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
 

@@ -18,17 +18,22 @@ int64_t byte_count(bp_dtype_t dtype, uint32_t rank, const int64_t* extents) {
     case BP_DTYPE_DOUBLE:
     case BP_DTYPE_INT64:
     case BP_DTYPE_UINT64:
-    case BP_DTYPE_COMPLEX64: return n * 8;
+    case BP_DTYPE_COMPLEX64:
+      return n * 8;
     case BP_DTYPE_FLOAT:
     case BP_DTYPE_INT32:
-    case BP_DTYPE_UINT32: return n * 4;
+    case BP_DTYPE_UINT32:
+      return n * 4;
     case BP_DTYPE_FLOAT16:
     case BP_DTYPE_BFLOAT16:
     case BP_DTYPE_INT16:
-    case BP_DTYPE_UINT16: return n * 2;
+    case BP_DTYPE_UINT16:
+      return n * 2;
     case BP_DTYPE_INT4:
-    case BP_DTYPE_UINT4: return (n + 1) / 2;
-    default: return n;
+    case BP_DTYPE_UINT4:
+      return (n + 1) / 2;
+    default:
+      return n;
   }
 }
 
@@ -37,7 +42,8 @@ struct Outputs {
   std::vector<HostTensor>* tensors;
 
   // Memory is poisoned: what a kernel does not write shows.
-  static bp_status_t give(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t, bp_tensor_t* out_tensor) {
+  static bp_status_t give(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t,
+                          bp_tensor_t* out_tensor) {
     auto& outputs = *static_cast<Outputs*>(self);
     uint32_t o = slot - BP_SLOT_OUTPUT;
     HostTensor& tensor = (*outputs.tensors)[o];
@@ -52,8 +58,8 @@ struct Outputs {
 }  // namespace
 
 bp_tensor_t HostTensor::view() {
-  return {sizeof(bp_tensor_t), dtype, static_cast<uint32_t>(extents.size()), BP_LAYOUT_DENSE, extents.data(), nullptr,
-          {0, 0, nullptr, bytes.data(), 0, bytes.size()}};
+  return {sizeof(bp_tensor_t), dtype,   static_cast<uint32_t>(extents.size()),         BP_LAYOUT_DENSE,
+          extents.data(),      nullptr, {0, 0, nullptr, bytes.data(), 0, bytes.size()}};
 }
 
 Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
@@ -87,10 +93,14 @@ Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
     numbers[0] = value;
     numbers[1] = status;
   };
-  host_.semaphore_wait = [](const bp_host_t*, bp_semaphore_t*, uint64_t, uint64_t, const bp_cancel_t*) -> bp_status_t { return BP_OK; };
+  host_.semaphore_wait = [](const bp_host_t*, bp_semaphore_t*, uint64_t, uint64_t, const bp_cancel_t*) -> bp_status_t {
+    return BP_OK;
+  };
   bp_backend_create_t how{sizeof(how), 0, &host_, {}, nullptr};
-  if (api->create == nullptr || api->create(&how, &backend, nullptr) != BP_OK || api->device->open(backend, 0, nullptr, &device, nullptr) != BP_OK) {
-    std::fprintf(stderr, "the plugin refuses: %.*s\n", static_cast<int>(api->refusal_text.size), api->refusal_text.data);
+  if (api->create == nullptr || api->create(&how, &backend, nullptr) != BP_OK ||
+      api->device->open(backend, 0, nullptr, &device, nullptr) != BP_OK) {
+    std::fprintf(stderr, "the plugin refuses: %.*s\n", static_cast<int>(api->refusal_text.size),
+                 api->refusal_text.data);
     std::abort();
   }
 }
@@ -109,7 +119,9 @@ Compiled::Compiled(Plugin& plugin, const bp_graph_t* graph) : plugin(plugin), gr
   text = error.str();
 }
 
-Compiled::~Compiled() { plugin.api->program->destroy(program); }
+Compiled::~Compiled() {
+  plugin.api->program->destroy(program);
+}
 
 uint32_t Compiled::shapes() const {
   bp_program_info_t info{};

@@ -18,7 +18,8 @@ struct HostTensor {
 
   template <class T>
   static HostTensor of(bp_dtype_t dtype, std::vector<int64_t> extents, const std::vector<T>& data) {
-    return {dtype, std::move(extents), std::string(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T))};
+    return {dtype, std::move(extents),
+            std::string(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T))};
   }
   template <class T>
   std::vector<T> as() const {

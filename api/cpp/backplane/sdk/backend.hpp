@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a vendor derives from. Four classes are required, each made by the one before it:
 //   Backend → Device → Program → Instance
-// Each method may throw: the SDK fences it. Thread classes are those of the slots in plugin.h. A method marked "slot" becomes a
-// slot of the ABI only where it is overridden; otherwise the slot stays NULL and the host does what plugin.h says beside it.
-// Memory, Sync, Cache and Refit are further bases that a Device or Program may have: each adds its table.
+// Each method may throw: the SDK fences it. Thread classes are those of the slots in plugin.h. A method marked "slot"
+// becomes a slot of the ABI only where it is overridden; otherwise the slot stays NULL and the host does what plugin.h
+// says beside it. Memory, Sync, Cache and Refit are further bases that a Device or Program may have: each adds its
+// table.
 #pragma once
 
 #include <array>
@@ -58,11 +59,12 @@ class Backend : public Object {
 // What is to be compiled.
 class Compile {
  public:
-  Compile(const Host& host, const bp_compile_t& raw) : host_(host), raw_(raw), graph_(&required(raw.graph, "what.graph")) {}
+  Compile(const Host& host, const bp_compile_t& raw)
+      : host_(host), raw_(raw), graph_(&required(raw.graph, "what.graph")) {}
 
   const bp_compile_t& raw() const { return raw_; }
-  const Graph& graph() const { return graph_; }              // lives as long as the program
-  uint32_t precision() const { return raw_.precision; }      // BP_PRECISION_*
+  const Graph& graph() const { return graph_; }          // lives as long as the program
+  uint32_t precision() const { return raw_.precision; }  // BP_PRECISION_*
   bool refit() const { return (raw_.flags & BP_COMPILE_REFIT) != 0; }
   Options options() const { return {raw_.options, raw_.option_count, raw_.option_stride}; }
   void check_cancelled() const { host_.check(raw_.cancel); }
@@ -135,8 +137,9 @@ class Instance : public Object {
   // The work. Every slot is bound, the waits are over. Returns when it is done.
   virtual void run(const bp_run_t& run) = 0;
 
-  // Order around the work, for devices whose `run` returns when the work is done. Others override it: wait for the points, start,
-  // and at the end call `done` and advance the signals. What throws here has touched neither: the host then signals.
+  // Order around the work, for devices whose `run` returns when the work is done. Others override it: wait for the
+  // points, start, and at the end call `done` and advance the signals. What throws here has touched neither: the host
+  // then signals.
   virtual void submit(const bp_run_t& what) {
     check_bound();
     for (uint32_t i = 0; i < what.wait_count; ++i) host().wait(what.waits[i], what.deadline, what.cancel);
@@ -156,8 +159,9 @@ class Instance : public Object {
     } else {
       const bp_tensor_t tensor = read(binding.tensor, "binding.tensor");
       if (!reaches(tensor)) {
-        throw Error(BP_UNSUPPORTED, where(binding.slot) + " was bound to space " + std::to_string(tensor.buffer.space) + ", layout " +
-                                        std::to_string(tensor.layout) + ", which this device does not take");
+        throw Error(BP_UNSUPPORTED, where(binding.slot) + " was bound to space " + std::to_string(tensor.buffer.space) +
+                                        ", layout " + std::to_string(tensor.layout) +
+                                        ", which this device does not take");
       }
       check(binding.slot, tensor.dtype, tensor.rank, tensor.extents, tensor.buffer.bytes);
       slot.tensor = tensor;
@@ -186,7 +190,16 @@ class Instance : public Object {
   bp_container_t* input_container(uint32_t i) const { return inputs_[i].container; }
   bp_container_t* output_container(uint32_t i) const { return outputs_[i].container; }
   // Where a tensor in host memory begins.
-  static void* address(const bp_tensor_t& tensor) { return static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset; }
+  static void* address(const bp_tensor_t& tensor) {
+    return static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
+  }
+
+  // Elements of a tensor: its capacity may be larger.
+  static uint64_t count(const bp_tensor_t& tensor) {
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < tensor.rank; ++i) n *= static_cast<uint64_t>(tensor.extents[i]);
+    return n;
+  }
 
   // Whether memory of this kind and layout may be bound; by default dense host memory.
   virtual bool reaches(const bp_tensor_t& tensor) const {
@@ -206,7 +219,8 @@ class Instance : public Object {
     if (slot == BP_SLOT_SCRATCH) return scratch_;
     std::vector<Binding>& side = slot < BP_SLOT_OUTPUT ? inputs_ : outputs_;
     const uint32_t i = slot % BP_SLOT_OUTPUT;
-    if (slot > BP_SLOT_SCRATCH || i >= side.size()) throw Error(BP_INVALID_ARGUMENT, "the island has no slot " + std::to_string(slot));
+    if (slot > BP_SLOT_SCRATCH || i >= side.size())
+      throw Error(BP_INVALID_ARGUMENT, "the island has no slot " + std::to_string(slot));
     return side[i];
   }
   // The value of the graph behind a slot; none for scratch memory.
@@ -220,28 +234,33 @@ class Instance : public Object {
   }
   void check(uint32_t slot, bp_dtype_t dtype, uint32_t rank, const int64_t* extents, uint64_t capacity) const {
     if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr)) {
-      throw Error(BP_INVALID_ARGUMENT, where(slot) + " was given rank " + std::to_string(rank) + " without as many extents; at most " +
-                                           std::to_string(BP_MAX_RANK) + " are possible");
+      throw Error(BP_INVALID_ARGUMENT, where(slot) + " was given rank " + std::to_string(rank) +
+                                           " without as many extents; at most " + std::to_string(BP_MAX_RANK) +
+                                           " are possible");
     }
     if (const Value v = value(slot)) {
       if (v.dtype() != dtype) {
-        throw Error(BP_TYPE_MISMATCH, where(slot) + " is " + std::string(view::dtype_name(v.dtype())) + " and was given " +
-                                          std::string(view::dtype_name(dtype)));
+        throw Error(BP_TYPE_MISMATCH, where(slot) + " is " + std::string(view::dtype_name(v.dtype())) +
+                                          " and was given " + std::string(view::dtype_name(dtype)));
       }
       if (v.rank() >= 0 && static_cast<uint32_t>(v.rank()) != rank) {
-        throw Error(BP_TYPE_MISMATCH, where(slot) + " has rank " + std::to_string(v.rank()) + " and was given " + std::to_string(rank));
+        throw Error(BP_TYPE_MISMATCH,
+                    where(slot) + " has rank " + std::to_string(v.rank()) + " and was given " + std::to_string(rank));
       }
       for (int32_t i = 0; i < v.rank(); ++i) {
         const int64_t declared = v.extent(static_cast<uint32_t>(i));
         if (declared < 0 || declared == extents[i]) continue;
-        throw Error(BP_TYPE_MISMATCH, where(slot) + " has extent " + std::to_string(declared) + " in dimension " + std::to_string(i) +
-                                          " and was given " + std::to_string(extents[i]));
+        throw Error(BP_TYPE_MISMATCH, where(slot) + " has extent " + std::to_string(declared) + " in dimension " +
+                                          std::to_string(i) + " and was given " + std::to_string(extents[i]));
       }
     }
     const auto bytes = view::dense_bytes(dtype, extents, rank);
-    if (!bytes) throw Error(BP_TYPE_MISMATCH, where(slot) + " was given an extent below 0 or more elements than memory has bytes");
+    if (!bytes)
+      throw Error(BP_TYPE_MISMATCH,
+                  where(slot) + " was given an extent below 0 or more elements than memory has bytes");
     if (*bytes > capacity) {
-      throw Error(BP_BUFFER_TOO_SMALL, where(slot) + " needs " + std::to_string(*bytes) + " bytes and was given " + std::to_string(capacity));
+      throw Error(BP_BUFFER_TOO_SMALL, where(slot) + " needs " + std::to_string(*bytes) + " bytes and was given " +
+                                           std::to_string(capacity));
     }
   }
   static void set_extents(Binding& slot, uint32_t rank, const int64_t* extents) {
@@ -266,7 +285,8 @@ class Instance : public Object {
   Binding scratch_;
 };
 
-// ---- further bases ----------------------------------------------------------------------------------------------------
+// ---- further bases
+// ----------------------------------------------------------------------------------------------------
 
 // A Device with memory of its own.
 class Memory {
@@ -278,10 +298,10 @@ class Memory {
   virtual void* map(const bp_buffer_t& buffer, uint32_t access) = 0;
   virtual void unmap(const bp_buffer_t& buffer, void* pointer) = 0;
   virtual void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) = 0;
-  virtual void flush(const bp_buffer_t&, uint32_t /*access*/) {}                                         // slot
+  virtual void flush(const bp_buffer_t&, uint32_t /*access*/) {}                                          // slot
   virtual void fill(const bp_buffer_t&, const void* /*pattern*/, uint32_t /*bytes*/, const bp_run_t*) {}  // slot
-  virtual bp_buffer_t import_memory(uint32_t /*space*/, const bp_external_t&) { return {}; }             // slot
-  virtual bp_external_t export_memory(const bp_buffer_t&, uint32_t /*kind*/) { return {}; }              // slot
+  virtual bp_buffer_t import_memory(uint32_t /*space*/, const bp_external_t&) { return {}; }              // slot
+  virtual bp_external_t export_memory(const bp_buffer_t&, uint32_t /*kind*/) { return {}; }               // slot
 };
 
 // A queue of work. bp_stream_t is a Stream.
@@ -297,11 +317,17 @@ class NativeSemaphore : public Object {
   virtual void wait(uint64_t value, uint64_t deadline) = 0;
   virtual void signal(uint64_t value, bp_status_t status) = 0;
   virtual uint64_t value() = 0;
-  virtual bp_native_t native(uint64_t) { throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle"); }
+  virtual bp_native_t native(uint64_t) {
+    throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle");
+  }
 };
 
-inline Stream* stream_of(bp_stream_t* handle) { return reinterpret_cast<Stream*>(handle); }
-inline NativeSemaphore* semaphore_of(bp_native_semaphore_t* handle) { return reinterpret_cast<NativeSemaphore*>(handle); }
+inline Stream* stream_of(bp_stream_t* handle) {
+  return reinterpret_cast<Stream*>(handle);
+}
+inline NativeSemaphore* semaphore_of(bp_native_semaphore_t* handle) {
+  return reinterpret_cast<NativeSemaphore*>(handle);
+}
 
 // A Device with streams. `native` is the framework's own, or NULL.
 class Sync {

@@ -42,7 +42,8 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return verdict;
 }
 
-// One question: the nodes asked about, and where the answers go. Answers are handed over when the question has been dealt with.
+// One question: the nodes asked about, and where the answers go. Answers are handed over when the question has been
+// dealt with.
 class Coverage {
  public:
   Coverage(const Host& host, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink)
@@ -145,7 +146,8 @@ class OpTable {
     }
     const std::string op(node.op_type());
     if (forms.empty()) return no(BP_REASON_OPERATOR, "operator " + op + " is not known");
-    return no(BP_REASON_OPSET, op + " is in its form of opset " + std::to_string(node.since_version()) + "; known forms: " + forms);
+    return no(BP_REASON_OPSET,
+              op + " is in its form of opset " + std::to_string(node.since_version()) + "; known forms: " + forms);
   }
 
   void answer(Coverage& coverage) const {
@@ -162,7 +164,9 @@ class OpTable {
   }
 
  private:
-  static bool names(const Op<Kernel>& row, const Node& node) { return row.domain == node.domain() && row.type == node.op_type(); }
+  static bool names(const Op<Kernel>& row, const Node& node) {
+    return row.domain == node.domain() && row.type == node.op_type();
+  }
 
   const Op<Kernel>* rows_;
   size_t count_;

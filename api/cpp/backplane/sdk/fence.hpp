@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line between C++ and the C ABI: inside a backend a failure is thrown; each slot runs within `fence`, which turns whatever was
-// thrown into a status and an error text. Nothing crosses the ABI.
+// The line between C++ and the C ABI: inside a backend a failure is thrown; each slot runs within `fence`, which turns
+// whatever was thrown into a status and an error text. Nothing crosses the ABI.
 #pragma once
 
 #include <pthread.h>
@@ -73,13 +73,14 @@ bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
 // How many forks lie between this process and the one that loaded the plugin.
 inline uint32_t fork_generation() noexcept {
   static std::atomic<uint32_t> generation{0};
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
   static_cast<void>(registered);
   return generation.load(std::memory_order_relaxed);
 }
 
-// What is handed to the host as a handle. Drivers and threads do not survive a fork, so neither does it: in the child its slots
-// answer BP_FORKED and destroying it does nothing.
+// What is handed to the host as a handle. Drivers and threads do not survive a fork, so neither does it: in the child
+// its slots answer BP_FORKED and destroying it does nothing.
 class Object {
  public:
   Object() = default;
@@ -96,7 +97,8 @@ template <class Body>
 bp_status_t fence(const Object* self, bp_error_t* error, Body&& body) noexcept {
   if (self == nullptr) return report(error, BP_INVALID_ARGUMENT, "the handle is NULL");
   if (self->forked()) {
-    return report(error, BP_FORKED, "the process was forked with the device open; create the environment again in the child");
+    return report(error, BP_FORKED,
+                  "the process was forked with the device open; create the environment again in the child");
   }
   return fence(error, std::forward<Body>(body));
 }

@@ -33,9 +33,8 @@ class Host {
 
   // Throws std::bad_alloc. `release` is given the same numbers.
   void* allocate(uint64_t bytes, uint64_t alignment) const {
-    void* memory = slots_.allocate != nullptr
-                       ? slots_.allocate(host_, bytes, alignment)
-                       : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+    void* memory = slots_.allocate != nullptr ? slots_.allocate(host_, bytes, alignment)
+                                              : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
   }
@@ -86,7 +85,8 @@ class Host {
       throw Error(BP_CANCELLED, "the cancel token was set");
     }
     if (deadline == 0) return;
-    const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch());
+    const auto now =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch());
     if (static_cast<uint64_t>(now.count()) >= deadline) throw Error(BP_TIMED_OUT, "the deadline passed");
   }
 
@@ -95,8 +95,10 @@ class Host {
     if (slots_.semaphore_wait == nullptr || point.semaphore == nullptr) {
       throw Error(BP_UNSUPPORTED, "this device waits for host semaphores alone");
     }
-    const bp_status_t status = slots_.semaphore_wait(host_, point.semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel);
-    if (status != BP_OK) throw Error(status, "what the run waited for did not come: value " + std::to_string(point.value));
+    const bp_status_t status =
+        slots_.semaphore_wait(host_, point.semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel);
+    if (status != BP_OK)
+      throw Error(status, "what the run waited for did not come: value " + std::to_string(point.value));
   }
   void signal(const bp_point_t& point, bp_status_t status) const noexcept {
     if (slots_.semaphore_signal != nullptr && point.semaphore != nullptr) {
@@ -134,7 +136,8 @@ class Options {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       std::string known;
       for (const std::string_view n : names) known.append(known.empty() ? "" : ", ").append(n);
-      throw Error(BP_NOT_FOUND, "no setting is named '" + std::string(name) + "'; known: " + (known.empty() ? "none" : known));
+      throw Error(BP_NOT_FOUND,
+                  "no setting is named '" + std::string(name) + "'; known: " + (known.empty() ? "none" : known));
     }
   }
 

@@ -11,8 +11,10 @@ class Plugin {
  public:
   // What bp_plugin_query answers: one static descriptor for each version spoken, and one for each way to refuse.
   static const bp_plugin_t* query(const bp_host_offer_t* offer) noexcept {
-    static const bp_plugin_t no_offer = refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");
-    static const bp_plugin_t no_version = refuse(BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
+    static const bp_plugin_t no_offer =
+        refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");
+    static const bp_plugin_t no_version =
+        refuse(BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
     static const auto accepted = accept(std::make_index_sequence<version_count>());
     if (offer == nullptr || offer->size < frozen_size<bp_host_offer_t>) return &no_offer;
     const uint32_t version = std::min<uint32_t>(offer->version_max, BP_ABI_VERSION);
@@ -181,7 +183,7 @@ class Plugin {
 }  // namespace backplane::sdk
 
 // Defines the one symbol that a plugin exports.
-#define BACKPLANE_PLUGIN(Backend)                                                               \
+#define BACKPLANE_PLUGIN(Backend)                                                                 \
   extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) { \
-    return ::backplane::sdk::Plugin<Backend>::query(offer);                                     \
+    return ::backplane::sdk::Plugin<Backend>::query(offer);                                       \
   }

@@ -21,14 +21,17 @@ inline constexpr uint32_t sanitizer = __has_feature(address_sanitizer)  ? BP_SAN
 inline constexpr uint32_t sanitizer = BP_SANITIZER_NONE;
 #endif
 
-// What a handle points at: the object of the concrete class, so that overrides and further bases are known when compiling.
+// What a handle points at: the object of the concrete class, so that overrides and further bases are known when
+// compiling.
 template <class B>
 struct Tables {
   using D = typename B::Device;
   using P = typename B::Program;
   using I = typename B::Instance;
-  static_assert(std::is_base_of_v<Backend, B> && std::is_base_of_v<Device, D>, "derive from sdk::Backend and sdk::Device");
-  static_assert(std::is_base_of_v<Program, P> && std::is_base_of_v<Instance, I>, "derive from sdk::Program and sdk::Instance");
+  static_assert(std::is_base_of_v<Backend, B> && std::is_base_of_v<Device, D>,
+                "derive from sdk::Backend and sdk::Device");
+  static_assert(std::is_base_of_v<Program, P> && std::is_base_of_v<Instance, I>,
+                "derive from sdk::Program and sdk::Instance");
 
   static B* backend(bp_backend_t* h) { return reinterpret_cast<B*>(h); }
   static D* device(bp_device_t* h) { return reinterpret_cast<D*>(h); }
@@ -76,7 +79,8 @@ struct Tables {
     std::string why_none;
     const uint32_t count = backend(h)->device_count(why_none);
     if (index < count) return;
-    throw Error(BP_NOT_FOUND, "there is no device " + std::to_string(index) + "; " + std::string(B::about.id) + " has " + std::to_string(count));
+    throw Error(BP_NOT_FOUND, "there is no device " + std::to_string(index) + "; " + std::string(B::about.id) +
+                                  " has " + std::to_string(count));
   }
   static bp_status_t BP_CALL info(bp_backend_t* h, uint32_t index, bp_device_info_t* out, bp_error_t* error) noexcept {
     return fence(backend(h), error, [&] {
@@ -114,7 +118,8 @@ struct Tables {
       coverage.deliver();
     });
   }
-  static bp_status_t BP_CALL review(bp_device_t* h, const bp_graph_t* island, bp_review_t* out, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL review(bp_device_t* h, const bp_graph_t* island, bp_review_t* out,
+                                    bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       bp_review_t review = read(out, "out_review");
       device(h)->review(Graph(&required(island, "island")), review);
@@ -124,7 +129,8 @@ struct Tables {
 
   // ---- programs ----------------------------------------------------------------------------------------------------
 
-  static bp_status_t BP_CALL compile(bp_device_t* h, const bp_compile_t* what, bp_program_t** out, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL compile(bp_device_t* h, const bp_compile_t* what, bp_program_t** out,
+                                     bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_program") = nullptr;
       const bp_compile_t copy = read(what, "what");
@@ -141,14 +147,15 @@ struct Tables {
     });
   }
   static bp_status_t BP_CALL output_extents(const bp_program_t* h, const bp_tensor_t* inputs, uint32_t input_count,
-                                            uint32_t input_stride, uint32_t output, uint32_t* out_rank, int64_t* out_extents,
-                                            bp_error_t* error) noexcept {
+                                            uint32_t input_stride, uint32_t output, uint32_t* out_rank,
+                                            int64_t* out_extents, bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
       const Graph& graph = program(h)->graph();
       if (input_count != graph.input_count() || output >= graph.output_count()) {
         throw Error(BP_INVALID_ARGUMENT, "the island has " + std::to_string(graph.input_count()) + " inputs and " +
-                                             std::to_string(graph.output_count()) + " outputs; asked with " + std::to_string(input_count) +
-                                             " inputs for output " + std::to_string(output));
+                                             std::to_string(graph.output_count()) + " outputs; asked with " +
+                                             std::to_string(input_count) + " inputs for output " +
+                                             std::to_string(output));
       }
       std::vector<bp_tensor_t> tensors;
       for (uint32_t i = 0; i < input_count; ++i) {
@@ -183,40 +190,48 @@ struct Tables {
 
   // ---- memory: a Device that is also a Memory ----------------------------------------------------------------------
 
-  static bp_status_t BP_CALL space(bp_device_t* h, uint32_t index, bp_space_t* out, uint32_t size, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL space(bp_device_t* h, uint32_t index, bp_space_t* out, uint32_t size,
+                                   bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_space_t space = device(h)->space(index);
       std::memcpy(&required(out, "out_space"), &space, std::min<size_t>(size, sizeof space));
     });
   }
-  static bp_status_t BP_CALL allocate(bp_device_t* h, uint32_t space, uint64_t bytes, bp_buffer_t* out, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL allocate(bp_device_t* h, uint32_t space, uint64_t bytes, bp_buffer_t* out,
+                                      bp_error_t* error) noexcept {
     return fence(device(h), error, [&] { required(out, "out_buffer") = device(h)->allocate(space, bytes); });
   }
   static void BP_CALL release(bp_device_t* h, bp_buffer_t* buffer) noexcept {
     if (buffer != nullptr) fence(device(h), nullptr, [&] { device(h)->release(*buffer); });
   }
-  static bp_status_t BP_CALL map(bp_device_t* h, const bp_buffer_t* buffer, uint32_t access, void** out, bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] { required(out, "out_pointer") = device(h)->map(required(buffer, "buffer"), access); });
+  static bp_status_t BP_CALL map(bp_device_t* h, const bp_buffer_t* buffer, uint32_t access, void** out,
+                                 bp_error_t* error) noexcept {
+    return fence(device(h), error,
+                 [&] { required(out, "out_pointer") = device(h)->map(required(buffer, "buffer"), access); });
   }
-  static bp_status_t BP_CALL unmap(bp_device_t* h, const bp_buffer_t* buffer, void* pointer, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL unmap(bp_device_t* h, const bp_buffer_t* buffer, void* pointer,
+                                   bp_error_t* error) noexcept {
     return fence(device(h), error, [&] { device(h)->unmap(required(buffer, "buffer"), pointer); });
   }
-  static bp_status_t BP_CALL flush(bp_device_t* h, const bp_buffer_t* buffer, uint32_t access, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL flush(bp_device_t* h, const bp_buffer_t* buffer, uint32_t access,
+                                   bp_error_t* error) noexcept {
     return fence(device(h), error, [&] { device(h)->flush(required(buffer, "buffer"), access); });
   }
-  static bp_status_t BP_CALL copy(bp_device_t* h, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes, const bp_run_t* run,
-                                  bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL copy(bp_device_t* h, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
+                                  const bp_run_t* run, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] { device(h)->copy(required(from, "from"), required(to, "to"), bytes, run); });
   }
-  static bp_status_t BP_CALL fill(bp_device_t* h, const bp_buffer_t* buffer, const void* pattern, uint32_t bytes, const bp_run_t* run,
-                                  bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL fill(bp_device_t* h, const bp_buffer_t* buffer, const void* pattern, uint32_t bytes,
+                                  const bp_run_t* run, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] { device(h)->fill(required(buffer, "buffer"), pattern, bytes, run); });
   }
-  static bp_status_t BP_CALL import_memory(bp_device_t* h, uint32_t space, const bp_external_t* external, bp_buffer_t* out,
-                                           bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] { required(out, "out_buffer") = device(h)->import_memory(space, read(external, "external")); });
+  static bp_status_t BP_CALL import_memory(bp_device_t* h, uint32_t space, const bp_external_t* external,
+                                           bp_buffer_t* out, bp_error_t* error) noexcept {
+    return fence(device(h), error,
+                 [&] { required(out, "out_buffer") = device(h)->import_memory(space, read(external, "external")); });
   }
-  static bp_status_t BP_CALL export_memory(bp_device_t* h, const bp_buffer_t* buffer, bp_external_t* out, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL export_memory(bp_device_t* h, const bp_buffer_t* buffer, bp_external_t* out,
+                                           bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       write(out, device(h)->export_memory(required(buffer, "buffer"), read(out, "out_external").kind), "out_external");
     });
@@ -224,8 +239,8 @@ struct Tables {
 
   // ---- sync: a Device that is also a Sync --------------------------------------------------------------------------
 
-  static bp_status_t BP_CALL stream_create(bp_device_t* h, const bp_native_t* native, int32_t priority, bp_stream_t** out,
-                                           bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL stream_create(bp_device_t* h, const bp_native_t* native, int32_t priority,
+                                           bp_stream_t** out, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_stream") = nullptr;
       hand_over<Stream>(device(h)->stream(native, priority), out);
@@ -246,22 +261,26 @@ struct Tables {
     });
   }
   static void BP_CALL semaphore_destroy(bp_native_semaphore_t* h) noexcept { destroy(semaphore_of(h)); }
-  static bp_status_t BP_CALL semaphore_wait(bp_native_semaphore_t* h, uint64_t value, uint64_t deadline, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL semaphore_wait(bp_native_semaphore_t* h, uint64_t value, uint64_t deadline,
+                                            bp_error_t* error) noexcept {
     return fence(semaphore_of(h), error, [&] { semaphore_of(h)->wait(value, deadline); });
   }
-  static bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* h, uint64_t value, bp_status_t status, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* h, uint64_t value, bp_status_t status,
+                                              bp_error_t* error) noexcept {
     return fence(semaphore_of(h), error, [&] { semaphore_of(h)->signal(value, status); });
   }
   static bp_status_t BP_CALL semaphore_query(bp_native_semaphore_t* h, uint64_t* out, bp_error_t* error) noexcept {
     return fence(semaphore_of(h), error, [&] { required(out, "out_value") = semaphore_of(h)->value(); });
   }
-  static bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* h, uint64_t value, bp_native_t* out, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* h, uint64_t value, bp_native_t* out,
+                                              bp_error_t* error) noexcept {
     return fence(semaphore_of(h), error, [&] { write(out, semaphore_of(h)->native(value), "out_native"); });
   }
 
   // ---- cache: a Device that is also a Cache ------------------------------------------------------------------------
 
-  static bp_status_t BP_CALL serialize(const bp_program_t* h, bp_text_sink_t sink, void* context, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL serialize(const bp_program_t* h, bp_text_sink_t sink, void* context,
+                                       bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
       auto& device = static_cast<D&>(const_cast<Device&>(program(h)->device()));
       const std::string blob = device.serialize(*program(h));
@@ -287,10 +306,12 @@ struct Tables {
 
   // ---- weights: a Program that is also a Refit ---------------------------------------------------------------------
 
-  static bp_status_t BP_CALL refit(bp_program_t* h, uint32_t weight, const bp_tensor_t* tensor, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL refit(bp_program_t* h, uint32_t weight, const bp_tensor_t* tensor,
+                                   bp_error_t* error) noexcept {
     return fence(program(h), error, [&] { program(h)->refit(weight, read(tensor, "tensor")); });
   }
-  static bp_status_t BP_CALL read_weight(const bp_program_t* h, uint32_t weight, bp_tensor_t* out, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL read_weight(const bp_program_t* h, uint32_t weight, bp_tensor_t* out,
+                                         bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
       bp_tensor_t tensor = read(out, "out_tensor");
       program(h)->read_weight(weight, tensor);
@@ -299,7 +320,8 @@ struct Tables {
   }
 };
 
-// Whether `method`, written &D::name, is D's own and not the base's: the class that a member pointer names is where it is declared.
+// Whether `method`, written &D::name, is D's own and not the base's: the class that a member pointer names is where it
+// is declared.
 template <class Base, class Method>
 struct declared_in : std::false_type {};
 template <class Base, class R, class... A>

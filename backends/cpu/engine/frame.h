@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of one run of a program at a time, and the run itself: of an island (instance.h), or of a graph inside a
+// node (body.h).
+#pragma once
+
+#include "engine/schedule.h"
+#include "engine/value_kernel.h"
+
+namespace backplane::cpu {
+
+// Where the outputs of a run go.
+class Outputs {
+ public:
+  virtual ~Outputs() = default;
+  // Memory for an output of these extents that is about to be computed. Throws Failure.
+  virtual Value memory(uint32_t output, const Tensor& tensor) = 0;
+  // An output is ready: either in that memory, or elsewhere if none was asked for. Throws Failure.
+  virtual void take(uint32_t output, Value value) = 0;
+};
+
+class Frame {
+ public:
+  explicit Frame(const Program& program);
+
+  const Program& program() const { return program_; }
+
+  // The value of an input for the runs to come; a container for one run only, unless the input is a captured one. Throws
+  // Failure where it does not fit the declared type.
+  void set_input(uint32_t index, Value value);
+  // Plans for the extents that are set. Throws Failure.
+  void prepare();
+  // Only after `prepare`.
+  const Schedule& schedule() const { return *schedule_; }
+  void run(Outputs& outputs, const RunContext& context);
+  // Lets go of all values, not of the memory of its own.
+  void clear();
+
+ private:
+  void* address_of(uint32_t value) const;
+  void resolve();
+  void place_outputs(Outputs& outputs);
+  void run_static(const RunContext& context);
+  void run_later(Outputs& outputs, const RunContext& context);
+  void run_later_call(const Call& call, Outputs& outputs, const RunContext& context);
+  void run_whole(const Call& call, const RunContext& context);
+  void place_later(const Call& call, uint32_t value, Outputs& outputs);
+  Value value_of(uint32_t value) const;
+  Value leave(Value value) const;
+
+  const Program& program_;
+  std::vector<Value> inputs_;
+  std::vector<Shape> extents_;  // of the inputs, for looking up the schedule
+  std::vector<Value> targets_;  // by output: the memory that `Outputs` gave
+  bool extents_changed_ = true;
+  bool addresses_changed_ = true;
+  std::shared_ptr<const Schedule> schedule_;
+  Block arena_;
+  int64_t arena_bytes_ = -1;
+  std::vector<Tensor> operands_;  // as Schedule::operands, with addresses
+
+  // Of calls that are planned during the run: values until their last use, and the uses that are to come.
+  std::vector<Value> values_;
+  std::vector<uint32_t> uses_;
+};
+
+}  // namespace backplane::cpu

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done to a kernel's result before it is written, in place of nodes that followed (engine/fusion.cpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace backplane::cpu {
+
+// A function of one float; alpha and beta are those of the ONNX operator.
+struct Activation {
+  enum Function : uint8_t {
+    kRelu,
+    kLeakyRelu,    // alpha below 0
+    kClip,         // between alpha and beta
+    kSigmoid,
+    kTanh,
+    kElu,
+    kHardSigmoid,  // alpha · x + beta, between 0 and 1
+    kHardSwish,    // x · HardSigmoid(x) with 1/6 and 1/2
+    kSwish,        // x · sigmoid(alpha · x)
+  };
+  Function function = kRelu;
+  float alpha = 0;
+  float beta = 0;
+};
+
+struct PostOp {
+  enum Kind : uint8_t {
+    kAffine,      // times `scale` plus `shift`, each with one number for each channel
+    kAdd,         // plus the kernel's last input, which has the extents of the result
+    kActivation,
+  };
+  Kind kind = kAffine;
+  std::vector<float> scale;
+  std::vector<float> shift;
+  Activation activation;
+};
+
+}  // namespace backplane::cpu

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a framework meets, through the public face alone: the C++ client over the built loader, the CPU backend and test backends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "backplane/client.hpp"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string fake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
+const std::string old = BACKPLANE_BUILD_DIR "/tests/plugins/old.so";
+
+Environment environment(std::vector<std::string> files, std::map<std::string, std::string> options = {}) {
+  EnvironmentOptions how;
+  how.backend_files = std::move(files);
+  how.only_given = true;
+  how.options = std::move(options);
+  return Environment(how);
+}
+
+// The C builder with just enough comfort for tests.
+class Graph {
+ public:
+  explicit Graph(uint32_t opset = 27) {
+    const bp_opset_t version{{"", 0}, opset, 0};
+    detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &version, 1u, static_cast<uint32_t>(sizeof version), &builder_);
+  }
+  ~Graph() { api().builder_destroy(builder_); }
+
+  uint32_t input(const std::string& name, bp_dtype_t dtype, std::vector<int64_t> extents, std::vector<std::string> symbols = {}) {
+    std::vector<bp_text_t> names;
+    for (const std::string& symbol : symbols) names.push_back(view::text(symbol));
+    uint32_t value = 0;
+    detail::call(api().builder_input, builder_, view::text(name), dtype, static_cast<uint32_t>(extents.size()),
+                 static_cast<const int64_t*>(extents.data()), static_cast<const bp_text_t*>(names.empty() ? nullptr : names.data()), &value);
+    return value;
+  }
+  uint32_t weight(const std::string& name, const Tensor& tensor) {
+    weights_.push_back(tensor);
+    const bp_tensor_t raw = tensor.abi();
+    uint32_t value = 0;
+    detail::call(api().builder_weight, builder_, view::text(name), &raw, &value);
+    return value;
+  }
+  uint32_t node(const std::string& op, const std::string& name, std::vector<uint32_t> inputs) {
+    const bp_text_t output = view::text(name);
+    bp_node_desc_t desc{};
+    desc.size = sizeof desc;
+    desc.op_type = view::text(op);
+    desc.name = view::text(name);
+    desc.inputs = inputs.data();
+    desc.input_count = static_cast<uint32_t>(inputs.size());
+    desc.output_count = 1;
+    desc.output_names = &output;
+    uint32_t value = 0;
+    detail::call(api().builder_node, builder_, &desc, &value);
+    return value;
+  }
+  Model finish(std::vector<uint32_t> outputs) {
+    for (uint32_t output : outputs) detail::call(api().builder_output, builder_, output);
+    bp_model_t* model = nullptr;
+    detail::call(api().builder_finish, builder_, &model);
+    return Model(model, std::make_shared<std::vector<Tensor>>(weights_));
+  }
+
+ private:
+  bp_builder_t* builder_ = nullptr;
+  std::vector<Tensor> weights_;  // lent to the model
+};
+
+// The error that a call throws.
+template <class Call>
+Error failure(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(BP_OK, "nothing was thrown");
+}
+
+// y = relu(x + b), with a free first dimension.
+Model relu_of_sum() {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 2}, {"rows", ""});
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, -1}));
+  return graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {x, b})})});
+}
+
+TEST(Session, RunsABuiltGraphWithFreeExtents) {
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {-3, 5}));
+  exec.run();
+  EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(0, 4));
+  exec.bind("x", Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));
+  exec.extents(0, {2, 2});
+  exec.run();
+  EXPECT_EQ(exec.output("y").extents(), (std::vector<int64_t>{2, 2}));
+  EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(2, 1, 4, 3));
+}
+
+TEST(Session, WritesIntoTheFrameworksOutput) {
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  Tensor y(BP_DTYPE_FLOAT, {1, 2});
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  exec.bind_output("y", y);
+  exec.run();
+  EXPECT_THAT(y.values<float>(), ElementsAre(2, 1));
+  exec.bind("x", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_BUFFER_TOO_SMALL);
+  EXPECT_THAT(error.text(), HasSubstr("'y' needs 16 bytes"));
+}
+
+TEST(Session, WrongBindingsAreNamed) {
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_BAD_STATE);
+  EXPECT_THAT(error.text(), HasSubstr("input 'x' is not bound"));
+  error = failure([&] { exec.bind(0u, Tensor::of<float>({1, 3}, {1, 2, 3})); });
+  EXPECT_EQ(error.status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(error.text(), HasSubstr("input 'x': expects [rows,2], got [1,3]"));
+  error = failure([&] { exec.bind(0u, Tensor::of<int32_t>({1, 2}, {1, 2})); });
+  EXPECT_THAT(error.text(), HasSubstr("expects float, got int32"));
+  error = failure([&] { exec.bind(7u, Tensor::of<float>({1, 2}, {1, 2})); });
+  EXPECT_EQ(error.status(), BP_NOT_FOUND);
+}
+
+TEST(Session, ASymbolHasOneExtentInAllInputs) {
+  Graph graph;
+  const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const uint32_t b = graph.input("b", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(graph.finish({graph.node("Mul", "y", {a, b})})).exec();
+  exec.bind("a", Tensor::of<float>({2}, {1, 2}));
+  exec.bind("b", Tensor::of<float>({1}, {1}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(error.text(), HasSubstr("dimension 'n' is 1, but input 'a' has 2"));
+}
+
+TEST(Session, OutputsThatNoIslandWrites) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_INT64, {2});
+  const uint32_t w = graph.weight("w", Tensor::of<int64_t>({1}, {7}));
+  const uint32_t y = graph.node("Neg", "y", {x});
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(graph.finish({y, y, x, w})).exec();
+  exec.bind("x", Tensor::of<int64_t>({2}, {3, 4}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(-3, -4));
+  EXPECT_THAT(exec.output(1u).values<int64_t>(), ElementsAre(-3, -4));
+  EXPECT_THAT(exec.output(2u).values<int64_t>(), ElementsAre(3, 4));
+  EXPECT_THAT(exec.output(3u).values<int64_t>(), ElementsAre(7));
+}
+
+TEST(Session, TwoBackendsShareAGraph) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t a = graph.node("Neg", "a", {x});
+  const uint32_t b = graph.node("Abs", "b", {a});  // the fake hands its input on: this shows who ran it
+  const Environment env = environment({cpu, fake}, {{"fake.ops", "Abs"}});
+  SessionOptions how;
+  how.devices = {"fake", "cpu"};
+  how.fallback = BP_FALLBACK_PREFER;
+  const Session session = env.compile(graph.finish({graph.node("Neg", "y", {b}), b}), how);
+  EXPECT_EQ(session.node(1).device, 2u);
+  EXPECT_EQ(session.node(0).device, 1u);
+  EXPECT_EQ(session.node(2).island, 2u);
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({2}, {1, -2}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2));
+  EXPECT_THAT(exec.output(1u).values<float>(), ElementsAre(-1, 2));
+}
+
+TEST(Session, ANodeThatNobodyTakesIsNamed) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Tanh", "squash", {x})});
+  const Environment env = environment({fake});
+  const Error error = failure([&] { env.compile(model); });
+  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(error.text(), HasSubstr("'squash' (Tanh) is taken by no device: fake (operator)"));
+  EXPECT_NE(error.node(), BP_NO_NODE);
+}
+
+TEST(Session, APluginOfTheOpsetBeforeStillRuns) {
+  Graph graph;
+  const uint32_t start = graph.input("start", BP_DTYPE_INT64, {});
+  const uint32_t limit = graph.input("limit", BP_DTYPE_INT64, {});
+  const uint32_t delta = graph.input("delta", BP_DTYPE_INT64, {});
+  const Model model = graph.finish({graph.node("Range", "r", {start, limit, delta})});
+  EXPECT_EQ(model.graph().node(0).since_version(), 27u);
+  const Environment env = environment({old});
+  Exec exec = env.compile(model).exec();
+  exec.bind("start", Tensor::of<int64_t>({}, {3}));
+  exec.bind("limit", Tensor::of<int64_t>({}, {10}));
+  exec.bind("delta", Tensor::of<int64_t>({}, {3}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(3, 6, 9));
+}
+
+TEST(Session, AFormThatIsTooNewIsRefusedWithoutAsking) {
+  Graph graph;
+  const uint32_t a = graph.input("a", BP_DTYPE_FLOAT16, {});
+  const Model model = graph.finish({graph.node("Range", "r", {a, a, a})});  // float16 came with version 27
+  const Environment env = environment({old});
+  const Error error = failure([&] { env.compile(model); });
+  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(error.text(), HasSubstr("old (opset)"));
+}
+
+TEST(Session, ManyThreadsRunOneSession) {
+  const Environment env = environment({cpu});
+  const Session session = env.compile(relu_of_sum());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      Exec exec = session.exec();
+      for (int i = 0; i < 200; ++i) {
+        const float v = static_cast<float>(t * 1000 + i);
+        exec.bind("x", Tensor::of<float>({1, 2}, {v, v}));
+        exec.run();
+        if (exec.output(0u).values<float>() != std::vector<float>{v + 1, std::max(v - 1, 0.0f)}) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Session, WaitsSignalsAndEndsInTheBackground) {
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  const Semaphore go, ended;
+  const bp_point_t wait = go.at(1), signal = ended.at(5);
+  std::atomic<int> done{0};
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.waits = &wait;
+  run.wait_count = 1;
+  run.signals = &signal;
+  run.signal_count = 1;
+  run.self = &done;
+  run.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<std::atomic<int>*>(self) = status == BP_OK ? 1 : 2; };
+  exec.submit(run);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_BUSY);
+  EXPECT_EQ(done, 0);
+  go.signal(1);
+  ended.wait(5);
+  EXPECT_EQ(done, 1);
+}
+
+TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
+  const Environment env = environment({cpu});
+  const Session session = env.compile(relu_of_sum());
+  constexpr int count = 8;  // more than there are cores: each waits for the one submitted after it
+  const Semaphore order;
+  std::vector<Exec> execs;
+  std::vector<bp_point_t> points;
+  for (int i = 0; i <= count; ++i) points.push_back(order.at(static_cast<uint64_t>(i)));
+  std::vector<bp_run_t> runs(count);
+  for (int i = 0; i < count; ++i) {
+    Exec& exec = execs.emplace_back(session.exec());
+    exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+    runs[i].size = sizeof runs[i];
+    runs[i].waits = &points[static_cast<size_t>(count - 1 - i)];
+    runs[i].wait_count = 1;
+    runs[i].signals = &points[static_cast<size_t>(count - i)];
+    runs[i].signal_count = 1;
+    exec.submit(runs[i]);
+  }
+  order.wait(count);
+}
+
+TEST(Session, AFailedRunStillAdvancesItsSignals) {
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(relu_of_sum()).exec();  // nothing is bound
+  const Semaphore ended;
+  RunOptions options;
+  options.signals = {ended.at(1)};
+  EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_BAD_STATE);
+  EXPECT_EQ(failure([&] { ended.wait(1); }).status(), BP_DEPENDENCY_FAILED);
+
+  Exec next = env.compile(relu_of_sum()).exec();
+  next.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  RunOptions after;
+  after.waits = {ended.at(1)};
+  EXPECT_EQ(failure([&] { next.run(after); }).status(), BP_DEPENDENCY_FAILED);
+}
+
+TEST(Session, CancelledAndLateRunsEndWithTheirCodes) {
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  const Cancel cancel;
+  cancel.set();
+  RunOptions options;
+  options.cancel = &cancel;
+  EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_CANCELLED);
+  const Semaphore never;
+  RunOptions late;
+  late.timeout = std::chrono::milliseconds(20);
+  late.waits = {never.at(1)};
+  EXPECT_EQ(failure([&] { exec.run(late); }).status(), BP_TIMED_OUT);
+  exec.run();
+}
+
+TEST(Session, PlaceOnlyReportsAndDoesNotRun) {
+  const Environment env = environment({cpu});
+  SessionOptions how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  const Session session = env.compile(relu_of_sum(), how);
+  EXPECT_THAT(session.report(), HasSubstr("\"op_type\":\"Relu\""));
+  EXPECT_EQ(failure([&] { session.exec(); }).status(), BP_BAD_STATE);
+}
+
+TEST(Session, UnknownDevicesAndOptionsAreNamed) {
+  const Environment env = environment({cpu});
+  SessionOptions how;
+  how.devices = {"gpu9"};
+  Error error = failure([&] { env.compile(relu_of_sum(), how); });
+  EXPECT_EQ(error.status(), BP_NOT_FOUND);
+  EXPECT_THAT(error.text(), HasSubstr("gpu9"));
+  SessionOptions odd;
+  odd.options = {{"nobody.threads", "2"}};
+  error = failure([&] { env.compile(relu_of_sum(), odd); });
+  EXPECT_EQ(error.status(), BP_NOT_FOUND);
+  EXPECT_THAT(error.text(), HasSubstr("nobody.threads"));
+}
+
+TEST(Session, WithoutBackendsItSaysSo) {
+  const Environment env = environment({});
+  const Error error = failure([&] { env.compile(relu_of_sum()); });
+  EXPECT_EQ(error.status(), BP_NOT_FOUND);
+  EXPECT_THAT(error.text(), HasSubstr("no backend was found"));
+}
+
+#if !defined(__SANITIZE_THREAD__)  // the sanitizer does not follow forks of threaded programs
+TEST(Session, AChildOfAForkIsToldSo) {
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  exec.run();
+  const pid_t child = fork();
+  if (child == 0) _exit(api().exec_run(exec.get(), nullptr, nullptr) == BP_FORKED ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  exec.run();
+}
+#endif
+
+TEST(Session, RefitNeedsTheFlagAndABackendThatCan) {
+  const Environment env = environment({cpu});
+  const Tensor b = Tensor::of<float>({2}, {0, 0});
+  EXPECT_EQ(failure([&] { env.compile(relu_of_sum()).refit("b", b); }).status(), BP_BAD_STATE);
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Error error = failure([&] { env.compile(relu_of_sum(), how); });
+  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(error.text(), HasSubstr("'cpu'"));
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend built when ai.onnx was at version 26: it knows Range as version 11 made it, for int64. Its output's extent depends on
+// data, so it asks for memory during the run. Version 27 gave Range an attribute and more types.
+#include "backplane/sdk.hpp"
+
+namespace old_backend {
+
+using namespace backplane::sdk;
+
+struct Kernel {};
+
+Verdict integers(const Node& node) {
+  if (node.raw().attribute_count != 0) return no(BP_REASON_ATTRIBUTE, "version 11 of Range has no attributes");
+  if (node.input(0).dtype() != BP_DTYPE_INT64) return no(BP_REASON_DTYPE, "only int64");
+  return yes(1e-6, 0.1f);
+}
+
+constexpr Op<Kernel> rows[] = {
+    {"", "Range", 11, integers, [](const Node&) { return std::make_unique<Kernel>(); }},
+};
+const OpTable<Kernel> table(rows);
+
+class Instance : public backplane::sdk::Instance {
+ public:
+  using backplane::sdk::Instance::Instance;
+  void run(const bp_run_t& run) override {
+    const auto scalar = [&](uint32_t i) { return *static_cast<const int64_t*>(address(input(i))); };
+    const int64_t start = scalar(0), limit = scalar(1), delta = scalar(2);
+    const int64_t count = delta > 0 && limit > start ? (limit - start + delta - 1) / delta : 0;
+    bp_tensor_t out{};
+    out.size = sizeof out;
+    if (const bp_status_t status = run.output(run.self, BP_SLOT_OUTPUT, 1, &count, 0, &out); status != BP_OK)
+      throw Error(status, "no memory for " + std::to_string(count) + " numbers");
+    for (int64_t i = 0; i < count; ++i) static_cast<int64_t*>(address(out))[i] = start + i * delta;
+  }
+};
+
+class Program : public backplane::sdk::Program {
+ public:
+  Program(const backplane::sdk::Device& device, const Compile& what) : backplane::sdk::Program(device, what) {
+    if (graph().node_count() != 1) throw Error(BP_UNSUPPORTED, "one Range at a time");
+  }
+  std::unique_ptr<backplane::sdk::Instance> instance() const override { return std::make_unique<Instance>(*this); }
+  bp_program_info_t info() const override {
+    bp_program_info_t info{};
+    info.shapes = BP_SHAPES_DATA_DEPENDENT;
+    return info;
+  }
+};
+
+class Device : public backplane::sdk::Device {
+ public:
+  using backplane::sdk::Device::Device;
+  void cover(Coverage& coverage) override { table.answer(coverage); }
+  std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override { return std::make_unique<Program>(*this, what); }
+};
+
+class Backend : public backplane::sdk::Backend {
+ public:
+  static constexpr About about{"old", "Built for version 26", "Backplane", "1.0"};
+  static constexpr bp_opset_t opsets[] = {{{"", 0}, 26, 0}};
+  using Device = old_backend::Device;
+  using Program = old_backend::Program;
+  using Instance = old_backend::Instance;
+  using backplane::sdk::Backend::Backend;
+
+  uint32_t device_count(std::string&) override { return 1; }
+  bp_device_info_t device_info(uint32_t) override {
+    bp_device_info_t info{};
+    info.kind = BP_DEVICE_OTHER;
+    info.flags = BP_DEVICE_SYNCHRONOUS;
+    info.name = text("old");
+    info.dtypes = uint64_t{1} << BP_DTYPE_INT64;
+    return info;
+  }
+  std::unique_ptr<backplane::sdk::Device> open(uint32_t, const Options&, const bp_device_open_t&) override {
+    return std::make_unique<Device>(*this);
+  }
+};
+
+}  // namespace old_backend
+
+BACKPLANE_PLUGIN(old_backend::Backend)
