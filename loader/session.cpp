@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "place/partial.h"
+
 namespace backplane {
 namespace {
 
@@ -54,18 +56,18 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
   CoverageOptions asking{request.precision, request.cancel, request.options};
   BP_ASSIGN(session->coverage_, ask(model, devices, asking));
 
-  std::vector<uint32_t> parts;
+  const bool place_only = request.flags & BP_SESSION_PLACE_ONLY;
   for (int round = 0;; ++round) {
-    BP_ASSIGN(session->placement_, place(model->graph, session->coverage_, request.policy, parts));
+    BP_ASSIGN(session->placement_, (place_only ? place_partly : place)(model->graph, session->coverage_, request.policy));
     session->programs_.clear();
     for (const Island& island : session->placement_.islands)
       session->programs_.push_back(propose(model, session->coverage_[island.device], island));
-    BP_ASSIGN(const bool accepted, review(session->coverage_, session->placement_, session->programs_, parts));
+    BP_ASSIGN(const bool accepted, review(session->coverage_, session->placement_, session->programs_));
     if (accepted) break;
     if (round == max_review_rounds)
       return Status(BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) + " rounds of review");
   }
-  if (request.flags & BP_SESSION_PLACE_ONLY) return session;
+  if (place_only) return session;
 
   CompileOptions compiling;
   compiling.precision = request.precision;

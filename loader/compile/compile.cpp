@@ -31,7 +31,7 @@ std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& mode
   const bp_graph_t& graph = *program->view->abi();
   for (uint32_t i = 0; i < graph.input_count; ++i) program->inputs.push_back(program->view->graph_value(graph.inputs[i]));
   program->outputs = island.outputs;
-  for (uint32_t node : island.nodes) program->seconds += coverage.nodes[node].seconds;
+  program->seconds = island.seconds;
   return program;
 }
 
@@ -59,9 +59,11 @@ Result<Answer> ask_review(const DeviceCoverage& coverage, const Program& program
 }  // namespace
 
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
-                    const std::vector<std::shared_ptr<Program>>& proposals, std::vector<uint32_t>& parts) {
+                    const std::vector<std::shared_ptr<Program>>& proposals) {
   bool accepted = true;
-  uint32_t next_part = parts.empty() ? 1 : *std::ranges::max_element(parts) + 1;
+  uint32_t next_part = 1;
+  for (const DeviceCoverage& device : coverage)
+    for (const NodeVerdict& verdict : device.nodes) next_part = std::max(next_part, verdict.part + 1);
   for (size_t k = 0; k < proposals.size(); ++k) {
     Program& program = *proposals[k];
     if (!program.plugin->coverage->review) continue;
@@ -74,10 +76,9 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
 
     std::vector<bool> kept(island.nodes.size(), false);
     if (answer.review.answer == BP_REVIEW_SPLIT) {
-      if (parts.empty()) parts.assign(placement.device.size(), 0);
       for (const auto& part : answer.split) {
         for (uint32_t i : part)
-          if (i < island.nodes.size()) kept[i] = true, parts[island.nodes[i]] = next_part;
+          if (i < island.nodes.size()) kept[i] = true, device.nodes[island.nodes[i]].part = next_part;
         ++next_part;
       }
     }

@@ -43,10 +43,10 @@ struct CompileOptions {
 std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& model, const DeviceCoverage& coverage,
                                  const Island& island);
 
-// What a backend says of the islands proposed to it; changes `coverage` and `parts` where it rejects or splits one. True: all
-// are accepted.
+// What a backend says of the islands proposed to it; changes the verdicts in `coverage` where it rejects or splits one. True:
+// all are accepted.
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
-                    const std::vector<std::shared_ptr<Program>>& proposals, std::vector<uint32_t>& parts);
+                    const std::vector<std::shared_ptr<Program>>& proposals);
 
 // Compiles all of them, several at once. The first error in island order is the answer.
 Status compile(const model::Graph& graph, Services& services, const std::vector<DeviceCoverage>& coverage,

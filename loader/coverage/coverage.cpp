@@ -47,9 +47,10 @@ struct Sink {
       group.nodes.push_back(given.nodes[i]);
     }
     std::ranges::sort(group.nodes);
+    group.nodes.erase(std::ranges::unique(group.nodes).begin(), group.nodes.end());
     group.atomic = given.flags & BP_GROUP_ATOMIC;
-    group.seconds = given.seconds;
-    if (given.name.data) group.name.assign(given.name.data, given.name.size);
+    group.seconds = given.seconds > 0 ? given.seconds : 0;
+    if (given.name.data) group.name.assign(given.name.data, std::min<uint64_t>(given.name.size, 1000));
     if (!group.nodes.empty()) coverage.groups.push_back(std::move(group));
   }
 };

@@ -22,15 +22,16 @@ struct NodeVerdict {
   double seconds = 0;  // 0: unknown
   uint64_t bytes = 0;
   std::string detail;  // of a refusal, for people
+  uint32_t part = 0;   // set by review: nodes of one device with different parts never share an island
 
   bool usable() const { return answer != BP_ANSWER_NO; }
 };
 
-// Nodes that a device runs as one.
+// Nodes that a device runs as one, ascending. The verdicts of an atomic group's nodes hold only while all of them are in one island.
 struct NodeGroup {
   std::vector<uint32_t> nodes;
   bool atomic = false;
-  double seconds = 0;
+  double seconds = 0;  // for all of them, 0: unknown
   std::string name;
 };
 

@@ -175,6 +175,7 @@ struct Environment::Maker {
                                           : "it finds no device here: " + std::string(error.text()));
     if (count > kMaxDevices)
       return refused(fmt::format("it tells of {} devices; at most {} are believed", count, kMaxDevices));
+    backend.host->set_first_device(static_cast<uint32_t>(env.devices_.size()) + 1);
     for (uint32_t i = 0; i < count; ++i) {
       bp_device_info_t info{};
       info.size = sizeof info;

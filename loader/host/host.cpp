@@ -50,7 +50,10 @@ uint32_t tracing(const bp_host_t* host) {
 
 void trace(const bp_host_t* host, const bp_span_t* span) {
   fenced(0, [&] {
-    if (auto known = abi::read(span, "bp_span_t"); known.ok()) self(host).services().trace().add(*known);
+    auto known = abi::read(span, "bp_span_t");
+    if (!known.ok()) return 0;
+    known->device += self(host).first_device();
+    self(host).services().trace().add(*known);
     return 0;
   });
 }

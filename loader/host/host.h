@@ -43,11 +43,15 @@ class Host {
   Services& services() const { return *services_; }
   const Options& options() const { return options_; }
   const std::string& backend_id() const { return backend_id_; }
+  // The environment's number of the backend's device 0: spans count from 0 in each plugin.
+  uint32_t first_device() const { return first_device_; }
+  void set_first_device(uint32_t index) { first_device_ = index; }
 
  private:
   std::shared_ptr<Services> services_;
   std::string backend_id_;
   Options options_;
+  uint32_t first_device_ = 0;
   bp_host_t table_;
 };
 

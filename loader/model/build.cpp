@@ -14,7 +14,8 @@ Result<std::unique_ptr<Builder>> Builder::create(const std::map<std::string, uin
   model->ir_version = 10;
   model->origin = "<built>";
   for (const auto& [domain, version] : opsets) {
-    if (version == 0) return Status(BP_INVALID_ARGUMENT, "opset version 0 of " + std::string(spoken(domain)) + " is not possible");
+    if (version == 0)
+      return Status(BP_INVALID_ARGUMENT, "opset version 0 of " + std::string(spoken(domain)) + " is not possible");
     model->opsets[domain == "ai.onnx" ? "" : domain] = version;
   }
   return std::unique_ptr<Builder>(new Builder(std::move(model), nullptr, nullptr));
@@ -71,8 +72,8 @@ Result<ValueId> Builder::capture(std::string_view name) {
 Result<ValueId> Builder::add_input(std::string_view name, Type type) {
   BP_TRY(taken());
   if (type.rank > BP_MAX_RANK) {
-    return Status(BP_INVALID_ARGUMENT, "input " + quoted(name) + " has rank " + std::to_string(type.rank) + "; the most is " +
-                                           std::to_string(BP_MAX_RANK));
+    return Status(BP_INVALID_ARGUMENT, "input " + quoted(name) + " has rank " + std::to_string(type.rank) +
+                                           "; the most is " + std::to_string(BP_MAX_RANK));
   }
   if (!name.empty() && outer_ && outer_->sees(name)) return capture(name);
   BP_ASSIGN(const ValueId value, add_value(name, std::move(type)));
@@ -80,8 +81,8 @@ Result<ValueId> Builder::add_input(std::string_view name, Type type) {
   return value;
 }
 
-Result<Weight> Builder::make_weight(std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
-                                    uint64_t bytes) const {
+Result<Weight> Builder::make_weight(std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
+                                    const void* data, uint64_t bytes) const {
   BP_TRY(taken());
   const std::string name = "constant " + quoted(label);
   if (dims.size() > BP_MAX_RANK) return Status(BP_INVALID_ARGUMENT, name + " has rank " + std::to_string(dims.size()));
@@ -99,15 +100,17 @@ Result<Weight> Builder::make_weight(std::string_view label, bp_dtype_t dtype, st
     return weight;
   }
   const std::optional<uint64_t> need = tensor_bytes(dtype, dims);
-  if (!need) return Status(BP_INVALID_ARGUMENT, name + " has data type " + std::to_string(dtype) + ", which ONNX does not know");
+  if (!need)
+    return Status(BP_INVALID_ARGUMENT, name + " has data type " + std::to_string(dtype) + ", which ONNX does not know");
   if (bytes != *need) {
-    return Status(BP_INVALID_ARGUMENT, name + " needs " + std::to_string(*need) + " bytes and has " + std::to_string(bytes));
+    return Status(BP_INVALID_ARGUMENT,
+                  name + " needs " + std::to_string(*need) + " bytes and has " + std::to_string(bytes));
   }
   return weight;
 }
 
-Result<ValueId> Builder::add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
-                                    uint64_t bytes) {
+Result<ValueId> Builder::add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims,
+                                    const void* data, uint64_t bytes) {
   BP_ASSIGN(Weight weight, make_weight(name, dtype, dims, data, bytes));
   BP_ASSIGN(const ValueId value, add_value(name, type_of(weight)));
   graph_->values[value].weight = static_cast<WeightId>(graph_->weights.size());
@@ -170,7 +173,8 @@ Status Builder::add_output(ValueId value) {
 
 Result<std::shared_ptr<Model>> Builder::finish() {
   BP_TRY(taken());
-  if (outer_) return Status(BP_BAD_STATE, "this builder makes a sub-graph: hand it to a node, and finish the outermost one");
+  if (outer_)
+    return Status(BP_BAD_STATE, "this builder makes a sub-graph: hand it to a node, and finish the outermost one");
   graph_ = nullptr;
   const std::shared_ptr<Model> model = std::move(model_);
   BP_TRY(canonicalize(*model));

@@ -29,11 +29,12 @@ class Builder {
   Result<ValueId> add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                              uint64_t bytes);
   // What attributes of type TENSOR, GRAPH and TYPE hold. A body that was taken is empty afterwards.
-  Result<uint32_t> add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data, uint64_t bytes);
+  Result<uint32_t> add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
+                                        uint64_t bytes);
   Result<uint32_t> add_attribute_body(Builder& body);
   uint32_t add_attribute_type(Type type);
-  // `node` says operator, domain, name, inputs and attributes; its outputs are made here and numbered from the result on.
-  // `names` may be shorter than `outputs`; values without a name get one.
+  // `node` says operator, domain, name, inputs and attributes; its outputs are made here and numbered from the result
+  // on. `names` may be shorter than `outputs`; values without a name get one.
   Result<ValueId> add_node(Node node, size_t outputs, std::span<const std::string_view> names);
   Status add_output(ValueId value);
   // The canonical model. The builder is empty afterwards.

@@ -65,8 +65,8 @@ Status check_attributes(const Node& node) {
       return wrong(node, form() + " has no attribute " + quoted(attribute.name));
     }
     if (attribute.type != rule->type && attribute.type != 0) {
-      return wrong(node, "attribute " + quoted(attribute.name) + " has type " + std::to_string(attribute.type) + " where " +
-                             form() + " has " + std::to_string(rule->type));
+      return wrong(node, "attribute " + quoted(attribute.name) + " has type " + std::to_string(attribute.type) +
+                             " where " + form() + " has " + std::to_string(rule->type));
     }
   }
   for (const ops::AttributeRule& rule : schema.attributes) {
@@ -111,7 +111,8 @@ class Checker {
 
   Status check_function(Function& function) {
     BP_TRY(check_opsets(function.opsets));
-    if (function.body->inputs.size() != std::set<ValueId>(function.body->inputs.begin(), function.body->inputs.end()).size()) {
+    if (function.body->inputs.size() !=
+        std::set<ValueId>(function.body->inputs.begin(), function.body->inputs.end()).size()) {
       return Status(BP_INVALID_MODEL, "two of its inputs have the same name");
     }
     return check_graph(*function.body, function.opsets);
@@ -149,8 +150,8 @@ class Checker {
     if (!schema) {
       const ops::Schema* known = ops::newest_schema(node.domain, node.op_type);
       while (known && known->older) known = known->older;
-      std::string text = "no operator " + quoted(node.op_type) + " exists in opset " + std::to_string(opset->second) +
-                         " of " + domain;
+      std::string text =
+          "no operator " + quoted(node.op_type) + " exists in opset " + std::to_string(opset->second) + " of " + domain;
       if (known) text += "; it came with opset " + std::to_string(known->since_version);
       return wrong(node, text);
     }
@@ -180,9 +181,10 @@ class Checker {
       for (const ValueId output : graph.nodes[n].outputs) {
         if (output == BP_NONE) continue;
         if (made_by[output] != BP_NONE) {
-          return wrong(graph.nodes[n], "makes value " + quoted(graph.values[output].name) + ", which " +
-                                           (made_by[output] == given ? std::string("is given to the graph")
-                                                                     : graph.nodes[made_by[output]].label() + " makes too"));
+          return wrong(graph.nodes[n],
+                       "makes value " + quoted(graph.values[output].name) + ", which " +
+                           (made_by[output] == given ? std::string("is given to the graph")
+                                                     : graph.nodes[made_by[output]].label() + " makes too"));
         }
         made_by[output] = n;
       }
@@ -195,14 +197,15 @@ class Checker {
       }
       for (const ValueId captured : captures(graph, node)) {
         if (made_by[captured] == BP_NONE) {
-          return wrong(node, "a sub-graph reads value " + quoted(graph.values[captured].name) + ", which nothing makes");
+          return wrong(node,
+                       "a sub-graph reads value " + quoted(graph.values[captured].name) + ", which nothing makes");
         }
       }
     }
     for (const ValueId output : graph.outputs) {
       if (output == BP_NONE || made_by[output] == BP_NONE) {
-        return Status(BP_INVALID_MODEL, "output " + quoted(output == BP_NONE ? "" : graph.values[output].name) + " of graph " +
-                                            quoted(graph.name) + " is a value that nothing makes");
+        return Status(BP_INVALID_MODEL, "output " + quoted(output == BP_NONE ? "" : graph.values[output].name) +
+                                            " of graph " + quoted(graph.name) + " is a value that nothing makes");
       }
     }
     return {};
@@ -219,6 +222,8 @@ Status check_node(Node& node) {
   return check_attributes(node);
 }
 
-Status check(Model& model) { return Checker(model).check_model(); }
+Status check(Model& model) {
+  return Checker(model).check_model();
+}
 
 }  // namespace backplane::model

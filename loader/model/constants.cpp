@@ -69,6 +69,8 @@ Status absorb(Model& model, Graph& graph) {
 
 }  // namespace
 
-Status absorb_constants(Model& model) { return absorb(model, model.graph); }
+Status absorb_constants(Model& model) {
+  return absorb(model, model.graph);
+}
 
 }  // namespace backplane::model

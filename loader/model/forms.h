@@ -6,8 +6,8 @@
 
 namespace backplane::model {
 
-// The newest form of the node's operator that exists in version `newest` of its domain and means the same for this node as it
-// stands; null when there is none. `node.schema` must be set.
+// The newest form of the node's operator that exists in version `newest` of its domain and means the same for this node
+// as it stands; null when there is none. `node.schema` must be set.
 const ops::Schema* older_form(const Graph& graph, const Node& node, uint32_t newest);
 
 }  // namespace backplane::model

@@ -3,8 +3,8 @@
 //
 //   parse → check → inline → upgrade → infer → fold → prune → (immutable) → view.h gives the ABI's arrays of it
 //
-// Ids are positions in the vectors of the graph that holds them. A removed value stays as an unused entry; nodes are always in
-// topological order after `check`.
+// Ids are positions in the vectors of the graph that holds them. A removed value stays as an unused entry; nodes are
+// always in topological order after `check`.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,20 @@ struct Schema;
 
 namespace backplane::model {
 
-using ValueId = uint32_t;   // BP_NONE: omitted
+using ValueId = uint32_t;  // BP_NONE: omitted
 using WeightId = uint32_t;
 
 // The type of a value. Kind 0 is unknown; a tensor may have an unknown dtype (BP_DTYPE_UNDEFINED) or rank (-1).
 struct Type {
-  uint32_t kind = 0;                         // BP_KIND_*
-  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;     // maps: the key
+  uint32_t kind = 0;                      // BP_KIND_*
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // maps: the key
   int32_t rank = -1;
-  std::vector<bp_dim_t> dims;                // `rank` entries
-  std::shared_ptr<const Type> element;       // sequence, optional, map
+  std::vector<bp_dim_t> dims;           // `rank` entries
+  std::shared_ptr<const Type> element;  // sequence, optional, map
 };
 
-// A constant tensor. Its bytes are borrowed: from a mapped file or the caller (kept alive by Model::storage), or from `owned`.
+// A constant tensor. Its bytes are borrowed: from a mapped file or the caller (kept alive by Model::storage), or from
+// `owned`.
 struct Weight {
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   std::vector<int64_t> dims;
@@ -45,7 +46,7 @@ struct Weight {
   std::shared_ptr<const std::vector<char>> owned;  // set when the loader made the bytes (typed data fields, folding)
   std::string file;                                // where they lie on disk, or empty
   uint64_t file_offset = 0;
-  uint64_t id = 0;                                 // unique in the model
+  uint64_t id = 0;  // unique in the model
 };
 
 // The type of a value that is this constant.
@@ -81,18 +82,18 @@ struct Node {
   std::string domain;  // "" is ai.onnx (the importer writes it so)
   std::string overload;
   std::string name;
-  uint64_t id = 0;                       // unique in the model, sub-graphs included; position in the file
-  uint32_t since_version = 0;            // of the form it is in now
-  const ops::Schema* schema = nullptr;   // null for foreign domains
-  std::vector<ValueId> inputs;           // BP_NONE: omitted
+  uint64_t id = 0;                      // unique in the model, sub-graphs included; position in the file
+  uint32_t since_version = 0;           // of the form it is in now
+  const ops::Schema* schema = nullptr;  // null for foreign domains
+  std::vector<ValueId> inputs;          // BP_NONE: omitted
   std::vector<ValueId> outputs;
-  std::vector<Attribute> attributes;     // sorted by name
+  std::vector<Attribute> attributes;  // sorted by name
 
   const Attribute* find(std::string_view attribute) const;
   int64_t attr(std::string_view name, int64_t fallback) const;
   float attr(std::string_view name, float fallback) const;
   std::string attr(std::string_view name, const char* fallback) const;
-  void set(Attribute attribute);         // adds or replaces, keeps the order
+  void set(Attribute attribute);  // adds or replaces, keeps the order
   void erase(std::string_view attribute);
   ValueId input(size_t slot) const { return slot < inputs.size() ? inputs[slot] : BP_NONE; }
   ValueId output(size_t slot) const { return slot < outputs.size() ? outputs[slot] : BP_NONE; }
@@ -111,8 +112,8 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<Value> values;
   std::vector<Weight> weights;
-  std::vector<Symbol> symbols;             // of the outermost graph only; sub-graphs use the same numbers
-  std::vector<ValueId> inputs;             // without those that are weights
+  std::vector<Symbol> symbols;  // of the outermost graph only; sub-graphs use the same numbers
+  std::vector<ValueId> inputs;  // without those that are weights
   std::vector<ValueId> outputs;
   std::vector<std::unique_ptr<Graph>> subgraphs;
   std::vector<Type> attribute_types;
@@ -120,7 +121,8 @@ struct Graph {
 
   ValueId add_value(std::string name, Type type = {});
   // A value that is a new constant of these bytes (copied).
-  ValueId add_constant(std::string name, bp_dtype_t dtype, std::vector<int64_t> dims, const void* data, uint64_t bytes, uint64_t id);
+  ValueId add_constant(std::string name, bp_dtype_t dtype, std::vector<int64_t> dims, const void* data, uint64_t bytes,
+                       uint64_t id);
   ValueId add_constant(std::string name, Weight weight);
   const Weight* weight_of(ValueId value) const;  // null where the value is no constant
 };
@@ -129,10 +131,10 @@ struct Graph {
 struct Function {
   std::string domain, name, overload;
   std::vector<std::string> inputs, outputs;
-  std::vector<std::string> attributes;             // required ones
+  std::vector<std::string> attributes;  // required ones
   std::vector<Attribute> attribute_defaults;
   std::map<std::string, uint32_t> opsets;
-  std::unique_ptr<Graph> body;                     // attribute references: Attribute of type 0 with one string, the outer name
+  std::unique_ptr<Graph> body;  // attribute references: Attribute of type 0 with one string, the outer name
 };
 
 class WeightHashes;
@@ -141,15 +143,15 @@ struct Model {
   int64_t ir_version = 0;
   std::string producer, producer_version, domain, doc;
   int64_t version = 0;
-  std::map<std::string, uint32_t> opsets;          // as in the file; "" is ai.onnx
+  std::map<std::string, uint32_t> opsets;  // as in the file; "" is ai.onnx
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<Function> functions;
   Graph graph;
-  uint64_t next_id = 1;                            // for nodes and weights that passes add
+  uint64_t next_id = 1;                              // for nodes and weights that passes add
   std::vector<std::shared_ptr<const void>> storage;  // mapped files and other owners of borrowed bytes
-  std::vector<std::string> problems;               // what the checker noticed but could live with
-  std::string origin;                              // the file's path, or "<memory>"
-  std::shared_ptr<WeightHashes> hashes;            // hash.h; set by canonicalize
+  std::vector<std::string> problems;                 // what the checker noticed but could live with
+  std::string origin;                                // the file's path, or "<memory>"
+  std::shared_ptr<WeightHashes> hashes;              // hash.h; set by canonicalize
 };
 
 }  // namespace backplane::model

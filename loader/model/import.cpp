@@ -20,7 +20,8 @@ Result<std::shared_ptr<Model>> import(const Source& source) {
     return source.path.empty() ? parsed.take_status() : parsed.take_status().context("model " + quoted(source.path));
   }
   std::shared_ptr<Model> model = parsed.take();
-  if (Status status = canonicalize(*model); !status.ok()) return std::move(status).context("model " + quoted(model->origin));
+  if (Status status = canonicalize(*model); !status.ok())
+    return std::move(status).context("model " + quoted(model->origin));
   return model;
 }
 
@@ -38,6 +39,8 @@ Status canonicalize(Model& model) try {
   return Status(BP_RESOURCE_EXHAUSTED, "no memory left for the model");
 }
 
-uint32_t canonical_opset() { return ops::newest_opset(""); }
+uint32_t canonical_opset() {
+  return ops::newest_opset("");
+}
 
 }  // namespace backplane::model

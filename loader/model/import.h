@@ -15,8 +15,8 @@ struct Source {
   std::string path;             // a file; external data is looked for beside it
   const void* bytes = nullptr;  // borrowed as long as the model lives
   uint64_t size = 0;
-  int descriptor = -1;          // an open file; not closed
-  std::string directory;        // of external data, for bytes and descriptors; empty: none allowed
+  int descriptor = -1;    // an open file; not closed
+  std::string directory;  // of external data, for bytes and descriptors; empty: none allowed
 };
 
 // Everything from bytes to canonical graph. Thread-safe; blocks on the file.

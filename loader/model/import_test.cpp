@@ -50,12 +50,15 @@ const Value* find_value(const Graph& graph, std::string_view name) {
 std::string relu(const Texts& nodes = {}, const Texts& initializers = {}, const std::vector<Piece>& more = {}) {
   Texts all{node("Relu", {"x"}, {"y"})};
   all.insert(all.end(), nodes.begin(), nodes.end());
-  return model_bytes({{"", 17}}, graph(all, {tensor_value("x", kFloat, {2, 3})}, {tensor_value("y", kFloat, {2, 3})}, initializers, more));
+  return model_bytes({{"", 17}}, graph(all, {tensor_value("x", kFloat, {2, 3})}, {tensor_value("y", kFloat, {2, 3})},
+                                       initializers, more));
 }
 
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("backplane-import-" + std::to_string(::getpid()))) { fs::create_directories(path_); }
+  Folder() : path_(fs::temp_directory_path() / ("backplane-import-" + std::to_string(::getpid()))) {
+    fs::create_directories(path_);
+  }
   ~Folder() { fs::remove_all(path_); }
   std::string write(const std::string& name, const std::string& bytes) const {
     fs::create_directories((path_ / name).parent_path());
@@ -75,9 +78,10 @@ Result<std::shared_ptr<Model>> open(const std::string& path) {
 }
 
 TEST(Import, ReadsOpsetsInputsAndSymbols) {
-  const std::string bytes = model_bytes({{"ai.onnx", 17}, {"com.example", 3}},
-                                  graph({node("Relu", {"x"}, {"h"}), node("Mine", {"h"}, {"y"}, {}, "com.example")},
-                                        {tensor_value("x", kFloat, {"batch", 4})}, {tensor_value("y", kFloat, {"batch", "n"})}));
+  const std::string bytes =
+      model_bytes({{"ai.onnx", 17}, {"com.example", 3}},
+                  graph({node("Relu", {"x"}, {"h"}), node("Mine", {"h"}, {"y"}, {}, "com.example")},
+                        {tensor_value("x", kFloat, {"batch", 4})}, {tensor_value("y", kFloat, {"batch", "n"})}));
   auto result = read(bytes);
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Model& m = **result;
@@ -98,8 +102,8 @@ TEST(Import, BorrowsRawWeightsAndOwnsTypedOnes) {
   for (const float v : {1.f, 2.f, 3.f}) Writer(typed).add_float(field::tensor::float_data, v);
   const std::string bytes =
       model_bytes({{"", 17}}, graph({node("Add", {"x", "a"}, {"h"}), node("Add", {"h", "b"}, {"y"})},
-                              {tensor_value("x", kFloat, {3})}, {tensor_value("y", kFloat, {3})},
-                              {tensor("a", kFloat, {3}, std::vector<float>{4, 5, 6}), typed}));
+                                    {tensor_value("x", kFloat, {3})}, {tensor_value("y", kFloat, {3})},
+                                    {tensor("a", kFloat, {3}, std::vector<float>{4, 5, 6}), typed}));
   auto result = read(bytes);
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
@@ -138,8 +142,9 @@ TEST(Import, MakesSparseInitializersDense) {
 }
 
 TEST(Import, SortsNodesThatAreOutOfOrder) {
-  auto result = read(model_bytes({{"", 17}}, graph({node("Neg", {"h"}, {"y"}), node("Relu", {"x"}, {"h"})},
-                                             {tensor_value("x", kFloat, {2})}, {tensor_value("y", kFloat, {2})})));
+  auto result =
+      read(model_bytes({{"", 17}}, graph({node("Neg", {"h"}, {"y"}), node("Relu", {"x"}, {"h"})},
+                                         {tensor_value("x", kFloat, {2})}, {tensor_value("y", kFloat, {2})})));
   ASSERT_TRUE(result.ok()) << result.status().text();
   EXPECT_THAT(operators((*result)->graph), ElementsAre("Relu", "Neg"));
   EXPECT_THAT((*result)->problems, ElementsAre(HasSubstr("topological order")));
@@ -147,9 +152,10 @@ TEST(Import, SortsNodesThatAreOutOfOrder) {
 
 TEST(Import, DropsWhatDoesNothing) {
   auto result = read(model_bytes(
-      {{"", 17}}, graph({node("Identity", {"x"}, {"a"}), node("Dropout", {"a"}, {"b", "mask"}), node("Exp", {"a"}, {"dead"}),
-                         node("Relu", {"b"}, {"c"}), node("Identity", {"c"}, {"y"}), node("Identity", {"x"}, {"z"})},
-                        {tensor_value("x", kFloat, {2})}, {tensor_value("y", kFloat, {2}), tensor_value("z", kFloat, {2})})));
+      {{"", 17}},
+      graph({node("Identity", {"x"}, {"a"}), node("Dropout", {"a"}, {"b", "mask"}), node("Exp", {"a"}, {"dead"}),
+             node("Relu", {"b"}, {"c"}), node("Identity", {"c"}, {"y"}), node("Identity", {"x"}, {"z"})},
+            {tensor_value("x", kFloat, {2})}, {tensor_value("y", kFloat, {2}), tensor_value("z", kFloat, {2})})));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
   EXPECT_THAT(operators(g), ElementsAre("Relu", "Identity"));  // an input that is an output too keeps its Identity
@@ -158,8 +164,9 @@ TEST(Import, DropsWhatDoesNothing) {
 }
 
 TEST(Import, TurnsConstantNodesIntoWeights) {
-  auto result = read(relu({node("Constant", {}, {"k"}, {ints_attribute("value_ints", {2, -1})}), node("Reshape", {"y", "k"}, {"r"})},
-                          {}, {{field::graph::output, value("r")}}));
+  auto result = read(
+      relu({node("Constant", {}, {"k"}, {ints_attribute("value_ints", {2, -1})}), node("Reshape", {"y", "k"}, {"r"})},
+           {}, {{field::graph::output, value("r")}}));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
   EXPECT_THAT(operators(g), ElementsAre("Relu", "Reshape"));
@@ -167,16 +174,19 @@ TEST(Import, TurnsConstantNodesIntoWeights) {
 }
 
 TEST(Import, InlinesFunctionsWithTheirAttributes) {
-  const std::string leaky = function("my", "Leaky", {"v"}, {"w"},
-                                     {node("LeakyRelu", {"v"}, {"t"}, {reference_attribute("alpha", BP_ATTR_FLOAT, "slope")}),
-                                      node("Relu", {"t"}, {"w"})},
-                                     {{"", 16}}, {}, {float_attribute("slope", 0.5f)});
-  const std::string twice = function("my", "Twice", {"v"}, {"w"},
-                                     {node("Leaky", {"v"}, {"t"}, {}, "my"),
-                                      node("Leaky", {"t"}, {"w"}, {float_attribute("slope", 0.25f)}, "my")},
-                                     {{"my", 1}});
-  auto result = read(model_bytes({{"", 17}, {"my", 1}}, graph({node("Twice", {"x"}, {"y"}, {}, "my", "call")}, {tensor_value("x", kFloat, {2})},
-                                                        {tensor_value("y", kFloat, {2})}), {leaky, twice}));
+  const std::string leaky =
+      function("my", "Leaky", {"v"}, {"w"},
+               {node("LeakyRelu", {"v"}, {"t"}, {reference_attribute("alpha", BP_ATTR_FLOAT, "slope")}),
+                node("Relu", {"t"}, {"w"})},
+               {{"", 16}}, {}, {float_attribute("slope", 0.5f)});
+  const std::string twice = function(
+      "my", "Twice", {"v"}, {"w"},
+      {node("Leaky", {"v"}, {"t"}, {}, "my"), node("Leaky", {"t"}, {"w"}, {float_attribute("slope", 0.25f)}, "my")},
+      {{"my", 1}});
+  auto result = read(model_bytes({{"", 17}, {"my", 1}},
+                                 graph({node("Twice", {"x"}, {"y"}, {}, "my", "call")},
+                                       {tensor_value("x", kFloat, {2})}, {tensor_value("y", kFloat, {2})}),
+                                 {leaky, twice}));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
   ASSERT_THAT(operators(g), ElementsAre("LeakyRelu", "Relu", "LeakyRelu", "Relu"));
@@ -189,9 +199,12 @@ TEST(Import, InlinesFunctionsWithTheirAttributes) {
 TEST(Import, SubgraphsSeeOuterValues) {
   const std::string then_body = graph({node("Add", {"x", "h"}, {"t"})}, {}, {value("t")});
   const std::string else_body = graph({node("Identity", {"h"}, {"e"})}, {}, {value("e")});
-  auto result = read(model_bytes({{"", 17}}, graph({node("If", {"c"}, {"y"}, {graph_attribute("then_branch", then_body), graph_attribute("else_branch", else_body)}),
-                                              node("Relu", {"x"}, {"h"})},  // after its reader in the file
-                                             {tensor_value("x", kFloat, {2}), tensor_value("c", BP_DTYPE_BOOL, {})}, {tensor_value("y", kFloat, {2})})));
+  auto result = read(model_bytes(
+      {{"", 17}},
+      graph({node("If", {"c"}, {"y"},
+                  {graph_attribute("then_branch", then_body), graph_attribute("else_branch", else_body)}),
+             node("Relu", {"x"}, {"h"})},  // after its reader in the file
+            {tensor_value("x", kFloat, {2}), tensor_value("c", BP_DTYPE_BOOL, {})}, {tensor_value("y", kFloat, {2})})));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
   ASSERT_THAT(operators(g), ElementsAre("Relu", "If"));
@@ -204,7 +217,8 @@ TEST(Import, ExternalDataLiesBesideTheModel) {
   const std::vector<float> numbers_in{1, 2, 3, 4};
   folder.write("weights/w.bin", std::string(reinterpret_cast<const char*>(numbers_in.data()), 16));
   const std::string path = folder.write(
-      "m.onnx", relu({}, {external_tensor("w", kFloat, {2}, {{"location", "weights/w.bin"}, {"offset", "8"}, {"length", "8"}})}));
+      "m.onnx",
+      relu({}, {external_tensor("w", kFloat, {2}, {{"location", "weights/w.bin"}, {"offset", "8"}, {"length", "8"}})}));
   auto result = open(path);
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
@@ -276,8 +290,9 @@ std::vector<BadModel> bad_models() {
   std::string deep = graph({node("Identity", {"x"}, {"t"})}, {}, {value("t")});
   std::string deep_type;
   for (int i = 0; i < 500; ++i) {
-    deep = graph({node("If", {"c"}, {"t"}, {graph_attribute("then_branch", deep), graph_attribute("else_branch", deep.substr(0, 0))})}, {},
-                 {value("t")});
+    deep = graph({node("If", {"c"}, {"t"},
+                       {graph_attribute("then_branch", deep), graph_attribute("else_branch", deep.substr(0, 0))})},
+                 {}, {value("t")});
     std::string sequence, type;
     Writer(sequence).add_message(field::container_type::elem_type, deep_type);
     Writer(type).add_message(field::type::sequence, sequence);
@@ -296,58 +311,108 @@ std::vector<BadModel> bad_models() {
   for (int i = 1; i < 60; ++i) {
     const std::string before = "F" + std::to_string(i - 1);
     doubling.push_back(function("my", i == 59 ? "F" : "F" + std::to_string(i), {"v"}, {"w"},
-                                {node(before, {"v"}, {"t"}, {}, "my"), node(before, {"t"}, {"w"}, {}, "my")}, {{"my", 1}}));
+                                {node(before, {"v"}, {"t"}, {}, "my"), node(before, {"t"}, {"w"}, {}, "my")},
+                                {{"my", 1}}));
   }
   const uint32_t bad = BP_INVALID_MODEL;
   return {
       {"nothing", "", bad, "no graph"},
       {"random text", "hello, world", bad, "not an ONNX model"},
       {"two graphs", relu() + relu(), bad, "2 graphs"},
-      {"a cycle", plain({node("Add", {"x", "b"}, {"a"}, {}, "", "first"), node("Relu", {"a"}, {"b"}, {}, "", "second"), node("Neg", {"b"}, {"y"})}), bad, "'second' (Relu)"},
+      {"a cycle",
+       plain({node("Add", {"x", "b"}, {"a"}, {}, "", "first"), node("Relu", {"a"}, {"b"}, {}, "", "second"),
+              node("Neg", {"b"}, {"y"})}),
+       bad, "'second' (Relu)"},
       {"a node that reads itself", plain({node("Add", {"x", "y"}, {"y"}, {}, "", "loop")}), bad, "cycle: node 'loop'"},
       {"a value made twice", plain({node("Relu", {"x"}, {"y"}), node("Neg", {"x"}, {"y"})}), bad, "makes too"},
-      {"an input made again", plain({node("Relu", {"x"}, {"x"}), node("Neg", {"x"}, {"y"})}), bad, "'x', which is given to the graph"},
+      {"an input made again", plain({node("Relu", {"x"}, {"x"}), node("Neg", {"x"}, {"y"})}), bad,
+       "'x', which is given to the graph"},
       {"a value that nothing makes", plain({node("Add", {"x", "ghost"}, {"y"})}), bad, "'ghost', which nothing makes"},
-      {"a sub-graph that reads nothing's value", model_bytes({{"", 17}}, graph({node("If", {"x"}, {"y"}, {graph_attribute("then_branch", graph({node("Relu", {"ghost"}, {"t"})}, {}, {value("t")})), graph_attribute("else_branch", graph({}, {}, {value("x")}))})}, x, y)), bad, "'ghost', which nothing makes"},
-      {"an output that nothing makes", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"z"})}, x, y)), bad, "output 'y'"},
+      {"a sub-graph that reads nothing's value",
+       model_bytes(
+           {{"", 17}},
+           graph({node("If", {"x"}, {"y"},
+                       {graph_attribute("then_branch", graph({node("Relu", {"ghost"}, {"t"})}, {}, {value("t")})),
+                        graph_attribute("else_branch", graph({}, {}, {value("x")}))})},
+                 x, y)),
+       bad, "'ghost', which nothing makes"},
+      {"an output that nothing makes", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"z"})}, x, y)), bad,
+       "output 'y'"},
       {"no outputs", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"z"})}, x, {})), bad, "no outputs"},
-      {"two inputs of one name", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {x[0], x[0]}, y)), bad, "two inputs 'x'"},
-      {"two weights of one name", plain({node("Relu", {"x"}, {"y"})}, {tensor("w", kFloat, {1}, std::vector<float>{1}), tensor("w", kFloat, {1}, std::vector<float>{1})}), bad, "two initializers 'w'"},
+      {"two inputs of one name", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {x[0], x[0]}, y)), bad,
+       "two inputs 'x'"},
+      {"two weights of one name",
+       plain({node("Relu", {"x"}, {"y"})},
+             {tensor("w", kFloat, {1}, std::vector<float>{1}), tensor("w", kFloat, {1}, std::vector<float>{1})}),
+       bad, "two initializers 'w'"},
       {"no opset", model_bytes({}, graph({node("Relu", {"x"}, {"y"})}, x, y)), bad, "imports no opset of ai.onnx"},
-      {"an opset of the future", model_bytes({{"", 99}}, graph({node("Relu", {"x"}, {"y"})}, x, y)), BP_UNSUPPORTED, "opset 99 of ai.onnx is newer than"},
+      {"an opset of the future", model_bytes({{"", 99}}, graph({node("Relu", {"x"}, {"y"})}, x, y)), BP_UNSUPPORTED,
+       "opset 99 of ai.onnx is newer than"},
       {"opset 0", model_bytes({{"", 0}}, graph({node("Relu", {"x"}, {"y"})}, x, y)), bad, "opset version 0"},
-      {"two opsets of one domain", model_bytes({{"", 17}, {"ai.onnx", 13}}, graph({node("Relu", {"x"}, {"y"})}, x, y)), bad, "two versions"},
-      {"an operator that never was", plain({node("Relux", {"x"}, {"y"})}), bad, "'Relux' exists in opset 17 of ai.onnx"},
+      {"two opsets of one domain", model_bytes({{"", 17}, {"ai.onnx", 13}}, graph({node("Relu", {"x"}, {"y"})}, x, y)),
+       bad, "two versions"},
+      {"an operator that never was", plain({node("Relux", {"x"}, {"y"})}), bad,
+       "'Relux' exists in opset 17 of ai.onnx"},
       {"an operator from later", plain({node("Swish", {"x"}, {"y"})}), bad, "it came with opset 24"},
       {"a domain without opset", plain({node("Mine", {"x"}, {"y"}, {}, "com.example")}), bad, "opset of com.example"},
-      {"too few inputs", plain({node("Add", {"x"}, {"y"}, {}, "", "sum")}), bad, "node 'sum' (Add): 1 input where Add-14 takes 2"},
+      {"too few inputs", plain({node("Add", {"x"}, {"y"}, {}, "", "sum")}), bad,
+       "node 'sum' (Add): 1 input where Add-14 takes 2"},
       {"too many inputs", plain({node("Relu", {"x", "x"}, {"y"})}), bad, "2 inputs where Relu-14 takes 1"},
       {"too many outputs", plain({node("Relu", {"x"}, {"y", "z"})}), bad, "2 outputs"},
       {"a required input left out", plain({node("Add", {"", "x"}, {"y"})}), bad, "input 0 ('A') is left out"},
-      {"an unknown attribute", plain({node("Relu", {"x"}, {"y"}, {int_attribute("speed", 3)})}), bad, "no attribute 'speed'"},
+      {"an unknown attribute", plain({node("Relu", {"x"}, {"y"}, {int_attribute("speed", 3)})}), bad,
+       "no attribute 'speed'"},
       {"a missing attribute", plain({node("Cast", {"x"}, {"y"})}), bad, "needs attribute 'to'"},
-      {"a mistyped attribute", plain({node("Cast", {"x"}, {"y"}, {float_attribute("to", 1)})}), bad, "attribute 'to' has type 1"},
-      {"an attribute twice", plain({node("Cast", {"x"}, {"y"}, {int_attribute("to", 1), int_attribute("to", 2)})}), bad, "two attributes 'to'"},
-      {"an attribute of no type", plain({node("Cast", {"x"}, {"y"}, {attribute("to", 77, [](Writer&) {})})}), bad, "type 77"},
+      {"a mistyped attribute", plain({node("Cast", {"x"}, {"y"}, {float_attribute("to", 1)})}), bad,
+       "attribute 'to' has type 1"},
+      {"an attribute twice", plain({node("Cast", {"x"}, {"y"}, {int_attribute("to", 1), int_attribute("to", 2)})}), bad,
+       "two attributes 'to'"},
+      {"an attribute of no type", plain({node("Cast", {"x"}, {"y"}, {attribute("to", 77, [](Writer&) {})})}), bad,
+       "type 77"},
       {"no operator", plain({node("", {"x"}, {"y"})}), bad, "names no operator"},
-      {"a short tensor", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {3}, "12345678")}), bad, "tensor 'w' of type float[3] needs 12 bytes and has 8"},
-      {"a long tensor", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {1}, "12345678")}), bad, "needs 4 bytes and has 8"},
-      {"a tensor of impossible size", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {1ll << 40, 1ll << 40}, "")}), bad, "impossible extents"},
-      {"a tensor of negative size", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {-1}, "")}), bad, "impossible extents"},
-      {"a tensor of unknown type", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", 99, {1}, "1234")}), bad, "data type 99"},
-      {"a tensor of too many dimensions", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, std::vector<int64_t>(40, 1), "1234")}), bad, "40 dimensions"},
-      {"a tensor without data", plain({node("Relu", {"x"}, {"y"})}, {tensor_head("w", kFloat, {2})}), bad, "needs 8 bytes and has 0"},
-      {"strings that are missing", plain({node("Relu", {"x"}, {"y"})}, {tensor_head("w", BP_DTYPE_STRING, {2})}), bad, "2 strings"},
-      {"external data from memory", plain({node("Relu", {"x"}, {"y"})}, {external_tensor("w", kFloat, {2}, {{"location", "w.bin"}})}), bad, "comes from memory"},
+      {"a short tensor", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {3}, "12345678")}), bad,
+       "tensor 'w' of type float[3] needs 12 bytes and has 8"},
+      {"a long tensor", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {1}, "12345678")}), bad,
+       "needs 4 bytes and has 8"},
+      {"a tensor of impossible size",
+       plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {1ll << 40, 1ll << 40}, "")}), bad,
+       "impossible extents"},
+      {"a tensor of negative size", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {-1}, "")}), bad,
+       "impossible extents"},
+      {"a tensor of unknown type", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", 99, {1}, "1234")}), bad,
+       "data type 99"},
+      {"a tensor of too many dimensions",
+       plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, std::vector<int64_t>(40, 1), "1234")}), bad,
+       "40 dimensions"},
+      {"a tensor without data", plain({node("Relu", {"x"}, {"y"})}, {tensor_head("w", kFloat, {2})}), bad,
+       "needs 8 bytes and has 0"},
+      {"strings that are missing", plain({node("Relu", {"x"}, {"y"})}, {tensor_head("w", BP_DTYPE_STRING, {2})}), bad,
+       "2 strings"},
+      {"external data from memory",
+       plain({node("Relu", {"x"}, {"y"})}, {external_tensor("w", kFloat, {2}, {{"location", "w.bin"}})}), bad,
+       "comes from memory"},
       {"a sparse index outside", relu({}, {}, {{field::graph::sparse_initializer, sparse}}), bad, "index 0 is outside"},
-      {"a sparse tensor that would be huge", relu({}, {}, {{field::graph::sparse_initializer, huge_sparse}}), bad, "larger than 1 GiB"},
+      {"a sparse tensor that would be huge", relu({}, {}, {{field::graph::sparse_initializer, huge_sparse}}), bad,
+       "larger than 1 GiB"},
       {"graphs too deep", model_bytes({{"", 17}}, deep), bad, "nested deeper than"},
-      {"types too deep", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {x[0], deep_input}, y)), bad, "nested deeper than"},
-      {"a name that is not UTF-8", plain({node("Relu", {"x"}, {"y"}), node("Relu", {"x"}, {"\xff\xfe"})}), bad, "not UTF-8"},
-      {"a function that calls itself", calling({function("my", "F", {"v"}, {"w"}, {node("F", {"v"}, {"w"}, {}, "my")}, {{"my", 1}})}), bad, "calls itself"},
-      {"a function with too many inputs", calling({function("my", "F", {}, {"w"}, {node("Constant", {}, {"w"}, {int_attribute("value_int", 1)})}, {{"", 17}})}), bad, "1 inputs and 1 outputs where function 'F'"},
-      {"a function without its attribute", calling({function("my", "F", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}}, {"slope"})}), bad, "needs attribute 'slope'"},
-      {"two functions of one name", calling({function("my", "F", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}}), function("my", "F", {"v"}, {"w"}, {node("Neg", {"v"}, {"w"})}, {{"", 17}})}), bad, "same domain, name"},
+      {"types too deep", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {x[0], deep_input}, y)), bad,
+       "nested deeper than"},
+      {"a name that is not UTF-8", plain({node("Relu", {"x"}, {"y"}), node("Relu", {"x"}, {"\xff\xfe"})}), bad,
+       "not UTF-8"},
+      {"a function that calls itself",
+       calling({function("my", "F", {"v"}, {"w"}, {node("F", {"v"}, {"w"}, {}, "my")}, {{"my", 1}})}), bad,
+       "calls itself"},
+      {"a function with too many inputs",
+       calling({function("my", "F", {}, {"w"}, {node("Constant", {}, {"w"}, {int_attribute("value_int", 1)})},
+                         {{"", 17}})}),
+       bad, "1 inputs and 1 outputs where function 'F'"},
+      {"a function without its attribute",
+       calling({function("my", "F", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}}, {"slope"})}), bad,
+       "needs attribute 'slope'"},
+      {"two functions of one name",
+       calling({function("my", "F", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}}),
+                function("my", "F", {"v"}, {"w"}, {node("Neg", {"v"}, {"w"})}, {{"", 17}})}),
+       bad, "same domain, name"},
       {"functions that double for ever", calling(doubling), BP_UNSUPPORTED, "more than"},
   };
 }
@@ -368,13 +433,16 @@ std::string rich_model() {
   const std::string body = graph({node("Add", {"y", "w"}, {"t"})}, {}, {value("t")});
   std::string words = tensor_head("s", BP_DTYPE_STRING, {1});
   Writer(words).add_string(field::tensor::string_data, "ab");
-  return model_bytes({{"", 17}, {"my", 1}},
-               graph({node("Relu", {"x"}, {"y"}), node("F", {"y"}, {"f"}, {}, "my"),
-                      node("If", {"c"}, {"z"}, {graph_attribute("then_branch", body), graph_attribute("else_branch", body)}),
-                      node("Conv", {"f", "k"}, {"v"}, {ints_attribute("pads", {1, 1, 1, 1}), string_attribute("auto_pad", "NOTSET")})},
-                     {tensor_value("x", kFloat, {1, 1, "h", 3}), tensor_value("c", BP_DTYPE_BOOL, {})}, {value("v"), value("z")},
-                     {tensor("w", kFloat, {1}, std::vector<float>{1}), tensor("k", kFloat, {1, 1, 3, 3}, std::vector<float>(9)), words}),
-               {function("my", "F", {"a"}, {"b"}, {node("Neg", {"a"}, {"b"})}, {{"", 17}})});
+  return model_bytes(
+      {{"", 17}, {"my", 1}},
+      graph({node("Relu", {"x"}, {"y"}), node("F", {"y"}, {"f"}, {}, "my"),
+             node("If", {"c"}, {"z"}, {graph_attribute("then_branch", body), graph_attribute("else_branch", body)}),
+             node("Conv", {"f", "k"}, {"v"},
+                  {ints_attribute("pads", {1, 1, 1, 1}), string_attribute("auto_pad", "NOTSET")})},
+            {tensor_value("x", kFloat, {1, 1, "h", 3}), tensor_value("c", BP_DTYPE_BOOL, {})}, {value("v"), value("z")},
+            {tensor("w", kFloat, {1}, std::vector<float>{1}), tensor("k", kFloat, {1, 1, 3, 3}, std::vector<float>(9)),
+             words}),
+      {function("my", "F", {"a"}, {"b"}, {node("Neg", {"a"}, {"b"})}, {{"", 17}})});
 }
 
 TEST(Import, SurvivesTruncation) {
@@ -393,7 +461,8 @@ TEST(Import, SurvivesDamage) {
   std::mt19937 random(1);
   for (int round = 0; round < 4000; ++round) {
     std::string damaged = whole;
-    for (int hits = 1 + static_cast<int>(random() % 4); hits > 0; --hits) damaged[random() % damaged.size()] = static_cast<char>(random());
+    for (int hits = 1 + static_cast<int>(random() % 4); hits > 0; --hits)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
     auto result = read(damaged);
     if (!result.ok()) {
       EXPECT_FALSE(result.status().text().empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the model's own functions become the nodes of their bodies. The form of each node was found by the checker in the
-// function's own opsets, so a body moves unchanged.
+// Calls of the model's own functions become the nodes of their bodies. The form of each node was found by the checker
+// in the function's own opsets, so a body moves unchanged.
 #include <algorithm>
 #include <unordered_map>
 
@@ -67,10 +67,12 @@ class Inliner {
     if (node.inputs.size() > function->inputs.size() || node.outputs.size() > function->outputs.size()) {
       return fail(node, std::to_string(node.inputs.size()) + " inputs and " + std::to_string(node.outputs.size()) +
                             " outputs where function " + quoted(function->name) + " has " +
-                            std::to_string(function->inputs.size()) + " and " + std::to_string(function->outputs.size()));
+                            std::to_string(function->inputs.size()) + " and " +
+                            std::to_string(function->outputs.size()));
     }
     for (const std::string& required : function->attributes) {
-      if (!node.find(required)) return fail(node, "function " + quoted(function->name) + " needs attribute " + quoted(required));
+      if (!node.find(required))
+        return fail(node, "function " + quoted(function->name) + " needs attribute " + quoted(required));
     }
     stack_.push_back(function);
     Status status = expand(graph, node, *function);
@@ -105,7 +107,8 @@ class Inliner {
       BP_TRY(add(graph, std::move(copy)));
     }
     for (const auto& [from, to] : passed) {
-      if (from == BP_NONE) return fail(call_node, "an output of function " + quoted(function.name) + " is an input that is left out");
+      if (from == BP_NONE)
+        return fail(call_node, "an output of function " + quoted(function.name) + " is an input that is left out");
       Node identity;
       identity.op_type = "Identity";
       identity.id = model_.next_id++;
@@ -153,8 +156,9 @@ class Inliner {
       copy.attributes.back().name = attribute.name;
       if (home == &to) continue;
       if (given->type == BP_ATTR_GRAPH || given->type == BP_ATTR_GRAPHS) {
-        return Status(BP_UNSUPPORTED, call.node.label() + ": attribute " + quoted(outer_name) +
-                                          " hands a graph to a function's inner graph; inline the function in the model")
+        return Status(BP_UNSUPPORTED,
+                      call.node.label() + ": attribute " + quoted(outer_name) +
+                          " hands a graph to a function's inner graph; inline the function in the model")
             .with_node(call.node.id);
       }
       BP_TRY(move_indices(copy.attributes.back(), *home, to, map, call));
@@ -184,7 +188,8 @@ class Inliner {
   }
 
   // A sub-graph of a function's body, for the graph `parent`. `outer` maps the values of the graph that holds `from`.
-  Result<std::unique_ptr<Graph>> clone_graph(const Graph& from, Graph& parent, const ValueMap& outer, const Call& call) {
+  Result<std::unique_ptr<Graph>> clone_graph(const Graph& from, Graph& parent, const ValueMap& outer,
+                                             const Call& call) {
     auto copy = std::make_unique<Graph>();
     copy->name = from.name;
     copy->parent = &parent;

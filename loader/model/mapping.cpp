@@ -40,7 +40,8 @@ Result<std::shared_ptr<const Mapping>> Mapping::map(int descriptor, const std::s
   struct stat info;
   if (::fstat(descriptor, &info) != 0) return failure(name, "cannot be examined", errno);
   if (S_ISDIR(info.st_mode)) return Status(BP_INVALID_ARGUMENT, name + " is a directory; give the file in it");
-  if (!S_ISREG(info.st_mode)) return Status(BP_INVALID_ARGUMENT, name + " is not a regular file; copy its content to one");
+  if (!S_ISREG(info.st_mode))
+    return Status(BP_INVALID_ARGUMENT, name + " is not a regular file; copy its content to one");
   if (info.st_size == 0) return Status(BP_INVALID_MODEL, name + " is empty");
   const size_t size = static_cast<size_t>(info.st_size);
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -48,6 +49,8 @@ Result<std::shared_ptr<const Mapping>> Mapping::map(int descriptor, const std::s
   return std::shared_ptr<const Mapping>(new Mapping(static_cast<const char*>(data), size));
 }
 
-Mapping::~Mapping() { ::munmap(const_cast<char*>(data_), size_); }
+Mapping::~Mapping() {
+  ::munmap(const_cast<char*>(data_), size_);
+}
 
 }  // namespace backplane::model

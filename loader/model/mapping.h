@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file's bytes, mapped for reading. Nothing can guard a reader against a file that another process shortens later: touching
-// the lost pages then raises SIGBUS, as with every mapped file.
+// A file's bytes, mapped for reading. Nothing can guard a reader against a file that another process shortens later:
+// touching the lost pages then raises SIGBUS, as with every mapped file.
 #pragma once
 
 #include <memory>

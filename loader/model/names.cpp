@@ -10,13 +10,16 @@ std::string quoted(std::string_view name) {
   std::string text = "'";
   for (const char c : name.substr(0, longest)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   if (name.size() > longest) {
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80)) text.pop_back();  // maybe half a character
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80))
+      text.pop_back();  // maybe half a character
     text += "…";
   }
   return text + "'";
 }
 
-std::string_view spoken(std::string_view domain) { return domain.empty() ? "ai.onnx" : domain; }
+std::string_view spoken(std::string_view domain) {
+  return domain.empty() ? "ai.onnx" : domain;
+}
 
 bool is_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {

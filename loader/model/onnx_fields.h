@@ -30,8 +30,9 @@ namespace node {
 constexpr Number input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7, overload = 8;
 }
 namespace attribute {
-constexpr Number name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, tensors = 10, graphs = 11,
-                 tp = 14, type_protos = 15, type = 20, ref_attr_name = 21, sparse_tensor = 22, sparse_tensors = 23;
+constexpr Number name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, tensors = 10,
+                 graphs = 11, tp = 14, type_protos = 15, type = 20, ref_attr_name = 21, sparse_tensor = 22,
+                 sparse_tensors = 23;
 }
 namespace tensor {
 constexpr Number dims = 1, data_type = 2, segment = 3, float_data = 4, int32_data = 5, string_data = 6, int64_data = 7,

@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!model.ok()) return 0;
   const auto view = backplane::model::View::whole(*model, {{"", 13}});
   const bp_graph_t* graph = view->abi();
-  graph->api->serialize(graph, UINT64_MAX, [](void*, bp_text_t) {}, nullptr, nullptr);
+  graph->api->serialize(
+      graph, UINT64_MAX, [](void*, bp_text_t) {}, nullptr, nullptr);
   return 0;
 }

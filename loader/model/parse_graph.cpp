@@ -369,7 +369,8 @@ Type Parser::parse_type(Reader reader, int depth) {
         inside.skip();
       }
     }
-    if (type.dtype > BP_DTYPE_INT2) malformed("data type " + std::to_string(type.dtype) + " is not one that ONNX knows");
+    if (type.dtype > BP_DTYPE_INT2)
+      malformed("data type " + std::to_string(type.dtype) + " is not one that ONNX knows");
     if (!tensor && !type.element) type = {};  // a container of nothing: as good as no type
   }
   return type;
@@ -401,7 +402,8 @@ void Parser::parse_shape(Reader reader, Type& type) {
 }
 
 uint32_t Parser::symbol(std::string_view name) {
-  if (name.empty() || name == "?") return BP_NONE;  // exporters write both for "unknown": such dimensions are not related
+  if (name.empty() || name == "?")
+    return BP_NONE;  // exporters write both for "unknown": such dimensions are not related
   std::vector<Symbol>& all = model_.graph.symbols;
   const auto [place, added] = symbols_.try_emplace(name, static_cast<uint32_t>(all.size()));
   if (added) all.push_back({std::string(name)});

@@ -8,12 +8,13 @@
 
 namespace backplane::model {
 
-void malformed(std::string text) { throw Malformed{Status(BP_INVALID_MODEL, std::move(text))}; }
+void malformed(std::string text) {
+  throw Malformed{Status(BP_INVALID_MODEL, std::move(text))};
+}
 
 std::string_view Parser::text(Reader& reader, const char* what) {
   const std::string_view view = reader.get_view();
-  if (!is_utf8(view)) malformed(std::string(what) + ", " + std::to_string(view.size()) +
-                                " bytes long, is not UTF-8");
+  if (!is_utf8(view)) malformed(std::string(what) + ", " + std::to_string(view.size()) + " bytes long, is not UTF-8");
   return view;
 }
 
@@ -89,8 +90,8 @@ void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets)
   }
   const auto [place, added] = opsets.emplace(domain, static_cast<uint32_t>(version));
   if (!added && place->second != version) {
-    malformed("two versions of the opset of " + std::string(spoken(domain)) + " are imported: " +
-              std::to_string(place->second) + " and " + std::to_string(version));
+    malformed("two versions of the opset of " + std::string(spoken(domain)) +
+              " are imported: " + std::to_string(place->second) + " and " + std::to_string(version));
   }
 }
 
@@ -145,7 +146,8 @@ Function Parser::parse_function(Reader reader) {
 
 Result<std::shared_ptr<Model>> parse(const Source& source) {
   if (!source.path.empty() + (source.bytes != nullptr) + (source.descriptor >= 0) != 1) {
-    return Status(BP_INVALID_ARGUMENT, "a model comes from a path, from bytes or from a descriptor: give exactly one of them");
+    return Status(BP_INVALID_ARGUMENT,
+                  "a model comes from a path, from bytes or from a descriptor: give exactly one of them");
   }
   auto model = std::make_shared<Model>();
   std::string_view bytes;
@@ -154,7 +156,8 @@ Result<std::shared_ptr<Model>> parse(const Source& source) {
     bytes = {static_cast<const char*>(source.bytes), source.size};
     model->origin = "<memory>";
   } else {
-    BP_ASSIGN(auto mapping, source.path.empty() ? Mapping::of_descriptor(source.descriptor) : Mapping::open(source.path));
+    BP_ASSIGN(auto mapping,
+              source.path.empty() ? Mapping::of_descriptor(source.descriptor) : Mapping::open(source.path));
     bytes = mapping->bytes();
     model->storage.push_back(std::move(mapping));
     model->origin = source.path.empty() ? "<descriptor>" : source.path;

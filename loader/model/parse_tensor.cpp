@@ -150,7 +150,8 @@ Message read_message(const Reader& source) {
     }
   }
   if (message.dtype == BP_DTYPE_UNDEFINED || message.dtype > BP_DTYPE_INT2) {
-    malformed(message.label() + " has data type " + std::to_string(message.dtype) + ", which is not one that ONNX knows");
+    malformed(message.label() + " has data type " + std::to_string(message.dtype) +
+              ", which is not one that ONNX knows");
   }
   if (message.dims.size() > BP_MAX_RANK) {
     malformed(message.label() + " has " + std::to_string(message.dims.size()) + " dimensions; the most are " +
@@ -258,7 +259,8 @@ NamedWeight Parser::parse_tensor(Reader reader) {
   return {message.name, std::move(weight)};
 }
 
-std::pair<Weight, Weight> Parser::parse_sparse_parts(Reader reader, std::vector<int64_t>& dims, std::string_view& name) {
+std::pair<Weight, Weight> Parser::parse_sparse_parts(Reader reader, std::vector<int64_t>& dims,
+                                                     std::string_view& name) {
   namespace f = field::sparse;
   NamedWeight values, indices;
   bool has_values = false, has_indices = false;
@@ -299,14 +301,16 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   const std::optional<uint64_t> count = element_count(dims);
   const uint64_t width = ops::dtype_bits(values.dtype) / 8;
   if (!count || dims.size() > BP_MAX_RANK) malformed(label + " has impossible extents");
-  if (width == 0) malformed(label + " has data type " + std::string(ops::dtype_name(values.dtype)) + "; write it dense");
+  if (width == 0)
+    malformed(label + " has data type " + std::string(ops::dtype_name(values.dtype)) + "; write it dense");
   if (*count > kDenseLimit / width) malformed(label + " would be larger than 1 GiB when dense");
 
   const uint64_t entries = static_cast<uint64_t>(values.dims[0]);
   const bool linear = indices.dims.size() == 1;
   const bool by_axis = indices.dims.size() == 2 && indices.dims[1] == static_cast<int64_t>(dims.size());
   if ((!linear && !by_axis) || static_cast<uint64_t>(indices.dims[0]) != entries) {
-    malformed(label + " should have one index, or one index an axis, for each of its " + std::to_string(entries) + " values");
+    malformed(label + " should have one index, or one index an axis, for each of its " + std::to_string(entries) +
+              " values");
   }
   std::vector<char> dense(*count * width);
   for (uint64_t i = 0; i < entries; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside of the parser: one message kind a method, one file a group of them. A method throws Malformed, or what protozero
-// throws; parse() turns both into a Status. Nothing else includes this.
+// Inside of the parser: one message kind a method, one file a group of them. A method throws Malformed, or what
+// protozero throws; parse() turns both into a Status. Nothing else includes this.
 #pragma once
 
 #include <deque>

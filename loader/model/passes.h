@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes from a parsed model to the canonical one, in the order in which import.cpp calls them. Between them, ops/upgrade.h
-// and ops/infer.h.
+// The passes from a parsed model to the canonical one, in the order in which import.cpp calls them. Between them,
+// ops/upgrade.h and ops/infer.h.
 #pragma once
 
 #include <span>
@@ -10,11 +10,12 @@
 
 namespace backplane::model {
 
-// ONNX's rules: opsets are known, operators exist, counts and attributes fit, every value is made once, nothing reads what nobody
-// makes, nothing waits for itself. Sets Node::schema and since_version (in function bodies too) and puts nodes in topological
-// order.
+// ONNX's rules: opsets are known, operators exist, counts and attributes fit, every value is made once, nothing reads
+// what nobody makes, nothing waits for itself. Sets Node::schema and since_version (in function bodies too) and puts
+// nodes in topological order.
 Status check(Model& model);
-// The rules of one node against its schema: how many inputs and outputs, which attributes. Cuts omitted ones off the ends.
+// The rules of one node against its schema: how many inputs and outputs, which attributes. Cuts omitted ones off the
+// ends.
 Status check_node(Node& node);
 // Replaces calls of the model's own functions by their bodies.
 Status inline_functions(Model& model);
@@ -26,8 +27,8 @@ void settle(Model& model);
 // nodes whose results nobody reads.
 void prune(Model& model);
 
-// Topological order of one graph's nodes, stable. BP_INVALID_MODEL when there is a cycle; names two nodes on it. `moved` tells
-// whether the order changed.
+// Topological order of one graph's nodes, stable. BP_INVALID_MODEL when there is a cycle; names two nodes on it.
+// `moved` tells whether the order changed.
 Status sort_nodes(Graph& graph, bool& moved);
 // The values of `graph` that the sub-graphs of one of its nodes read.
 std::vector<ValueId> captures(const Graph& graph, const Node& node);

@@ -7,8 +7,8 @@
 namespace backplane::model {
 namespace {
 
-// Identity; casts to the type at hand; Dropout where it drops nothing: the mask is not read, and training_mode is absent or a
-// constant false.
+// Identity; casts to the type at hand; Dropout where it drops nothing: the mask is not read, and training_mode is
+// absent or a constant false.
 bool passes_through(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == BP_NONE) return false;
   if (node.op_type == "Identity") return true;
@@ -38,14 +38,15 @@ std::vector<uint32_t> count_reads(const Graph& graph) {
   return reads;
 }
 
-// Nodes that nobody reads go, last first. What stays loses trailing outputs that nobody reads, so that a Dropout's mask does not
-// keep it alive.
+// Nodes that nobody reads go, last first. What stays loses trailing outputs that nobody reads, so that a Dropout's mask
+// does not keep it alive.
 void drop_dead(Graph& graph) {
   std::vector<uint32_t> reads = count_reads(graph);
   std::vector<bool> dead(graph.nodes.size());
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     Node& node = graph.nodes[n];
-    dead[n] = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v == BP_NONE || reads[v] == 0; });
+    dead[n] =
+        std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v == BP_NONE || reads[v] == 0; });
     if (!dead[n]) continue;
     for (const ValueId input : node.inputs) {
       if (input != BP_NONE) --reads[input];
@@ -59,7 +60,8 @@ void drop_dead(Graph& graph) {
   }
   for (Node& node : graph.nodes) {
     if (!node.schema) continue;
-    while (node.outputs.size() > std::max(1u, node.schema->min_outputs) && node.schema->outputs.size() >= node.outputs.size() &&
+    while (node.outputs.size() > std::max(1u, node.schema->min_outputs) &&
+           node.schema->outputs.size() >= node.outputs.size() &&
            node.schema->outputs[node.outputs.size() - 1].option == ops::Formal::optional &&
            (node.outputs.back() == BP_NONE || reads[node.outputs.back()] == 0)) {
       node.outputs.pop_back();
@@ -131,6 +133,8 @@ void prune_graph(Graph& graph) {
 
 }  // namespace
 
-void prune(Model& model) { prune_graph(model.graph); }
+void prune(Model& model) {
+  prune_graph(model.graph);
+}
 
 }  // namespace backplane::model

@@ -16,7 +16,9 @@ using wire::Writer;
 constexpr int64_t kIrVersion = 13;
 constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;  // of one protobuf message
 
-std::string_view view(bp_text_t text) { return {text.data, text.size}; }
+std::string_view view(bp_text_t text) {
+  return {text.data, text.size};
+}
 
 // A graph's message: small fields first, then weights whose bytes are not copied.
 struct Message {
@@ -56,7 +58,8 @@ class Serializer {
     for (uint32_t i = 0; i < graph_.output_count; ++i) write_value(writer, field::graph::output, graph_.outputs[i]);
     for (uint32_t v = 0; v < graph_.value_count; ++v) {
       const bp_value_t& value = *bp_graph_value(&graph_, v);
-      if (value.producer != BP_NONE && !(value.flags & BP_VALUE_OUTPUT) && bp_graph_type(&graph_, value.type)->kind != 0) {
+      if (value.producer != BP_NONE && !(value.flags & BP_VALUE_OUTPUT) &&
+          bp_graph_type(&graph_, value.type)->kind != 0) {
         write_value(writer, field::graph::value_info, v);
       }
     }
@@ -98,8 +101,10 @@ class Serializer {
 
   Status write_node(Writer& graph, const bp_node_t& node, std::set<std::string>& taken) {
     Writer writer(graph, field::graph::node);
-    for (uint32_t i = 0; i < node.input_count; ++i) writer.add_string(field::node::input, name(bp_node_input(&graph_, &node, i)));
-    for (uint32_t i = 0; i < node.output_count; ++i) writer.add_string(field::node::output, name(bp_node_output(&graph_, &node, i)));
+    for (uint32_t i = 0; i < node.input_count; ++i)
+      writer.add_string(field::node::input, name(bp_node_input(&graph_, &node, i)));
+    for (uint32_t i = 0; i < node.output_count; ++i)
+      writer.add_string(field::node::output, name(bp_node_output(&graph_, &node, i)));
     if (node.name.size) writer.add_string(field::node::name, view(node.name));
     writer.add_string(field::node::op_type, view(node.op_type));
     if (node.domain.size) writer.add_string(field::node::domain, view(node.domain));
@@ -157,8 +162,9 @@ class Serializer {
           break;
         }
         default:
-          return Status(BP_UNSUPPORTED, "attribute '" + std::string(view(attribute.name)) + "' is a sparse tensor: its extents are "
-                                        "not part of the graph");
+          return Status(BP_UNSUPPORTED, "attribute '" + std::string(view(attribute.name)) +
+                                            "' is a sparse tensor: its extents are "
+                                            "not part of the graph");
       }
     }
     return {};
@@ -208,10 +214,13 @@ class Serializer {
       return;
     }
     if (type.element == BP_NONE) return;
-    const uint32_t field = type.kind == BP_KIND_SEQUENCE ? f::sequence : type.kind == BP_KIND_OPTIONAL ? f::optional : f::map;
+    const uint32_t field = type.kind == BP_KIND_SEQUENCE   ? f::sequence
+                           : type.kind == BP_KIND_OPTIONAL ? f::optional
+                                                           : f::map;
     Writer container(writer, field);
     if (type.kind == BP_KIND_MAP) container.add_int32(field::map_type::key_type, static_cast<int32_t>(type.dtype));
-    Writer element(container, type.kind == BP_KIND_MAP ? field::map_type::value_type : field::container_type::elem_type);
+    Writer element(container,
+                   type.kind == BP_KIND_MAP ? field::map_type::value_type : field::container_type::elem_type);
     write_type(element, *bp_graph_type(&graph_, type.element));
   }
 

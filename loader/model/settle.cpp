@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and Hardmax of opset 11 and older flatten their input. Where the rank was not known yet, the upgrade wrote that
-// as Flatten → Softmax → Reshape. With shapes inferred, the three are one node if only the last dimension was meant.
+// Softmax, LogSoftmax and Hardmax of opset 11 and older flatten their input. Where the rank was not known yet, the
+// upgrade wrote that as Flatten → Softmax → Reshape. With shapes inferred, the three are one node if only the last
+// dimension was meant.
 #include <algorithm>
 
 #include "model/passes.h"
@@ -38,11 +39,13 @@ void settle_graph(Graph& graph) {
   };
   for (Node& reshape : graph.nodes) {
     if (reshape.op_type != "Reshape" || !reshape.domain.empty()) continue;
-    Node* softmax = before(reshape, [](std::string_view op) { return op == "Softmax" || op == "LogSoftmax" || op == "Hardmax"; });
+    Node* softmax =
+        before(reshape, [](std::string_view op) { return op == "Softmax" || op == "LogSoftmax" || op == "Hardmax"; });
     Node* flatten = softmax ? before(*softmax, [](std::string_view op) { return op == "Flatten"; }) : nullptr;
     if (!flatten || softmax->attr("axis", int64_t{0}) != -1) continue;
     const Type& type = graph.values[flatten->inputs[0]].type;
-    if (flatten->attr("axis", int64_t{1}) != type.rank - 1 || !same_shape(type, graph.values[reshape.outputs[0]].type)) continue;
+    if (flatten->attr("axis", int64_t{1}) != type.rank - 1 || !same_shape(type, graph.values[reshape.outputs[0]].type))
+      continue;
     softmax->inputs[0] = flatten->inputs[0];
     softmax->outputs[0] = reshape.outputs[0];
     reshape.outputs.clear();  // nobody reads it any more: prune drops it, and the Flatten
@@ -53,6 +56,8 @@ void settle_graph(Graph& graph) {
 
 }  // namespace
 
-void settle(Model& model) { settle_graph(model.graph); }
+void settle(Model& model) {
+  settle_graph(model.graph);
+}
 
 }  // namespace backplane::model

@@ -38,7 +38,8 @@ bool is_sorted(const Graph& graph, const std::vector<uint32_t>& made_by) {
 
 // Walks backwards through nodes that were never ready until one comes again.
 Status cycle(const Graph& graph, const std::vector<uint32_t>& made_by, const std::vector<uint32_t>& waits) {
-  uint32_t n = static_cast<uint32_t>(std::find_if(waits.begin(), waits.end(), [](uint32_t w) { return w > 0; }) - waits.begin());
+  uint32_t n =
+      static_cast<uint32_t>(std::find_if(waits.begin(), waits.end(), [](uint32_t w) { return w > 0; }) - waits.begin());
   std::vector<bool> seen(graph.nodes.size());
   uint32_t after = n;
   while (!seen[n]) {
@@ -50,8 +51,8 @@ Status cycle(const Graph& graph, const std::vector<uint32_t>& made_by, const std
     });
     n = before;
   }
-  return Status(BP_INVALID_MODEL, "the graph has a cycle: " + graph.nodes[n].label() + " and " + graph.nodes[after].label() +
-                                      " wait for each other")
+  return Status(BP_INVALID_MODEL, "the graph has a cycle: " + graph.nodes[n].label() + " and " +
+                                      graph.nodes[after].label() + " wait for each other")
       .with_node(graph.nodes[n].id);
 }
 
@@ -92,7 +93,8 @@ Status sort_nodes(Graph& graph, bool& moved) {
       readers[before].push_back(n);
     });
   }
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;  // the file's order where there is a choice
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>
+      ready;  // the file's order where there is a choice
   for (uint32_t n = 0; n < count; ++n) {
     if (waits[n] == 0) ready.push(n);
   }

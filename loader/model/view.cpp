@@ -20,7 +20,9 @@
 namespace backplane::model {
 namespace {
 
-bp_text_t text(std::string_view view) { return {view.data(), view.size()}; }
+bp_text_t text(std::string_view view) {
+  return {view.data(), view.size()};
+}
 
 // The arrays of one graph; sub-graphs have their own.
 class Arrays {
@@ -33,7 +35,8 @@ class Arrays {
   };
 
   // `whole`: all of the graph's values and weights, under their own numbers. Otherwise those that the nodes touch.
-  Arrays(Shared& shared, const Graph& graph, bool whole, const Arrays* parent) : shared_(shared), graph_(graph), whole_(whole), parent_(parent) {
+  Arrays(Shared& shared, const Graph& graph, bool whole, const Arrays* parent)
+      : shared_(shared), graph_(graph), whole_(whole), parent_(parent) {
     abi_.size = sizeof abi_;
     abi_.host = this;
     abi_.name = text(graph.name);
@@ -245,7 +248,8 @@ class Arrays {
           const uint32_t value = operands_[nodes_[n].first_input + slot];
           if (value != BP_NONE) visit(value, bp_use_t{n, slot});
         }
-        for (uint32_t c = captured_end_[n].first; c < captured_end_[n].second; ++c) visit(captured_[c], bp_use_t{n, BP_NONE});
+        for (uint32_t c = captured_end_[n].first; c < captured_end_[n].second; ++c)
+          visit(captured_[c], bp_use_t{n, BP_NONE});
       }
     };
     each_read([this](uint32_t value, bp_use_t) { ++values_[value].use_count; });
@@ -275,9 +279,9 @@ class Arrays {
   std::vector<bp_use_t> uses_;
   std::vector<bp_dim_t> dims_;
   std::vector<uint32_t> operands_, inputs_, outputs_;
-  std::vector<uint32_t> captured_;                             // values that nodes' sub-graphs read
-  std::vector<std::pair<uint32_t, uint32_t>> captured_end_;    // each node's range of them
-  std::deque<std::vector<bp_text_t>> text_lists_;              // attributes point into these two
+  std::vector<uint32_t> captured_;                           // values that nodes' sub-graphs read
+  std::vector<std::pair<uint32_t, uint32_t>> captured_end_;  // each node's range of them
+  std::deque<std::vector<bp_text_t>> text_lists_;            // attributes point into these two
   std::deque<std::vector<uint32_t>> index_lists_;
   std::vector<std::unique_ptr<Arrays>> bodies_;
   std::vector<const bp_graph_t*> body_graphs_;
@@ -289,12 +293,14 @@ class Arrays {
   std::unordered_map<WeightId, uint32_t> local_weights_;
 };
 
-Arrays& arrays_of(const bp_graph_t* graph) { return *static_cast<Arrays*>(graph->host); }
+Arrays& arrays_of(const bp_graph_t* graph) {
+  return *static_cast<Arrays*>(graph->host);
+}
 
 bp_status_t BP_CALL weight_map(const bp_graph_t* graph, uint32_t weight, const void** out_data, bp_error_t* error) {
   if (weight >= graph->weight_count) {
-    return Status(BP_INVALID_ARGUMENT, "weight " + std::to_string(weight) + " of " + std::to_string(graph->weight_count) +
-                                           " does not exist")
+    return Status(BP_INVALID_ARGUMENT,
+                  "weight " + std::to_string(weight) + " of " + std::to_string(graph->weight_count) + " does not exist")
         .write(error);
   }
   *out_data = arrays_of(graph).weight(weight).data;
@@ -314,8 +320,8 @@ void BP_CALL weight_consumed(const bp_graph_t* graph, uint32_t index) {
 
 bp_status_t BP_CALL weight_hash(const bp_graph_t* graph, uint32_t index, uint64_t out_hash[2], bp_error_t* error) {
   if (index >= graph->weight_count) {
-    return Status(BP_INVALID_ARGUMENT, "weight " + std::to_string(index) + " of " + std::to_string(graph->weight_count) +
-                                           " does not exist")
+    return Status(BP_INVALID_ARGUMENT,
+                  "weight " + std::to_string(index) + " of " + std::to_string(graph->weight_count) + " does not exist")
         .write(error);
   }
   const Arrays& arrays = arrays_of(graph);
@@ -325,8 +331,8 @@ bp_status_t BP_CALL weight_hash(const bp_graph_t* graph, uint32_t index, uint64_
   return BP_OK;
 }
 
-bp_status_t BP_CALL serialize_graph(const bp_graph_t* graph, uint64_t external_above, bp_text_sink_t sink, void* context,
-                                    bp_error_t* error) {
+bp_status_t BP_CALL serialize_graph(const bp_graph_t* graph, uint64_t external_above, bp_text_sink_t sink,
+                                    void* context, bp_error_t* error) {
   return serialize(*graph, external_above, sink, context).write(error);
 }
 
@@ -399,8 +405,11 @@ struct View::Impl {
   Arrays arrays;
 
   Impl(std::shared_ptr<const Model> model, const Newest& known, bool whole)
-      : newest(known), shared{model, {}, opsets_of(*model, newest), newest}, arrays(shared, model->graph, whole, nullptr) {
-    for (const Symbol& symbol : model->graph.symbols) shared.symbols.push_back({text(symbol.name), symbol.min, symbol.max});
+      : newest(known),
+        shared{model, {}, opsets_of(*model, newest), newest},
+        arrays(shared, model->graph, whole, nullptr) {
+    for (const Symbol& symbol : model->graph.symbols)
+      shared.symbols.push_back({text(symbol.name), symbol.min, symbol.max});
   }
 };
 
@@ -422,9 +431,17 @@ std::shared_ptr<const View> View::island(std::shared_ptr<const Model> model, std
 View::View(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 View::~View() = default;
 
-const bp_graph_t* View::abi() const { return &impl_->arrays.abi(); }
-uint32_t View::graph_node(uint32_t view_node) const { return impl_->arrays.graph_node(view_node); }
-ValueId View::graph_value(uint32_t view_value) const { return impl_->arrays.graph_value(view_value); }
-bool View::too_new(uint32_t view_node) const { return impl_->arrays.too_new(view_node); }
+const bp_graph_t* View::abi() const {
+  return &impl_->arrays.abi();
+}
+uint32_t View::graph_node(uint32_t view_node) const {
+  return impl_->arrays.graph_node(view_node);
+}
+ValueId View::graph_value(uint32_t view_value) const {
+  return impl_->arrays.graph_value(view_value);
+}
+bool View::too_new(uint32_t view_node) const {
+  return impl_->arrays.too_new(view_node);
+}
 
 }  // namespace backplane::model

@@ -14,14 +14,14 @@ namespace backplane::model {
 
 class View {
  public:
-  // The newest operator set that a plugin knows for each domain: nodes are presented in the newest form that fits. A domain
-  // that is not named is presented as it is.
+  // The newest operator set that a plugin knows for each domain: nodes are presented in the newest form that fits. A
+  // domain that is not named is presented as it is.
   using Newest = std::map<std::string, uint32_t, std::less<>>;
 
   // The whole graph. View node i is graph node i; view value i is graph value i.
   static std::shared_ptr<const View> whole(std::shared_ptr<const Model> model, const Newest& newest);
-  // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do not make (constants
-  // come along as weights); its outputs are those of `outputs` (graph values) in that order.
+  // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do
+  // not make (constants come along as weights); its outputs are those of `outputs` (graph values) in that order.
   static std::shared_ptr<const View> island(std::shared_ptr<const Model> model, std::span<const uint32_t> nodes,
                                             std::span<const ValueId> outputs, const Newest& newest);
   ~View();

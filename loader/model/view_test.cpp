@@ -30,7 +30,9 @@ std::shared_ptr<Model> read(const std::string& bytes) {
   return result.ok() ? result.take() : nullptr;
 }
 
-std::string_view text(bp_text_t t) { return {t.data, t.size}; }
+std::string_view text(bp_text_t t) {
+  return {t.data, t.size};
+}
 
 std::vector<std::string> names(const bp_graph_t* g, const uint32_t* values, uint32_t count) {
   std::vector<std::string> all;
@@ -50,10 +52,11 @@ const std::string& sample() {
   static const std::string bytes = model_bytes(
       {{"", 17}},
       graph({node("Add", {"x", "w"}, {"a"}), node("Relu", {"a"}, {"b"}),
-             node("If", {"c"}, {"y"}, {graph_attribute("then_branch", graph({node("Neg", {"a"}, {"t"})}, {}, {value("t")})),
-                                       graph_attribute("else_branch", graph({node("Sub", {"b", "w"}, {"e"})}, {}, {value("e")}))})},
-            {tensor_value("x", kFloat, {"n", 2}), tensor_value("c", BP_DTYPE_BOOL, {})}, {tensor_value("y", kFloat, {"n", 2})},
-            {tensor("w", kFloat, {2}, std::vector<float>{1, 2})}));
+             node("If", {"c"}, {"y"},
+                  {graph_attribute("then_branch", graph({node("Neg", {"a"}, {"t"})}, {}, {value("t")})),
+                   graph_attribute("else_branch", graph({node("Sub", {"b", "w"}, {"e"})}, {}, {value("e")}))})},
+            {tensor_value("x", kFloat, {"n", 2}), tensor_value("c", BP_DTYPE_BOOL, {})},
+            {tensor_value("y", kFloat, {"n", 2})}, {tensor("w", kFloat, {2}, std::vector<float>{1, 2})}));
   return bytes;
 }
 
@@ -213,7 +216,8 @@ TEST(Builder, RefusesWhatIsWrong) {
   Builder& builder = **created;
   const float number = 1;
   const int64_t dims[] = {2};
-  EXPECT_THAT(std::string(builder.add_weight("w", kFloat, dims, &number, 4).status().text()), HasSubstr("needs 8 bytes and has 4"));
+  EXPECT_THAT(std::string(builder.add_weight("w", kFloat, dims, &number, 4).status().text()),
+              HasSubstr("needs 8 bytes and has 4"));
   ASSERT_TRUE(builder.add_input("x", {}).ok());
   EXPECT_THAT(std::string(builder.add_input("x", {}).status().text()), HasSubstr("two values are named 'x'"));
   Node node;

@@ -162,6 +162,7 @@ Status Context::begin(model::Node& node) {
   bindings_.clear();
   contents_.clear();
   outputs_.assign(node.outputs.size(), {});
+  if (!node.schema) return {};  // of a foreign domain: its rule says all
   const Schema& schema = *node.schema;
   for (size_t slot = 0; slot < node.inputs.size(); ++slot) {
     if (node.inputs[slot] == BP_NONE) continue;
@@ -278,7 +279,7 @@ std::optional<int64_t> Context::length(size_t slot) {
 
 const model::Attribute* Context::attribute(std::string_view name) const {
   if (const model::Attribute* own = node_->find(name)) return own;
-  const AttributeRule* rule = node_->schema->attribute(name);
+  const AttributeRule* rule = node_->schema ? node_->schema->attribute(name) : nullptr;
   return rule && rule->has_default ? &rule->fallback : nullptr;
 }
 

@@ -165,9 +165,10 @@ Status infer_graph(Knowledge& knowledge, Scope& scope) {
   }
   Context context(knowledge, scope);
   for (Node& node : graph.nodes) {
-    if (!node.schema) continue;
+    Rule rule = node.schema ? rule_of(*node.schema) : foreign_rule(node.domain, node.op_type);
+    if (!node.schema && !rule) continue;  // whoever claims the node knows it
     BP_TRY(context.begin(node));
-    if (Rule rule = rule_of(*node.schema)) BP_TRY(rule(context));
+    if (rule) BP_TRY(rule(context));
     BP_TRY(finish(knowledge, scope, context, node));
   }
   return {};

@@ -29,6 +29,13 @@ Rule rule_of(const Schema& schema) {
   return table[&schema - all_schemas().data()];
 }
 
+Rule foreign_rule(std::string_view domain, std::string_view op) {
+  for (const RuleRow& row : microsoft_rules()) {
+    if (row.domain == domain && row.op == op) return row.rule;
+  }
+  return nullptr;
+}
+
 Status same_shape(Context& c) {
   c.copy_shape(0, 0);
   return {};

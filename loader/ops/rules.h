@@ -25,6 +25,7 @@ std::span<const RuleRow> gather_rules();
 std::span<const RuleRow> layout_rules();
 std::span<const RuleRow> loss_rules();
 std::span<const RuleRow> matmul_rules();
+std::span<const RuleRow> microsoft_rules();
 std::span<const RuleRow> ml_rules();
 std::span<const RuleRow> normalization_rules();
 std::span<const RuleRow> pooling_rules();
@@ -40,6 +41,8 @@ std::span<const RuleRow> vision_rules();
 
 // Null where the form is not the newest, or where nothing is known beyond data types.
 Rule rule_of(const Schema& schema);
+// The rule of an operator that has no schema; null for most. It does not fail: what it cannot tell stays unknown.
+Rule foreign_rule(std::string_view domain, std::string_view op);
 
 // Rules that several families share.
 Status same_shape(Context& c);  // output 0 has the shape of input 0

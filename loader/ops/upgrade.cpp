@@ -238,9 +238,13 @@ Status upgrade_graph(model::Model& model, model::Graph& graph) {
 
 }  // namespace
 
-Status unchanged(Rewrite&) { return {}; }
+Status unchanged(Rewrite&) {
+  return {};
+}
 
-std::span<const Upgrade> all_upgrades() { return kUpgrades; }
+std::span<const Upgrade> all_upgrades() {
+  return kUpgrades;
+}
 
 const Upgrade* find_upgrade(const Schema& to) {
   static const auto by_schema = [] {
@@ -258,6 +262,8 @@ void write_defaults(model::Node& node) {
   }
 }
 
-Status upgrade(model::Model& model) { return upgrade_graph(model, model.graph); }
+Status upgrade(model::Model& model) {
+  return upgrade_graph(model, model.graph);
+}
 
 }  // namespace backplane::ops

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the operator forms in a file to the newest ones. A table says what each change of an operator means for a node; a change
-// without an entry is one of types only.
+// From the operator forms in a file to the newest ones. A table says what each change of an operator means for a node;
+// a change without an entry is one of types only.
 #pragma once
 
 #include <span>
@@ -28,8 +28,8 @@ const Upgrade* find_upgrade(const Schema& to);
 // The function of entries that only add what defaults to the old meaning. Such a node can move down again.
 Status unchanged(Rewrite&);
 
-// Brings every node of known domains to the newest form that has a meaning, and writes out its default attributes. BP_UNSUPPORTED
-// names what has no faithful newer form.
+// Brings every node of known domains to the newest form that has a meaning, and writes out its default attributes.
+// BP_UNSUPPORTED names what has no faithful newer form.
 Status upgrade(model::Model& model);
 // Writes out the attributes that a node leaves to their defaults.
 void write_defaults(model::Node& node);

@@ -35,7 +35,8 @@ bool differs(const Schema& a, const Schema& b) {
     return x.name == y.name && x.type == y.type && x.required == y.required && x.has_default == y.has_default &&
            x.fallback.data == y.fallback.data;
   };
-  return a.deprecated != b.deprecated || !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same_formal) ||
+  return a.deprecated != b.deprecated ||
+         !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same_formal) ||
          !std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), same_formal) ||
          !std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(), same_rule);
 }
@@ -59,7 +60,8 @@ TEST(Upgrade, EveryEntryIsAChange) {
     EXPECT_EQ(to->since_version, entry.to_version);
     EXPECT_NE(to->older, nullptr);
     if (before) {
-      EXPECT_LT(std::tie(before->domain, before->op, before->to_version), std::tie(entry.domain, entry.op, entry.to_version));
+      EXPECT_LT(std::tie(before->domain, before->op, before->to_version),
+                std::tie(entry.domain, entry.op, entry.to_version));
     }
     before = &entry;
   }
@@ -88,8 +90,9 @@ struct Upgraded {
   }
 };
 
-Upgraded run(int64_t opset, std::string_view op, const std::vector<std::vector<Dim>>& shapes, const Texts& attributes = {},
-             size_t outputs = 1, const Texts& weights = {}, const Texts& weight_names = {}) {
+Upgraded run(int64_t opset, std::string_view op, const std::vector<std::vector<Dim>>& shapes,
+             const Texts& attributes = {}, size_t outputs = 1, const Texts& weights = {},
+             const Texts& weight_names = {}) {
   Texts inputs, names, ends, output_names;
   for (size_t i = 0; i < shapes.size(); ++i) {
     names.push_back("x" + std::to_string(i));
@@ -101,7 +104,10 @@ Upgraded run(int64_t opset, std::string_view op, const std::vector<std::vector<D
     ends.push_back(value(output_names.back()));
   }
   Upgraded result;
-  result.bytes = model_bytes({{"", opset}, {"ai.onnx.ml", 1}}, testing::onnx::graph({node(op, names, output_names, attributes, op == "LabelEncoder" ? "ai.onnx.ml" : "", "n")}, inputs, ends, weights));
+  result.bytes = model_bytes(
+      {{"", opset}, {"ai.onnx.ml", 1}},
+      testing::onnx::graph({node(op, names, output_names, attributes, op == "LabelEncoder" ? "ai.onnx.ml" : "", "n")},
+                           inputs, ends, weights));
   model::Source source;
   source.bytes = result.bytes.data();
   source.size = result.bytes.size();
@@ -129,7 +135,8 @@ TEST(Upgrade, AxesBecomeAnInput) {
 }
 
 TEST(Upgrade, SliceAndTopKAndPadTakeInputs) {
-  Upgraded u = run(9, "Slice", {{4, 5}}, {ints_attribute("starts", {1}), ints_attribute("ends", {3}), ints_attribute("axes", {1})});
+  Upgraded u = run(9, "Slice", {{4, 5}},
+                   {ints_attribute("starts", {1}), ints_attribute("ends", {3}), ints_attribute("axes", {1})});
   EXPECT_IMPORTED(u);
   EXPECT_THAT(u.ints(0, 1), ElementsAre(1));
   EXPECT_THAT(u.ints(0, 2), ElementsAre(3));
@@ -240,8 +247,10 @@ TEST(Upgrade, ScanOfABatchIsAScanOfScans) {
                                                 {tensor_value("s", kFloat, {2}), tensor_value("v", kFloat, {2})},
                                                 {tensor_value("s2", kFloat, {2}), tensor_value("o", kFloat, {2})});
   const std::string bytes = model_bytes(
-      {{"", 8}}, testing::onnx::graph({node("Scan", {"", "s0", "vs"}, {"sn", "os"}, {graph_attribute("body", body), int_attribute("num_scan_inputs", 1)})},
-                                      {tensor_value("s0", kFloat, {1, 2}), tensor_value("vs", kFloat, {1, 3, 2})}, {value("sn"), value("os")}));
+      {{"", 8}}, testing::onnx::graph({node("Scan", {"", "s0", "vs"}, {"sn", "os"},
+                                            {graph_attribute("body", body), int_attribute("num_scan_inputs", 1)})},
+                                      {tensor_value("s0", kFloat, {1, 2}), tensor_value("vs", kFloat, {1, 3, 2})},
+                                      {value("sn"), value("os")}));
   model::Source source;
   source.bytes = bytes.data();
   source.size = bytes.size();

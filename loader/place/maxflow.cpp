@@ -4,25 +4,31 @@
 #include <algorithm>
 
 #include "backplane/types.h"
+#include "place/eliminate.h"
 
 namespace backplane {
 
-uint32_t Network::add_vertex() {
-  excess_.push_back(0);
-  return static_cast<uint32_t>(excess_.size() - 1);
+uint32_t CutCosts::add_vertex() {
+  sink_cost.push_back(0);
+  return static_cast<uint32_t>(sink_cost.size() - 1);
 }
 
-void Network::add_cost(uint32_t v, int64_t on_source_side, int64_t on_sink_side) {
-  excess_[v] += on_sink_side - on_source_side;  // what both sides cost changes no cut
+void CutCosts::add_cost(uint32_t v, int64_t on_source_side, int64_t on_sink_side) {
+  sink_cost[v] += on_sink_side - on_source_side;  // what both sides cost changes no cut
 }
 
-void Network::add_arc(uint32_t u, uint32_t v, int64_t cost, int64_t reverse_cost) {
-  if (u != v && (cost > 0 || reverse_cost > 0)) arcs_.push_back({u, v, cost, reverse_cost});
+void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost) {
+  if (from != to && (cost > 0 || reverse_cost > 0)) arcs.push_back({from, to, cost, reverse_cost});
 }
 
+namespace {
+
+// Highest label first, exact labels at the start and after every pass' worth of work, and the gap rule. It stops at a maximal
+// preflow, which is all that a cut needs.
+//
 // Residual arcs of vertex v are first[v] … first[v+1]-1, the twin of arc a is twin[a]. `label` is a lower bound of the residual
 // distance to the sink; `far` means that there is no way.
-struct Network::Solver {
+struct PushRelabel {
   uint32_t count, far;
   std::vector<uint32_t> first, head, twin, current, label;
   std::vector<int64_t> residual, excess, to_sink;
@@ -31,22 +37,22 @@ struct Network::Solver {
   uint32_t highest_active = 0, highest = 0;
   uint64_t work = 0;
 
-  explicit Solver(const Network& network)
-      : count(static_cast<uint32_t>(network.excess_.size())), far(count + 1), first(count + 1, 0), label(count), excess(count), to_sink(count),
+  explicit PushRelabel(const CutCosts& costs)
+      : count(static_cast<uint32_t>(costs.sink_cost.size())), far(count + 1), first(count + 1, 0), label(count), excess(count), to_sink(count),
         level(far), next(count), previous(count), active(far), next_active(count) {
-    for (const Arc& arc : network.arcs_) ++first[arc.from + 1], ++first[arc.to + 1];
+    for (const CutCosts::Arc& arc : costs.arcs) ++first[arc.from + 1], ++first[arc.to + 1];
     for (uint32_t v = 0; v < count; ++v) first[v + 1] += first[v];
     current.assign(first.begin(), first.end() - 1);
     head.resize(first[count]), twin.resize(first[count]), residual.resize(first[count]);
-    for (const Arc& arc : network.arcs_) {
+    for (const CutCosts::Arc& arc : costs.arcs) {
       const uint32_t a = current[arc.from]++, b = current[arc.to]++;
       head[a] = arc.to, head[b] = arc.from;
       twin[a] = b, twin[b] = a;
-      residual[a] = arc.capacity, residual[b] = arc.reverse;
+      residual[a] = arc.cost, residual[b] = arc.reverse_cost;
     }
     for (uint32_t v = 0; v < count; ++v) {
-      excess[v] = std::max<int64_t>(0, network.excess_[v]);
-      to_sink[v] = std::max<int64_t>(0, -network.excess_[v]);
+      excess[v] = std::max<int64_t>(0, costs.sink_cost[v]);
+      to_sink[v] = std::max<int64_t>(0, -costs.sink_cost[v]);
     }
   }
 
@@ -150,14 +156,16 @@ struct Network::Solver {
   }
 };
 
-std::vector<bool> Network::cut() {
-  Solver solver(*this);
-  arcs_ = {};
+}  // namespace
+
+std::vector<bool> minimum_cut(CutCosts costs) {
+  Elimination elimination(std::move(costs));
+  PushRelabel solver(elimination.rest());
   solver.run();
   solver.relabel_all();
-  std::vector<bool> on_sink_side(solver.count);
-  for (uint32_t v = 0; v < solver.count; ++v) on_sink_side[v] = solver.label[v] < solver.far;
-  return on_sink_side;
+  std::vector<bool> with_sink(solver.count);
+  for (uint32_t v = 0; v < solver.count; ++v) with_sink[v] = solver.label[v] < solver.far;
+  return elimination.complete(with_sink);
 }
 
 }  // namespace backplane

@@ -7,35 +7,28 @@
 
 namespace backplane {
 
-// Vertices are 0 … count-1; the two terminals are not among them. A cut puts every vertex on the source's or the sink's side and
-// costs the capacity of the arcs from the former to the latter.
-class Network {
- public:
-  // More than any cut that is asked for may cost; the sum of all other capacities stays below it.
+// Costs of vertices and of pairs of vertices that are on different sides.
+struct CutCosts {
+  // More than any cut that is asked for may cost; the sum of all other costs stays far below it.
   static constexpr int64_t unbounded = int64_t{1} << 60;
 
-  explicit Network(uint32_t count) : excess_(count, 0) {}
-
-  uint32_t add_vertex();
-  // What it costs to have `v` on the source's side, or on the sink's.
-  void add_cost(uint32_t v, int64_t on_source_side, int64_t on_sink_side);
-  // What it costs to have `u` on the source's side and `v` on the sink's; and the reverse.
-  void add_arc(uint32_t u, uint32_t v, int64_t cost, int64_t reverse_cost = 0);
-
-  // Of the cheapest cuts the one with the fewest vertices on the sink's side: true for those. Once only; the network is used up.
-  //
-  // Push-relabel with highest label first, exact labels at the start and after every pass' worth of work, and the gap rule. It stops
-  // at a maximal preflow, which is all that a cut needs. See docs/decisions/0004-own-maximum-flow.md.
-  std::vector<bool> cut();
-
- private:
   struct Arc {
     uint32_t from, to;
-    int64_t capacity, reverse;
+    int64_t cost, reverse_cost;  // `from` with the source and `to` with the sink; the other way round
   };
-  struct Solver;
-  std::vector<Arc> arcs_;
-  std::vector<int64_t> excess_;  // more than 0: from the source, less: to the sink
+  std::vector<int64_t> sink_cost;  // of each vertex: what more it costs on the sink's side; may be negative
+  std::vector<Arc> arcs;
+
+  uint32_t add_vertex();
+  void add_cost(uint32_t v, int64_t on_source_side, int64_t on_sink_side);
+  void add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost = 0);
 };
+
+// A cheapest cut: true for the vertices on the sink's side. Of equal choices the source's side is taken.
+//
+// First vertices with at most two neighbours are eliminated exactly, one by one (eliminate.h): that alone solves chains, trees and
+// the series and parallel branches that models mostly are made of. The rest is cut by push-relabel. See
+// docs/decisions/0004-own-minimum-cut.md.
+std::vector<bool> minimum_cut(CutCosts costs);
 
 }  // namespace backplane

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "place/cut.h"
+#include "place/search.h"
 
 namespace backplane {
 namespace {
@@ -20,9 +21,11 @@ std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node)
   std::string text;
   for (const DeviceCoverage& device : coverage) {
     const NodeVerdict& verdict = device.nodes[node];
-    if (verdict.usable()) continue;
     if (!text.empty()) text += "; ";
-    text += device.device->name() + " (" + std::string(reason_name(verdict.reason)) + "): " + verdict.detail;
+    if (verdict.usable())
+      text += device.device->name() + " (group): only together with nodes that it cannot have";
+    else
+      text += device.device->name() + " (" + std::string(reason_name(verdict.reason)) + "): " + verdict.detail;
   }
   return text.empty() ? "no device was asked" : text;
 }
@@ -52,30 +55,48 @@ Result<std::optional<uint32_t>> pinned(const model::Node& node, uint32_t index, 
   return std::optional<uint32_t>();
 }
 
-}  // namespace
-
-Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
-                        const std::vector<uint32_t>& parts) {
-  Placement placement;
-  const uint32_t count = static_cast<uint32_t>(graph.nodes.size());
-  placement.device.resize(count);
-  placement.pin.resize(count);
-  placement.part = parts.empty() ? std::vector<uint32_t>(count, 0) : parts;
-  const size_t allowed = policy.fallback == BP_FALLBACK_FORBID ? std::min<size_t>(1, coverage.size()) : coverage.size();
-  for (uint32_t i = 0; i < count; ++i) {
-    const model::Node& node = graph.nodes[i];
-    BP_ASSIGN(const std::optional<uint32_t> pin, pinned(node, i, coverage, policy, placement.pin[i]));
-    std::optional<uint32_t> chosen = pin;
-    for (uint32_t d = 0; !chosen && d < allowed; ++d)
-      if (coverage[d].nodes[i].usable()) chosen = d;
-    if (!chosen) return nobody_takes(node, i, coverage);
-    placement.device[i] = *chosen;
-  }
-  cut(graph, placement);
-  if (policy.max_islands && placement.islands.size() > policy.max_islands)
-    return Status(BP_UNSUPPORTED, "the placement needs " + std::to_string(placement.islands.size()) +
+// Whether every node found a device and the islands are few enough.
+Status check(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy, const Found& found) {
+  for (uint32_t i = 0; i < found.labels.size(); ++i)
+    if (found.labels[i] == BP_NONE) return nobody_takes(graph.nodes[i], i, coverage);
+  if (policy.max_islands && found.cost.islands > policy.max_islands)
+    return Status(BP_UNSUPPORTED, "the placement needs " + std::to_string(found.cost.islands) +
                                       " islands and the session allows " + std::to_string(policy.max_islands) +
                                       ": raise max_islands or list fewer devices");
+  return {};
+}
+
+// The first device that can takes a node.
+Found greedy(Problem& problem, uint32_t max_islands) {
+  for (;;) {
+    Labels labels = first_that_can(problem);
+    if (std::ranges::find(labels, BP_NONE) != labels.end()) return {std::move(labels), {}, {}};
+    if (untie(problem, labels)) continue;
+    Found found = evaluate(problem, std::move(labels));
+    return max_islands ? reduce(problem, std::move(found), max_islands) : found;
+  }
+}
+
+}  // namespace
+
+Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy) {
+  Placement placement;
+  const uint32_t count = static_cast<uint32_t>(graph.nodes.size());
+  placement.pin.resize(count);
+  std::vector<uint32_t> only(count, policy.fallback == BP_FALLBACK_FORBID ? 0 : BP_NONE);
+  for (uint32_t i = 0; i < count; ++i) {
+    BP_ASSIGN(const std::optional<uint32_t> pin, pinned(graph.nodes[i], i, coverage, policy, placement.pin[i]));
+    if (pin) only[i] = *pin;
+  }
+  Problem problem = make_problem(graph, coverage, only);
+  placement.seconds = problem.seconds;
+  Found found = policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands) : greedy(problem, policy.max_islands);
+  BP_TRY(check(graph, coverage, policy, found));
+  cut(graph, problem, found, placement);
+  placement.savings = savings_of(problem, found);
+  placement.cost = found.cost;
+  placement.device = std::move(found.labels);
+  placement.island = std::move(found.order.island);
   return placement;
 }
 

@@ -8,6 +8,7 @@
 
 #include "coverage/coverage.h"
 #include "model/graph.h"
+#include "place/saving.h"
 #include "status.h"
 
 namespace backplane {
@@ -28,21 +29,34 @@ struct Island {
   std::vector<uint32_t> nodes;          // ascending
   std::vector<model::ValueId> inputs;   // not constants; in the order in which the island's view has them
   std::vector<model::ValueId> outputs;  // read by other islands or by the graph's outputs
+  double seconds = 0;                   // of its nodes; launching it comes on top
+  double launch_seconds = 0;
+};
+
+// A value that passes between the memories of devices.
+struct Copy {
+  model::ValueId value;
+  uint32_t from, to;  // positions in the coverage's list, or BP_NONE: the host
+  double seconds, bytes;  // both expected: open extents count as in place/cost.h
 };
 
 struct Placement {
   std::vector<uint32_t> device;   // of each node: position in the coverage's list
   std::vector<uint32_t> island;   // of each node
-  std::vector<uint32_t> part;     // of each node: nodes of one device with different parts never share an island
   std::vector<std::string> pin;   // of each node: the pattern that put it there, or empty
   std::vector<Island> islands;    // in an order in which they can run
+  std::vector<Copy> copies;       // not those that are free
+  std::vector<double> seconds;    // node * devices + device: expected; infinite where it can't be
+  std::vector<Saving> savings;
+  Cost cost;
 };
 
-// The first device of the list that takes a node gets it (BP_FALLBACK_FORBID: the first device must take all; with ALLOW and
-// PREFER the list's order is the preference). Then the islands: linear in the size of the graph.
-// `parts` has a number for each node, or is empty.
-Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
-                        const std::vector<uint32_t>& parts);
+// BP_FALLBACK_ALLOW: the cheapest placement that is found (search.h). PREFER: the first device of the list that can takes a node.
+// FORBID: the first device must take all. Pins count in each. An atomic group is taken whole or not at all.
+//
+// With `max_islands`, islands are given up to other devices until they fit, in ALLOW and PREFER. Errors: BP_UNSUPPORTED (nobody
+// takes a node; too many islands), BP_NOT_FOUND (the device of a pin). The same input gives the same placement.
+Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
 
 // Shell-style match: * any run of characters, ? one.
 bool glob(std::string_view pattern, std::string_view text);

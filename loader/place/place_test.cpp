@@ -3,21 +3,28 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <set>
 
-#include "place/cut.h"
+#include "discover/negotiate.h"
 
 namespace backplane {
 namespace {
 
-// Devices that exist only as names: placement never calls them.
+// Devices that exist only as names and rates: placement never calls them. The first works on host memory, the others have a memory
+// of their own.
 struct World {
-  explicit World(std::vector<std::string> names) {
+  explicit World(uint32_t count, uint64_t launch_ns = 0) {
     backend.id = "fake";
-    for (const std::string& name : names) {
+    backend.tables->plugin.memory = &backend.tables->memory;
+    for (uint32_t d = 0; d < count; ++d) {
       bp_device_info_t info{};
-      devices.push_back(std::make_unique<Device>(backend, static_cast<uint32_t>(devices.size() + 1), name, info));
+      info.index = d;
+      info.kind = d == 0 ? BP_DEVICE_CPU : BP_DEVICE_GPU;
+      info.launch_ns = launch_ns;
+      info.link_bandwidth = 1'000'000'000;
+      devices.push_back(std::make_unique<Device>(backend, d + 1, std::string(1, static_cast<char>('a' + d)), info));
     }
   }
 
@@ -36,23 +43,59 @@ struct World {
   std::vector<std::unique_ptr<Device>> devices;
 };
 
-void allow(NodeVerdict& verdict) { verdict.answer = BP_ANSWER_YES; }
+void allow(NodeVerdict& verdict, double microseconds = 1) {
+  verdict.answer = BP_ANSWER_YES;
+  verdict.seconds = microseconds * 1e-6;
+}
 
-// Nodes with one output each; node i reads some of the values before it.
+model::Type floats(int64_t count) {
+  return {.kind = BP_KIND_TENSOR, .dtype = BP_DTYPE_FLOAT, .rank = 1, .dims = {{count, BP_NONE, 0}}};
+}
+
+model::Node& add_node(model::Graph& graph, std::vector<model::ValueId> inputs, uint32_t outputs, int64_t elements) {
+  model::Node& node = graph.nodes.emplace_back();
+  node.op_type = "Op";
+  node.name = "n" + std::to_string(graph.nodes.size() - 1);
+  node.id = graph.nodes.size();
+  node.inputs = std::move(inputs);
+  for (uint32_t k = 0; k < outputs; ++k)
+    node.outputs.push_back(graph.add_value("v" + std::to_string(graph.values.size()), floats(elements)));
+  return node;
+}
+
+// Node i reads some of the values before it; values are of 4 bytes to 160 kB, which at 1 GB/s is up to 160 µs beside the 10 of a copy.
 model::Graph random_graph(std::mt19937& random, uint32_t nodes) {
   model::Graph graph;
-  graph.inputs.push_back(graph.add_value("x"));
+  graph.inputs.push_back(graph.add_value("x", floats(1000)));
+  const uint32_t window = 1 + random() % 20;
   for (uint32_t i = 0; i < nodes; ++i) {
-    model::Node node;
-    node.op_type = "Op";
-    node.name = "n" + std::to_string(i);
-    node.id = i + 1;
-    for (uint32_t k = 0; k < 1 + random() % 3; ++k) node.inputs.push_back(random() % graph.values.size());
-    node.outputs.push_back(graph.add_value("v" + std::to_string(i)));
-    graph.nodes.push_back(std::move(node));
+    std::vector<model::ValueId> inputs;
+    const uint32_t there = static_cast<uint32_t>(graph.values.size());
+    for (uint32_t k = 0; k < 1 + random() % 3; ++k) inputs.push_back(there - 1 - random() % std::min(there, window));
+    add_node(graph, std::move(inputs), 1 + random() % 2, 1 + random() % (random() % 2 ? 40 : 40'000));
   }
   graph.outputs.push_back(static_cast<model::ValueId>(graph.values.size() - 1));
   return graph;
+}
+
+model::Graph chain(uint32_t nodes, int64_t elements = 10) {
+  model::Graph graph;
+  graph.inputs.push_back(graph.add_value("x", floats(elements)));
+  for (uint32_t i = 0; i < nodes; ++i) add_node(graph, {static_cast<model::ValueId>(graph.values.size() - 1)}, 1, elements);
+  graph.outputs.push_back(static_cast<model::ValueId>(graph.values.size() - 1));
+  return graph;
+}
+
+// Every node on some device at least, at random costs.
+std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const World& world, size_t nodes) {
+  auto coverage = world.coverage(nodes);
+  const uint32_t share = 1 + random() % 9;
+  for (size_t i = 0; i < nodes; ++i) {
+    const uint32_t certain = random() % coverage.size();
+    for (uint32_t d = 0; d < coverage.size(); ++d)
+      if (d == certain || random() % 10 < share) allow(coverage[d].nodes[i], 1 + random() % 100);
+  }
+  return coverage;
 }
 
 // Islands in their order: each reads only what came in, weights, and what earlier islands made. That order existing is what
@@ -78,44 +121,146 @@ void expect_legal(const model::Graph& graph, const Placement& placement) {
   for (model::ValueId value : graph.outputs) EXPECT_TRUE(there.contains(value));
 }
 
-TEST(Place, RandomGraphsAndMasksGiveLegalIslands) {
-  const World world({"a", "b", "c"});
-  std::mt19937 random(11);
-  for (int round = 0; round < 2000; ++round) {
-    const model::Graph graph = random_graph(random, 1 + random() % 60);
-    auto coverage = world.coverage(graph.nodes.size());
-    std::vector<uint32_t> parts(graph.nodes.size());
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (DeviceCoverage& device : coverage)
-        if (random() % 2) allow(device.nodes[i]);
-      allow(coverage[random() % 3].nodes[i]);
-      parts[i] = random() % 4 == 0;
+// The cost of labels by plain counting, with the least launches that two devices can do with.
+double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const std::vector<uint32_t>& labels) {
+  const uint32_t host = BP_NONE;
+  double sum = 0;
+  std::map<model::ValueId, uint32_t> home;
+  std::map<model::ValueId, std::set<uint32_t>> readers;
+  for (model::ValueId value : graph.inputs) home[value] = host;
+  for (uint32_t i = 0; i < labels.size(); ++i) {
+    sum += coverage[labels[i]].nodes[i].seconds;
+    for (model::ValueId value : graph.nodes[i].inputs) readers[value].insert(labels[i]);
+    for (model::ValueId value : graph.nodes[i].outputs) home[value] = labels[i];
+  }
+  for (model::ValueId value : graph.outputs) readers[value].insert(host);
+  // Device 0 is on the host, device 1 is a link of 1 GB/s and 10 µs away.
+  for (const auto& [value, places] : readers) {
+    const auto far = [](uint32_t place) { return place == 1; };
+    const bool crosses = std::ranges::any_of(places, [&](uint32_t place) { return far(place) != far(home.at(value)); });
+    if (crosses) sum += 10e-6 + static_cast<double>(graph.values[value].type.dims[0].extent) * 4 * 1e-9;
+  }
+  double launches = 1e9;
+  for (uint32_t first : {0u, 1u}) {
+    double seconds = 0;
+    std::set<model::ValueId> there(graph.inputs.begin(), graph.inputs.end());
+    std::vector<bool> done(labels.size());
+    size_t left = labels.size();
+    for (uint32_t device = first; left > 0; device = 1 - device) {
+      size_t before = left;
+      for (uint32_t i = 0; i < labels.size(); ++i) {
+        if (done[i] || labels[i] != device) continue;
+        if (!std::ranges::all_of(graph.nodes[i].inputs, [&](model::ValueId v) { return there.contains(v); })) continue;
+        done[i] = true, --left;
+        there.insert(graph.nodes[i].outputs.begin(), graph.nodes[i].outputs.end());
+      }
+      if (left < before) seconds += static_cast<double>(coverage[device].device->info().launch_ns) * 1e-9;
     }
-    auto placement = place(graph, coverage, {}, parts);
+    launches = std::min(launches, seconds);
+  }
+  return sum + launches;
+}
+
+double cheapest(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage) {
+  double least = 1e9;
+  const size_t nodes = graph.nodes.size();
+  for (uint32_t mask = 0; mask < 1u << nodes; ++mask) {
+    std::vector<uint32_t> labels(nodes);
+    bool possible = true;
+    for (uint32_t i = 0; i < nodes; ++i) {
+      labels[i] = mask >> i & 1;
+      possible = possible && coverage[labels[i]].nodes[i].usable();
+    }
+    if (possible) least = std::min(least, count_cost(graph, coverage, labels));
+  }
+  return least;
+}
+
+TEST(Place, RandomGraphsAndMasksGiveLegalIslandsThatCostNoMoreThanGreedyOrOneDevice) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 10'000; ++round) {
+    const World world(2 + random() % 3, random() % 2 * 20'000);
+    const uint32_t nodes = 5 + random() % (round % 20 ? 60 : 196);
+    const model::Graph graph = random_graph(random, nodes);
+    auto coverage = random_coverage(random, world, nodes);
+    for (uint32_t i = 0; i < nodes; ++i)
+      for (DeviceCoverage& device : coverage) device.nodes[i].part = round % 5 == 0 && random() % 4 == 0;
+    Policy policy;
+    const uint32_t pinned = random() % nodes;
+    for (uint32_t d = 0; d < coverage.size(); ++d)
+      if (round % 3 == 0 && coverage[d].nodes[pinned].usable()) policy.pins = {{"n" + std::to_string(pinned), std::string(1, 'a' + d)}};
+    const auto placement = place(graph, coverage, policy);
     ASSERT_TRUE(placement.ok()) << placement.status().text();
     expect_legal(graph, *placement);
+    for (uint32_t i = 0; i < nodes; ++i) ASSERT_TRUE(coverage[placement->device[i]].nodes[i].usable());
+    if (!policy.pins.empty()) EXPECT_EQ(coverage[placement->device[pinned]].device->name(), policy.pins[0].device);
+
+    policy.fallback = BP_FALLBACK_PREFER;
+    EXPECT_LE(placement->cost.total(), place(graph, coverage, policy)->cost.total() * (1 + 1e-9));
+    for (const DeviceCoverage& device : coverage) {
+      const auto alone = place(graph, {device}, {});
+      if (alone.ok() && policy.pins.empty()) EXPECT_LE(placement->cost.total(), alone->cost.total() * (1 + 1e-9));
+    }
+    if (HasFailure()) FAIL() << "round " << round;
   }
 }
 
+TEST(Place, TwoDevicesWithoutLaunchesAreOptimal) {
+  std::mt19937 random(5);
+  const World world(2);
+  for (int round = 0; round < 400; ++round) {
+    const uint32_t nodes = 5 + random() % 10;
+    const model::Graph graph = random_graph(random, nodes);
+    const auto coverage = random_coverage(random, world, nodes);
+    const auto placement = place(graph, coverage, {});
+    ASSERT_TRUE(placement.ok());
+    const double least = cheapest(graph, coverage);
+    ASSERT_NEAR(placement->cost.total(), least, least * 1e-9) << "round " << round;
+    ASSERT_NEAR(placement->cost.total(), count_cost(graph, coverage, placement->device), least * 1e-9) << "round " << round;
+  }
+}
+
+TEST(Place, TwoDevicesWithLaunchesAreNearTheOptimum) {
+  std::mt19937 random(7);
+  double excess = 0, worst = 0;
+  const int rounds = 400;
+  for (int round = 0; round < rounds; ++round) {
+    const World world(2, 1000 + random() % 100'000);
+    const uint32_t nodes = 5 + random() % 10;
+    const model::Graph graph = random_graph(random, nodes);
+    const auto coverage = random_coverage(random, world, nodes);
+    const auto placement = place(graph, coverage, {});
+    ASSERT_TRUE(placement.ok());
+    const double least = cheapest(graph, coverage), total = placement->cost.total();
+    ASSERT_GE(total, least * (1 - 1e-9)) << "round " << round;
+    ASSERT_LE(count_cost(graph, coverage, placement->device), total * (1 + 1e-9)) << "round " << round;
+    excess += total / least - 1;
+    worst = std::max(worst, total / least - 1);
+  }
+  RecordProperty("average_excess", std::to_string(excess / rounds));
+  RecordProperty("worst_excess", std::to_string(worst));
+  EXPECT_LE(excess / rounds, 0.05);
+}
+
 TEST(Place, OneDeviceGivesOneIsland) {
-  const World world({"a"});
+  const World world(1);
   std::mt19937 random(3);
   const model::Graph graph = random_graph(random, 50);
   auto coverage = world.coverage(50);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict);
-  auto placement = place(graph, coverage, {}, {});
+  auto placement = place(graph, coverage, {});
   ASSERT_TRUE(placement.ok());
   EXPECT_EQ(placement->islands.size(), 1u);
 }
 
 TEST(Place, ANodeThatNobodyTakesIsNamedWithEveryReason) {
-  const World world({"a", "b"});
+  const World world(2);
   std::mt19937 random(5);
   const model::Graph graph = random_graph(random, 4);
   auto coverage = world.coverage(4);
   for (DeviceCoverage& device : coverage)
     for (size_t i = 0; i < 3; ++i) allow(device.nodes[i]);
-  const auto placement = place(graph, coverage, {}, {});
+  const auto placement = place(graph, coverage, {});
   ASSERT_FALSE(placement.ok());
   EXPECT_EQ(placement.status().code(), BP_UNSUPPORTED);
   EXPECT_EQ(placement.status().node(), 4u);
@@ -125,33 +270,33 @@ TEST(Place, ANodeThatNobodyTakesIsNamedWithEveryReason) {
 }
 
 TEST(Place, ForbidAsksTheFirstDeviceAlone) {
-  const World world({"a", "b"});
+  const World world(2);
   std::mt19937 random(5);
   const model::Graph graph = random_graph(random, 4);
   auto coverage = world.coverage(4);
   for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict);
-  EXPECT_TRUE(place(graph, coverage, {}, {}).ok());
-  EXPECT_FALSE(place(graph, coverage, {.fallback = BP_FALLBACK_FORBID}, {}).ok());
+  EXPECT_TRUE(place(graph, coverage, {}).ok());
+  EXPECT_FALSE(place(graph, coverage, {.fallback = BP_FALLBACK_FORBID}).ok());
 }
 
 TEST(Place, PinsCountBeforePreferenceAndMustBePossible) {
-  const World world({"a", "b"});
+  const World world(2);
   std::mt19937 random(5);
   const model::Graph graph = random_graph(random, 4);
   auto coverage = world.coverage(4);
   for (DeviceCoverage& device : coverage)
     for (NodeVerdict& verdict : device.nodes) allow(verdict);
-  auto placement = place(graph, coverage, {.pins = {{"n2", "b"}}}, {});
+  auto placement = place(graph, coverage, {.pins = {{"n2", "b"}}});
   ASSERT_TRUE(placement.ok());
   EXPECT_EQ(placement->device, (std::vector<uint32_t>{0, 0, 1, 0}));
   EXPECT_EQ(placement->pin[2], "n2");
   coverage[1].nodes[2] = {};
-  EXPECT_EQ(place(graph, coverage, {.pins = {{"n2", "b"}}}, {}).status().code(), BP_UNSUPPORTED);
-  EXPECT_EQ(place(graph, coverage, {.pins = {{"op=O*", "nobody"}}}, {}).status().code(), BP_NOT_FOUND);
+  EXPECT_EQ(place(graph, coverage, {.pins = {{"n2", "b"}}}).status().code(), BP_UNSUPPORTED);
+  EXPECT_EQ(place(graph, coverage, {.pins = {{"op=O*", "nobody"}}}).status().code(), BP_NOT_FOUND);
 }
 
 TEST(Place, MoreIslandsThanAllowedIsAnError) {
-  const World world({"a", "b"});
+  const World world(2);
   model::Graph graph;
   graph.inputs.push_back(graph.add_value("x"));
   for (uint32_t i = 0; i < 6; ++i) {
@@ -163,8 +308,8 @@ TEST(Place, MoreIslandsThanAllowedIsAnError) {
   }
   auto coverage = world.coverage(6);
   for (size_t i = 0; i < 6; ++i) allow(coverage[i % 2].nodes[i]);
-  EXPECT_EQ(place(graph, coverage, {}, {})->islands.size(), 6u);
-  EXPECT_EQ(place(graph, coverage, {.max_islands = 5}, {}).status().code(), BP_UNSUPPORTED);
+  EXPECT_EQ(place(graph, coverage, {})->islands.size(), 6u);
+  EXPECT_EQ(place(graph, coverage, {.max_islands = 5}).status().code(), BP_UNSUPPORTED);
 }
 
 TEST(Glob, StarsAndQuestionMarks) {

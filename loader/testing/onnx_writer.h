@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small ONNX models as bytes, for tests: right ones and, since nothing is checked here, wrong ones.
 //
-//   std::string bytes = model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {tensor_value("x", 1, {2, 3})}, {value("y")}));
+//   std::string bytes = model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {tensor_value("x", 1, {2, 3})},
+//   {value("y")}));
 #pragma once
 
 #include <cstdint>
@@ -121,13 +122,15 @@ inline std::string tensor_head(std::string_view name, uint32_t dtype, const std:
   if (!name.empty()) writer.add_string(field::tensor::name, name.data(), name.size());
   return out;
 }
-inline std::string raw_tensor(std::string_view name, uint32_t dtype, const std::vector<int64_t>& dims, std::string_view bytes) {
+inline std::string raw_tensor(std::string_view name, uint32_t dtype, const std::vector<int64_t>& dims,
+                              std::string_view bytes) {
   std::string out = tensor_head(name, dtype, dims);
   Writer(out).add_bytes(field::tensor::raw_data, bytes.data(), bytes.size());
   return out;
 }
 template <class T>
-std::string tensor(std::string_view name, uint32_t dtype, const std::vector<int64_t>& dims, const std::vector<T>& elements) {
+std::string tensor(std::string_view name, uint32_t dtype, const std::vector<int64_t>& dims,
+                   const std::vector<T>& elements) {
   return raw_tensor(name, dtype, dims, {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T)});
 }
 inline std::string external_tensor(std::string_view name, uint32_t dtype, const std::vector<int64_t>& dims,
@@ -182,7 +185,8 @@ inline std::string function(std::string_view domain, std::string_view name, cons
   return out;
 }
 
-inline std::string model_bytes(const Opsets& opsets, const std::string& graph, const Texts& functions = {}, int64_t ir_version = 8) {
+inline std::string model_bytes(const Opsets& opsets, const std::string& graph, const Texts& functions = {},
+                               int64_t ir_version = 8) {
   std::string out;
   Writer writer(out);
   writer.add_int64(field::model::ir_version, ir_version);

@@ -118,6 +118,20 @@ std::string seconds_text(double seconds) {
   return fmt::format("{:.2f} s", seconds);
 }
 
+std::string type_text(view::Value value) {
+  constexpr std::string_view kKinds[] = {"unknown", "tensor", "sparse tensor", "sequence", "optional", "map"};
+  const uint32_t kind = value.type().kind;
+  if (kind != BP_KIND_TENSOR) return std::string(kKinds[kind < std::size(kKinds) ? kind : 0]);
+  if (value.rank() < 0) return fmt::format("{} of any shape", view::dtype_name(value.dtype()));
+  std::string dims;
+  for (uint32_t i = 0; i < static_cast<uint32_t>(value.rank()); ++i) {
+    const std::string_view symbol = value.symbol(i);
+    dims += i == 0 ? "" : ",";
+    dims += value.extent(i) >= 0 ? std::to_string(value.extent(i)) : symbol.empty() ? "?" : std::string(symbol);
+  }
+  return fmt::format("{}[{}]", view::dtype_name(value.dtype()), dims);
+}
+
 std::string cell(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

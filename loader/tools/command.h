@@ -76,6 +76,7 @@ class Table {
 
 std::string bytes_text(uint64_t bytes);    // "1.5 MiB"
 std::string seconds_text(double seconds);  // "1.5 ms"
+std::string type_text(view::Value value);  // "float[N,3]"
 std::string join(const Json& list, std::string_view separator);
 // A cell of a report: strings as they are, everything else as JSON writes it.
 std::string cell(const Json& value);
@@ -84,9 +85,11 @@ std::string cell(const Json& value);
 
 using Action = std::function<Outcome()>;
 Action declare_bench(CLI::App& command);
+Action declare_conform(CLI::App& command);
 Action declare_explain(CLI::App& command);
 Action declare_info(CLI::App& command);
 Action declare_list(CLI::App& command);
+Action declare_new_backend(CLI::App& command);
 Action declare_run(CLI::App& command);
 Action declare_trace(CLI::App& command);
 Action declare_why(CLI::App& command);

@@ -15,19 +15,6 @@
 namespace backplane::tools {
 namespace {
 
-// "float[N,3]" as the model declares it.
-std::string declared_text(view::Value input) {
-  if (input.rank() < 0) return fmt::format("{} of any shape", view::dtype_name(input.dtype()));
-  std::string dims;
-  for (uint32_t i = 0; i < static_cast<uint32_t>(input.rank()); ++i) {
-    const std::string symbol(input.symbol(i));
-    dims += (i == 0 ? "" : ",") + (input.extent(i) >= 0 ? std::to_string(input.extent(i))
-                                   : symbol.empty()     ? "?"
-                                                        : symbol);
-  }
-  return fmt::format("{}[{}]", view::dtype_name(input.dtype()), dims);
-}
-
 // What the named dimensions of the model are in this run.
 class Dimensions {
  public:
@@ -70,7 +57,7 @@ class Dimensions {
       }
     }
     if (!fits) {
-      throw Usage(fmt::format("input '{}' must be {}, but the file has {}", input.name(), declared_text(input),
+      throw Usage(fmt::format("input '{}' must be {}, but the file has {}", input.name(), type_text(input),
                               describe(tensor)));
     }
   }

@@ -24,6 +24,8 @@ constexpr Command kCommands[] = {
     {"run", "runs a model once", declare_run},
     {"bench", "runs a model often and measures", declare_bench},
     {"trace", "runs a model and writes a timeline for Chrome or Perfetto", declare_trace},
+    {"conform", "runs the conformance harness, backplane-conform, with the words that follow", declare_conform},
+    {"new-backend", "writes a backend project for a vendor: it compiles, runs and has a test", declare_new_backend},
 };
 
 void print_json(const Json& json) {

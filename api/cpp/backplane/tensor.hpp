@@ -114,8 +114,8 @@ class Tensor {
     std::memcpy(tensor.data_.get() + head, text.data(), text.size());
     return tensor;
   }
-  // A copy of a dense tensor in host memory. Throws std::invalid_argument for another layout and for strings whose
-  // offsets lead out of the buffer.
+  // A copy of a dense tensor in host memory. Throws std::invalid_argument for another layout and for elements or strings
+  // that lead out of the buffer.
   static Tensor copy(const bp_tensor_t& from) {
     Tensor tensor;
     tensor.dtype_ = from.dtype;
@@ -137,6 +137,10 @@ class Tensor {
                                     std::to_string(from.buffer.bytes) + " bytes");
       }
       bytes = head + static_cast<uint64_t>(end);
+    } else if (bytes > from.buffer.bytes) {
+      throw std::invalid_argument("a tensor of " + std::string(view::dtype_name(from.dtype)) + " and extents " +
+                                  tensor.shape() + " needs " + std::to_string(bytes) + " bytes, but its buffer has " +
+                                  std::to_string(from.buffer.bytes));
     }
     tensor.allocate(bytes);
     if (bytes != 0) std::memcpy(tensor.data_.get(), data, bytes);

@@ -41,7 +41,7 @@ typedef struct bp_span_t {
   uint64_t trace_id;   /* bp_run_t.trace_id, or 0 */
   uint64_t node;       /* bp_node_t.id, or BP_NO_NODE */
   uint64_t bytes;      /* moved, or 0 */
-  uint32_t device;     /* bp_device_info_t.index in the host's list */
+  uint32_t device;     /* the plugin's own number of it, from 0 */
   uint32_t flags;      /* BP_SPAN_DEVICE_CLOCK */
   bp_text_t name;
 } bp_span_t;

@@ -92,7 +92,8 @@ typedef struct bp_candidate_t {
 } bp_candidate_t;
 
 /* Looks for backends and negotiates with each. A backend's failure is no failure of this call: see bp_env_candidate.
- * `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_NOT_FOUND (an unknown loader.* option). */
+ * `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_NOT_FOUND (an unknown loader.* option),
+ * BP_INVALID_ARGUMENT (a bad value of one), BP_UNSUPPORTED (a required struct of the chain). */
 BP_EXPORT bp_status_t BP_CALL bp_env_create(const bp_env_desc_t* desc, bp_env_t** out_env, bp_error_t* error);
 /* [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_env_destroy(bp_env_t* env);
@@ -156,7 +157,8 @@ typedef struct bp_node_desc_t {
 /* `opsets`: at least the domain "" (ai.onnx). */
 BP_EXPORT bp_status_t BP_CALL bp_builder_create(bp_env_t* env, const bp_opset_t* opsets, uint32_t opset_count,
                                                 uint32_t opset_stride, bp_builder_t** out_builder, bp_error_t* error);
-/* A builder for the body of a control-flow node; it sees the values of `outer` under their names. */
+/* A builder for the body of a control-flow node. A value of a graph around it is taken in with bp_builder_input under its name (type and
+ * extents are then those of that value). `outer` outlives it. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder, bp_error_t* error);
 BP_EXPORT void BP_CALL bp_builder_destroy(bp_builder_t* builder);
 /* A graph input. `extents` has `rank` numbers; -1 is a dimension named in `symbols` (may be NULL; an empty name: unrelated). */
@@ -208,12 +210,13 @@ typedef struct bp_session_desc_t {
 } bp_session_desc_t;
 
 #define BP_SESSION_REFIT 0x1u      /* weights can be replaced later */
-#define BP_SESSION_PLACE_ONLY 0x2u /* place and report, but do not compile: no exec can be made of it */
+/* Place and report, but do not compile: no exec can be made of it. Nodes that no device takes do not fail it. */
+#define BP_SESSION_PLACE_ONLY 0x2u
 
 /* Where a node went. */
 typedef struct bp_placed_node_t {
   uint32_t size;
-  uint32_t device; /* index as in bp_env_device */
+  uint32_t device; /* index as in bp_env_device; BP_NONE when no device takes it (BP_SESSION_PLACE_ONLY) */
   uint32_t island; /* from 0 in the order in which islands run; BP_NONE for nodes computed while the session was made */
   uint32_t reserved;
   double seconds;   /* expected, 0 when unknown */

@@ -191,6 +191,15 @@ typedef struct bp_review_t {
   void(BP_CALL* split)(void* split_self, const uint32_t* nodes, uint32_t count);
 } bp_review_t;
 
+/* Where the types of a node's outputs go. The host owns it and copies what it is given. */
+typedef struct bp_infer_sink_t {
+  uint32_t size;
+  uint32_t reserved;
+  void* self;
+  /* Output `slot` is a tensor of this type; `rank` -1 and extents of -1 are unknown, symbols are those of the graph. */
+  void(BP_CALL* output)(void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims);
+} bp_infer_sink_t;
+
 typedef struct bp_coverage_api_t {
   uint32_t size;
   uint32_t newest_opset_count;
@@ -206,6 +215,11 @@ typedef struct bp_coverage_api_t {
   /* Looks at an island: a graph of its own whose inputs and outputs are the island's. What is accepted here compiles.
    * [thread-safe] [blocks]. NULL: everything covered is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_graph_t* island, bp_review_t* out_review, bp_error_t* error);
+  /* The types of the outputs of a node that the device claims and whose domain the host does not know. The types of its inputs
+   * are in the graph. [thread-safe]. NULL: outputs have the types that the model declares. Errors: BP_INVALID_MODEL (the
+   * node's inputs or attributes cannot be), BP_UNSUPPORTED. */
+  bp_status_t(BP_CALL* infer)(bp_device_t* device, const bp_graph_t* graph, uint32_t node, const bp_infer_sink_t* sink,
+                              bp_error_t* error);
 } bp_coverage_api_t;
 
 /* ---- compile ------------------------------------------------------------------------------------------------------- */
@@ -332,11 +346,10 @@ typedef struct bp_instance_api_t {
   bp_status_t(BP_CALL* extents)(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* extents,
                                 bp_error_t* error);
   /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time.
-   * A call that is refused (BP_BAD_STATE, BP_BUSY, BP_TYPE_MISMATCH, BP_INVALID_ARGUMENT) has touched neither signals nor
-   * `done`. Any other failure came after the run was accepted: `done` was called and the signals were advanced, and on a
-   * synchronous device the call returns the error too. [one at a time] [blocks on synchronous devices]. Errors: BP_BAD_STATE (a
-   * slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED,
-   * BP_TYPE_MISMATCH. */
+   * A call that does not give BP_OK has touched neither signals nor `done`, whenever it failed: the caller does both. After
+   * BP_OK the plugin does both, on a synchronous device before it returns. [one at a time] [blocks on synchronous devices].
+   * Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
+   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 

@@ -47,7 +47,8 @@ typedef uint32_t bp_status_t;
 
 /* What is known beyond the code. The caller owns the struct and the text buffer, and passes NULL where it does not care.
  * The callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text, sets `text_size` to the
- * length of the whole text in bytes (it may be larger than what fitted), and writes nothing on success. The text is UTF-8
+ * length of the whole text in bytes (it may be larger than what fitted), and writes nothing on success, but for slots that say that
+ * they explain an answer given with BP_OK. The text is UTF-8
  * without a final zero: one line that names the thing, the value seen and the way out. */
 typedef struct bp_error_t {
   uint32_t size;

@@ -18,7 +18,7 @@
  *    the caller orders them) or [main] (the thread that created the object). [blocks] says a call may wait for a device,
  *    a file or another thread; without it a call returns in microseconds.
  *  - "Errors" lists the codes that a slot gives by name; any slot may also give BP_INVALID_ARGUMENT, BP_INTERNAL and, after a
- *    fork with an open device, BP_FORKED.
+ *    fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
  *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
  */

@@ -15,10 +15,16 @@ namespace {
 constexpr double kStepSeconds = 100e-9;
 constexpr uint32_t kBatch = 256;
 
-Verdict check_type(const bp_type_t& type, const char* side, uint32_t slot) {
-  std::string place = std::string(side) + " " + std::to_string(slot);
+constexpr int kMaxDepth = 16;  // of containers
+
+Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, const std::string& place, int depth = 0) {
   if (type.kind == 0) return no(BP_REASON_DTYPE, place + " has no known type");
-  if (type.kind != BP_KIND_TENSOR) return no(BP_REASON_DTYPE, place + " is no dense tensor; only those are supported");
+  if (type.kind == BP_KIND_SPARSE_TENSOR) return no(BP_REASON_DTYPE, place + " is a sparse tensor; make it dense");
+  if (type.kind != BP_KIND_TENSOR) {
+    if (type.element >= graph.type_count || depth == kMaxDepth)
+      return no(BP_REASON_DTYPE, place + " is a container of elements without a known type");
+    return check_type(graph, *bp_graph_type(&graph, type.element), place, depth + 1);
+  }
   if (type.dtype >= 64 || (supported_dtypes() >> type.dtype & 1) == 0) {
     return no(BP_REASON_DTYPE, place + " has data type " + std::to_string(type.dtype) + ", which is not supported");
   }
@@ -32,11 +38,11 @@ Verdict check_type(const bp_type_t& type, const char* side, uint32_t slot) {
 Verdict check_types(const Node& node) {
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     if (!node.has_input(i)) continue;
-    if (Verdict v = check_type(node.input_type(i), "input", i); !v) return v;
+    if (Verdict v = check_type(node.graph(), node.input_type(i), "input " + std::to_string(i)); !v) return v;
   }
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (!node.has_output(i)) continue;
-    if (Verdict v = check_type(node.output_type(i), "output", i); !v) return v;
+    if (Verdict v = check_type(node.graph(), node.output_type(i), "output " + std::to_string(i)); !v) return v;
   }
   return yes();
 }
@@ -79,7 +85,7 @@ double operations(const Node& node, double output_elements) {
 }  // namespace
 
 bp_dtype_set_t supported_dtypes() {
-  bp_dtype_set_t all = 0;
+  bp_dtype_set_t all = bp_dtype_set_t{1} << BP_DTYPE_STRING;
   for (bp_dtype_t dtype = BP_DTYPE_FLOAT; dtype <= BP_DTYPE_INT2; ++dtype) {
     if (bytes_of(dtype, 1) != 0) all |= bp_dtype_set_t{1} << dtype;
   }
@@ -90,6 +96,8 @@ Verdict judge(const Node& node, const Row** out_row) {
   const Row* row = find_row(node);
   if (row == nullptr) {
     if (const Row* other = find_operator(node)) {
+      if (other->since_version <= node.since_version())
+        return no(BP_REASON_DTYPE, "it is not supported for texts or values that are no tensors");
       return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
                                      " is not known, the oldest known one is of version " +
                                      std::to_string(other->since_version));

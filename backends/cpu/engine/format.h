@@ -27,6 +27,9 @@ inline bool can_be_blocked(const Shape& shape) {
 // Elements in memory, padding included.
 int64_t stored_elements(Format format, const Shape& shape);
 
+// The extents [N, C / block, places, block] that a blocked tensor has as a dense one.
+Shape blocked_view(const Shape& shape);
+
 // Whether both formats give the same bytes: whole blocks, and one place.
 bool same_bytes(const Shape& shape);
 

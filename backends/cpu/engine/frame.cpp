@@ -57,6 +57,7 @@ Frame::Frame(const Program& program)
 void Frame::set_input(uint32_t index, Value value) {
   uint32_t id = program_.inputs()[index];
   const bp_type_t& type = program_.type_of(id);
+  value = as_kind(std::move(value), type.kind);
   bool changed = !inputs_[index].present() || !(extents_[index] == value.tensor.shape);
   if (value.kind != type.kind || value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
       (changed && value.kind == BP_KIND_TENSOR && !program_.admits(type, value.tensor.shape.span()))) {
@@ -204,7 +205,7 @@ void Frame::run_later_call(const Call& call, Outputs& outputs, const RunContext&
     return list;
   };
   std::vector<Tensor> inputs = tensors(call.inputs);
-  Plan plan = call.kernel->plan(inputs);
+  Plan plan = with_dense_operands(call.kernel->plan(inputs), inputs);
   if (!plan.step) {
     std::string why = plan.later ? "its extents cannot be told even with all inputs known" : plan.error;
     throw Failure(plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH, describe(*call.node) + ": " + why, call.node->id);
@@ -258,13 +259,19 @@ void Frame::run_whole(const Call& call, const RunContext& context) {
   }
   std::vector<Value> outputs(call.outputs.size());
   uint64_t begin = context.begin_span();
-  if (auto failed = call.whole->run(inputs, outputs, context))
-    throw Failure(BP_INVALID_ARGUMENT, describe(*call.node) + ": " + *failed, call.node->id);
+  try {
+    if (auto failed = call.whole->run(inputs, outputs, context)) throw Failure(BP_INVALID_ARGUMENT, *failed);
+  } catch (const Failure& failure) {
+    bool named = failure.node != BP_NO_NODE || failure.status == BP_CANCELLED || failure.status == BP_TIMED_OUT;
+    if (named) throw;
+    throw Failure(failure.status, describe(*call.node) + ": " + failure.text, call.node->id);
+  }
   context.end_span(begin, *call.node);
   for (size_t i = 0; i < outputs.size(); ++i) {
     uint32_t value = call.outputs[i];
     if (value == BP_NONE) continue;
     const bp_type_t& type = program_.type_of(value);
+    outputs[i] = as_kind(std::move(outputs[i]), type.kind);
     bool fits = outputs[i].kind == type.kind;
     if (fits && type.kind == BP_KIND_TENSOR) {
       fits = outputs[i].tensor.dtype == type.dtype && program_.admits(type, outputs[i].tensor.shape.span());

@@ -62,9 +62,13 @@ inline Verdict no(uint32_t reason, std::string detail) {
 }
 
 // A node of the ABI's graph with convenient access. Cheap to make; borrows the graph.
+class Body;
+class Program;
 class Node {
  public:
-  Node(const bp_graph_t& graph, uint32_t index) : graph_(&graph), index_(index), node_(bp_graph_node(&graph, index)) {}
+  // `program`: that which is being made of the graph, or null while only asking about the node.
+  Node(const bp_graph_t& graph, uint32_t index, Program* program = nullptr)
+      : graph_(&graph), index_(index), node_(bp_graph_node(&graph, index)), program_(program) {}
 
   const bp_graph_t& graph() const { return *graph_; }
   uint32_t index() const { return index_; }
@@ -91,12 +95,23 @@ class Node {
   std::string attr(std::string_view name, const char* fallback) const;
   std::vector<int64_t> ints(std::string_view name) const;   // empty when absent
   std::vector<float> floats(std::string_view name) const;   // empty when absent
+  std::vector<std::string> texts(std::string_view name) const;  // empty when absent
   const bp_attribute_t* find(std::string_view name) const;  // null when absent
+  // A graph that an attribute holds; null when absent. Its program, while the node's own is being made.
+  const bp_graph_t* graph_in(std::string_view name) const;
+  const Body& body(std::string_view name) const;
+
+  // The same node as one that moves numbers about: its string tensors are of type INT64.
+  Node with_texts_as_numbers() const;
 
  private:
   const bp_graph_t* graph_;
+  bp_type_t type_of(uint32_t value) const;
+
   uint32_t index_;
   const bp_node_t* node_;
+  Program* program_;
+  bool texts_are_numbers_ = false;
 };
 
 // A node with concrete extents.
@@ -114,6 +129,8 @@ class Step {
   // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the engine then needs no run at
   // all.
   virtual int alias() const { return -1; }
+  // Whether equal inputs give equal outputs in each run: a draw without a seed does not.
+  virtual bool pure() const { return true; }
 };
 
 // What a plan answers.
@@ -146,6 +163,10 @@ class Kernel {
   virtual bool append(PostOp) { return false; }
 };
 
+// What a row takes beside tensors of numbers.
+inline constexpr uint32_t kTexts = 1;
+inline constexpr uint32_t kContainers = 2;
+
 // One row of the table: an operator from one version of its operator set on (until a later row of the same operator).
 struct Row {
   std::string_view domain;
@@ -153,12 +174,13 @@ struct Row {
   uint32_t since_version;
   Verdict (*supports)(const Node& node);
   std::unique_ptr<Kernel> (*create)(const Node& node);  // only after `supports` said yes
+  uint32_t takes = 0;
 };
 
 // All operators, sorted for nobody: the order in which a reader wants to see them (engine/table.cpp concatenates the
 // families).
 std::span<const Row> table();
-// The row for a node, or null.
+// The row for a node, or null. Rows for numbers alone come first where there is nothing else.
 const Row* find_row(const Node& node);
 
 // Runs body(begin, end) over [0, count) in pieces of at least `grain` on the backend's threads; the caller takes part.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernel.h"
+#include "engine/program.h"
 
 namespace backplane::cpu {
 
@@ -65,11 +66,22 @@ int64_t bytes_of(bp_dtype_t dtype, int64_t elements) {
   }
 }
 
+bp_type_t Node::type_of(uint32_t value) const {
+  bp_type_t type = cpu::type_of(*graph_, value);
+  if (texts_are_numbers_ && type.kind == BP_KIND_TENSOR && type.dtype == BP_DTYPE_STRING) type.dtype = BP_DTYPE_INT64;
+  return type;
+}
 bp_type_t Node::input_type(uint32_t slot) const {
-  return type_of(*graph_, bp_node_input(graph_, node_, slot));
+  return type_of(bp_node_input(graph_, node_, slot));
 }
 bp_type_t Node::output_type(uint32_t slot) const {
-  return type_of(*graph_, bp_node_output(graph_, node_, slot));
+  return type_of(bp_node_output(graph_, node_, slot));
+}
+
+Node Node::with_texts_as_numbers() const {
+  Node node = *this;
+  node.texts_are_numbers_ = true;
+  return node;
 }
 
 int64_t Node::input_extent(uint32_t slot, int dim) const {
@@ -120,6 +132,20 @@ std::vector<int64_t> Node::ints(std::string_view name) const {
 }
 std::vector<float> Node::floats(std::string_view name) const {
   return list<float>(find(name), BP_ATTR_FLOAT, BP_ATTR_FLOATS);
+}
+std::vector<std::string> Node::texts(std::string_view name) const {
+  std::vector<std::string> texts;
+  for (bp_text_t text : list<bp_text_t>(find(name), BP_ATTR_STRING, BP_ATTR_STRINGS)) texts.emplace_back(view(text));
+  return texts;
+}
+
+const bp_graph_t* Node::graph_in(std::string_view name) const {
+  std::vector<uint32_t> graphs = list<uint32_t>(find(name), BP_ATTR_GRAPH, BP_ATTR_GRAPH);
+  return graphs.size() == 1 && graphs[0] < graph_->subgraph_count ? graph_->subgraphs[graphs[0]] : nullptr;
+}
+
+const Body& Node::body(std::string_view name) const {
+  return program_->add_body(list<uint32_t>(find(name), BP_ATTR_GRAPH, BP_ATTR_GRAPH).at(0));
 }
 
 }  // namespace backplane::cpu

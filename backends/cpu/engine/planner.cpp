@@ -87,7 +87,7 @@ bool Planner::plan(uint32_t index) {
   }
 
   bool computable = call.reads_extents_only || inputs_known;
-  if (computable && call.may_fold && output_bytes <= kFoldLimit) {
+  if (computable && call.may_fold && plan.step->pure() && output_bytes <= kFoldLimit) {
     plan = with_dense_operands(std::move(plan), inputs);
     fold(index, *plan.step, inputs, outputs);
     return true;

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/body.h"
 #include "engine/coverage.h"
 #include "engine/device.h"
 #include "engine/fence.h"
+#include "engine/fusion.h"
 #include "engine/planner.h"
+#include "engine/reference.h"
 #include "engine/schedule.h"
 #include "engine/threads.h"
 
@@ -21,13 +24,9 @@ bool in(std::string_view op_type, std::span<const std::string_view> list) {
   return std::find(list.begin(), list.end(), op_type) != list.end();
 }
 
-// Operators whose result differs from run to run, or is larger than the constant it comes from (quantized weights stay
-// small).
+// The result of DequantizeLinear is larger than the constant it comes from: quantized weights stay small.
 bool may_fold(const Node& node) {
-  static constexpr std::array<std::string_view, 8> kNever = {"Bernoulli",     "Dropout",          "DequantizeLinear",
-                                                             "Multinomial",   "RandomNormal",     "RandomNormalLike",
-                                                             "RandomUniform", "RandomUniformLike"};
-  return !in(node.op_type(), kNever);
+  return node.op_type() != "DequantizeLinear";
 }
 
 bool reads_extents_only(const Node& node) {
@@ -37,7 +36,8 @@ bool reads_extents_only(const Node& node) {
 
 }  // namespace
 
-Program::Program(Device& device, const bp_compile_t& what) : device_(device), graph_(*what.graph) {
+Program::Program(Device& device, const bp_compile_t& what)
+    : device_(device), graph_(*what.graph), inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
   if (what.flags & BP_COMPILE_REFIT) {
     throw Failure(BP_UNSUPPORTED,
                   "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
@@ -46,10 +46,51 @@ Program::Program(Device& device, const bp_compile_t& what) : device_(device), gr
   create_kernels(what);
   UseThreads use(device_.threads());
   fold_constants();
+  if (!reference_only()) fuse(graph_, calls_, values_, known_);
   shapes_ = classify(what);
 }
 
+Program::Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph)
+    : device_(parent.device_), graph_(graph), inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
+  map_weights();
+  capture(parent);
+  create_kernels(what);
+  fold_constants();
+}
+
 Program::~Program() = default;
+
+void Program::capture(const Program& parent) {
+  for (uint32_t v = 0; v < graph_.value_count; ++v) {
+    uint32_t outer = bp_graph_value(&graph_, v)->outer;
+    if (outer == BP_NONE) continue;
+    if (parent.known(outer)) {
+      values_[v] = parent.values_[outer];
+      known_[v] = true;
+    } else {
+      inputs_.push_back(v);
+      captures_.push_back(outer);
+    }
+  }
+}
+
+bool Program::has_numbers(uint32_t value) const {
+  const bp_type_t& type = type_of(value);
+  if (type.rank < 0) return false;
+  const bp_dim_t* dims = graph_.dims + type.first_dim;
+  return std::all_of(dims, dims + type.rank, [](const bp_dim_t& dim) { return dim.extent >= 0; });
+}
+
+std::string Program::name_of(uint32_t value) const {
+  bp_text_t name = bp_graph_value(&graph_, value)->name;
+  return "value '" + std::string(name.data, name.size) + "'";
+}
+
+const Body& Program::add_body(uint32_t subgraph) {
+  bodies_.push_back(std::make_unique<Body>(*this, *what_, *graph_.subgraphs[subgraph]));
+  held_bytes_ += static_cast<int64_t>(bodies_.back()->program().held_bytes());
+  return *bodies_.back();
+}
 
 void Program::map_weights() {
   values_.resize(graph_.value_count);
@@ -65,7 +106,8 @@ void Program::map_weights() {
     Tensor& tensor = values_[v];
     tensor.dtype = weight.dtype;
     for (uint32_t d = 0; d < weight.rank; ++d) tensor.shape.push_back(graph_.dims[weight.first_dim + d].extent);
-    auto needed = static_cast<uint64_t>(bytes_of(weight.dtype, tensor.shape.elements()));
+    bool is_text = weight.dtype == BP_DTYPE_STRING;
+    uint64_t needed = is_text ? weight.bytes : static_cast<uint64_t>(bytes_of(weight.dtype, tensor.shape.elements()));
     if (weight.bytes < needed) {
       throw Failure(BP_INVALID_MODEL, "weight '" + name + "' has " + std::to_string(weight.bytes) +
                                           " bytes, its type and extents need " + std::to_string(needed));
@@ -82,7 +124,8 @@ void Program::map_weights() {
     }
     // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: only odd addresses
     // are copied.
-    auto align = static_cast<uintptr_t>(std::clamp<int64_t>(bytes_of(weight.dtype, 1), 1, 8));
+    auto align = is_text ? sizeof(int64_t)
+                         : static_cast<uintptr_t>(std::clamp<int64_t>(bytes_of(weight.dtype, 1), 1, 8));
     if (data == nullptr || reinterpret_cast<uintptr_t>(data) % align != 0) {
       blocks_.push_back(allocate(static_cast<int64_t>(needed)));
       held_bytes_ += static_cast<int64_t>(needed);
@@ -90,29 +133,40 @@ void Program::map_weights() {
       data = blocks_.back().get();
     }
     tensor.data = const_cast<void*>(data);
+    if (std::string wrong = is_text ? check_texts(tensor, needed) : ""; !wrong.empty())
+      throw Failure(BP_INVALID_MODEL, "weight '" + name + "': " + wrong);
     known_[v] = true;
   }
 }
 
 void Program::create_kernels(const bp_compile_t& what) {
   const bp_host_t* host = device_.host();
+  what_ = &what;
   calls_.resize(graph_.node_count);
   for (uint32_t i = 0; i < graph_.node_count; ++i) {
     if (what.cancel != nullptr && host->cancelled(host, what.cancel))
       throw Failure(BP_CANCELLED, "compilation was cancelled");
-    Node node(graph_, i);
+    Node node(graph_, i, this);
     const Row* row = nullptr;
     if (Verdict verdict = judge(node, &row); !verdict) {
       throw Failure(BP_UNSUPPORTED, describe(*bp_graph_node(&graph_, i)) + ": " + verdict.detail, node.id());
     }
     Call& call = calls_[i];
     call.node = bp_graph_node(&graph_, i);
+    size_t first_body = bodies_.size();
     call.kernel = row->create(node);
+    call.whole = dynamic_cast<const ValueKernel*>(call.kernel.get());
     call.inputs = {graph_.operands + call.node->first_input, call.node->input_count};
+    if (bodies_.size() != first_body) {
+      call.reads.assign(call.inputs.begin(), call.inputs.end());
+      for (size_t b = first_body; b < bodies_.size(); ++b)
+        call.reads.insert(call.reads.end(), bodies_[b]->captures().begin(), bodies_[b]->captures().end());
+      call.inputs = call.reads;
+    }
     call.outputs = {graph_.operands + call.node->first_output, call.node->output_count};
     call.may_fold = may_fold(node);
     call.reads_extents_only = reads_extents_only(node);
-    if (what.progress != nullptr) what.progress(what.progress_self, i + 1, graph_.node_count);
+    if (what.progress != nullptr && graph_.parent == nullptr) what.progress(what.progress_self, i + 1, graph_.node_count);
   }
 }
 
@@ -158,12 +212,7 @@ uint32_t Program::classify(const bp_compile_t& what) const {
     return shapes;
   };
   auto all_numbers = [&](std::span<const uint32_t> list) {
-    return std::all_of(list.begin(), list.end(), [&](uint32_t v) {
-      const bp_type_t& type = type_of(v);
-      if (type.rank < 0) return false;
-      const bp_dim_t* dims = graph_.dims + type.first_dim;
-      return std::all_of(dims, dims + type.rank, [](const bp_dim_t& dim) { return dim.extent >= 0; });
-    });
+    return std::all_of(list.begin(), list.end(), [&](uint32_t v) { return has_numbers(v); });
   };
   auto told_by = [&](const Schedule& schedule) -> uint32_t {
     for (uint32_t o = 0; o < graph_.output_count; ++o) {
@@ -172,6 +221,9 @@ uint32_t Program::classify(const bp_compile_t& what) const {
     return all_numbers({graph_.outputs, graph_.output_count}) ? BP_SHAPES_STATIC : BP_SHAPES_COMPUTED;
   };
 
+  for (uint32_t v : inputs_) {
+    if (type_of(v).kind != BP_KIND_TENSOR) return BP_SHAPES_DATA_DEPENDENT;
+  }
   if (all_numbers({graph_.inputs, graph_.input_count})) return told_by(*schedule(*shapes_for(1)));
   for (int64_t sample : {1, 64, 32, 224, 7, 2}) {
     std::optional<std::vector<Shape>> shapes = shapes_for(sample);

@@ -10,18 +10,23 @@
 
 namespace backplane::cpu {
 
+class Body;
 class Device;
 class Schedule;
+class ValueKernel;
 
-// A node of the island, ready to be planned. Operands are values, BP_NONE where omitted; they point into the graph.
+// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph, or to
+// `reads` where what the node's own graphs capture stands behind its inputs.
 struct Call {
   std::unique_ptr<Kernel> kernel;
+  const ValueKernel* whole = nullptr;  // the same kernel, where it is one
   const bp_node_t* node = nullptr;
   std::span<const uint32_t> inputs;
   std::span<const uint32_t> outputs;
   bool reads_extents_only = false;  // Shape, Size: the result is known as soon as the extents are
   bool may_fold = true;             // its result may be computed ahead of the run and kept
   bool folded = false;              // it was: all its outputs are known for the whole program
+  std::vector<uint32_t> reads;
 
   std::string_view op_type() const { return {node->op_type.data, node->op_type.size}; }
 };
@@ -30,11 +35,16 @@ class Program {
  public:
   // Throws Failure. `what.graph` outlives the program.
   Program(Device& device, const bp_compile_t& what);
+  // A graph inside a node of `parent`, which outlives it. What is known there is known here.
+  Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
   ~Program();
 
   Device& device() const { return device_; }
   const bp_graph_t& graph() const { return graph_; }
   std::span<const Call> calls() const { return calls_; }
+  // The inputs of the graph, then what it captures from the graph around it, which has those as `captures`.
+  std::span<const uint32_t> inputs() const { return inputs_; }
+  std::span<const uint32_t> captures() const { return captures_; }
   // For each value of the graph its data type; with extents and data where they are the same in each run (weights and
   // what follows from them alone: then `known`).
   std::span<const Tensor> values() const { return values_; }
@@ -50,11 +60,19 @@ class Program {
   // Whether extents agree with the numbers that a declared type gives.
   bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
 
-  // The schedule for these extents, one shape per graph input; made when it is not in the cache. Thread-safe. Throws
+  // Whether a declared type gives all extents as numbers.
+  bool has_numbers(uint32_t value) const;
+  std::string name_of(uint32_t value) const;
+
+  // Makes a body of one of the graph's sub-graphs; it lives as long as the program. For kernels under construction.
+  const Body& add_body(uint32_t subgraph);
+
+  // The schedule for these extents, one shape per input; made when it is not in the cache. Thread-safe. Throws
   // Failure.
   std::shared_ptr<const Schedule> schedule(std::span<const Shape> inputs) const;
 
  private:
+  void capture(const Program& parent);
   void map_weights();
   void create_kernels(const bp_compile_t& what);
   void fold_constants();
@@ -62,6 +80,10 @@ class Program {
 
   Device& device_;
   const bp_graph_t& graph_;
+  const bp_compile_t* what_ = nullptr;  // while compiling
+  std::vector<uint32_t> inputs_;
+  std::vector<uint32_t> captures_;
+  std::vector<std::unique_ptr<Body>> bodies_;
   std::vector<Call> calls_;
   std::vector<Tensor> values_;
   std::vector<bool> known_;

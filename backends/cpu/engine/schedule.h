@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An island with concrete extents: the steps in the order they run, and where each value lies. Immutable, shared by
-// instances.
+// frames.
 #pragma once
 
 #include "engine/planner.h"
@@ -12,9 +12,9 @@ namespace backplane::cpu {
 enum class Place : uint8_t {
   kNowhere,  // no step makes it: its node is folded away, or planned during the run
   kKnown,    // in the tensor of `values`: a weight, or computed while planning
-  kInput,    // in what is bound to graph input `index`
-  kOutput,   // in what is bound to graph output `index`
-  kArena,    // at `offset` of the instance's arena
+  kInput,    // in the program's input `index`
+  kOutput,   // in the memory given for graph output `index`
+  kArena,    // at `offset` of the frame's arena
 };
 struct Location {
   Place place = Place::kNowhere;
@@ -42,7 +42,7 @@ class Schedule {
   std::vector<Tensor> values;       // by value: extents where known before the run, data where kKnown
   std::vector<bool> shaped;         // by value
   std::vector<uint32_t> later;      // calls to be planned during the run, in order
-  std::vector<uint32_t> copied;     // graph outputs whose value lies elsewhere: copied at the end
+  std::vector<uint32_t> later_uses;  // by value: how often those calls and the graph's outputs read it
   int64_t arena_bytes = 0;
 
  private:

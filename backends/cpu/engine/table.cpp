@@ -51,6 +51,18 @@ constexpr Rows kFamilies[] = {
     softmax_rows,
     quantize_rows,
     quantized_rows,
+    attention_rows,
+    rotary_rows,
+    linear_attention_rows,
+    deform_conv_rows,
+    image_decoder_rows,
+    optimizer_rows,
+    fused_matmul_rows,
+    gelu_rows,
+    group_query_attention_rows,
+    matmul_nbits_rows,
+    qlinear_rows,
+    skip_layer_norm_rows,
 };
 
 std::vector<Row> concatenate() {
@@ -77,6 +89,18 @@ const std::vector<const Row*>& index() {
   return sorted;
 }
 
+// What the node's operands are beside tensors of numbers.
+uint32_t needs_of(const Node& node) {
+  uint32_t needs = 0;
+  auto add = [&](const bp_type_t& type) {
+    if (type.kind > BP_KIND_TENSOR) needs |= kContainers;
+    if (type.kind == BP_KIND_TENSOR && type.dtype == BP_DTYPE_STRING) needs |= kTexts;
+  };
+  for (uint32_t i = 0; i < node.input_count(); ++i) add(node.input_type(i));
+  for (uint32_t i = 0; i < node.output_count(); ++i) add(node.output_type(i));
+  return needs;
+}
+
 bool same_operator(const Row& row, const Node& node) {
   return row.op_type == node.op_type() && row.domain == node.domain();
 }
@@ -90,8 +114,16 @@ std::span<const Row> table() {
 
 const Row* find_row(const Node& node) {
   auto wanted = std::tuple(node.op_type(), node.domain(), node.since_version());
-  auto after = std::ranges::upper_bound(index(), wanted, {}, key);
-  return after != index().begin() && same_operator(**std::prev(after), node) ? *std::prev(after) : nullptr;
+  uint32_t needs = needs_of(node);
+  const Row* other = nullptr;  // takes more than there is
+  for (auto after = std::ranges::upper_bound(index(), wanted, {}, key); after != index().begin(); --after) {
+    const Row* row = *std::prev(after);
+    if (!same_operator(*row, node)) break;
+    if ((row->takes & needs) != needs) continue;
+    if (row->takes == 0 || needs != 0) return row;
+    if (other == nullptr) other = row;
+  }
+  return other;
 }
 
 const Row* find_operator(const Node& node) {

@@ -117,6 +117,17 @@ Value own(Value value) {
   return value;
 }
 
+Value as_kind(Value value, uint32_t kind) {
+  if (value.kind == kind || !value.present()) return value;
+  if (kind == BP_KIND_OPTIONAL) {
+    Value optional = Value::container(kind);
+    optional.elements->values.push_back(own(std::move(value)));
+    return optional;
+  }
+  if (value.kind == BP_KIND_OPTIONAL && value.elements->values.size() == 1) return Value(value.elements->values[0]);
+  return value;
+}
+
 int64_t bytes_of(const Tensor& tensor) {
   if (tensor.dtype != BP_DTYPE_STRING) return bytes_of(tensor.dtype, tensor.shape.elements());
   int64_t count = tensor.shape.elements();

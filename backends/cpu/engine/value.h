@@ -41,6 +41,9 @@ Elements& own_elements(Value& value);
 // The same value with data of its own, fit for a container.
 Value own(Value value);
 
+// The same value where an optional of it is declared, or what an optional has where no optional is.
+Value as_kind(Value value, uint32_t kind);
+
 // Bytes of a tensor, texts included.
 int64_t bytes_of(const Tensor& tensor);
 

@@ -3,6 +3,8 @@
 // and variance are those of the batch, and the running ones are outputs.
 #include <cmath>
 
+#include "engine/reference.h"
+#include "ops/activation.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -85,7 +87,7 @@ void run(const Normalization& b, Tensors in, Tensors out) {
   });
 }
 
-Plan plan(Normalization b, Tensors inputs) {
+Plan plan_normalization(Normalization b, Tensors inputs) {
   const Shape& x = inputs[0].shape;
   if (x.rank() < 1) return fail("the input is a scalar");
   b.batch = x[0];
@@ -101,6 +103,81 @@ Plan plan(Normalization b, Tensors inputs) {
   return make_plan({x, channels, channels}, [b](Tensors in, Tensors out) { run(b, in, out); }, {.inplace = 0});
 }
 
+// Inference in float with all parameters known: one multiplication and one addition an element, then what was appended.
+// Rows are planes of a channel, or of a block of channels.
+Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensors inputs) {
+  const Shape& x = inputs[0].shape;
+  const int64_t lanes = inputs[0].format == Format::kBlocked ? channel_block() : 1;
+  const int64_t channels = x[1];
+  const int64_t rows = (channels + lanes - 1) / lanes;
+  std::vector<float> scale(static_cast<size_t>(rows * lanes)), shift(scale.size());
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto i = static_cast<size_t>(c);
+    double factor = read(inputs[1], c) / std::sqrt(read(inputs[4], c) + b.epsilon);
+    scale[i] = static_cast<float>(factor);
+    shift[i] = static_cast<float>(read(inputs[2], c) - read(inputs[3], c) * factor);
+    for (const PostOp& op : post_ops) {
+      if (op.kind != PostOp::kAffine) continue;
+      scale[i] *= op.scale[i];
+      shift[i] = shift[i] * op.scale[i] + op.shift[i];
+    }
+  }
+  std::vector<Activation> activations;
+  for (const PostOp& op : post_ops) {
+    if (op.kind == PostOp::kActivation) activations.push_back(op.activation);
+  }
+  const int64_t places = x.elements(2, x.rank());
+  Plan plan = make_plan({x},
+                        [=, batch = x[0]](Tensors in, Tensors out) {
+                          // Strips that stay in the nearest cache while they are activated.
+                          constexpr int64_t kStrip = 4096;
+                          const int64_t strip = std::max<int64_t>(1, kStrip / lanes);
+                          const int64_t strips = (places + strip - 1) / strip;
+                          const int64_t grain = 1 + kCheapGrain / (1 + std::min(strip, places) * lanes);
+                          parallel(batch * rows * strips, grain, [&](int64_t begin, int64_t end) {
+                            for (int64_t task = begin; task < end; ++task) {
+                              const int64_t row = task / strips, first = task % strips * strip;
+                              const int64_t count = std::min(strip, places - first);
+                              const auto channel = static_cast<size_t>(row % rows * lanes);
+                              float* y = out[0].as<float>() + (row * places + first) * lanes;
+                              affine(in[0].as<float>() + (row * places + first) * lanes, y, count, lanes,
+                                     &scale[channel], &shift[channel]);
+                              for (const Activation& a : activations) activate(a, y, count * lanes);
+                            }
+                          });
+                          if (lanes > 1) clear_padding(out[0]);
+                        },
+                        {.inplace = 0});
+  keep_format(plan, inputs);
+  return plan;
+}
+
+class BatchNormalization final : public Kernel {
+ public:
+  explicit BatchNormalization(const Node& node)
+      : parameters_{static_cast<double>(node.attr("epsilon", 1e-5f)), static_cast<double>(node.attr("momentum", 0.9f)),
+                    node.attr("training_mode", int64_t{0}) != 0} {}
+
+  Plan plan(Tensors inputs) const override {
+    Plan checked = plan_normalization(parameters_, inputs);
+    if (!checked.step || reference_only()) return checked;
+    bool fits = inputs[0].dtype == BP_DTYPE_FLOAT && inputs[0].shape.rank() >= 2 && !parameters_.training;
+    for (size_t i = 1; i < 5; ++i) fits = fits && inputs[i].data != nullptr;
+    return fits ? plan_known(parameters_, post_ops_, inputs) : std::move(checked);
+  }
+
+  bool append(PostOp op) override {
+    if (parameters_.training || op.kind == PostOp::kAdd) return false;
+    if (op.kind == PostOp::kAffine && !post_ops_.empty() && post_ops_.back().kind == PostOp::kActivation) return false;
+    post_ops_.push_back(std::move(op));
+    return true;
+  }
+
+ private:
+  Normalization parameters_;
+  std::vector<PostOp> post_ops_;
+};
+
 Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 5, {kFloatTypes, kFloatTypes, kFloatTypes, kFloatTypes, kFloatTypes}); !v) return v;
   if (node.attr("training_mode", int64_t{0}) == 0 && (node.has_output(1) || node.has_output(2))) {
@@ -110,9 +187,7 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  Normalization b{static_cast<double>(node.attr("epsilon", 1e-5f)), static_cast<double>(node.attr("momentum", 0.9f)),
-                  node.attr("training_mode", int64_t{0}) != 0};
-  return make_kernel([b](Tensors inputs) { return plan(b, inputs); });
+  return std::make_unique<BatchNormalization>(node);
 }
 
 constexpr Row kRows[] = {

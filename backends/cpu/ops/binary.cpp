@@ -54,11 +54,47 @@ Plan unequal_shapes(const Shape& a, const Shape& b) {
   return fail("shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
 }
 
+// How two operands are read where one of them is blocked and has the extents of the result; the other one has these too,
+// or one number for each channel, or one at all. Nothing where they are not like that.
+struct BlockedOperands {
+  std::vector<Format> takes;
+  Broadcast<2> walk;
+};
+std::optional<BlockedOperands> blocked_operands(Tensors inputs, const Shape& result) {
+  std::vector<Format> takes;
+  std::array<Shape, 2> views;
+  bool any = false;
+  for (size_t i = 0; i < 2; ++i) {
+    const Shape& shape = inputs[i].shape;
+    any = any || (inputs[i].format == Format::kBlocked && shape == result);
+    bool one = shape.elements() == 1;
+    bool per_channel = shape.rank() == result.rank() && shape[1] == result[1] && shape.elements(2, shape.rank()) == 1;
+    if (!one && !per_channel && !(shape == result)) return std::nullopt;
+    takes.push_back(one ? Format::kDense : Format::kBlocked);
+    views[i] = one ? Shape{1} : blocked_view(shape);
+  }
+  if (!any) return std::nullopt;
+  return BlockedOperands{takes, Broadcast<2>(blocked_view(result), views)};
+}
+
 template <class R, class A, class B, class Formula>
 Plan plan_binary(Tensors inputs, Formula formula) {
   const Shape shapes[] = {inputs[0].shape, inputs[1].shape};
   const auto shape = broadcast_shape(shapes);
   if (!shape) return unequal_shapes(shapes[0], shapes[1]);
+  if constexpr (std::is_same_v<R, float> && std::is_same_v<A, float> && std::is_same_v<B, float>) {
+    if (auto blocked = blocked_operands(inputs, *shape)) {
+      Plan plan = make_plan({*shape},
+                            [formula, walk = blocked->walk](Tensors in, Tensors out) {
+                              compute<R, A, B>(walk, in[0].data, in[1].data, out[0].data, formula);
+                              clear_padding(out[0]);
+                            },
+                            {.inplace = shapes[0] == *shape ? 0 : 1});
+      plan.takes = blocked->takes;
+      plan.gives = Format::kBlocked;
+      return plan;
+    }
+  }
   int inplace = -1;
   if (sizeof(R) == sizeof(B) && shapes[1] == *shape) inplace = 1;
   if (sizeof(R) == sizeof(A) && shapes[0] == *shape) inplace = 0;
@@ -106,6 +142,9 @@ Plan plan_variadic(Tensors inputs, Formula formula) {
   for (const Tensor& input : inputs) shapes.push_back(input.shape);
   const auto shape = broadcast_shape(shapes);
   if (!shape) return unequal_shapes(shapes.front(), shapes.back());
+  if constexpr (!mean) {
+    if (inputs.size() == 2) return plan_binary<T, T, T>(inputs, formula);
+  }
   const Broadcast<2> first(*shape, {shapes[0], shapes[shapes.size() > 1 ? 1 : 0]});
   std::vector<Broadcast<2>> rest;
   for (size_t i = 2; i < shapes.size(); ++i) rest.emplace_back(*shape, std::array{*shape, shapes[i]});

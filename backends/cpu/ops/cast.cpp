@@ -3,17 +3,13 @@
 // Types of 8 bits and less that are not integers of whole bytes go through float, which holds all their values.
 #include <limits>
 
+#include "ops/codes.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 
 namespace backplane::cpu {
 namespace {
-
-struct Rules {
-  bool saturate;           // for float8 targets
-  ScaleRounding rounding;  // for FLOAT8E8M0 targets
-};
 
 template <class To, class From>
 To convert_one(From value) {
@@ -50,77 +46,11 @@ Convert plain_conversion(bp_dtype_t from, bp_dtype_t to) {
   });
 }
 
-const Minifloat* minifloat(bp_dtype_t dtype) {
-  switch (dtype) {
-    case BP_DTYPE_FLOAT8E4M3FN:
-      return &kFloat8E4M3FN;
-    case BP_DTYPE_FLOAT8E4M3FNUZ:
-      return &kFloat8E4M3FNUZ;
-    case BP_DTYPE_FLOAT8E5M2:
-      return &kFloat8E5M2;
-    case BP_DTYPE_FLOAT8E5M2FNUZ:
-      return &kFloat8E5M2FNUZ;
-    case BP_DTYPE_FLOAT4E2M1:
-      return &kFloat4E2M1;
-    default:
-      return nullptr;
-  }
-}
-
-int bits_of(bp_dtype_t dtype) {
-  switch (dtype) {
-    case BP_DTYPE_UINT2:
-    case BP_DTYPE_INT2:
-      return 2;
-    case BP_DTYPE_UINT4:
-    case BP_DTYPE_INT4:
-    case BP_DTYPE_FLOAT4E2M1:
-      return 4;
-    default:
-      return static_cast<int>(8 * bytes_of(dtype, 1));
-  }
-}
-
 bool is_plain(bp_dtype_t dtype) {
   return set_of(NumbersAndBool{}) >> dtype & 1;
 }
 
-float decode_code(bp_dtype_t dtype, uint8_t code) {
-  if (const Minifloat* format = minifloat(dtype)) return decode(*format, code);
-  if (dtype == BP_DTYPE_FLOAT8E8M0) return decode_e8m0(code);
-  const int bits = bits_of(dtype);
-  const bool negative = (dtype == BP_DTYPE_INT4 || dtype == BP_DTYPE_INT2) && code >> (bits - 1);
-  return static_cast<float>(negative ? code - (1 << bits) : code);
-}
-
-uint8_t encode_code(bp_dtype_t dtype, float value, Rules rules) {
-  if (const Minifloat* format = minifloat(dtype))
-    return encode(*format, value, rules.saturate || dtype == BP_DTYPE_FLOAT4E2M1);
-  if (dtype == BP_DTYPE_FLOAT8E8M0) return encode_e8m0(value, rules.saturate, rules.rounding);
-  const int bits = bits_of(dtype);
-  return static_cast<uint8_t>(convert_one<int32_t>(value) & ((1 << bits) - 1));
-}
-
-// Elements [begin, begin + n) of `data`; begin is a multiple of 8.
-void load_floats(bp_dtype_t dtype, const void* data, int64_t begin, float* values, int64_t n) {
-  const int bits = bits_of(dtype), per_byte = 8 / bits;
-  const auto* bytes = static_cast<const uint8_t*>(data) + begin / per_byte;
-  for (int64_t i = 0; i < n; ++i)
-    values[i] =
-        decode_code(dtype, static_cast<uint8_t>(bytes[i / per_byte] >> (i % per_byte * bits) & ((1 << bits) - 1)));
-}
-
-void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, Rules rules) {
-  const int bits = bits_of(dtype), per_byte = 8 / bits;
-  auto* bytes = static_cast<uint8_t*>(data) + begin / per_byte;
-  for (int64_t i = 0; i < n; ++i) {
-    const int shift = static_cast<int>(i % per_byte) * bits;
-    const auto code = static_cast<uint8_t>(encode_code(dtype, values[i], rules) << shift);
-    bytes[i / per_byte] = shift == 0 ? code : static_cast<uint8_t>(bytes[i / per_byte] | code);
-  }
-}
-
-Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, Rules rules) {
+Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, CodeRules rules) {
   const int64_t n = shape.elements();
   const auto nothing = [](Tensors, Tensors) {};
   if (from == to) return make_plan({shape}, nothing, {.alias = 0});
@@ -156,7 +86,7 @@ bool can_cast_to(int64_t dtype) {
   return dtype >= 0 && dtype < 64 && (kCastTypes >> dtype & 1) != 0;
 }
 
-Rules rules_of(const Node& node) {
+CodeRules rules_of(const Node& node) {
   const std::string rounding = node.attr("round_mode", "up");
   return {node.attr("saturate", int64_t{1}) != 0, rounding == "down"      ? ScaleRounding::kDown
                                                   : rounding == "nearest" ? ScaleRounding::kNearest

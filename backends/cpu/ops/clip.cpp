@@ -28,12 +28,13 @@ void clip(Tensors in, Tensors out) {
   if (const Tensor bound = at(in, 2); bound.present()) high = static_cast<C>(*bound.as<T>());
   const T* x = in[0].as<T>();
   T* y = out[0].as<T>();
-  parallel(in[0].shape.elements(), kCheapGrain, [&](int64_t begin, int64_t end) {
+  parallel(in[0].stored(), kCheapGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const C value = static_cast<C>(x[i]), raised = value < low ? low : value;
       y[i] = static_cast<T>(raised > high ? high : raised);
     }
   });
+  if (out[0].format == Format::kBlocked) clear_padding(out[0]);
 }
 
 std::unique_ptr<Kernel> create(const Node&) {
@@ -41,11 +42,13 @@ std::unique_ptr<Kernel> create(const Node&) {
     for (size_t slot : {1, 2})
       if (const Tensor bound = at(inputs, slot); bound.present() && bound.shape.elements() != 1)
         return fail("a bound must be a scalar, but has shape " + to_string(bound.shape));
-    return make_plan({inputs[0].shape},
+    Plan plan = make_plan({inputs[0].shape},
                      [](Tensors in, Tensors out) {
                        dispatch<Numbers>(in[0].dtype, [&](auto tag) { clip<typename decltype(tag)::type>(in, out); });
                      },
                      {.inplace = 0});
+    keep_format(plan, inputs);
+    return plan;
   });
 }
 

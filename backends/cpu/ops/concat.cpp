@@ -43,6 +43,17 @@ Verdict supports_concat(const Node& node) {
   return accepts_variadic(node, kByteTypes);
 }
 
+// Whether channels can be joined without taking blocks apart.
+bool stays_blocked(Tensors inputs) {
+  bool any = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    any = any || inputs[i].format == Format::kBlocked;
+    if (!can_be_blocked(inputs[i].shape) || inputs[i].dtype != BP_DTYPE_FLOAT) return false;
+    if (i + 1 < inputs.size() && inputs[i].shape[1] % channel_block() != 0) return false;
+  }
+  return any;
+}
+
 std::unique_ptr<Kernel> create_concat(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
     Shape to = inputs[0].shape;
@@ -50,6 +61,7 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
     if (axis < 0) return bad_axis(axis_attribute, to.rank());
     std::vector<int64_t> extents;
     int64_t total = 0;
+    const bool blocked = axis == 1 && stays_blocked(inputs);
     for (const Tensor& input : inputs) {
       Shape others = input.shape;
       if (others.rank() == to.rank()) others[axis] = to[axis];
@@ -58,13 +70,24 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
       total += input.shape[axis];
     }
     to[axis] = total;
-    return make_plan({to},
-                     [parts = Parts(to, axis, extents, bytes_of(inputs[0].dtype, 1))](Tensors in, Tensors out) {
+    Shape stored = to;
+    if (blocked) {  // whole blocks of channels move like single ones
+      auto whole_blocks = [](int64_t c) { return (c + channel_block() - 1) / channel_block() * channel_block(); };
+      stored[axis] = whole_blocks(total);
+      extents.back() = whole_blocks(extents.back());
+    }
+    Plan plan = make_plan({to},
+                     [parts = Parts(stored, axis, extents, bytes_of(inputs[0].dtype, 1))](Tensors in, Tensors out) {
                        parts.blocks([&](size_t part, int64_t whole_at, int64_t part_at, size_t bytes) {
                          std::memcpy(out[0].as<char>() + whole_at, in[part].as<char>() + part_at, bytes);
                        });
                      },
                      {.alias = inputs.size() == 1 ? 0 : -1});
+    if (blocked) {
+      plan.takes.assign(inputs.size(), Format::kBlocked);
+      plan.gives = Format::kBlocked;
+    }
+    return plan;
   });
 }
 

@@ -2,6 +2,7 @@
 // Operators that make a tensor from attributes, extents or a few numbers.
 #include <cstring>
 
+#include "ops/codes.h"
 #include "ops/function_kernel.h"
 #include "ops/index.h"
 #include "ops/rows.h"
@@ -68,7 +69,13 @@ std::optional<Value> fill_value(const Node& node) {
   constexpr float zero = 0;
   const auto* attribute = node.find("value");
   auto value = attribute == nullptr ? value_of(BP_DTYPE_FLOAT, {}, &zero) : tensor_attribute(node, attribute);
-  return value && value->shape.elements() == 1 && (kByteTypes >> value->dtype & 1) ? value : std::nullopt;
+  if (!value || value->shape.elements() != 1) return std::nullopt;
+  if (kPackedTypes >> value->dtype & 1) {  // one byte full of it, to be repeated as it is
+    const uint8_t code = load_code(value->bytes.data(), bits_of(value->dtype), 0);
+    const std::vector<uint8_t> codes(8, code);
+    pack(value->dtype, codes.data(), value->bytes.data(), 8 / bits_of(value->dtype));
+  }
+  return value;
 }
 
 Verdict supports_fill(const Node& node) {
@@ -86,7 +93,8 @@ std::unique_ptr<Kernel> create_fill(const Node& node) {
         using T = typename decltype(tag)::type;
         T fill;
         std::memcpy(&fill, value.bytes.data(), sizeof(T));
-        parallel(out[0].shape.elements(), 8 * kCheapGrain,
+        const int64_t n = bytes_of(value.dtype, out[0].shape.elements()) / static_cast<int64_t>(sizeof(T));
+        parallel(n, 8 * kCheapGrain,
                  [&](int64_t begin, int64_t end) { std::fill(out[0].as<T>() + begin, out[0].as<T>() + end, fill); });
       });
     });

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv. In float a 1×1 convolution is a matrix product of the planes as they lie; all others go to oneDNN in the layout
-// that it likes best, in tasks of one image and a share of the output channels (or groups). Other types take the
-// definition.
+// Conv. In float it goes to oneDNN (ops/onednn_conv.h); other types take the definition.
+#include "engine/reference.h"
+#include "ops/activation.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
-#include "ops/onednn.h"
 #include "ops/onednn_conv.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -12,26 +11,6 @@
 namespace backplane::cpu {
 
 namespace {
-
-bool pointwise(const Window& w) {
-  return w.kernel_size() == 1 && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0} &&
-         w.end == Spatial{0, 0, 0};
-}
-
-void run_pointwise(const ConvSize& size, int64_t plane, Tensors in, Tensors out) {
-  int64_t in_group = size.in_channels / size.groups;
-  int64_t out_group = size.out_channels / size.groups;
-  const float* bias = at(in, 2).present() ? in[2].as<float>() : nullptr;
-  int64_t grain = 1 + (int64_t{1} << 18) / (1 + in_group * out_group * plane);
-  parallel(size.batch * size.groups, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t group = i % size.groups;
-      sgemm(out_group, plane, in_group, 1, {in[1].as<float>() + group * out_group * in_group, in_group},
-            {in[0].as<float>() + i * in_group * plane, plane}, 0, out[0].as<float>() + i * out_group * plane, plane,
-            bias == nullptr ? nullptr : bias + group * out_group);
-    }
-  });
-}
 
 template <class T>
 void run_direct(const ConvSize& size, const Window& w, Tensors in, Tensors out) {
@@ -60,26 +39,28 @@ class Conv final : public Kernel {
                   " channels");
     }
     Shape shape = w->output_shape(size->batch, size->out_channels);
-    if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() != 0 && size->in_channels != 0 && w->in_size() != 0) {
-      if (pointwise(*w)) {
-        return make_plan(
-            {shape}, [s = *size, plane = w->in_size()](Tensors in, Tensors out) { run_pointwise(s, plane, in, out); });
-      }
-      if (auto step = make_onednn_conv(*size, *w, inputs, packed_)) {
-        Plan plan;
-        plan.step = std::move(step);
-        plan.shapes = {shape};
-        return plan;
-      }
+    if (inputs[0].dtype == BP_DTYPE_FLOAT && can_be_blocked(inputs[0].shape) && can_be_blocked(shape) &&
+        !reference_only()) {
+      if (Plan plan = plan_onednn_conv({*size, *w, post_ops_}, inputs, packed_); plan.step) return plan;
     }
-    return make_plan({shape}, [s = *size, w = *w](Tensors in, Tensors out) {
+    return make_plan({shape}, [s = *size, w = *w, ops = post_ops_](Tensors in, Tensors out) {
       dispatch<Floats>(in[0].dtype, [&](auto tag) { run_direct<typename decltype(tag)::type>(s, w, in, out); });
+      apply_post_ops(ops, out[0].as<float>(), s.batch, s.out_channels, w.out_size(), in.back().as<float>());
     });
+  }
+
+  // Affine operations become part of the weights, an addition and activations are done by oneDNN in this order.
+  bool append(PostOp op) override {
+    bool fits = op.kind == PostOp::kActivation || post_ops_.empty() ||
+                (post_ops_.back().kind == PostOp::kAffine && op.kind != PostOp::kActivation);
+    if (fits) post_ops_.push_back(std::move(op));
+    return fits;
   }
 
  private:
   WindowAttributes attributes_;
   int64_t groups_;
+  std::vector<PostOp> post_ops_;
   mutable PackedWeights packed_;
 };
 

@@ -2,6 +2,7 @@
 // Operators that are one strided copy: each finds extents and strides, StridedCopy does the rest.
 #include "ops/broadcast.h"
 #include "ops/function_kernel.h"
+#include "ops/packed.h"
 #include "ops/rows.h"
 #include "ops/strided_copy.h"
 #include "ops/support.h"
@@ -19,6 +20,9 @@ Plan plan_copy(const Tensor& source, Shape result, std::span<const int64_t> exte
 
 Verdict supports_one(const Node& node) {
   return accepts(node, 1, {kByteTypes});
+}
+Verdict supports_movable(const Node& node) {
+  return accepts(node, 1, {kByteTypes | kPackedTypes});
 }
 Verdict supports_with_shape(const Node& node) {
   return accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64)});
@@ -173,7 +177,7 @@ std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Transpose", 1, supports_one, create_transpose},
+    {"", "Transpose", 1, supports_movable, create_unpacked<create_transpose>},
     {"", "Expand", 8, supports_with_shape, create_expand},
     {"", "Tile", 6, supports_with_shape, create_tile},
     {"", "Slice", 10, supports_slice, create_slice},

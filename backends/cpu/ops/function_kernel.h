@@ -19,6 +19,7 @@ struct StepTraits {
   int inplace = -1;
   int alias = -1;
   int64_t scratch_bytes = 0;
+  bool pure = true;
 };
 
 template <class Run>
@@ -43,6 +44,7 @@ class FunctionStep final : public Step {
   int64_t scratch_bytes() const override { return traits_.scratch_bytes; }
   int inplace() const override { return traits_.inplace; }
   int alias() const override { return traits_.alias; }
+  bool pure() const override { return traits_.pure; }
 
  private:
   Run run_;
@@ -61,6 +63,13 @@ Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
   plan.step = std::make_unique<FunctionStep<Run>>(std::move(run), traits);
   plan.shapes = std::move(shapes);
   return plan;
+}
+
+// For a step that goes through the stored elements of input 0 whatever their order: it takes and gives the format that
+// the input has.
+inline void keep_format(Plan& plan, Tensors inputs) {
+  plan.takes.assign(inputs.size(), Format::kDense);
+  plan.takes[0] = plan.gives = inputs[0].format;
 }
 
 template <class PlanFunction>

@@ -2,6 +2,7 @@
 // Pad and CenterCropPad.
 #include "ops/function_kernel.h"
 #include "ops/mapped_copy.h"
+#include "ops/packed.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 
@@ -58,8 +59,8 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
 }
 
 Verdict supports_pad(const Node& node) {
-  if (Verdict verdict = accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64), kByteTypes, kIndexTypes}); !verdict)
-    return verdict;
+  constexpr bp_dtype_set_t types = kByteTypes | kPackedTypes;
+  if (Verdict verdict = accepts(node, 2, {types, just(BP_DTYPE_INT64), types, kIndexTypes}); !verdict) return verdict;
   if (node.has_input(2))
     if (Verdict verdict = same_type(node, 0, 2); !verdict) return verdict;
   return attribute_in(node, "mode", "constant", {"constant", "reflect", "edge", "wrap"});
@@ -122,7 +123,7 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Pad", 11, supports_pad, create_pad},
+    {"", "Pad", 11, supports_pad, create_unpacked<create_pad>},
     {"", "CenterCropPad", 18, supports_center, create_center},
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/blocked_pool.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -122,7 +123,7 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 enum class Pool { kMax, kAverage, kLp };
 
 template <Pool pool>
-std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, int64_t parameter) {
+std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, int64_t parameter, bool has_indices) {
   return make_kernel([=](Tensors inputs) -> Plan {
     const Shape& x = inputs[0].shape;
     if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
@@ -138,6 +139,9 @@ std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, 
       w.in[2] = w.kernel[2] = x.elements(2, x.rank());
       shape = Shape{x[0], x[1]};
       for (int d = 2; d < x.rank(); ++d) shape.push_back(1);
+    }
+    if (pool != Pool::kLp && inputs[0].format == Format::kBlocked && !(pool == Pool::kMax && has_indices)) {
+      return plan_blocked_pool({pool == Pool::kMax, parameter != 0}, w, x, shape);
     }
     int64_t planes = x[0] * x[1];
     return make_plan({shape, shape}, [=](Tensors in, Tensors out) {
@@ -171,12 +175,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
   constexpr const char* name = pool == Pool::kMax       ? "storage_order"
                                : pool == Pool::kAverage ? "count_include_pad"
                                                         : "p";
-  return create_with<pool>(WindowAttributes(node), node.attr(name, int64_t{pool == Pool::kLp ? 2 : 0}));
+  return create_with<pool>(WindowAttributes(node), node.attr(name, int64_t{pool == Pool::kLp ? 2 : 0}),
+                           node.has_output(1));
 }
 
 template <Pool pool>
 std::unique_ptr<Kernel> create_global(const Node& node) {
-  return create_with<pool>(std::nullopt, pool == Pool::kLp ? node.attr("p", int64_t{2}) : 0);
+  return create_with<pool>(std::nullopt, pool == Pool::kLp ? node.attr("p", int64_t{2}) : 0, node.has_output(1));
 }
 
 constexpr Row kRows[] = {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/codes.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -16,8 +17,13 @@ namespace {
 using Reals = TypeList<float, double, Half, BFloat16, int32_t>;
 using Scales = TypeList<float, double, Half, BFloat16>;
 
+constexpr bp_dtype_set_t kSmallFloats = just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
+                                        just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ) |
+                                        just(BP_DTYPE_FLOAT4E2M1);
 constexpr bp_dtype_set_t kQuantized = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8) | just(BP_DTYPE_INT16) |
-                                      just(BP_DTYPE_UINT16) | just(BP_DTYPE_INT4) | just(BP_DTYPE_UINT4);
+                                      just(BP_DTYPE_UINT16) | just(BP_DTYPE_INT4) | just(BP_DTYPE_UINT4) |
+                                      just(BP_DTYPE_INT2) | just(BP_DTYPE_UINT2) | kSmallFloats;
+constexpr bp_dtype_set_t kScales = set_of(Scales{}) | just(BP_DTYPE_FLOAT8E8M0);
 
 // Which scale belongs to an element of a tensor that is [outer, axis, inner].
 struct Grid {
@@ -82,15 +88,20 @@ Range range_of(bp_dtype_t dtype) {
       return {0, 65535};
     case BP_DTYPE_INT4:
       return {-8, 7};
+    case BP_DTYPE_UINT4:
+      return {0, 15};
+    case BP_DTYPE_INT2:
+      return {-2, 1};
     default:
-      return {0, 15};  // UINT4
+      return {0, 3};  // UINT2
   }
 }
 
-int32_t load(const Tensor& tensor, int64_t i) {
+// Element i of a quantized tensor; 0 where there is no zero point.
+double load(const Tensor& tensor, int64_t i) {
   switch (tensor.dtype) {
     case BP_DTYPE_UNDEFINED:
-      return 0;  // no zero point
+      return 0;
     case BP_DTYPE_INT8:
       return tensor.as<int8_t>()[i];
     case BP_DTYPE_UINT8:
@@ -101,101 +112,148 @@ int32_t load(const Tensor& tensor, int64_t i) {
       return tensor.as<uint16_t>()[i];
     case BP_DTYPE_INT32:
       return tensor.as<int32_t>()[i];
-    default: {
-      int32_t nibble = tensor.as<uint8_t>()[i / 2] >> (i % 2 * 4) & 15;
-      return tensor.dtype == BP_DTYPE_INT4 && nibble > 7 ? nibble - 16 : nibble;
-    }
+    default:
+      return decode_code(tensor.dtype, load_code(tensor.data, bits_of(tensor.dtype), i));
   }
 }
 
-void store(const Tensor& tensor, int64_t i, int32_t value) {
-  switch (tensor.dtype) {
-    case BP_DTYPE_INT8:
-    case BP_DTYPE_UINT8:
-      tensor.as<uint8_t>()[i] = static_cast<uint8_t>(value);
-      return;
-    case BP_DTYPE_INT16:
-    case BP_DTYPE_UINT16:
-      tensor.as<uint16_t>()[i] = static_cast<uint16_t>(value);
-      return;
-    default: {
-      uint8_t& byte = tensor.as<uint8_t>()[i / 2];
-      auto nibble = static_cast<uint8_t>(value & 15);
-      byte = static_cast<uint8_t>(i % 2 == 0 ? nibble : (byte & 15) | nibble << 4);
-    }
+// All scales as numbers: there are few of them.
+std::vector<double> scales_of(const Tensor& tensor) {
+  std::vector<double> scales(static_cast<size_t>(tensor.shape.elements()));
+  if (tensor.dtype == BP_DTYPE_FLOAT8E8M0) {
+    for (size_t i = 0; i < scales.size(); ++i) scales[i] = decode_e8m0(tensor.as<uint8_t>()[i]);
+    return scales;
   }
+  dispatch<Reals>(tensor.dtype, [&](auto tag) {
+    const auto* data = tensor.as<typename decltype(tag)::type>();
+    for (size_t i = 0; i < scales.size(); ++i) scales[i] = static_cast<double>(data[i]);
+  });
+  return scales;
 }
 
-// Pieces begin at even elements, so that no byte of a packed tensor is shared.
+// Calls f(first, last) for pieces of a few whole bytes, whatever the elements' size.
 template <class F>
-void each_element(int64_t count, const F& f) {
-  parallel((count + 1) / 2, kMathGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin * 2; i < std::min(count, end * 2); ++i) f(i);
+void each_piece(int64_t count, const F& f) {
+  constexpr int64_t piece = 256;
+  parallel((count + piece - 1) / piece, kMathGrain / piece, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i * piece, std::min(count, (i + 1) * piece));
   });
 }
 
-void run_quantize(const Grid& g, Tensors in, Tensors out) {
-  Range range = range_of(out[0].dtype);
-  dispatch<Reals>(in[0].dtype, [&](auto x_tag) {
-    dispatch<Reals>(in[1].dtype, [&](auto scale_tag) {
-      using T = typename decltype(x_tag)::type;
-      using S = typename decltype(scale_tag)::type;
-      each_element(g.elements(), [&, x = in[0].as<T>(), scale = in[1].as<S>(), zero = at(in, 2)](int64_t i) {
-        int64_t s = g.scale_of(i);
-        float q =
-            std::nearbyint(static_cast<float>(x[i]) / static_cast<float>(scale[s])) + static_cast<float>(load(zero, s));
-        store(out[0], i, static_cast<int32_t>(std::isnan(q) ? 0 : std::clamp(q, range.low, range.high)));
-      });
+// x / scale, rounded to the type that the division is specified in.
+double divide(double x, double scale, bp_dtype_t precision) {
+  switch (precision) {
+    case BP_DTYPE_DOUBLE:
+      return x / scale;
+    case BP_DTYPE_FLOAT16:
+      return Half(static_cast<float>(x) / static_cast<float>(scale));
+    case BP_DTYPE_BFLOAT16:
+      return BFloat16(static_cast<float>(x) / static_cast<float>(scale));
+    default:
+      return static_cast<float>(x) / static_cast<float>(scale);
+  }
+}
+
+struct QuantizeRules {
+  bp_dtype_t precision;  // of the division
+  bool saturate;         // for float8
+};
+
+void run_quantize(const Grid& g, const QuantizeRules& rules, Tensors in, Tensors out) {
+  const bp_dtype_t dtype = out[0].dtype;
+  const bool whole = (kSmallFloats >> dtype & 1) == 0;
+  const Range range = range_of(dtype);
+  const std::vector<double> scales = scales_of(in[1]);
+  const Tensor zero = at(in, 2);
+  dispatch<Reals>(in[0].dtype, [&](auto tag) {
+    const auto* x = in[0].as<typename decltype(tag)::type>();
+    each_piece(g.elements(), [&](int64_t begin, int64_t end) {
+      float values[256];
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t s = g.scale_of(i);
+        double q = divide(static_cast<double>(x[i]), scales[static_cast<size_t>(s)], rules.precision);
+        if (whole) {
+          q = std::nearbyint(q) + load(zero, s);
+          q = std::isnan(q) ? 0 : std::clamp<double>(q, range.low, range.high);
+        } else {
+          q += load(zero, s);
+        }
+        values[i - begin] = static_cast<float>(q);
+      }
+      if (bits_of(dtype) == 16) {
+        for (int64_t i = begin; i < end; ++i)
+          out[0].as<uint16_t>()[i] = static_cast<uint16_t>(static_cast<int32_t>(values[i - begin]));
+      } else {
+        store_floats(dtype, out[0].data, begin, values, end - begin, {rules.saturate});
+      }
     });
   });
 }
 
 void run_dequantize(const Grid& g, Tensors in, Tensors out) {
-  dispatch<Scales>(in[1].dtype, [&](auto scale_tag) {
-    dispatch<Scales>(out[0].dtype, [&](auto y_tag) {
-      using S = typename decltype(scale_tag)::type;
-      using T = typename decltype(y_tag)::type;
-      each_element(g.elements(), [&, scale = in[1].as<S>(), y = out[0].as<T>(), zero = at(in, 2)](int64_t i) {
-        int64_t s = g.scale_of(i);
-        y[i] = static_cast<T>(static_cast<float>(load(in[0], i) - load(zero, s)) * static_cast<float>(scale[s]));
-      });
+  const std::vector<double> scales = scales_of(in[1]);
+  const Tensor zero = at(in, 2);
+  dispatch<Scales>(out[0].dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    each_piece(g.elements(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t s = g.scale_of(i);
+        const auto difference = static_cast<compute_t<T>>(load(in[0], i) - load(zero, s));
+        out[0].as<T>()[i] = static_cast<T>(difference * static_cast<compute_t<T>>(scales[static_cast<size_t>(s)]));
+      }
     });
   });
 }
 
-template <bool quantizes>
-std::unique_ptr<Kernel> create(const Node& node) {
+template <class Run>
+std::unique_ptr<Kernel> make_grid_kernel(const Node& node, Run run) {
   GridAttributes attributes{node.attr("axis", int64_t{1}), node.attr("block_size", int64_t{0})};
-  return make_kernel([attributes](Tensors inputs) -> Plan {
+  return make_kernel([attributes, run](Tensors inputs) -> Plan {
     std::string error;
     std::optional<Grid> grid = make_grid(attributes, inputs[0], inputs[1], &error);
     if (!grid) return fail(error);
     if (Tensor zero = at(inputs, 2); zero.present() && zero.shape.elements() != inputs[1].shape.elements()) {
       return fail("zero points " + to_string(zero.shape) + " do not fit scales " + to_string(inputs[1].shape));
     }
-    return make_plan({inputs[0].shape}, [g = *grid](Tensors in, Tensors out) {
-      if constexpr (quantizes)
-        run_quantize(g, in, out);
-      else
-        run_dequantize(g, in, out);
-    });
+    return make_plan({inputs[0].shape}, [g = *grid, run](Tensors in, Tensors out) { run(g, in, out); });
   });
 }
 
+std::unique_ptr<Kernel> create_quantize(const Node& node) {
+  // Where nothing else is said, the division has the scale's type, and float's where that is none.
+  auto precision = static_cast<bp_dtype_t>(node.attr("precision", int64_t{BP_DTYPE_UNDEFINED}));
+  if (precision == BP_DTYPE_UNDEFINED) {
+    const bp_dtype_t x = node.input_type(0).dtype;
+    precision = x == node.input_type(1).dtype && x != BP_DTYPE_INT32 ? x : bp_dtype_t{BP_DTYPE_FLOAT};
+  }
+  const QuantizeRules rules{precision, node.attr("saturate", int64_t{1}) != 0};
+  return make_grid_kernel(node, [rules](const Grid& g, Tensors in, Tensors out) { run_quantize(g, rules, in, out); });
+}
+
+std::unique_ptr<Kernel> create_dequantize(const Node& node) {
+  return make_grid_kernel(node, run_dequantize);
+}
+
+Verdict supports_grid(const Node& node, bp_dtype_set_t x, bp_dtype_set_t scales, bp_dtype_set_t zeros,
+                      bp_dtype_set_t results) {
+  if (Verdict v = accepts(node, 2, {x, scales, zeros}); !v) return v;
+  const bp_dtype_t y = node.output_type(0).dtype;
+  if (y >= 64 || (results >> y & 1) == 0) return no(BP_REASON_DTYPE, std::string("the output is ") + dtype_name(y));
+  if (node.attr("block_size", int64_t{0}) < 0) return no(BP_REASON_ATTRIBUTE, "block_size is negative");
+  return yes();
+}
+
 Verdict supports_quantize(const Node& node) {
+  const int64_t precision = node.attr("precision", int64_t{0});
+  if (precision != 0 && (precision < 0 || precision >= 64 || (kFloatTypes >> precision & 1) == 0))
+    return no(BP_REASON_ATTRIBUTE, "precision is " + std::to_string(precision));
   constexpr bp_dtype_set_t reals = set_of(Reals{});
-  if (Verdict v = accepts(node, 2, {reals, reals, kQuantized}); !v) return v;
-  bp_dtype_t y = node.output_type(0).dtype;
-  if ((kQuantized >> y & 1) == 0) return no(BP_REASON_DTYPE, std::string("the output is ") + dtype_name(y));
-  return node.attr("block_size", int64_t{0}) < 0 ? no(BP_REASON_ATTRIBUTE, "block_size is negative") : yes();
+  return supports_grid(node, reals, reals | just(BP_DTYPE_FLOAT8E8M0), kQuantized, kQuantized);
 }
 
 Verdict supports_dequantize(const Node& node) {
   constexpr bp_dtype_set_t quantized = kQuantized | just(BP_DTYPE_INT32);
-  if (Verdict v = accepts(node, 2, {quantized, set_of(Scales{}), quantized}); !v) return v;
-  bp_dtype_t y = node.output_type(0).dtype;
-  if ((set_of(Scales{}) >> y & 1) == 0) return no(BP_REASON_DTYPE, std::string("the output is ") + dtype_name(y));
-  return node.attr("block_size", int64_t{0}) < 0 ? no(BP_REASON_ATTRIBUTE, "block_size is negative") : yes();
+  return supports_grid(node, quantized, kScales, quantized, set_of(Scales{}));
 }
 
 Verdict supports_dynamic(const Node& node) {
@@ -217,7 +275,9 @@ std::unique_ptr<Kernel> create_dynamic(const Node&) {
       float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
       if (out[0].present()) {
         uint8_t* y = out[0].as<uint8_t>();
-        each_element(count, [&](int64_t i) { y[i] = saturate<uint8_t>(std::nearbyint(x[i] / scale) + zero); });
+        each_piece(count, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) y[i] = saturate<uint8_t>(std::nearbyint(x[i] / scale) + zero);
+        });
       }
       if (at(out, 1).present()) *out[1].as<float>() = scale;
       if (at(out, 2).present()) *out[2].as<uint8_t>() = static_cast<uint8_t>(zero);
@@ -226,8 +286,8 @@ std::unique_ptr<Kernel> create_dynamic(const Node&) {
 }
 
 constexpr Row kRows[] = {
-    {"", "QuantizeLinear", 10, supports_quantize, create<true>},
-    {"", "DequantizeLinear", 10, supports_dequantize, create<false>},
+    {"", "QuantizeLinear", 10, supports_quantize, create_quantize},
+    {"", "DequantizeLinear", 10, supports_dequantize, create_dequantize},
     {"", "DynamicQuantizeLinear", 11, supports_dynamic, create_dynamic},
 };
 

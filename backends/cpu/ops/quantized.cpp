@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit integers: MatMulInteger and ConvInteger give 32-bit sums, QLinearMatMul and QLinearConv scale them
-// back.
+// Products of 8-bit numbers: MatMulInteger and ConvInteger give 32-bit sums, QLinearMatMul and QLinearConv scale them
+// back. Products of 8-bit floats are summed in float.
 #include <cmath>
 
+#include "ops/codes.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
 #include "ops/matmul.h"
@@ -17,6 +18,9 @@ namespace {
 using Bytes = TypeList<int8_t, uint8_t>;
 constexpr bp_dtype_set_t kBytes = set_of(Bytes{});
 constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
+constexpr bp_dtype_set_t kScales = kFloat | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
+constexpr bp_dtype_set_t kFactors = kBytes | just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
+                                    just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
 
 // A zero point or scale: one for all, or one for each row, column or channel. Absent ones are `fallback`.
 template <class T>
@@ -25,9 +29,14 @@ class PerChannel {
   PerChannel(const Tensor& tensor, T fallback)
       : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1, fallback) {
     if (!tensor.present()) return;
-    dispatch<TypeList<float, int8_t, uint8_t>>(tensor.dtype, [&](auto tag) {
+    if ((kFactors >> tensor.dtype & 1) != 0) {
+      for (size_t i = 0; i < values_.size(); ++i)
+        values_[i] = static_cast<T>(decode_code(tensor.dtype, tensor.as<uint8_t>()[i]));
+      return;
+    }
+    dispatch<TypeList<float, Half, BFloat16>>(tensor.dtype, [&](auto tag) {
       const auto* data = tensor.as<typename decltype(tag)::type>();
-      std::copy_n(data, values_.size(), values_.begin());
+      for (size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<T>(data[i]);
     });
   }
   T operator[](int64_t channel) const {
@@ -49,7 +58,7 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
-// Puts a 32-bit sum into the result: as it is, or scaled.
+// Puts a sum into the result: as it is, or scaled.
 class Output {
  public:
   Output(const Slots& slots, Tensors in, const Tensor& y)
@@ -60,13 +69,18 @@ class Output {
         y_scale_(pick(in, slots.y_scale), 1),
         zero_(pick(in, slots.y_zero), 0) {}
 
-  void put(int64_t row, int64_t column, int64_t i, int32_t sum) const {
+  template <class Sum>
+  void put(int64_t row, int64_t column, int64_t i, Sum sum) const {
     if (!scaled_) {
-      y_.as<int32_t>()[i] = sum;
+      y_.as<int32_t>()[i] = static_cast<int32_t>(sum);
       return;
     }
-    float value = std::nearbyint(static_cast<float>(sum) * (x_scale_[row] * w_scale_[column] / y_scale_[0])) +
-                  static_cast<float>(zero_[0]);
+    float value = static_cast<float>(sum) * (x_scale_[row] * w_scale_[column] / y_scale_[0]);
+    if ((kBytes >> y_.dtype & 1) == 0) {
+      y_.as<uint8_t>()[i] = encode_code(y_.dtype, value + zero_[0], {});
+      return;
+    }
+    value = std::nearbyint(value) + zero_[0];
     if (y_.dtype == BP_DTYPE_INT8)
       y_.as<int8_t>()[i] = saturate<int8_t>(value);
     else
@@ -76,16 +90,27 @@ class Output {
  private:
   bool scaled_;
   Tensor y_;
-  PerChannel<float> x_scale_, w_scale_, y_scale_;
-  PerChannel<int32_t> zero_;
+  PerChannel<float> x_scale_, w_scale_, y_scale_, zero_;
 };
 
-// Calls f with both operands as pointers to their types.
+std::vector<float> as_floats(const Tensor& tensor) {
+  std::vector<float> values(static_cast<size_t>(tensor.shape.elements()));
+  load_floats(tensor.dtype, tensor.data, 0, values.data(), tensor.shape.elements());
+  return values;
+}
+
+// Calls f with both operands as pointers to their types, or to float where one of them is no integer, and with a zero of
+// the type to sum in.
 template <class F>
 void with_types(const Tensor& x, const Tensor& w, const F& f) {
+  if ((kBytes >> x.dtype & 1) == 0 || (kBytes >> w.dtype & 1) == 0) {
+    const std::vector<float> x_values = as_floats(x), w_values = as_floats(w);
+    f(x_values.data(), w_values.data(), 0.0f);
+    return;
+  }
   dispatch<Bytes>(x.dtype, [&](auto x_tag) {
     dispatch<Bytes>(w.dtype, [&](auto w_tag) {
-      f(x.as<typename decltype(x_tag)::type>(), w.as<typename decltype(w_tag)::type>());
+      f(x.as<typename decltype(x_tag)::type>(), w.as<typename decltype(w_tag)::type>(), int32_t{0});
     });
   });
 }
@@ -113,18 +138,19 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
     if (auto why = misfit(inputs, {slots.y_scale, slots.y_zero}, 1)) return fail(*why);
     Shape shape = size->shape;
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
-      PerChannel<int32_t> a_zero(pick(in, slots.x_zero), 0);
-      PerChannel<int32_t> b_zero(pick(in, slots.w_zero), 0);
       Output output(slots, in, out[0]);
-      with_types(in[slots.x], in[slots.w], [&](auto* a_data, auto* b_data) {
+      with_types(in[slots.x], in[slots.w], [&](auto* a_data, auto* b_data, auto nothing) {
+        using Sum = decltype(nothing);
+        PerChannel<Sum> a_zero(pick(in, slots.x_zero), 0);
+        PerChannel<Sum> b_zero(pick(in, slots.w_zero), 0);
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-          multiply<int32_t>(
+          multiply<Sum>(
               s.m, s.n, s.k,
               [&, p = a_data + s.a_offsets[i] * s.m * s.k](int64_t row, int64_t at) { return p[at] - a_zero[row]; },
               [&, p = b_data + s.b_offsets[i] * s.k * s.n](int64_t column, int64_t at) {
                 return p[at] - b_zero[column];
               },
-              [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t row, int64_t column, int64_t at, int32_t sum) {
+              [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t row, int64_t column, int64_t at, Sum sum) {
                 output.put(row, column, base + at, sum);
               });
         }
@@ -154,7 +180,7 @@ std::unique_ptr<Kernel> create_conv(const Node& node) {
                            PerChannel<int32_t> w_zero(pick(in, slots.w_zero), 0);
                            Output output(slots, in, out[0]);
                            Tensor bias = pick(in, slots.bias);
-                           with_types(in[slots.x], in[slots.w], [&](auto* x_data, auto* w_data) {
+                           with_types(in[slots.x], in[slots.w], [&](auto* x_data, auto* w_data, auto) {
                              direct_conv<int32_t>(
                                  s, win, [&](int64_t i) { return x_data[i] - x_zero[0]; },
                                  [&](int64_t channel, int64_t i) { return w_data[i] - w_zero[channel]; },
@@ -176,7 +202,7 @@ Verdict supports_integer_conv(const Node& node) {
 }
 
 Verdict supports_linear_matmul(const Node& node) {
-  return accepts(node, 8, {kBytes, kFloat, kBytes, kBytes, kFloat, kBytes, kFloat, kBytes});
+  return accepts(node, 8, {kFactors, kScales, kFactors, kFactors, kScales, kFactors, kScales, kFactors});
 }
 
 Verdict supports_linear_conv(const Node& node) {

@@ -78,7 +78,7 @@ Plan plan_random(const Distribution& d, bp_dtype_t dtype, const Shape& shape) {
               static_cast<compute_t<T>>(d.base + d.range * (d.normal ? random.normal(i) : random.uniform(i))));
       });
     });
-  });
+  }, {.pure = d.seed.has_value()});
 }
 
 Verdict supports_random(const Node& node) {
@@ -130,7 +130,7 @@ std::unique_ptr<Kernel> create_bernoulli(const Node& node) {
                 static_cast<T>(static_cast<compute_t<T>>(random.uniform(i) < static_cast<double>(in[0].as<P>()[i])));
         });
       });
-    });
+    }, {.pure = seed.has_value()});
   });
 }
 
@@ -165,7 +165,7 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
           }
         }
       });
-    });
+    }, {.pure = seed.has_value()});
   });
 }
 
@@ -211,7 +211,7 @@ std::unique_ptr<Kernel> create_dropout(const Node& node) {
                          std::memcpy(out[0].data, in[0].data, static_cast<size_t>(bytes_of(in[0].dtype, n)));
                        if (mask != nullptr) std::fill_n(mask, n, Bool(true));
                      },
-                     {.inplace = 0, .alias = passes && !masked ? 0 : -1});
+                     {.inplace = 0, .alias = passes && !masked ? 0 : -1, .pure = passes || seed.has_value()});
   });
 }
 

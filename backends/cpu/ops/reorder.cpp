@@ -16,6 +16,11 @@ int64_t stored_elements(Format format, const Shape& shape) {
   return shape[0] * ((shape[1] + block - 1) / block * block) * shape.elements(2, shape.rank());
 }
 
+Shape blocked_view(const Shape& shape) {
+  int64_t block = channel_block();
+  return {shape[0], (shape[1] + block - 1) / block, shape.elements(2, shape.rank()), block};
+}
+
 bool same_bytes(const Shape& shape) {
   return shape[1] % channel_block() == 0 && shape.elements(2, shape.rank()) == 1;
 }

@@ -47,4 +47,18 @@ std::span<const Row> softmax_rows();    // Softmax, LogSoftmax, Hardmax
 std::span<const Row> quantize_rows();   // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
 std::span<const Row> quantized_rows();  // MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv
 
+std::span<const Row> attention_rows();
+std::span<const Row> rotary_rows();
+std::span<const Row> linear_attention_rows();  // LinearAttention, CausalConvWithState
+std::span<const Row> deform_conv_rows();
+std::span<const Row> image_decoder_rows();
+std::span<const Row> optimizer_rows();         // Adagrad, Adam, Momentum
+
+std::span<const Row> fused_matmul_rows();  // com.microsoft FusedMatMul, DynamicQuantizeMatMul, MatMulIntegerToFloat
+std::span<const Row> gelu_rows();  // com.microsoft Gelu, FastGelu, BiasGelu, QuickGelu
+std::span<const Row> group_query_attention_rows();
+std::span<const Row> matmul_nbits_rows();
+std::span<const Row> qlinear_rows();  // com.microsoft QLinearAdd, QLinearConcat, …
+std::span<const Row> skip_layer_norm_rows();  // com.microsoft Skip…LayerNormalization
+
 }  // namespace backplane::cpu

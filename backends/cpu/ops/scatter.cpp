@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/function_kernel.h"
+#include "ops/packed.h"
 #include "ops/index.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -142,7 +143,8 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
 
 Verdict supports_tensor_scatter(const Node& node) {
   if (Verdict verdict = attribute_in(node, "mode", "linear", {"linear", "circular"}); !verdict) return verdict;
-  if (Verdict verdict = accepts(node, 2, {kByteTypes, kByteTypes, just(BP_DTYPE_INT64)}); !verdict) return verdict;
+  constexpr bp_dtype_set_t types = kByteTypes | kPackedTypes;
+  if (Verdict verdict = accepts(node, 2, {types, types, just(BP_DTYPE_INT64)}); !verdict) return verdict;
   return same_type(node, 0, 1);
 }
 
@@ -185,7 +187,7 @@ constexpr Row kRows[] = {
     {"", "Scatter", 9, supports_scatter, create_scatter_elements},
     {"", "ScatterElements", 11, supports_scatter, create_scatter_elements},
     {"", "ScatterND", 11, supports_scatter, create_scatter_nd},
-    {"", "TensorScatter", 24, supports_tensor_scatter, create_tensor_scatter},
+    {"", "TensorScatter", 24, supports_tensor_scatter, create_unpacked<create_tensor_scatter>},
 };
 
 }  // namespace

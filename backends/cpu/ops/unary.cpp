@@ -18,16 +18,19 @@ std::unique_ptr<Kernel> create_unary(const Node& node, Formula formula) {
     using R = std::conditional_t<std::is_void_v<Result>, T, Result>;
     return make_kernel([formula](Tensors inputs) -> Plan {
       const Shape shape = inputs[0].shape;
-      return make_plan({shape},
-                       [formula, n = shape.elements()](Tensors in, Tensors out) {
+      Plan plan = make_plan({shape},
+                       [formula, n = std::is_same_v<R, float> ? inputs[0].stored() : shape.elements()](Tensors in, Tensors out) {
                          const T* x = in[0].as<T>();
                          R* y = out[0].as<R>();
                          parallel(n, kMathGrain, [&](int64_t begin, int64_t end) {
                            for (int64_t i = begin; i < end; ++i)
                              y[i] = static_cast<R>(formula(static_cast<compute_t<T>>(x[i])));
                          });
+                         if (out[0].format == Format::kBlocked) clear_padding(out[0]);
                        },
                        {.inplace = sizeof(T) == sizeof(R) ? 0 : -1});
+      if (std::is_same_v<R, float>) keep_format(plan, inputs);
+      return plan;
     });
   });
 }

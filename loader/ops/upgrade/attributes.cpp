@@ -36,7 +36,8 @@ Status cast_to_number(Rewrite& r) {
   std::string name = r.node.attr("to", "");
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   const bp_dtype_t dtype = dtype_of(name);
-  if (dtype == BP_DTYPE_UNDEFINED) return r.invalid("attribute 'to' is " + model::quoted(name) + ", which is no data type");
+  if (dtype == BP_DTYPE_UNDEFINED)
+    return r.invalid("attribute 'to' is " + model::quoted(name) + ", which is no data type");
   r.node.set(Attribute::of("to", int64_t{dtype}));
   return {};
 }
@@ -67,7 +68,8 @@ Status gru_direction(Rewrite& r) {
 
 Status lp_whole_p(Rewrite& r) {
   const float p = r.node.attr("p", 2.0f);
-  if (p != std::floor(p) || std::abs(p) > 1e6f) return r.unsupported("p = " + std::to_string(p) + " is not a whole number");
+  if (p != std::floor(p) || std::abs(p) > 1e6f)
+    return r.unsupported("p = " + std::to_string(p) + " is not a whole number");
   r.node.set(Attribute::of("p", static_cast<int64_t>(p)));
   if (r.node.op_type == "LpPool" && !r.node.find("kernel_shape")) return r.invalid("kernel_shape is missing");
   return {};

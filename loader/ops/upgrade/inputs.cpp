@@ -30,8 +30,8 @@ Status dft_axis(Rewrite& r) {
 Status dropout_inputs(Rewrite& r) {
   const float ratio = r.node.attr("ratio", 0.5f);
   r.node.erase("ratio");
-  r.set_input(1, r.graph.add_constant(r.node.name + "/ratio#" + std::to_string(r.model.next_id), BP_DTYPE_FLOAT, {}, &ratio,
-                                      sizeof ratio, r.model.next_id));
+  r.set_input(1, r.graph.add_constant(r.node.name + "/ratio#" + std::to_string(r.model.next_id), BP_DTYPE_FLOAT, {},
+                                      &ratio, sizeof ratio, r.model.next_id));
   ++r.model.next_id;
   return {};
 }

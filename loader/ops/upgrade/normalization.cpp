@@ -5,8 +5,8 @@
 
 namespace backplane::ops {
 
-// spatial = 0: statistics for each place, not each channel. Y = scale · (X − mean) / √(var + ε) + B, all of X's shape without the
-// batch.
+// spatial = 0: statistics for each place, not each channel. Y = scale · (X − mean) / √(var + ε) + B, all of X's shape
+// without the batch.
 Status batch_normalization_spatial(Rewrite& r) {
   const int64_t spatial = r.node.attr("spatial", int64_t{1});
   r.node.erase("spatial");
@@ -41,7 +41,8 @@ Status group_normalization_channels(Rewrite& r) {
   const ValueId channels =
       r.emit("Shape", {r.node.inputs[0]}, {Attribute::of("start", int64_t{1}), Attribute::of("end", int64_t{2})});
   const ValueId each = r.emit("Div", {channels, r.constant(std::vector<int64_t>{groups})});
-  const ValueId shape = r.emit("Concat", {r.constant(std::vector<int64_t>{groups}), each}, {Attribute::of("axis", int64_t{0})});
+  const ValueId shape =
+      r.emit("Concat", {r.constant(std::vector<int64_t>{groups}), each}, {Attribute::of("axis", int64_t{0})});
   for (const size_t slot : {size_t{1}, size_t{2}}) {
     const ValueId column = r.emit("Reshape", {r.node.inputs[slot], r.constant(std::vector<int64_t>{groups, 1})});
     r.set_input(slot, r.emit("Reshape", {r.emit("Expand", {column, shape}), r.constant(std::vector<int64_t>{-1})}));

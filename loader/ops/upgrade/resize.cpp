@@ -7,7 +7,8 @@
 namespace backplane::ops {
 
 Status upsample_scales(Rewrite& r) {
-  r.node.set(Attribute::of("scales", std::vector<float>{1, 1, r.node.attr("height_scale", 1.0f), r.node.attr("width_scale", 1.0f)}));
+  r.node.set(Attribute::of(
+      "scales", std::vector<float>{1, 1, r.node.attr("height_scale", 1.0f), r.node.attr("width_scale", 1.0f)}));
   r.node.erase("height_scale");
   r.node.erase("width_scale");
   if (r.node.attr("mode", "nearest") == "bilinear") r.node.set(Attribute::of("mode", std::string("linear")));
@@ -45,8 +46,8 @@ Status resize_modes(Rewrite& r) {
   return {};
 }
 
-// tf_half_pixel_for_nn is gone. It was t = (x + ½) / scale where half_pixel is t − ½, so ⌊t⌋ is half_pixel rounded with halves
-// upwards, and t rounded with halves downwards is ⌈half_pixel⌉.
+// tf_half_pixel_for_nn is gone. It was t = (x + ½) / scale where half_pixel is t − ½, so ⌊t⌋ is half_pixel rounded with
+// halves upwards, and t rounded with halves downwards is ⌈half_pixel⌉.
 Status resize_tf_half_pixel(Rewrite& r) {
   if (r.node.attr("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = r.node.attr("nearest_mode", "");

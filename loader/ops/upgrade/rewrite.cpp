@@ -24,7 +24,9 @@ ValueId Rewrite::constant(const std::vector<float>& values) {
   return add(*this, BP_DTYPE_FLOAT, {static_cast<int64_t>(values.size())}, values.data(), values.size());
 }
 
-ValueId Rewrite::scalar(int64_t value) { return add(*this, BP_DTYPE_INT64, {}, &value, 1); }
+ValueId Rewrite::scalar(int64_t value) {
+  return add(*this, BP_DTYPE_INT64, {}, &value, 1);
+}
 
 ValueId Rewrite::like(double value, ValueId x) {
   const auto single = static_cast<float>(value);
@@ -64,7 +66,8 @@ ValueId Rewrite::emit(std::string_view op, std::vector<ValueId> inputs, std::vec
   return output;
 }
 
-void Rewrite::emit_after(size_t slot, std::string_view op, std::vector<ValueId> more, std::vector<Attribute> attributes) {
+void Rewrite::emit_after(size_t slot, std::string_view op, std::vector<ValueId> more,
+                         std::vector<Attribute> attributes) {
   Node made = make(op, {}, std::move(attributes));
   const ValueId wanted = node.outputs[slot];
   node.outputs[slot] = graph.add_value(made.name + "#" + std::to_string(made.id));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an upgrade function works with: the node that it changes, and the means to put nodes and constants around it. What it puts
-// there is in the newest form.
+// What an upgrade function works with: the node that it changes, and the means to put nodes and constants around it.
+// What it puts there is in the newest form.
 #pragma once
 
 #include <string>
@@ -39,10 +39,10 @@ class Rewrite {
   void become(std::string_view op, uint32_t opset);
 
   bp_dtype_t dtype(ValueId value) const;
-  int32_t rank(ValueId value) const;           // -1: unknown
-  ValueId rank_of(ValueId value);              // as a scalar
+  int32_t rank(ValueId value) const;  // -1: unknown
+  ValueId rank_of(ValueId value);     // as a scalar
   ValueId unsqueeze(ValueId value, const std::vector<int64_t>& axes);
-  bool is_read(size_t output) const;           // whether anybody reads that output of the node
+  bool is_read(size_t output) const;  // whether anybody reads that output of the node
   void note(std::string problem);
   Status unsupported(std::string_view why) const;
   Status invalid(std::string_view why) const;

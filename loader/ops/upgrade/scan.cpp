@@ -4,7 +4,8 @@
 
 namespace backplane::ops {
 
-// Scan-8 had a batch as axis 0 of everything and scanned axis 1. That is an outer scan over the batch whose body is the scan.
+// Scan-8 had a batch as axis 0 of everything and scanned axis 1. That is an outer scan over the batch whose body is the
+// scan.
 Status scan_batch(Rewrite& r) {
   Node& node = r.node;
   if (node.input(0) != BP_NONE) return r.unsupported("sequence_lens is given");

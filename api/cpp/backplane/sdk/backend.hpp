@@ -90,6 +90,19 @@ class Compile {
   Graph graph_;
 };
 
+// Takes the types of a node's outputs.
+class Types {
+ public:
+  explicit Types(const bp_infer_sink_t& sink) : sink_(sink) {}
+  void output(uint32_t slot, bp_dtype_t dtype, const std::vector<bp_dim_t>& dims) const {
+    sink_.output(sink_.self, slot, dtype, static_cast<int32_t>(dims.size()), dims.data());
+  }
+  void output_of_unknown_rank(uint32_t slot, bp_dtype_t dtype) const { sink_.output(sink_.self, slot, dtype, -1, nullptr); }
+
+ private:
+  const bp_infer_sink_t& sink_;
+};
+
 class Device : public Object {
  public:
   explicit Device(const Backend& backend) : host_(backend.host()) {}
@@ -102,6 +115,8 @@ class Device : public Object {
   virtual void health() {}
   // slot: fills `out` for a proposed island; what is accepted compiles.
   virtual void review(const Graph&, bp_review_t&) {}
+  // slot: the types of the outputs of a node of a domain that the host does not know.
+  virtual void infer(const Node&, const Types&) {}
 
  private:
   const Host& host_;

@@ -90,6 +90,7 @@ class Plugin {
       t.newest_opset_stride = sizeof *B::opsets;
       t.query = T::query;
       if constexpr (overrides<Device>(&D::review)) t.review = T::review;
+      if constexpr (overrides<Device>(&D::infer)) t.infer = T::infer;
       return t;
     }();
     return &table;

@@ -126,6 +126,14 @@ struct Tables {
       write(out, review, "out_review");
     });
   }
+  static bp_status_t BP_CALL infer(bp_device_t* h, const bp_graph_t* graph, uint32_t node, const bp_infer_sink_t* sink,
+                                   bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] {
+      const Graph view(&required(graph, "graph"));
+      if (node >= view.node_count()) throw Error(BP_INVALID_ARGUMENT, "the graph has no node " + std::to_string(node));
+      device(h)->infer(view.node(node), Types(required(sink, "sink")));
+    });
+  }
 
   // ---- programs ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/activation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/kernel.h"
+#include "ops/clones.h"
+#include "ops/support.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+CLONES void relu(float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? 0 : y[i];
+}
+CLONES void leaky_relu(float* y, int64_t n, float alpha) {
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? alpha * y[i] : y[i];
+}
+CLONES void clip(float* y, int64_t n, float low, float high) {
+  for (int64_t i = 0; i < n; ++i) {
+    float raised = y[i] < low ? low : y[i];
+    y[i] = raised > high ? high : raised;
+  }
+}
+CLONES void linear(float* y, int64_t n, float scale, float shift) {
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale + shift;
+}
+template <int kLanes>
+[[gnu::always_inline]] inline void affine_lanes(const float* x, float* y, int64_t count, const float* scale,
+                                                const float* shift) {
+  for (int64_t i = 0; i < count; ++i) {
+    for (int l = 0; l < kLanes; ++l) y[i * kLanes + l] = x[i * kLanes + l] * scale[l] + shift[l];
+  }
+}
+CLONES void affine_1(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
+  const float a = *scale, b = *shift;
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
+}
+CLONES void affine_8(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
+  float a[8], b[8];
+  for (int l = 0; l < 8; ++l) a[l] = scale[l], b[l] = shift[l];
+  affine_lanes<8>(x, y, n, a, b);
+}
+CLONES void affine_16(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
+  float a[16], b[16];
+  for (int l = 0; l < 16; ++l) a[l] = scale[l], b[l] = shift[l];
+  affine_lanes<16>(x, y, n, a, b);
+}
+CLONES void hard_swish(float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    float gate = y[i] * (1.0f / 6) + 0.5f;
+    gate = gate < 0 ? 0 : gate;
+    y[i] *= gate > 1 ? 1 : gate;
+  }
+}
+CLONES void add(float* y, const float* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] += x[i];
+}
+
+}  // namespace
+
+void activate(const Activation& a, float* y, int64_t n) {
+  auto each = [&](const auto& f) {
+    for (int64_t i = 0; i < n; ++i) y[i] = f(y[i]);
+  };
+  switch (a.function) {
+    case Activation::kRelu:
+      return relu(y, n);
+    case Activation::kLeakyRelu:
+      return leaky_relu(y, n, a.alpha);
+    case Activation::kClip:
+      return clip(y, n, a.alpha, a.beta);
+    case Activation::kSigmoid:
+      return each([](float x) { return 1 / (1 + std::exp(-x)); });
+    case Activation::kTanh:
+      return each([](float x) { return std::tanh(x); });
+    case Activation::kElu:
+      return each([&](float x) { return x < 0 ? a.alpha * std::expm1(x) : x; });
+    case Activation::kHardSigmoid:
+      linear(y, n, a.alpha, a.beta);
+      return clip(y, n, 0, 1);
+    case Activation::kHardSwish:
+      return hard_swish(y, n);
+    case Activation::kSwish:
+      return each([&](float x) { return x / (1 + std::exp(-a.alpha * x)); });
+  }
+}
+
+void affine(const float* x, float* y, int64_t count, int64_t lanes, const float* scale, const float* shift) {
+  if (lanes == 1) return affine_1(x, y, count, scale, shift);
+  if (lanes == 8) return affine_8(x, y, count, scale, shift);
+  return affine_16(x, y, count, scale, shift);
+}
+
+void apply_post_ops(std::span<const PostOp> post_ops, float* y, int64_t outer, int64_t channels, int64_t inner,
+                    const float* summand) {
+  if (post_ops.empty()) return;
+  parallel(outer * channels, 1 + kCheapGrain / (1 + inner), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      float* to = y + row * inner;
+      const auto channel = static_cast<size_t>(row % channels);
+      for (const PostOp& op : post_ops) {
+        if (op.kind == PostOp::kAffine)
+          linear(to, inner, op.scale[channel], op.shift[channel]);
+        else if (op.kind == PostOp::kAdd)
+          add(to, summand + row * inner, inner);
+        else
+          activate(op.activation, to, inner);
+      }
+    }
+  });
+}
+
+}  // namespace backplane::cpu

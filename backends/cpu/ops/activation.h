@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels do themselves to results that oneDNN does not finish.
+#pragma once
+
+#include <span>
+
+#include "engine/post_op.h"
+
+namespace backplane::cpu {
+
+// y = f(y), in place, on the calling thread.
+void activate(const Activation& activation, float* y, int64_t count);
+
+// y = x · scale + shift over `count` places of `lanes` channels each, which have their own scales and shifts.
+void affine(const float* x, float* y, int64_t count, int64_t lanes, const float* scale, const float* shift);
+
+// Post-operations on the dense or blocked float result of a kernel whose channels are `inner` elements apart and `inner` long:
+// y is [outer, channels, inner]. `summand` is what kAdd adds.
+void apply_post_ops(std::span<const PostOp> post_ops, float* y, int64_t outer, int64_t channels, int64_t inner,
+                    const float* summand);
+
+}  // namespace backplane::cpu

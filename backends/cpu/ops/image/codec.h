@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Image formats that ImageDecoder reads. Encoded images are untrusted: a codec checks sizes before it allocates, and
+// what is wrong with an image is a text, never a crash.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace backplane::cpu::image {
+
+using Encoded = std::span<const uint8_t>;
+using Problem = std::optional<std::string>;
+
+struct Size {
+  int64_t width = 0, height = 0;
+};
+
+// Larger images are refused: a few bytes can claim to be terabytes.
+inline constexpr int64_t kMaxPixels = int64_t{1} << 27;
+
+struct Codec {
+  const char* name;
+  bool (*matches)(Encoded bytes);
+  Problem (*size)(Encoded bytes, Size* size);                     // reads the header only
+  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);  // `size` is what the header says
+};
+
+extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;
+
+inline bool begins_with(Encoded bytes, std::string_view signature, size_t at = 0) {
+  if (bytes.size() < at + signature.size()) return false;
+  for (size_t i = 0; i < signature.size(); ++i)
+    if (bytes[at + i] != static_cast<uint8_t>(signature[i])) return false;
+  return true;
+}
+
+}  // namespace backplane::cpu::image

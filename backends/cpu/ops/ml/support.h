@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the operators of ai.onnx.ml share: inputs as rows of numbers, tensors in attributes, class labels, and what is
+// done to scores in the end.
+#pragma once
+
+#include "ops/function_kernel.h"
+#include "ops/values.h"
+
+namespace backplane::cpu::ml {
+
+inline constexpr std::string_view kDomain = "ai.onnx.ml";
+inline constexpr bp_dtype_set_t kFeatures =
+    just(BP_DTYPE_FLOAT) | just(BP_DTYPE_DOUBLE) | just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
+
+// A tensor [C] is one row, [N, C] are N.
+struct Table {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+std::optional<Table> table_of(const Shape& shape);
+std::string no_table(const Shape& shape);
+
+// The elements of a tensor of numbers; of `count` from `first` on.
+void read_numbers(const Tensor& tensor, int64_t first, int64_t count, double* out);
+std::vector<double> numbers(const Tensor& tensor);
+
+// A tensor that an attribute holds, or nothing. Throws Failure where its bytes cannot be reached.
+std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
+// Numbers that stand in a list of floats, or in a tensor attribute of another name. Throws likewise.
+std::vector<double> numbers_of(const Node& node, std::string_view list, std::string_view tensor);
+
+// The labels of classes: integers or texts.
+struct Labels {
+  std::vector<int64_t> ints;
+  std::vector<std::string> texts;
+
+  Labels(const Node& node, std::string_view int_name, std::string_view text_name);
+  size_t count() const { return texts.empty() ? ints.size() : texts.size(); }
+  // A tensor [n] of the labels of these classes; each is below count(). Without labels at all: the numbers themselves.
+  Value make(std::span<const int64_t> classes) const;
+};
+
+enum class PostTransform { kNone, kLogistic, kSoftmax, kSoftmaxZero, kProbit };
+Verdict supports_post_transform(const Node& node);
+PostTransform post_transform(const Node& node);
+double logistic(double x);
+// The scores of one row.
+void transform(PostTransform what, std::span<float> scores);
+
+}  // namespace backplane::cpu::ml

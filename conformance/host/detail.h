@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call answered, with its text.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "backplane/status.h"
+
+namespace backplane::conform {
+
+// Room for the detail of an error, one call at a time.
+class Detail {
+ public:
+  Detail() { reset(); }
+  bp_error_t* error() {
+    reset();
+    return &error_;
+  }
+  std::string text() const { return {text_, std::min<uint64_t>(error_.text_size, sizeof text_)}; }
+
+ private:
+  void reset() { error_ = {.size = sizeof error_, .node = BP_NO_NODE, .text = text_, .text_capacity = sizeof text_}; }
+
+  bp_error_t error_;
+  char text_[400];
+};
+
+// The step at which an answer came.
+enum class Stage { kCoverage, kReview, kCompile, kInstance, kBind, kRun };
+inline const char* name_of(Stage stage) {
+  constexpr const char* names[] = {"coverage", "review", "compile", "instance_create", "bind", "run"};
+  return names[static_cast<int>(stage)];
+}
+
+struct Answer {
+  bp_status_t status = BP_OK;
+  Stage stage = Stage::kRun;
+  std::string text;
+
+  bool ok() const { return status == BP_OK; }
+  // "compile answers 0x103: …"
+  std::string describe() const { return fmt::format("{} answers {:#x}: {}", name_of(stage), status, text); }
+};
+
+}  // namespace backplane::conform

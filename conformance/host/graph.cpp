@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/graph.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string_view>
+
+namespace backplane::conform {
+namespace {
+
+bp_status_t fail(bp_error_t* error, bp_status_t status) {
+  if (error != nullptr) error->status = status;
+  return status;
+}
+
+bp_status_t weight_map(const bp_graph_t* graph, uint32_t weight, const void** out_data, bp_error_t* error) {
+  if (graph == nullptr || out_data == nullptr || weight >= graph->weight_count) {
+    return fail(error, BP_INVALID_ARGUMENT);
+  }
+  *out_data = bp_graph_weight(graph, weight)->data;
+  return BP_OK;
+}
+
+void weight_consumed(const bp_graph_t*, uint32_t) {}
+
+// FNV-1a from two starting points, over type, extents and bytes.
+bp_status_t weight_hash(const bp_graph_t* graph, uint32_t weight, uint64_t out_hash[2], bp_error_t* error) {
+  if (graph == nullptr || out_hash == nullptr || weight >= graph->weight_count) {
+    return fail(error, BP_INVALID_ARGUMENT);
+  }
+  const bp_weight_t& w = *bp_graph_weight(graph, weight);
+  for (uint32_t part = 0; part < 2; ++part) {
+    uint64_t hash = 0xcbf29ce484222325u + part;
+    const auto add = [&](const void* data, uint64_t size) {
+      const auto* bytes = static_cast<const unsigned char*>(data);
+      for (uint64_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    };
+    add(&w.dtype, sizeof w.dtype);
+    for (uint32_t i = 0; i < w.rank; ++i) add(&graph->dims[w.first_dim + i].extent, sizeof(int64_t));
+    add(w.data, w.bytes);
+    out_hash[part] = hash;
+  }
+  return BP_OK;
+}
+
+bp_status_t serialize_graph(const bp_graph_t* graph, uint64_t, bp_text_sink_t sink, void* context, bp_error_t* error) {
+  if (graph == nullptr || sink == nullptr) return fail(error, BP_INVALID_ARGUMENT);
+  const std::string bytes = serialize(static_cast<const Graph*>(graph->host)->spec());
+  sink(context, {bytes.data(), bytes.size()});
+  return BP_OK;
+}
+
+constexpr bp_graph_api_t kApi = {sizeof(bp_graph_api_t), 0, weight_map, weight_consumed, weight_hash, serialize_graph};
+
+std::atomic<uint64_t> next_id{1};
+
+template <class T>
+bp_text_t text(const T& string) {
+  return {string.data(), string.size()};
+}
+
+}  // namespace
+
+Graph::Graph(GraphSpec spec) : spec_(std::move(spec)) {
+  for (NodeSpec& node : spec_.nodes) {
+    std::sort(node.attributes.begin(), node.attributes.end(),
+              [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
+  }
+  for (uint32_t i = 0; i < spec_.values.size(); ++i) add_value(i);
+  for (uint32_t i = 0; i < spec_.nodes.size(); ++i) add_node(i);
+  for (uint32_t i = 0; i < spec_.inputs.size(); ++i) {
+    values_[spec_.inputs[i]].flags |= BP_VALUE_INPUT;
+    values_[spec_.inputs[i]].slot = i;
+  }
+  for (const uint32_t output : spec_.outputs) values_[output].flags |= BP_VALUE_OUTPUT;
+  add_uses();
+
+  opset_ = {{nullptr, 0}, spec_.opset, 0};
+  table_ = {
+      .size = sizeof table_,
+      .api = &kApi,
+      .id = next_id++,
+      .name = text(std::string_view("case")),
+      .nodes = nodes_.data(),
+      .node_count = static_cast<uint32_t>(nodes_.size()),
+      .node_stride = sizeof(bp_node_t),
+      .values = values_.data(),
+      .value_count = static_cast<uint32_t>(values_.size()),
+      .value_stride = sizeof(bp_value_t),
+      .types = types_.data(),
+      .type_count = static_cast<uint32_t>(types_.size()),
+      .type_stride = sizeof(bp_type_t),
+      .attributes = attributes_.data(),
+      .attribute_count = static_cast<uint32_t>(attributes_.size()),
+      .attribute_stride = sizeof(bp_attribute_t),
+      .weights = weights_.data(),
+      .weight_count = static_cast<uint32_t>(weights_.size()),
+      .weight_stride = sizeof(bp_weight_t),
+      .symbols = nullptr,
+      .symbol_count = 0,
+      .symbol_stride = sizeof(bp_symbol_t),
+      .opsets = &opset_,
+      .opset_count = 1,
+      .opset_stride = sizeof(bp_opset_t),
+      .uses = uses_.data(),
+      .dims = dims_.data(),
+      .operands = operands_.data(),
+      .inputs = spec_.inputs.data(),
+      .outputs = spec_.outputs.data(),
+      .use_count = static_cast<uint32_t>(uses_.size()),
+      .dim_count = static_cast<uint32_t>(dims_.size()),
+      .operand_count = static_cast<uint32_t>(operands_.size()),
+      .input_count = static_cast<uint32_t>(spec_.inputs.size()),
+      .output_count = static_cast<uint32_t>(spec_.outputs.size()),
+      .host = this,
+  };
+}
+
+void Graph::add_value(uint32_t index) {
+  const ValueSpec& value = spec_.values[index];
+  const auto first_dim = static_cast<uint32_t>(dims_.size());
+  for (const int64_t extent : value.extents) dims_.push_back({extent, BP_NONE, 0});
+  const auto rank = static_cast<uint32_t>(value.extents.size());
+  types_.push_back({BP_KIND_TENSOR, value.dtype, static_cast<int32_t>(rank), first_dim, BP_NONE, 0});
+  uint32_t weight = BP_NONE;
+  if (value.weight) {
+    weight = static_cast<uint32_t>(weights_.size());
+    std::vector<std::byte>& bytes = bytes_.emplace_back(1 + value.weight->bytes.size());
+    std::copy(value.weight->bytes.begin(), value.weight->bytes.end(), bytes.begin() + 1);
+    weights_.push_back({.dtype = value.dtype,
+                        .rank = rank,
+                        .first_dim = first_dim,
+                        .flags = 0,
+                        .bytes = bytes.size() - 1,
+                        .data = bytes.data() + 1,
+                        .file = {nullptr, 0},
+                        .file_offset = 0,
+                        .id = weight + 1});
+  }
+  names_.push_back("v" + std::to_string(index));
+  values_.push_back({.name = text(names_.back()),
+                     .type = index,
+                     .producer = BP_NONE,
+                     .slot = BP_NONE,
+                     .weight = weight,
+                     .outer = BP_NONE,
+                     .first_use = 0,
+                     .use_count = 0,
+                     .flags = 0});
+}
+
+void Graph::add_node(uint32_t index) {
+  const NodeSpec& node = spec_.nodes[index];
+  names_.push_back("n" + std::to_string(index));
+  bp_node_t raw = {.op_type = text(node.op_type),
+                   .domain = text(node.domain),
+                   .overload = {nullptr, 0},
+                   .name = text(names_.back()),
+                   .id = index + 1,
+                   .since_version = node.since_version,
+                   .first_input = static_cast<uint32_t>(operands_.size()),
+                   .input_count = static_cast<uint32_t>(node.inputs.size())};
+  operands_.insert(operands_.end(), node.inputs.begin(), node.inputs.end());
+  raw.first_output = static_cast<uint32_t>(operands_.size());
+  raw.output_count = static_cast<uint32_t>(node.outputs.size());
+  operands_.insert(operands_.end(), node.outputs.begin(), node.outputs.end());
+  for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
+    if (node.outputs[slot] == BP_NONE) continue;
+    values_[node.outputs[slot]].producer = index;
+    values_[node.outputs[slot]].slot = slot;
+  }
+  raw.first_attribute = static_cast<uint32_t>(attributes_.size());
+  raw.attribute_count = static_cast<uint32_t>(node.attributes.size());
+  for (const Attribute& attribute : node.attributes) {
+    bp_attribute_t a = {text(attribute.name), 0, 1, nullptr};
+    if (const auto* i = std::get_if<int64_t>(&attribute.value)) {
+      a.type = BP_ATTR_INT;
+      a.data = i;
+    } else if (const auto* f = std::get_if<float>(&attribute.value)) {
+      a.type = BP_ATTR_FLOAT;
+      a.data = f;
+    } else if (const auto* s = std::get_if<std::string>(&attribute.value)) {
+      a.type = BP_ATTR_STRING;
+      a.data = &texts_.emplace_back(text(*s));
+    } else if (const auto* ints = std::get_if<std::vector<int64_t>>(&attribute.value)) {
+      a.type = BP_ATTR_INTS;
+      a.count = static_cast<uint32_t>(ints->size());
+      a.data = ints->data();
+    } else if (const auto* floats = std::get_if<std::vector<float>>(&attribute.value)) {
+      a.type = BP_ATTR_FLOATS;
+      a.count = static_cast<uint32_t>(floats->size());
+      a.data = floats->data();
+    }
+    attributes_.push_back(a);
+  }
+  nodes_.push_back(raw);
+}
+
+void Graph::add_uses() {
+  for (uint32_t v = 0; v < values_.size(); ++v) {
+    values_[v].first_use = static_cast<uint32_t>(uses_.size());
+    for (uint32_t n = 0; n < spec_.nodes.size(); ++n) {
+      const std::vector<uint32_t>& inputs = spec_.nodes[n].inputs;
+      for (uint32_t slot = 0; slot < inputs.size(); ++slot) {
+        if (inputs[slot] == v) uses_.push_back({n, slot});
+      }
+    }
+    values_[v].use_count = static_cast<uint32_t>(uses_.size()) - values_[v].first_use;
+  }
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/host.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace backplane::conform {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+struct Host::Slots {
+  static Host& self(const bp_host_t* host) { return *static_cast<Host*>(host->self); }
+
+  static void log(const bp_host_t*, uint32_t, bp_text_t) {}
+  static uint32_t tracing(const bp_host_t*) { return 0; }
+  static void trace(const bp_host_t*, const bp_span_t*) {}
+
+  static void* allocate(const bp_host_t* host, uint64_t bytes, uint64_t alignment) {
+    Host& h = self(host);
+    ++h.allocations_;
+    uint64_t left = h.left_;
+    while (left != UINT64_MAX && left != 0 && !h.left_.compare_exchange_weak(left, left - 1)) continue;
+    const bool sound = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= 4096;
+    const uint64_t rounded = sound ? (bytes / alignment + 1) * alignment : 0;
+    void* memory = left == 0 || rounded < bytes ? nullptr : std::aligned_alloc(std::max<uint64_t>(alignment, 8), std::max<uint64_t>(rounded, 8));
+    const std::lock_guard lock(h.mutex_);
+    if (!sound) h.misuse_ = "asked for memory of alignment " + std::to_string(alignment);
+    if (memory == nullptr) {
+      ++h.failures_;
+      return nullptr;
+    }
+    h.blocks_[memory] = {bytes, alignment};
+    return memory;
+  }
+
+  static void release(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t alignment) {
+    if (memory == nullptr) return;
+    Host& h = self(host);
+    const std::lock_guard lock(h.mutex_);
+    const auto block = h.blocks_.find(memory);
+    if (block == h.blocks_.end()) {
+      h.misuse_ = "released memory that it does not hold";
+      return;
+    }
+    if (block->second.bytes != bytes || block->second.alignment != alignment) {
+      h.misuse_ = "asked for " + std::to_string(block->second.bytes) + " bytes and released them as " +
+                  std::to_string(bytes) + ", or with another alignment";
+    }
+    h.blocks_.erase(block);
+    std::free(memory);
+  }
+
+  // One piece for each thread; a loop inside a body runs on the thread that it is on.
+  static void parallel_for(const bp_host_t* host, uint64_t count, uint64_t grain, bp_loop_body_t body, void* context) {
+    static thread_local bool inside = false;
+    if (count == 0) return;
+    const uint64_t pieces =
+        inside ? 1 : std::clamp<uint64_t>(count / std::max<uint64_t>(grain, 1), 1, self(host).threads_);
+    const auto run = [&](uint64_t piece) {
+      const bool outer = std::exchange(inside, true);
+      body(context, count / pieces * piece + std::min(piece, count % pieces),
+           count / pieces * (piece + 1) + std::min(piece + 1, count % pieces));
+      inside = outer;
+    };
+    std::vector<std::jthread> threads;
+    for (uint64_t piece = 1; piece < pieces; ++piece) threads.emplace_back(run, piece);
+    run(0);
+  }
+  static uint32_t thread_count(const bp_host_t* host) { return self(host).threads_; }
+
+  static bp_status_t topology(const bp_host_t*, bp_topology_t* out_topology) {
+    if (out_topology == nullptr) return BP_INVALID_ARGUMENT;
+    static const std::vector<bp_core_t> cores = [] {
+      std::vector<bp_core_t> result(std::max(1u, std::thread::hardware_concurrency()));
+      for (uint32_t i = 0; i < result.size(); ++i) result[i] = {.id = i, .core = i, .flags = BP_CORE_ALLOWED};
+      return result;
+    }();
+    const bp_topology_t topology = {
+        .size = sizeof topology,
+        .core_count = static_cast<uint32_t>(cores.size()),
+        .cores = cores.data(),
+        .core_stride = sizeof(bp_core_t),
+        .numa_count = 1,
+        .memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)),
+        .cache_line_bytes = 64};
+    *out_topology = topology;
+    return BP_OK;
+  }
+
+  static bp_status_t option(const bp_host_t*, bp_text_t, bp_text_t*) { return BP_NOT_FOUND; }
+  static uint32_t cancelled(const bp_host_t*, const bp_cancel_t* token) { return token != nullptr && token->set; }
+
+  static bp_status_t semaphore_wait(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
+                                    const bp_cancel_t* cancel) {
+    return semaphore == nullptr ? BP_INVALID_ARGUMENT : semaphore->wait(value, deadline, cancel);
+  }
+  static void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
+    if (semaphore != nullptr) semaphore->signal(value, status);
+  }
+  static bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value) {
+    return semaphore == nullptr || out_value == nullptr ? BP_INVALID_ARGUMENT : semaphore->query(out_value);
+  }
+  static const void* get_extension(const bp_host_t*, bp_text_t, uint32_t) { return nullptr; }
+};
+
+Host::Host(uint32_t version, uint32_t threads) : threads_(threads) {
+  table_ = {.size = sizeof table_,
+            .version = version,
+            .self = this,
+            .log = Slots::log,
+            .tracing = Slots::tracing,
+            .trace = Slots::trace,
+            .allocate = Slots::allocate,
+            .release = Slots::release,
+            .parallel_for = Slots::parallel_for,
+            .thread_count = Slots::thread_count,
+            .topology = Slots::topology,
+            .option = Slots::option,
+            .cancelled = Slots::cancelled,
+            .semaphore_wait = Slots::semaphore_wait,
+            .semaphore_signal = Slots::semaphore_signal,
+            .semaphore_query = Slots::semaphore_query,
+            .get_extension = Slots::get_extension};
+}
+
+void Host::fail_after(uint64_t successes) {
+  left_ = successes;
+}
+
+uint64_t Host::live_bytes() {
+  const std::lock_guard lock(mutex_);
+  uint64_t bytes = 0;
+  for (const auto& [memory, block] : blocks_) bytes += block.bytes;
+  return bytes;
+}
+
+std::string Host::misuse() {
+  const std::lock_guard lock(mutex_);
+  return misuse_;
+}
+
+}  // namespace backplane::conform
+
+bp_status_t bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) {
+  std::unique_lock lock(mutex_);
+  while (status_ == BP_OK && value_ < value) {
+    if (cancel != nullptr && cancel->set) return BP_CANCELLED;
+    if (deadline != 0 && backplane::conform::now_ns() >= deadline) return BP_TIMED_OUT;
+    changed_.wait_for(lock, std::chrono::milliseconds(1));
+  }
+  return status_ == BP_OK ? BP_OK : BP_DEPENDENCY_FAILED;
+}
+
+void bp_semaphore_t::signal(uint64_t value, bp_status_t status) {
+  const std::lock_guard lock(mutex_);
+  value_ = std::max(value_, value);
+  if (status != BP_OK) status_ = status;
+  changed_.notify_all();
+}
+
+bp_status_t bp_semaphore_t::query(uint64_t* out_value) {
+  const std::lock_guard lock(mutex_);
+  *out_value = value_;
+  return status_;
+}

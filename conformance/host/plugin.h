@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin's library, its descriptor, its backend and a device of it: each ends in its destructor.
+#pragma once
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backplane/plugin.h"
+#include "host/detail.h"
+#include "host/graph.h"
+#include "host/host.h"
+
+namespace backplane::conform {
+
+// The plugin breaks the contract where nothing can go on: one line.
+struct Breach : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The library of a plugin, loaded as a loader does it.
+class Library {
+ public:
+  // Throws Breach.
+  explicit Library(const std::filesystem::path& file);
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library();
+
+  const bp_plugin_t* query(const bp_host_offer_t* offer) const { return query_(offer); }
+  const bp_plugin_t* query(uint32_t version_min = BP_ABI_VERSION_MIN, uint32_t version_max = BP_ABI_VERSION) const;
+  std::string directory() const { return directory_; }
+
+ private:
+  void* handle_ = nullptr;
+  bp_plugin_query_t query_ = nullptr;
+  std::string directory_;
+};
+
+// A created backend.
+class Backend {
+ public:
+  // Throws Breach if the plugin refuses this host or cannot be created.
+  Backend(const Library& library, Host& host);
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  ~Backend();
+
+  const bp_plugin_t& plugin() const { return *plugin_; }
+  Host& host() const { return host_; }
+  bp_backend_t* raw() const { return raw_; }
+  // Throws Breach.
+  uint32_t device_count() const;
+  bp_device_info_t info(uint32_t index) const;
+
+ private:
+  Host& host_;
+  const bp_plugin_t* plugin_;
+  bp_backend_t* raw_ = nullptr;
+};
+
+// What a device says of a node; its texts and ranges are copied.
+struct Claim {
+  uint32_t answer = BP_ANSWER_NO;
+  uint32_t reason = BP_REASON_OPERATOR;
+  bp_dtype_t precision = 0;
+  std::string detail;
+  uint32_t verdicts = 0;  // how many came; 1 or none is right
+
+  bool operator==(const Claim&) const = default;
+};
+
+// An open device.
+class Device {
+ public:
+  // Throws Breach.
+  Device(const Backend& backend, uint32_t index);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device();
+
+  const Backend& backend() const { return backend_; }
+  const bp_plugin_t& plugin() const { return backend_.plugin(); }
+  const bp_device_info_t& info() const { return info_; }
+  bp_device_t* raw() const { return raw_; }
+  bool flushes() const { return (info_.flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
+  // The newest operator set of ONNX's own domain that the plugin says to know, or 0.
+  uint32_t newest_opset() const;
+
+  // One claim for each node.
+  Answer coverage(const Graph& graph, std::vector<Claim>& out_claims) const;
+  // BP_UNSUPPORTED where the plugin rejects or splits.
+  Answer review(const Graph& graph) const;
+
+ private:
+  const Backend& backend_;
+  bp_device_info_t info_ = {};
+  bp_device_t* raw_ = nullptr;
+};
+
+}  // namespace backplane::conform

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace backplane::conform {
+
+std::unique_ptr<Program> Program::compile(const Device& device, const Graph& graph, Answer& out_answer,
+                                          const bp_cancel_t* cancel) {
+  const bp_compile_t what = {.size = sizeof what,
+                             .precision = BP_PRECISION_STRICT,
+                             .graph = graph.table(),
+                             .option_stride = sizeof(bp_option_t),
+                             .cancel = cancel};
+  Detail detail;
+  auto* raw = reinterpret_cast<bp_program_t*>(1);
+  const bp_status_t status = device.plugin().program->compile(device.raw(), &what, &raw, detail.error());
+  out_answer = {status, Stage::kCompile, detail.text()};
+  if (status != BP_OK) {
+    if (raw != nullptr) throw Breach("compile fails and does not set its out-argument to NULL");
+    return nullptr;
+  }
+  if (raw == nullptr) throw Breach("compile answers BP_OK and gives no program");
+  return std::unique_ptr<Program>(new Program(device, graph, raw));
+}
+
+Program::~Program() {
+  device_.plugin().program->destroy(raw_);
+}
+
+bp_program_info_t Program::info() const {
+  bp_program_info_t info = {.size = sizeof info};
+  Detail detail;
+  const bp_status_t status = device_.plugin().program->info(raw_, &info, detail.error());
+  if (status != BP_OK) throw Breach(fmt::format("program info answers {:#x}: {}", status, detail.text()));
+  return info;
+}
+
+std::unique_ptr<Instance> Instance::create(const Program& program, Answer& out_answer) {
+  bp_instance_t* raw = nullptr;
+  Detail detail;
+  const bp_status_t status = program.device().plugin().instance->create(program.raw(), &raw, detail.error());
+  out_answer = {status, Stage::kInstance, detail.text()};
+  if (status != BP_OK) return nullptr;
+  if (raw == nullptr) throw Breach("instance create answers BP_OK and gives no instance");
+  return std::unique_ptr<Instance>(new Instance(program, raw));
+}
+
+Instance::~Instance() {
+  api().destroy(raw_);
+}
+
+Answer Instance::bind(uint32_t slot, const Memory& memory) {
+  return bind(slot, memory.tensor());
+}
+
+Answer Instance::bind(uint32_t slot, bp_tensor_t tensor) {
+  const bp_binding_t binding = {.size = sizeof binding, .slot = slot, .tensor = &tensor};
+  Detail detail;
+  const bp_status_t status = api().bind(raw_, &binding, detail.error());
+  return {status, Stage::kBind, detail.text()};
+}
+
+bp_status_t Instance::give_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t,
+                                  bp_tensor_t* out_tensor) {
+  // The reference knows the extents: any others are a wrong result.
+  Instance& instance = **static_cast<Instance**>(self);
+  const uint32_t index = slot >= BP_SLOT_OUTPUT ? slot - BP_SLOT_OUTPUT : slot;
+  if (index >= instance.outputs_.size() || out_tensor == nullptr) return BP_INVALID_ARGUMENT;
+  const bp_tensor_t tensor = instance.outputs_[index]->tensor();
+  if (!std::equal(extents, extents + rank, tensor.extents, tensor.extents + tensor.rank)) return BP_BUFFER_TOO_SMALL;
+  *out_tensor = tensor;
+  return BP_OK;
+}
+
+Answer Instance::run(const RunSettings& settings) {
+  struct End {
+    Instance* instance;  // first: `output` is given the same pointer
+    std::mutex mutex;
+    std::condition_variable changed;
+    uint32_t calls = 0;
+    bp_status_t status = BP_OK;
+  } end{this, {}, {}, 0, BP_OK};
+  const bp_run_t run = {.size = sizeof run,
+                        .waits = settings.waits.data(),
+                        .signals = settings.signals.data(),
+                        .wait_count = static_cast<uint32_t>(settings.waits.size()),
+                        .signal_count = static_cast<uint32_t>(settings.signals.size()),
+                        .deadline = settings.deadline,
+                        .cancel = settings.cancel,
+                        .self = &end,
+                        .output = give_output,
+                        .done = [](void* self, bp_status_t status, const bp_error_t*) {
+                          End& e = *static_cast<End*>(self);
+                          const std::lock_guard lock(e.mutex);
+                          ++e.calls;
+                          e.status = status;
+                          e.changed.notify_all();
+                        }};
+  Detail detail;
+  bp_status_t status = api().run(raw_, &run, detail.error());
+  const bool synchronous = (program_.device().info().flags & BP_DEVICE_SYNCHRONOUS) != 0;
+  const bool refused =
+      status == BP_BAD_STATE || status == BP_BUSY || status == BP_TYPE_MISMATCH || status == BP_INVALID_ARGUMENT;
+  std::unique_lock lock(end.mutex);
+  if (!synchronous && status == BP_OK) {
+    end.changed.wait(lock, [&] { return end.calls != 0; });
+    status = end.status;
+  }
+  if (settings.out_done_fault != nullptr) {
+    std::string& fault = *settings.out_done_fault;
+    if (end.calls > 1) fault = fmt::format("`done` was called {} times for one run", end.calls);
+    if (!refused && end.calls == 0) fault = fmt::format("`done` was not called for a run that answered {:#x}", status);
+    if (refused && end.calls != 0) fault = fmt::format("`done` was called for a run refused with {:#x}", status);
+    if (!refused && end.calls == 1 && end.status != status) {
+      fault = fmt::format("`done` was told {:#x} and run answers {:#x}", end.status, status);
+    }
+  }
+  return {status, Stage::kRun, detail.text()};
+}
+
+Answer Instance::bind_all(const std::vector<onnx::Tensor>& inputs) {
+  const GraphSpec& spec = program_.graph().spec();
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    inputs_.push_back(std::make_unique<Memory>(program_.device(), inputs[i]));
+    if (Answer answer = bind(i, *inputs_.back()); !answer.ok()) return answer;
+  }
+  for (uint32_t i = 0; i < spec.outputs.size(); ++i) {
+    const ValueSpec& value = spec.values[spec.outputs[i]];
+    outputs_.push_back(std::make_unique<Memory>(program_.device(), value.dtype, value.extents));
+    if (Answer answer = bind(BP_SLOT_OUTPUT + i, *outputs_.back()); !answer.ok()) return answer;
+  }
+  if (const bp_program_info_t info = program_.info(); info.scratch_bytes != 0) {
+    scratch_ = std::make_unique<Memory>(program_.device(), BP_DTYPE_UINT8,
+                                        std::vector<int64_t>{static_cast<int64_t>(info.scratch_bytes)});
+    return bind(BP_SLOT_SCRATCH, *scratch_);
+  }
+  return {};
+}
+
+Answer Instance::run_checked(std::vector<onnx::Tensor>& out_outputs, const RunSettings& settings) {
+  for (const auto& output : outputs_) output->poison();
+  std::vector<onnx::Tensor> before;
+  for (const auto& input : inputs_) before.push_back(input->read());
+  std::string fault;
+  RunSettings with_fault = settings;
+  with_fault.out_done_fault = &fault;
+  const Answer answer = run(with_fault);
+  for (const auto* memories : {&inputs_, &outputs_}) {
+    for (const auto& memory : *memories) {
+      if (fault.empty()) fault = memory->breach();
+    }
+  }
+  if (scratch_ != nullptr && fault.empty()) fault = scratch_->breach();
+  for (size_t i = 0; i < inputs_.size() && fault.empty(); ++i) {
+    if (inputs_[i]->read().bytes != before[i].bytes) fault = fmt::format("the run changed its input {}", i);
+  }
+  if (!fault.empty()) return {BP_INTERNAL, Stage::kRun, fault};
+  out_outputs.clear();
+  for (const auto& output : outputs_) out_outputs.push_back(output->read());
+  return answer;
+}
+
+Answer compute(const Device& device, const Graph& graph, const std::vector<onnx::Tensor>& inputs,
+               std::vector<onnx::Tensor>& out_outputs) {
+  Answer answer;
+  const auto program = Program::compile(device, graph, answer);
+  if (program == nullptr) return answer;
+  const auto instance = Instance::create(*program, answer);
+  if (instance == nullptr) return answer;
+  if (answer = instance->bind_all(inputs); !answer.ok()) return answer;
+  return instance->run_checked(out_outputs);
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled graph and its run state.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "host/memory.h"
+
+namespace backplane::conform {
+
+class Program {
+ public:
+  // NULL with why in `out_answer` if the plugin does not compile the graph. `graph` outlives the program.
+  static std::unique_ptr<Program> compile(const Device& device, const Graph& graph, Answer& out_answer,
+                                          const bp_cancel_t* cancel = nullptr);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program();
+
+  const Device& device() const { return device_; }
+  const Graph& graph() const { return graph_; }
+  bp_program_t* raw() const { return raw_; }
+  // Throws Breach.
+  bp_program_info_t info() const;
+
+ private:
+  Program(const Device& device, const Graph& graph, bp_program_t* raw) : device_(device), graph_(graph), raw_(raw) {}
+
+  const Device& device_;
+  const Graph& graph_;
+  bp_program_t* raw_;
+};
+
+struct RunSettings {
+  uint64_t deadline = 0;
+  const bp_cancel_t* cancel = nullptr;
+  std::vector<bp_point_t> waits, signals;
+  std::string* out_done_fault = nullptr;  // what was wrong with the calls of `done`
+};
+
+// [one at a time]
+class Instance {
+ public:
+  static std::unique_ptr<Instance> create(const Program& program, Answer& out_answer);
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+  ~Instance();
+
+  bp_instance_t* raw() const { return raw_; }
+  Answer bind(uint32_t slot, const Memory& memory);
+  Answer bind(uint32_t slot, bp_tensor_t tensor);
+  // Runs and waits for the end. Outputs whose extents the program cannot tell are written to the memory bound for them.
+  Answer run(const RunSettings& settings = {});
+
+  // Binds inputs and fresh memory for every output. The memory is kept until the instance ends.
+  Answer bind_all(const std::vector<onnx::Tensor>& inputs);
+  Memory& input(uint32_t i) { return *inputs_[i]; }
+  Memory& output(uint32_t i) { return *outputs_[i]; }
+  // Poisons the outputs before, checks all canaries after: BP_INTERNAL with what is wrong. [after bind_all]
+  Answer run_checked(std::vector<onnx::Tensor>& out_outputs, const RunSettings& settings = {});
+
+ private:
+  Instance(const Program& program, bp_instance_t* raw) : program_(program), raw_(raw) {}
+  const bp_instance_api_t& api() const { return *program_.device().plugin().instance; }
+  static bp_status_t give_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
+                                 bp_tensor_t* out_tensor);
+
+  const Program& program_;
+  bp_instance_t* raw_;
+  std::vector<std::unique_ptr<Memory>> inputs_, outputs_;
+  std::unique_ptr<Memory> scratch_;
+};
+
+// The whole way from a graph to its outputs, with poisoned outputs and canaries round everything.
+Answer compute(const Device& device, const Graph& graph, const std::vector<onnx::Tensor>& inputs,
+               std::vector<onnx::Tensor>& out_outputs);
+
+}  // namespace backplane::conform

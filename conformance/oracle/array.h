@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors as the oracle computes with them: every element a double.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backplane/types.h"
+#include "schema/value.h"
+
+namespace backplane::conform {
+
+using Extents = std::vector<int64_t>;
+using Index = std::vector<int64_t>;
+
+// Integers are exact up to 2^53: the cases stay below.
+struct Array {
+  bp_dtype_t dtype = BP_DTYPE_FLOAT;
+  Extents extents;
+  std::vector<double> values;
+
+  Array() = default;
+  Array(bp_dtype_t type, Extents shape);
+
+  int64_t rank() const { return static_cast<int64_t>(extents.size()); }
+  int64_t count() const { return static_cast<int64_t>(values.size()); }
+  double& at(const Index& index);
+  double at(const Index& index) const { return const_cast<Array*>(this)->at(index); }
+  // At an index of a shape that this array broadcasts to.
+  double broadcast_at(const Index& index) const;
+};
+
+Array to_array(const onnx::Tensor& tensor);
+// Each element rounded to the nearest of its type, ties to even; integers must fit.
+onnx::Tensor to_tensor(const Array& array);
+
+bool is_float(bp_dtype_t dtype);
+
+int64_t count_of(const Extents& extents);
+// Calls `visit(index)` for every index of a shape, in row-major order.
+template <class F>
+void for_each_index(const Extents& extents, F visit) {
+  const int64_t count = count_of(extents);
+  Index index(extents.size(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    visit(static_cast<const Index&>(index));
+    for (size_t axis = extents.size(); axis-- > 0 && ++index[axis] == extents[axis];) index[axis] = 0;
+  }
+}
+
+// The shape that both broadcast to. Throws std::invalid_argument where there is none.
+Extents broadcast(const Extents& a, const Extents& b);
+// An axis counted from the front. Throws std::invalid_argument.
+int64_t normal_axis(int64_t axis, int64_t rank);
+
+}  // namespace backplane::conform

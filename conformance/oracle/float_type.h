@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a floating-point type can hold.
+#pragma once
+
+#include <cstdint>
+
+#include "backplane/types.h"
+
+namespace backplane::conform {
+
+struct FloatType {
+  int fraction_bits;  // `frac` in the bounds: fp32 23, fp16 10, bf16 7
+  int min_exponent;   // of the smallest normal number
+  double max;         // the largest finite number
+
+  double min_normal() const;
+  // The distance of neighbours at |x|; among subnormals that of the smallest normal.
+  double ulp(double x) const;
+  // 2^-fraction_bits
+  double epsilon() const;
+  // x rounded to the nearest number of the type, ties to even.
+  double round(double x) const;
+};
+
+// Throws std::invalid_argument if the type is no FLOAT, DOUBLE, FLOAT16 or BFLOAT16.
+const FloatType& float_type(bp_dtype_t dtype);
+// The bits of x in FLOAT16 or BFLOAT16.
+uint16_t encode16(const FloatType& type, double x);
+
+}  // namespace backplane::conform

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every operator should answer, computed in double precision and written for clarity.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "host/graph.h"
+#include "oracle/array.h"
+#include "oracle/tolerance.h"
+
+namespace backplane::conform {
+
+// One call of an operator.
+class Call {
+ public:
+  Call(std::vector<const Array*> inputs, const Attributes& attributes, uint32_t output_count)
+      : inputs_(std::move(inputs)), attributes_(attributes), output_count_(output_count) {}
+
+  size_t input_count() const { return inputs_.size(); }
+  uint32_t output_count() const { return output_count_; }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
+  // Throws std::invalid_argument if it is omitted.
+  const Array& in(size_t i) const;
+  // The elements of an integer input.
+  std::vector<int64_t> integers(size_t i) const;
+
+  // Attributes; all defaults are written out by the case, except those that ONNX leaves to the operator.
+  int64_t integer(std::string_view name, int64_t otherwise = 0) const;
+  double real(std::string_view name, double otherwise = 0) const;
+  std::string_view text(std::string_view name) const;
+  std::vector<int64_t> ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+
+ private:
+  std::vector<const Array*> inputs_;
+  const Attributes& attributes_;
+  uint32_t output_count_;
+};
+
+// An output, and how close to it a result must be. There is no reference without a rule.
+struct Reference {
+  Array value;
+  Rule rule;
+  std::vector<double> scale = {};  // for each element what the rule calls so; empty where it needs none
+
+  Reference(Array array, Rule how) : value(std::move(array)), rule(how) {
+    if (!is_float(value.dtype)) rule = Rule::exact();
+  }
+};
+
+using References = std::vector<Reference>;
+using Oracle = References (*)(const Call& call);
+
+struct Operator {
+  std::string_view name;
+  // The operator-set versions whose forms mean what the oracle computes and take what the cases give, oldest first.
+  std::vector<uint32_t> versions;
+  Oracle compute;
+};
+
+// Each family of operators; its oracles stand in the file of the same name.
+std::span<const Operator> unary_operators();
+std::span<const Operator> binary_operators();
+std::span<const Operator> dot_operators();
+std::span<const Operator> conv_operators();
+std::span<const Operator> pool_operators();
+std::span<const Operator> normalize_operators();
+std::span<const Operator> reduce_operators();
+std::span<const Operator> shape_operators();
+std::span<const Operator> select_operators();
+std::span<const Operator> resize_operators();
+
+// Throws std::invalid_argument.
+const Operator& find_operator(std::string_view name);
+std::vector<const Operator*> all_operators();
+
+}  // namespace backplane::conform

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "ops/dtype.h"
+
+namespace backplane {
+namespace {
+
+constexpr int64_t open_extent = 64;
+constexpr double open_elements = 4096;
+constexpr double open_bytes = 4096;
+constexpr double copy_latency = 10e-6;
+constexpr double link_bandwidth = 10e9;
+
+// What devices that tell no rates are taken for: careful guesses, so that telling them is never a loss.
+struct Rates {
+  double flops, bandwidth, operator_seconds;
+};
+constexpr Rates rates_by_kind[] = {
+    {1e9, 2e9, 1e-6},      // unknown
+    {20e9, 10e9, 1e-6},    // BP_DEVICE_CPU
+    {2e12, 200e9, 5e-6},   // BP_DEVICE_GPU
+    {1e12, 50e9, 5e-6},    // BP_DEVICE_NPU
+    {100e9, 10e9, 5e-6},   // BP_DEVICE_FPGA
+    {1e9, 2e9, 1e-6},      // BP_DEVICE_OTHER
+};
+
+// Operations for one element of the result, where they do not follow from the operands' shapes.
+struct OperatorClass {
+  std::string_view op_type;
+  double operations;
+};
+constexpr OperatorClass classes[] = {
+    {"BatchNormalization", 2}, {"Erf", 20},        {"Exp", 20},      {"GRU", 1000},    {"Gelu", 20},
+    {"GroupNormalization", 8}, {"LRN", 20},        {"LSTM", 1000},   {"LayerNormalization", 8}, {"Log", 20},
+    {"LogSoftmax", 25},        {"Pow", 30},        {"RMSNormalization", 6}, {"RNN", 1000}, {"Sigmoid", 20},
+    {"Softmax", 25},           {"Tanh", 20},
+};
+
+double elements(const model::Graph& graph, const model::Type& type) {
+  if (type.rank < 0) return open_elements;
+  double count = 1;
+  for (const bp_dim_t& dim : type.dims) {
+    int64_t extent = dim.extent;
+    if (extent < 0) {
+      extent = open_extent;
+      if (dim.symbol < graph.symbols.size()) {
+        const model::Symbol& symbol = graph.symbols[dim.symbol];
+        extent = std::max(symbol.min, std::min(extent, symbol.max));
+      }
+    }
+    count *= static_cast<double>(extent);
+  }
+  return count;
+}
+
+double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
+  if (value == BP_NONE) return 1;
+  model::Type one = graph.values[value].type;
+  if (axis < 0) axis += one.rank;
+  if (axis < 0 || axis >= one.rank) return static_cast<double>(open_extent);
+  one.dims = {one.dims[axis]};
+  one.rank = 1;
+  return elements(graph, one);
+}
+
+double operations(const model::Graph& graph, const model::Node& node) {
+  double results = 0;
+  for (model::ValueId value : node.outputs)
+    if (value != BP_NONE) results += elements(graph, graph.values[value].type);
+  const std::string_view op = node.op_type;
+  if (op == "MatMul" || op == "MatMulInteger" || op == "QLinearMatMul") return 2 * results * extent(graph, node.input(0), -1);
+  if (op == "Gemm") return 2 * results * extent(graph, node.input(0), node.attr("transA", int64_t{0}) ? 0 : 1);
+  if (op.starts_with("Conv") || op == "QLinearConv") {
+    const model::ValueId weight = node.input(op == "QLinearConv" ? 3 : 1);
+    if (weight == BP_NONE) return results;
+    return 2 * results * elements(graph, graph.values[weight].type) / std::max(1.0, extent(graph, weight, op == "ConvTranspose" ? 1 : 0));
+  }
+  if (op == "Attention" && node.input(0) != BP_NONE && node.input(1) != BP_NONE)
+    return 4 * elements(graph, graph.values[node.input(0)].type) * extent(graph, node.input(1), -2);
+  const auto found = std::ranges::find(classes, op, &OperatorClass::op_type);
+  return results * (found == std::end(classes) ? 1 : found->operations);
+}
+
+}  // namespace
+
+double value_bytes(const model::Graph& graph, model::ValueId value) {
+  const model::Type& type = graph.values[value].type;
+  const uint32_t bits = ops::dtype_bits(type.dtype);
+  if ((type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element || bits == 0) return open_bytes;
+  return elements(graph, type) * bits / 8;
+}
+
+double node_seconds(const model::Graph& graph, const model::Node& node, const NodeVerdict& verdict, const bp_device_info_t& info) {
+  if (verdict.seconds > 0 && std::isfinite(verdict.seconds)) return verdict.seconds;
+  const Rates& kind = rates_by_kind[info.kind < std::size(rates_by_kind) ? info.kind : 0];
+  double bytes = 0;
+  for (const auto* operands : {&node.inputs, &node.outputs})
+    for (model::ValueId value : *operands)
+      if (value != BP_NONE) bytes += value_bytes(graph, value);
+  const double flops = info.flops_fp32 > 0 ? info.flops_fp32 : kind.flops;
+  const double bandwidth = info.memory_bandwidth > 0 ? static_cast<double>(info.memory_bandwidth) : kind.bandwidth;
+  return kind.operator_seconds + std::max(operations(graph, node) / flops, bytes / bandwidth);
+}
+
+bool in_host_memory(const Device& device) {
+  return !device.backend().plugin->memory || device.info().kind == BP_DEVICE_CPU ||
+         (device.info().flags & BP_DEVICE_UNIFIED_MEMORY);
+}
+
+CopyRate copy_rate(const Device* from, const Device* to) {
+  if (from && in_host_memory(*from)) from = nullptr;
+  if (to && in_host_memory(*to)) to = nullptr;
+  if (from == to) return {};
+  const auto leg = [](const Device& device) {
+    const double told = static_cast<double>(device.info().link_bandwidth);
+    return CopyRate{copy_latency, 1 / (told > 0 ? told : link_bandwidth)};
+  };
+  if (!from) return leg(*to);
+  if (!to) return leg(*from);
+  const CopyRate a = leg(*from), b = leg(*to);
+  const uint32_t peer = to->plugin_index();
+  if (&from->backend() == &to->backend() && peer < 64 && (from->info().peers >> peer & 1))
+    return {copy_latency, std::max(a.seconds_per_byte, b.seconds_per_byte)};
+  return {a.seconds + b.seconds, a.seconds_per_byte + b.seconds_per_byte};
+}
+
+double launch_seconds(const Device& device) { return static_cast<double>(device.info().launch_ns) * 1e-9; }
+
+}  // namespace backplane

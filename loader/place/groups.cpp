@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/groups.h"
+
+#include <algorithm>
+
+#include "place/order.h"
+
+namespace backplane {
+namespace {
+
+bool sound(const NodeGroup& group, uint32_t device, const Problem& problem) {
+  return std::ranges::all_of(group.nodes, [&](uint32_t i) {
+    const size_t at = size_t{i} * problem.devices + device, first = size_t{group.nodes[0]} * problem.devices + device;
+    return problem.can(i, device) && problem.group_of[device][i] == BP_NONE &&
+           (problem.parts.empty() || problem.parts[at] == problem.parts[first]);
+  });
+}
+
+void add_group(const NodeGroup& group, uint32_t device, Problem& problem) {
+  double sum = 0;
+  for (uint32_t i : group.nodes) {
+    problem.group_of[device][i] = static_cast<uint32_t>(problem.groups.size());
+    sum += problem.at(i, device);
+  }
+  const double seconds = group.seconds > 0 && group.seconds < Problem::infinite ? group.seconds : sum;
+  if (group.atomic)
+    for (uint32_t i : group.nodes)
+      problem.seconds[size_t{i} * problem.devices + device] = seconds / static_cast<double>(group.nodes.size());
+  problem.groups.push_back({device, group.nodes, group.atomic, group.atomic ? 0 : std::max(0.0, sum - seconds)});
+}
+
+}  // namespace
+
+void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
+  problem.group_of.resize(problem.devices);
+  for (uint32_t d = 0; d < problem.devices; ++d) {
+    if (coverage[d].groups.empty()) continue;
+    problem.group_of[d].assign(problem.nodes, BP_NONE);
+    std::vector<bool> bound(problem.nodes, false);  // nodes whose verdict holds in a group only
+    for (const NodeGroup& group : coverage[d].groups) {
+      for (uint32_t i : group.nodes) bound[i] = bound[i] || group.atomic;
+      if (sound(group, d, problem)) add_group(group, d, problem);
+    }
+    for (uint32_t i = 0; i < problem.nodes; ++i)
+      if (bound[i] && problem.atomic_group(i, d) == BP_NONE) problem.seconds[size_t{i} * problem.devices + d] = Problem::infinite;
+    // All of this device's groups at once must leave the graph without a cycle.
+    const Labels all(problem.nodes, d);
+    for (std::vector<uint32_t> knot; !(knot = cyclic_groups(problem, all)).empty();)
+      for (size_t k = knot.size() / 2; k < knot.size(); ++k) problem.ban(knot[k]);
+  }
+}
+
+namespace {
+
+class Assignment {
+ public:
+  explicit Assignment(const Problem& problem)
+      : problem_(problem), labels_(problem.nodes, BP_NONE), open_(problem.seconds.size()), choices_(problem.nodes, 0) {
+    for (uint32_t i = 0; i < problem.nodes; ++i)
+      for (uint32_t d = 0; d < problem.devices; ++d)
+        if (problem.can(i, d)) open_[index(i, d)] = true, ++choices_[i];
+    for (uint32_t i = 0; i < problem.nodes; ++i)
+      for (uint32_t d = 0; d < problem.devices; ++d)
+        if (!problem.can(i, d)) close_group(i, d);
+    settle();
+  }
+
+  void decide(uint32_t node, const uint32_t* preference) {
+    if (labels_[node] != BP_NONE) return;
+    for (uint32_t k = 0; k < problem_.devices; ++k) {
+      if (!open_[index(node, preference[k])]) continue;
+      take(node, preference[k]);
+      return settle();
+    }
+  }
+
+  Labels result() { return std::move(labels_); }
+
+ private:
+  size_t index(uint32_t node, uint32_t device) const { return size_t{node} * problem_.devices + device; }
+
+  void take(uint32_t node, uint32_t device) {
+    const uint32_t g = problem_.atomic_group(node, device);
+    if (g == BP_NONE) return take_one(node, device);
+    for (uint32_t i : problem_.groups[g].nodes) take_one(i, device);
+  }
+
+  void take_one(uint32_t node, uint32_t device) {
+    labels_[node] = device;
+    for (uint32_t d = 0; d < problem_.devices; ++d)
+      if (d != device) close(node, d);
+  }
+
+  void close(uint32_t node, uint32_t device) {
+    if (!open_[index(node, device)]) return;
+    open_[index(node, device)] = false;
+    if (--choices_[node] == 1 && labels_[node] == BP_NONE) forced_.push_back(node);
+    close_group(node, device);
+  }
+
+  void close_group(uint32_t node, uint32_t device) {
+    if (const uint32_t g = problem_.atomic_group(node, device); g != BP_NONE)
+      for (uint32_t i : problem_.groups[g].nodes) close(i, device);
+  }
+
+  void settle() {
+    while (!forced_.empty()) {
+      const uint32_t node = forced_.back();
+      forced_.pop_back();
+      for (uint32_t d = 0; d < problem_.devices && labels_[node] == BP_NONE; ++d)
+        if (open_[index(node, d)]) take(node, d);
+    }
+  }
+
+  const Problem& problem_;
+  Labels labels_;
+  std::vector<bool> open_;  // as Problem::seconds: not ruled out yet
+  std::vector<uint32_t> choices_, forced_;
+};
+
+}  // namespace
+
+Labels assign(const Problem& problem, const std::function<const uint32_t*(uint32_t node)>& preference) {
+  Assignment assignment(problem);
+  // Nodes that never had but one choice come first: what they need is not up to anybody.
+  for (const bool single : {true, false})
+    for (uint32_t i = 0; i < problem.nodes; ++i) {
+      uint32_t choices = 0;
+      for (uint32_t d = 0; single && d < problem.devices; ++d) choices += problem.can(i, d);
+      if (!single || choices == 1) assignment.decide(i, preference(i));
+    }
+  return assignment.result();
+}
+
+}  // namespace backplane

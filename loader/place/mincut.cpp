@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/mincut.h"
+
+#include <algorithm>
+
+#include "place/maxflow.h"
+
+namespace backplane {
+namespace {
+
+// Vertices of the network are nodes that may keep their device (the source's side) or move (the sink's); nodes that are tied by a
+// group are one vertex. Two kinds of helpers say "one of these readers moves" and "one of these readers stays", which is how a
+// value is paid once for any number of readers.
+class Move {
+ public:
+  Move(const Problem& problem, const Labels& labels, uint32_t target, const std::vector<uint32_t>& sequence, double launch_weight)
+      : problem_(problem), labels_(labels), target_(target), sequence_(sequence), launch_weight_(launch_weight) {
+    scale_costs();
+    tie();
+    for (uint32_t i = 0; i < problem_.nodes; ++i)
+      if (labels_[i] != target_) add_cost(i, problem_.at(i, labels_[i]), problem_.at(i, target_));
+    for (const Problem::Group& group : problem_.groups)
+      if (group.saving > 0) add_saving(group);
+    for (const Problem::Link& link : problem_.links)
+      add_link(link.producer, problem_.readers_of(link), link.to_host,
+               [&](uint32_t from, uint32_t to) { return from == to ? 0 : problem_.copy(from, to, link.bytes); });
+    add_launches();
+  }
+
+  Labels solve() {
+    const std::vector<bool> moves = minimum_cut(std::move(costs_));
+    Labels result(labels_);
+    for (uint32_t i = 0; i < problem_.nodes; ++i)
+      if (vertex_[i] < stays && moves[vertex_[i]]) result[i] = target_;
+    return result;
+  }
+
+ private:
+  static constexpr uint32_t stays = BP_NONE - 1, moved = BP_NONE;  // nodes that have no choice
+
+  // Capacities are whole numbers, as fine as they can be.
+  void scale_costs() {
+    double sum = 0, dearest = 0;
+    for (uint32_t i = 0; i < problem_.nodes; ++i)
+      for (uint32_t d : {labels_[i], target_})
+        if (problem_.can(i, d)) sum += problem_.at(i, d);
+    for (const CopyRate& rate : problem_.copies) dearest = std::max(dearest, rate.seconds);
+    double per_byte = 0, launch = 0;
+    for (const CopyRate& rate : problem_.copies) per_byte = std::max(per_byte, rate.seconds_per_byte);
+    for (const Problem::Link& link : problem_.links) sum += 2 * (problem_.devices + 1) * (dearest + per_byte * link.bytes);
+    for (const Problem::Group& group : problem_.groups) sum += group.saving;
+    for (double seconds : problem_.launch) launch = std::max(launch, seconds);
+    sum += 2 * launch * launch_weight_ * static_cast<double>(sequence_.size());
+    scale_ = sum > 0 ? 0x1p50 / sum : 0;
+  }
+
+  int64_t scaled(double seconds) const { return static_cast<int64_t>(seconds * scale_ + 0.5); }
+
+  void tie() {
+    vertex_.resize(problem_.nodes);
+    std::vector<uint32_t> leader(problem_.nodes);
+    for (uint32_t i = 0; i < problem_.nodes; ++i) leader[i] = i;
+    const auto find = [&](uint32_t i) {
+      while (leader[i] != i) i = leader[i] = leader[leader[i]];
+      return i;
+    };
+    for (const Problem::Group& group : problem_.groups) {
+      if (!group.atomic || group.nodes.empty()) continue;
+      if (group.device != target_ && labels_[group.nodes[0]] != group.device) continue;
+      for (uint32_t i : group.nodes) {
+        const uint32_t a = find(i), b = find(group.nodes[0]);
+        leader[std::max(a, b)] = std::min(a, b);
+      }
+    }
+    std::vector<bool> may_move(problem_.nodes, true);
+    for (uint32_t i = 0; i < problem_.nodes; ++i)
+      if (!problem_.can(i, target_)) may_move[find(i)] = false;
+    for (uint32_t i = 0; i < problem_.nodes; ++i) {
+      const uint32_t first = find(i);
+      if (labels_[i] == target_)
+        vertex_[i] = moved;
+      else if (!may_move[first])
+        vertex_[i] = stays;
+      else
+        vertex_[i] = first == i || vertex_[first] >= stays ? costs_.add_vertex() : vertex_[first];
+    }
+  }
+
+  void add_cost(uint32_t node, double if_stays, double if_moves) {
+    if (vertex_[node] < stays) costs_.add_cost(vertex_[node], scaled(if_stays), scaled(if_moves));
+  }
+
+  // A vertex that is with the sink as soon as one of these is, or with the source as soon as one of these is.
+  uint32_t any_moves(const std::vector<uint32_t>& vertices) {
+    if (vertices.size() == 1) return vertices[0];
+    const uint32_t any = costs_.add_vertex();
+    for (uint32_t v : vertices) costs_.add_arc(any, v, CutCosts::unbounded);
+    return any;
+  }
+  uint32_t any_stays(const std::vector<uint32_t>& vertices) {
+    if (vertices.size() == 1) return vertices[0];
+    const uint32_t any = costs_.add_vertex();
+    for (uint32_t v : vertices) costs_.add_arc(v, any, CutCosts::unbounded);
+    return any;
+  }
+
+  // Gained while all of the group's nodes are on its device.
+  void add_saving(const Problem::Group& group) {
+    free_.clear();
+    for (uint32_t i : group.nodes) {
+      const bool on_device = labels_[i] == group.device;
+      if (group.device == target_ ? vertex_[i] == stays : !on_device) return;
+      if (vertex_[i] < stays) free_.push_back(vertex_[i]);
+    }
+    if (free_.empty()) return;
+    if (group.device == target_)
+      costs_.add_cost(any_stays(free_), scaled(group.saving), 0);
+    else
+      costs_.add_cost(any_moves(free_), 0, scaled(group.saving));
+  }
+
+  // What it costs to bring a value from where its producer is to where its readers are.
+  template <class Price>
+  void add_link(uint32_t producer, std::span<const uint32_t> readers, bool to_host, const Price& price) {
+    const uint32_t home = producer == BP_NONE ? problem_.host() : labels_[producer];
+    const uint32_t from = producer == BP_NONE ? stays : vertex_[producer];
+
+    // Readers that move. They cost only while the producer stays.
+    if (const int64_t cost = from == moved ? 0 : scaled(price(home, target_)); cost > 0) {
+      free_.clear();
+      bool certain = false;
+      for (uint32_t reader : readers) {
+        certain = certain || vertex_[reader] == moved;
+        if (vertex_[reader] < stays) free_.push_back(vertex_[reader]);
+      }
+      if (certain) {
+        if (from < stays) costs_.add_cost(from, cost, 0);
+      } else if (!free_.empty()) {
+        const uint32_t any = any_moves(free_);
+        if (from < stays)
+          costs_.add_arc(from, any, cost);
+        else
+          costs_.add_cost(any, 0, cost);
+      }
+    }
+
+    // Readers that stay, device by device.
+    present_.assign(problem_.devices + 1, false);
+    for (uint32_t reader : readers) present_[labels_[reader]] = true;
+    if (to_host) present_[problem_.host()] = true;
+    for (uint32_t place = 0; place <= problem_.devices; ++place) {
+      if (!present_[place] || place == target_) continue;
+      const int64_t while_stays = from == moved ? scaled(price(target_, place)) : scaled(price(home, place));
+      const int64_t while_moves = from == stays ? while_stays : scaled(price(target_, place));
+      if (while_stays == 0 && while_moves == 0) continue;
+      free_.clear();
+      bool certain = place == problem_.host();
+      for (uint32_t reader : readers) {
+        if (labels_[reader] != place) continue;
+        certain = certain || vertex_[reader] == stays;
+        if (vertex_[reader] < stays) free_.push_back(vertex_[reader]);
+      }
+      if (certain) {
+        if (from < stays) costs_.add_cost(from, while_stays, while_moves);
+        continue;
+      }
+      if (free_.empty()) continue;
+      const uint32_t any = any_stays(free_);
+      costs_.add_cost(any, std::min(while_stays, while_moves), 0);
+      if (while_moves > while_stays) costs_.add_arc(any, from, while_moves - while_stays);
+      // Dearer while the producer stays: no arc can say so, so it is paid even when all of these readers move.
+      if (while_moves < while_stays) costs_.add_cost(from, while_stays - while_moves, 0);
+    }
+  }
+
+  void add_launches() {
+    if (launch_weight_ == 0) return;
+    for (size_t k = 0; k < sequence_.size(); ++k) {
+      const auto price = [&](uint32_t from, uint32_t to) { return from == to ? 0 : launch_weight_ * problem_.launch[to]; };
+      const uint32_t node = sequence_[k];
+      if (k == 0)
+        add_cost(node, launch_weight_ * problem_.launch[labels_[node]], launch_weight_ * problem_.launch[target_]);
+      else
+        add_link(sequence_[k - 1], {&node, 1}, false, price);
+    }
+  }
+
+  const Problem& problem_;
+  const Labels& labels_;
+  const uint32_t target_;
+  const std::vector<uint32_t>& sequence_;
+  const double launch_weight_;
+  double scale_ = 0;
+  std::vector<uint32_t> vertex_;  // of each node, or `stays`, or `moved`
+  CutCosts costs_;
+  std::vector<uint32_t> free_;
+  std::vector<bool> present_;
+};
+
+}  // namespace
+
+Labels move_to(const Problem& problem, const Labels& labels, uint32_t target, const std::vector<uint32_t>& sequence,
+               double launch_weight) {
+  return Move(problem, labels, target, sequence, launch_weight).solve();
+}
+
+}  // namespace backplane

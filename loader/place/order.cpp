@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/order.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
+
+namespace backplane {
+namespace {
+
+// The graph with each taken group as one node, which bears the number of the group's first node.
+class Units {
+ public:
+  Units(const Problem& problem, const Labels& labels) : problem_(problem), labels_(labels), unit_(problem.nodes) {
+    for (uint32_t i = 0; i < problem.nodes; ++i) unit_[i] = i;
+    for (uint32_t g = 0; g < problem.groups.size(); ++g) {
+      const auto& group = problem.groups[g];
+      if (!group.atomic || !std::ranges::all_of(group.nodes, [&](uint32_t i) { return labels[i] == group.device; })) continue;
+      for (uint32_t i : group.nodes) unit_[i] = group.nodes[0];
+      if (group.nodes.size() > 1) grouped_ = true;
+    }
+  }
+
+  uint32_t of(uint32_t node) const { return unit_[node]; }
+  bool is(uint32_t node) const { return unit_[node] == node; }
+
+  void for_each_node(uint32_t unit, const auto& visit) const {
+    const uint32_t g = problem_.atomic_group(unit, labels_[unit]);
+    if (g == BP_NONE) return visit(unit);
+    for (uint32_t i : problem_.groups[g].nodes) visit(i);
+  }
+
+  // Each unit that reads something that this one makes, once for each value.
+  void for_each_reader(uint32_t unit, const auto& visit) const {
+    for_each_node(unit, [&](uint32_t i) {
+      for (uint32_t l = problem_.first_link[i]; l < problem_.first_link[i + 1]; ++l)
+        for (uint32_t reader : problem_.readers_of(problem_.links[l]))
+          if (unit_[reader] != unit) visit(unit_[reader]);
+    });
+  }
+
+  std::vector<uint32_t> read_counts() const {
+    std::vector<uint32_t> counts(problem_.nodes, 0);
+    for (uint32_t i = 0; i < problem_.nodes; ++i)
+      if (is(i)) for_each_reader(i, [&](uint32_t reader) { ++counts[reader]; });
+    return counts;
+  }
+
+  // Topological; shorter than the units are many where there is a cycle. Nodes alone are in order already.
+  std::vector<uint32_t> sorted() const {
+    std::vector<uint32_t> order;
+    order.reserve(problem_.nodes);
+    if (!grouped_) {
+      for (uint32_t i = 0; i < problem_.nodes; ++i) order.push_back(i);
+      return order;
+    }
+    std::vector<uint32_t> waiting = read_counts();
+    for (uint32_t i = 0; i < problem_.nodes; ++i)
+      if (is(i) && waiting[i] == 0) order.push_back(i);
+    for (size_t k = 0; k < order.size(); ++k)
+      for_each_reader(order[k], [&](uint32_t reader) {
+        if (--waiting[reader] == 0) order.push_back(reader);
+      });
+    return order;
+  }
+
+ private:
+  const Problem& problem_;
+  const Labels& labels_;
+  std::vector<uint32_t> unit_;
+  bool grouped_ = false;
+};
+
+// Device and part of each node as one small number.
+std::vector<uint32_t> owners(const Problem& problem, const Labels& labels, std::vector<uint32_t>& devices) {
+  std::vector<uint32_t> owner(labels);
+  for (uint32_t d = 0; d < problem.devices; ++d) devices.push_back(d);
+  if (problem.parts.empty()) return owner;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> numbers;
+  for (uint32_t i = 0; i < problem.nodes; ++i) {
+    const uint32_t part = problem.parts[size_t{i} * problem.devices + labels[i]];
+    if (part == 0) continue;
+    const auto [at, added] = numbers.try_emplace({labels[i], part}, static_cast<uint32_t>(devices.size()));
+    if (added) devices.push_back(labels[i]);
+    owner[i] = at->second;
+  }
+  return owner;
+}
+
+}  // namespace
+
+Order arrange(const Problem& problem, const Labels& labels) {
+  const Units units(problem, labels);
+  std::vector<uint32_t> device_of;
+  const std::vector<uint32_t> owner = owners(problem, labels, device_of);
+
+  // How often owners change on the way from a unit to the end.
+  const std::vector<uint32_t> sorted = units.sorted();
+  std::vector<uint32_t> changes(problem.nodes, 0);
+  for (size_t k = sorted.size(); k-- > 0;)
+    units.for_each_reader(sorted[k], [&](uint32_t reader) {
+      changes[sorted[k]] = std::max(changes[sorted[k]], changes[reader] + (owner[reader] != owner[sorted[k]]));
+    });
+
+  struct Ready {
+    std::vector<uint32_t> units;
+    uint32_t changes = 0;
+    uint32_t turn = 0;  // entries of the queue that name another one are out of date
+  };
+  std::vector<Ready> ready(device_of.size());
+  // Changes, launch, then the owner's number, both the smaller the sooner.
+  std::priority_queue<std::tuple<uint32_t, double, int64_t, uint32_t>> queue;
+  const auto offer = [&](uint32_t unit) {
+    const uint32_t o = owner[unit];
+    Ready& r = ready[o];
+    r.units.push_back(unit);
+    if (r.units.size() > 1 && r.changes >= changes[unit]) return;
+    r.changes = changes[unit];
+    queue.emplace(r.changes, -problem.launch[device_of[o]], -int64_t{o}, r.turn);
+  };
+
+  Order order;
+  order.island.resize(problem.nodes);
+  order.sequence.reserve(problem.nodes);
+  std::vector<uint32_t> waiting = units.read_counts();
+  for (uint32_t i = 0; i < problem.nodes; ++i)
+    if (units.is(i) && waiting[i] == 0) offer(i);
+  while (!queue.empty()) {
+    const auto [most, launch, negative, turn] = queue.top();
+    queue.pop();
+    const uint32_t o = static_cast<uint32_t>(-negative);
+    if (ready[o].turn != turn) continue;
+    ++ready[o].turn;
+    std::vector<uint32_t> running = std::move(ready[o].units);
+    ready[o].units.clear();
+    const uint32_t island = static_cast<uint32_t>(order.devices.size());
+    order.devices.push_back(device_of[o]);
+    for (size_t k = 0; k < running.size(); ++k) {
+      units.for_each_node(running[k], [&](uint32_t i) {
+        order.island[i] = island;
+        order.sequence.push_back(i);
+      });
+      units.for_each_reader(running[k], [&](uint32_t reader) {
+        if (--waiting[reader] > 0) return;
+        if (owner[reader] == o)
+          running.push_back(reader);
+        else
+          offer(reader);
+      });
+    }
+  }
+  return order;
+}
+
+std::vector<uint32_t> cyclic_groups(const Problem& problem, const Labels& labels) {
+  const Units units(problem, labels);
+  std::vector<bool> left(problem.nodes, false);
+  for (uint32_t i = 0; i < problem.nodes; ++i) left[i] = units.is(i);
+  for (uint32_t unit : units.sorted()) left[unit] = false;
+  // What is left lies on cycles or after them. Off goes what only lies after: units without a reader that is left.
+  std::vector<uint32_t> counts(problem.nodes, 0), ends;
+  std::vector<std::vector<uint32_t>> reads(problem.nodes);
+  for (uint32_t i = 0; i < problem.nodes; ++i) {
+    if (!left[i]) continue;
+    units.for_each_reader(i, [&](uint32_t reader) {
+      if (left[reader]) ++counts[i], reads[reader].push_back(i);
+    });
+    if (counts[i] == 0) ends.push_back(i);
+  }
+  while (!ends.empty()) {
+    const uint32_t unit = ends.back();
+    ends.pop_back();
+    left[unit] = false;
+    for (uint32_t producer : reads[unit])
+      if (--counts[producer] == 0) ends.push_back(producer);
+  }
+  std::vector<uint32_t> groups;
+  for (uint32_t g = 0; g < problem.groups.size(); ++g) {
+    const auto& group = problem.groups[g];
+    if (group.atomic && !group.nodes.empty() && left[group.nodes[0]] && units.of(group.nodes.back()) == group.nodes[0])
+      groups.push_back(g);
+  }
+  return groups;
+}
+
+bool together(const Problem::Group& group, const Labels& labels, const Order& order) {
+  return std::ranges::all_of(group.nodes, [&](uint32_t i) {
+    return labels[i] == group.device && order.island[i] == order.island[group.nodes[0]];
+  });
+}
+
+Cost cost_of(const Problem& problem, const Labels& labels, const Order& order) {
+  Cost cost;
+  for (uint32_t i = 0; i < problem.nodes; ++i) cost.compute += problem.at(i, labels[i]);
+  for (const Problem::Group& group : problem.groups)
+    if (group.saving > 0 && together(group, labels, order)) cost.compute -= group.saving;
+  for_each_copy(problem, labels, [&](const Problem::Link&, uint32_t, double seconds) { cost.copies += seconds; });
+  for (uint32_t device : order.devices) cost.launches += problem.launch[device];
+  cost.islands = static_cast<uint32_t>(order.devices.size());
+  return cost;
+}
+
+}  // namespace backplane

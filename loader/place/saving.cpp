@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/saving.h"
+
+#include <algorithm>
+
+namespace backplane {
+namespace {
+
+class Savings {
+ public:
+  Savings(const Problem& problem, const Found& found) : problem_(problem), found_(found), wanted_(found.labels) {
+    for (uint32_t i = 0; i < problem.nodes; ++i)
+      for (uint32_t d = 0; d < problem.devices; ++d)
+        if (problem.at(i, d) < problem.at(i, wanted_[i]) && alone(i, d)) wanted_[i] = d;
+    inputs_.resize(problem.nodes);
+    const size_t places = problem.devices + 1;
+    readers_at_.assign(problem.links.size() * places, 0);
+    for (uint32_t l = 0; l < problem.links.size(); ++l) {
+      for (uint32_t reader : problem.readers_of(problem.links[l])) {
+        inputs_[reader].push_back(l);
+        ++readers_at_[l * places + found.labels[reader]];
+      }
+      readers_at_[l * places + problem.host()] = problem.links[l].to_host;
+    }
+    island_size_.assign(found.order.devices.size(), 0);
+    for (uint32_t island : found.order.island) ++island_size_[island];
+    seen_link_.assign(problem.links.size(), BP_NONE);
+    inside_.assign(problem.links.size(), 0);
+    region_.assign(problem.nodes, BP_NONE);
+  }
+
+  std::vector<Saving> all() {
+    std::vector<Saving> savings;
+    for (uint32_t i = 0; i < problem_.nodes; ++i) {
+      if (wanted_[i] == found_.labels[i] || region_[i] != BP_NONE) continue;
+      Saving saving{found_.order.island[i], wanted_[i], grow(i), 0};
+      saving.seconds = cost_of_move(saving);
+      if (saving.seconds > 0) savings.push_back(std::move(saving));
+    }
+    return savings;
+  }
+
+ private:
+  bool alike(uint32_t a, uint32_t b) const {
+    return wanted_[a] == wanted_[b] && found_.order.island[a] == found_.order.island[b];
+  }
+
+  // The nodes that hang together with `first`, through values that one of them makes.
+  std::vector<uint32_t> grow(uint32_t first) {
+    std::vector<uint32_t> nodes{first};
+    region_[first] = first;
+    const auto reach = [&](uint32_t from, uint32_t to) {
+      if (to == BP_NONE || region_[to] != BP_NONE || !alike(from, to)) return;
+      region_[to] = first;
+      nodes.push_back(to);
+    };
+    for (size_t k = 0; k < nodes.size(); ++k) {
+      const uint32_t i = nodes[k];
+      for (uint32_t l : inputs_[i]) reach(i, problem_.links[l].producer);
+      for (uint32_t l = problem_.first_link[i]; l < problem_.first_link[i + 1]; ++l)
+        for (uint32_t reader : problem_.readers_of(problem_.links[l])) reach(i, reader);
+    }
+    std::ranges::sort(nodes);
+    return nodes;
+  }
+
+  // Copies of a value when `inside` of its readers go from `here` to `there`, and its producer too where it is of the region.
+  double copies(uint32_t link, uint32_t home, uint32_t here, uint32_t there, uint32_t inside) const {
+    double sum = 0;
+    for (uint32_t place = 0; place <= problem_.devices; ++place) {
+      uint32_t readers = readers_at_[size_t{link} * (problem_.devices + 1) + place];
+      if (place == here) readers -= inside;
+      if (place == there) readers += inside;
+      if (readers > 0 && place != home) sum += problem_.copy(home, place, problem_.links[link].bytes);
+    }
+    return sum;
+  }
+
+  double cost_of_move(const Saving& saving) {
+    const uint32_t region = saving.nodes[0], here = found_.labels[region], there = saving.instead_of;
+    double seconds = 0;
+    bool fed = false, read = false, beside = false;  // by its island, by its island; a node of `there` is next to it
+    touched_.clear();
+    const auto touch = [&](uint32_t link, uint32_t reads) {
+      if (seen_link_[link] != region) inside_[link] = 0, touched_.push_back(link);
+      seen_link_[link] = region;
+      inside_[link] += reads;
+    };
+    const auto look = [&](uint32_t other, bool& mark) {
+      if (other == BP_NONE || region_[other] == region) return;
+      mark = mark || found_.order.island[other] == saving.island;
+      beside = beside || found_.labels[other] == there;
+    };
+    for (uint32_t i : saving.nodes) {
+      seconds += problem_.at(i, there) - problem_.at(i, here);
+      for (uint32_t l : inputs_[i]) {
+        touch(l, 1);
+        look(problem_.links[l].producer, fed);
+      }
+      for (uint32_t l = problem_.first_link[i]; l < problem_.first_link[i + 1]; ++l) {
+        touch(l, 0);
+        for (uint32_t reader : problem_.readers_of(problem_.links[l])) look(reader, read);
+      }
+    }
+    for (uint32_t l : touched_) {
+      const uint32_t producer = problem_.links[l].producer;
+      const uint32_t home = producer == BP_NONE ? problem_.host() : found_.labels[producer];
+      const uint32_t then = producer != BP_NONE && region_[producer] == region ? there : home;
+      seconds += copies(l, then, here, there, inside_[l]) - copies(l, home, here, there, 0);
+    }
+    if (!beside) seconds += problem_.launch[there];
+    if (fed && read) seconds += problem_.launch[here];
+    if (island_size_[saving.island] == saving.nodes.size()) seconds -= problem_.launch[here];
+    return seconds;
+  }
+
+  bool alone(uint32_t node, uint32_t device) const {
+    return problem_.atomic_group(node, device) == BP_NONE && problem_.atomic_group(node, found_.labels[node]) == BP_NONE;
+  }
+
+  const Problem& problem_;
+  const Found& found_;
+  Labels wanted_;
+  std::vector<std::vector<uint32_t>> inputs_;  // links that a node reads
+  std::vector<uint32_t> readers_at_;           // of a link, on each device and the host
+  std::vector<uint32_t> island_size_;
+  std::vector<uint32_t> region_;                       // of a node: the first node of its region
+  std::vector<uint32_t> seen_link_, inside_, touched_;  // while a region is looked at
+};
+
+}  // namespace
+
+std::vector<Saving> savings_of(const Problem& problem, const Found& found) { return Savings(problem, found).all(); }
+
+}  // namespace backplane

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "command.h"
+
+namespace backplane::tools {
+namespace {
+
+// Becomes the harness, which is a program of its own: it must not share a process with what it judges by other means than
+// the ABI. Returns only by throwing.
+Outcome conform(const std::vector<std::string>& words) {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "backplane-conform";
+  std::vector<char*> arguments{const_cast<char*>(program.c_str())};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  throw Failure(fmt::format("'{}' cannot be run ({}): the harness is installed beside this program", program.string(),
+                            std::strerror(errno)));
+}
+
+}  // namespace
+
+Action declare_conform(CLI::App& command) {
+  command.remove_option(command.get_option("--json"));  // the harness has its own options, --help among them
+  command.set_help_flag();
+  command.prefix_command();
+  return [&command] { return conform(command.remaining()); };
+}
+
+}  // namespace backplane::tools

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "command.h"
+#include "embedded_files.h"
+
+namespace backplane::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the project consists of. Code is that of backends/null, which this tree builds and tests; what differs outside the tree
+// is in new_backend/.
+struct File {
+  std::string_view from;  // of embedded_files()
+  std::string_view to;
+};
+constexpr File kFiles[] = {
+    {"CMakeLists.txt.in", "CMakeLists.txt"}, {"README.md.in", "README.md"}, {"plugin.cpp", "plugin.cpp"},
+    {"program.h", "program.h"},              {"program.cpp", "program.cpp"}, {"ops.h", "ops.h"},
+    {"ops.cpp", "ops.cpp"},                  {"null_test.cpp.in", "null_test.cpp"},
+};
+constexpr std::string_view kSteps = "## Step by step";  // the rest of the skeleton's README is taken as it is
+
+// Libraries of Backplane itself have these names.
+constexpr std::string_view kTaken[] = {"null", "cpu", "api", "sdk", "loader"};
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+}
+
+// The template with its names replaced. "null" is also half a word of C++, so only these are names.
+std::string adapt(std::string text, const std::string& id) {
+  std::string name = id;
+  name.front() = static_cast<char>(name.front() - 'a' + 'A');
+  const std::pair<std::string_view, std::string> names[] = {
+      {"// SPDX-License-Identifier: Apache-2.0\n", ""},  // the licence is the vendor's to choose
+      {"about{\"null\", \"Null\", \"Backplane\", \"1.0\"}", fmt::format("about{{\"{}\", \"{}\", \"{}\", \"0.1\"}}", id, name, name)},
+      {"text(\"Backplane\")", fmt::format("text(\"{}\")", name)},
+      {"NAME \"Null\"", fmt::format("NAME \"{}\"", name)},
+      {"Null device", name + " device"},
+      {"backplane_add_backend(null ", fmt::format("backplane_add_backend({} ", id)},
+      {"add_test(NAME null ", fmt::format("add_test(NAME {} ", id)},
+      {"null_backend", id + "_backend"},
+      {"backplane_null", "backplane_" + id},
+      {"null_test", id + "_test"},
+      {"null.json", id + ".json"},
+      {"# null:", fmt::format("# {}:", id)},
+  };
+  for (const auto& [from, to] : names) replace_all(text, from, to);
+  return text;
+}
+
+void check_name(const std::string& id) {
+  const bool is_legal = !id.empty() && id.size() <= 32 && id.front() >= 'a' && id.front() <= 'z' &&
+                        std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+  if (!is_legal) {
+    throw Usage(fmt::format("the name is '{}': it must be 1 to 32 of a-z, 0-9 and _, with a letter first", id));
+  }
+  if (std::ranges::find(kTaken, id) != std::end(kTaken)) {
+    throw Usage(fmt::format("the name '{}' is taken by Backplane itself: choose another", id));
+  }
+}
+
+Outcome new_backend(const std::string& id, const std::string& folder) {
+  check_name(id);
+  std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
+    throw Failure(fmt::format("'{}' is a file: name a new folder", folder));
+  }
+  if (fs::is_directory(folder, error) && !fs::is_empty(folder, error)) {
+    throw Failure(fmt::format("'{}' is not empty: name a new folder, nothing is overwritten", folder));
+  }
+  fs::create_directories(folder, error);
+  if (error) throw Failure(fmt::format("'{}' cannot be made: {}", folder, error.message()));
+
+  Outcome outcome;
+  outcome.json = {{"id", id}, {"folder", folder}, {"files", Json::array()}};
+  for (const File& file : kFiles) {
+    std::string text(embedded_file(file.from));
+    if (file.to == "README.md") {
+      const std::string_view readme = embedded_file("README.md");
+      text += readme.substr(std::min(readme.find(kSteps), readme.size()));
+    }
+    const fs::path path = fs::path(folder) / adapt(std::string(file.to), id);
+    std::ofstream out(path, std::ios::binary);
+    out << adapt(std::move(text), id);
+    out.close();
+    if (!out) throw Failure(fmt::format("'{}' cannot be written", path.string()));
+    outcome.json["files"].push_back(path.string());
+  }
+  outcome.text = fmt::format(
+      "Backend '{0}' is in {1}:\n"
+      "  cd {1} && cmake -B build && cmake --build build && ctest --test-dir build\n"
+      "Add -DCMAKE_PREFIX_PATH=PREFIX where Backplane is not installed in a standard place. Then read README.md there.\n",
+      id, folder);
+  return outcome;
+}
+
+}  // namespace
+
+Action declare_new_backend(CLI::App& command) {
+  const auto id = std::make_shared<std::string>();
+  const auto folder = std::make_shared<std::string>();
+  command.add_option("name", *id, "The backend's id: 1 to 32 of a-z, 0-9 and _")->required();
+  command.add_option("folder", *folder, "A folder that does not exist yet or is empty")->required();
+  return [id, folder] { return new_backend(*id, *folder); };
+}
+
+}  // namespace backplane::tools
