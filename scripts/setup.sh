@@ -19,7 +19,7 @@ END
 
 build_packages=(
     g++ gcc cmake ninja-build pkg-config git ca-certificates binutils file
-    libdnnl-dev libtbb-dev libhwloc-dev libboost-dev libboost-filesystem-dev libprotozero-dev libfmt-dev
+    libdnnl-dev libre2-dev libtbb-dev libhwloc-dev libboost-dev libboost-filesystem-dev libprotozero-dev libfmt-dev
     nlohmann-json3-dev libcli11-dev libprotobuf-dev protobuf-compiler
     libjpeg-dev libopenjp2-7-dev libpng-dev libtiff-dev libwebp-dev
     libgtest-dev libgmock-dev libbenchmark-dev

@@ -111,7 +111,11 @@ bp_status_t BP_CALL coverage_query(bp_device_t* device, const bp_coverage_query_
                [&] { cpu::cover(*device, checked(query, "query"), checked(sink, "sink")); });
 }
 
-constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0}, {text("ai.onnx.ml"), 5, 0}};
+constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
+                                        {text("ai.onnx.ml"), 5, 0},
+                                        {text("ai.onnx.preview"), 1, 0},
+                                        {text("ai.onnx.preview.training"), 1, 0},
+                                        {text("com.microsoft"), 1, 0}};
 
 constexpr bp_coverage_api_t kCoverageApi = {
     sizeof(bp_coverage_api_t), std::size(kNewestOpsets), kNewestOpsets, sizeof(bp_opset_t), 0, coverage_query, nullptr};

@@ -135,6 +135,14 @@ Host::Host(uint32_t version, uint32_t threads) : threads_(threads) {
             .get_extension = Slots::get_extension};
 }
 
+void Host::strip() {
+  table_.log = nullptr;
+  table_.tracing = nullptr;
+  table_.allocate = nullptr;
+  table_.release = nullptr;
+  table_.parallel_for = nullptr;
+}
+
 void Host::fail_after(uint64_t successes) {
   left_ = successes;
 }

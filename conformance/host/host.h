@@ -42,6 +42,8 @@ class Host {
   const bp_host_t* table() const { return &table_; }
   // How many threads loops use from now on.
   void set_threads(uint32_t threads) { threads_ = threads; }
+  // Takes away every slot that may be NULL. Before the table is given to anybody.
+  void strip();
   // Lets `successes` more allocations succeed and fails all after them, until `heal`.
   void fail_after(uint64_t successes);
   void heal() { fail_after(UINT64_MAX); }

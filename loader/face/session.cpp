@@ -77,11 +77,12 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
     if (chosen == BP_NONE) return abi::write(out, out_node, "out_node");
     out.device = s.coverage()[chosen].device->index();
     out.island = placement.island[i];
-    out.seconds = s.coverage()[chosen].nodes[i].seconds;
+    out.seconds = placement.seconds[i * s.coverage().size() + chosen];
     if (!placement.pin[i].empty())
       out.reason = abi::text("pinned by the user");
     else if (chosen > 0)
-      out.reason = abi::text(s.coverage()[chosen - 1].nodes[i].detail);
+      out.reason = s.coverage()[chosen - 1].nodes[i].usable() ? abi::text("cheaper, copies and launches included")
+                                                              : abi::text(s.coverage()[chosen - 1].nodes[i].detail);
     return abi::write(out, out_node, "out_node");
   });
 }

@@ -95,7 +95,7 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
 
   for (const Reader& input : inputs) {
     const size_t known = graph.values.size();
-    const ValueId value = parse_value_info(input, scope, true, depth);
+    const ValueId value = parse_value_info(input, scope, Names::kOwn, depth);
     if (value == BP_NONE) malformed("graph " + quoted(graph.name) + " has an input without a name");
     if (value < known) malformed("graph " + quoted(graph.name) + " has two inputs " + quoted(graph.values[value].name));
     graph.inputs.push_back(value);
@@ -112,16 +112,15 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   }
   for (const Reader& node : nodes) declare_outputs(node, scope);
   for (const Reader& node : nodes) parse_node(node, scope, depth);
-  for (const Reader& info : infos) parse_value_info(info, scope, false, depth);
+  for (const Reader& info : infos) parse_value_info(info, scope, Names::kKnown, depth);
   for (const Reader& output : outputs) {
-    const ValueId value = parse_value_info(output, scope, true, depth);
+    const ValueId value = parse_value_info(output, scope, Names::kAny, depth);
     if (value == BP_NONE) malformed("graph " + quoted(graph.name) + " has an output without a name");
     graph.outputs.push_back(value);
   }
 }
 
-// With `declares`, the name is made known; otherwise an unknown one is passed over.
-ValueId Parser::parse_value_info(Reader reader, Scope& scope, bool declares, int depth) {
+ValueId Parser::parse_value_info(Reader reader, Scope& scope, Names names, int depth) {
   namespace f = field::value_info;
   std::string_view name;
   Type type;
@@ -135,8 +134,8 @@ ValueId Parser::parse_value_info(Reader reader, Scope& scope, bool declares, int
     }
   }
   if (name.empty()) return BP_NONE;
-  if (!declares && !scope.names.contains(name)) return BP_NONE;
-  const ValueId id = scope.outer && !scope.names.contains(name) ? resolve(name, scope) : declare(name, scope);
+  if (names == Names::kKnown && !scope.names.contains(name)) return BP_NONE;
+  const ValueId id = names == Names::kAny ? resolve(name, scope) : declare(name, scope);
   Value& value = scope.graph.values[id];
   if (value.type.kind == 0) value.type = std::move(type);
   return id;

@@ -63,7 +63,12 @@ class Parser {
   void declare_outputs(Reader node, Scope& scope);
   ValueId declare(std::string_view name, Scope& scope);
   ValueId resolve(std::string_view name, Scope& scope);
-  ValueId parse_value_info(Reader reader, Scope& scope, bool declares, int depth);
+  enum class Names {
+    kOwn,    // a graph's input: hides what the graphs around it call so
+    kAny,    // a graph's output: may be a value of a graph around it
+    kKnown,  // an unknown name is passed over
+  };
+  ValueId parse_value_info(Reader reader, Scope& scope, Names names, int depth);
   void add_initializer(NamedWeight tensor, Scope& scope);
   void parse_node(Reader reader, Scope& scope, int depth);
   Attribute parse_attribute(Reader reader, Scope& scope, bool dense, int depth);

@@ -63,9 +63,38 @@ Status rotary(Context& c) {
   return same_shape(c);
 }
 
+// The graphs that scores and probabilities pass through: [batch, heads, queries, keys] in the softmax's precision.
+Status modifier(Context& c, std::string_view name) {
+  model::Graph* graph = c.subgraph(name);
+  if (!graph) return {};
+  if (graph->inputs.size() != 1 || graph->outputs.size() != 1) {
+    return c.fail(std::string(name) + " takes " + std::to_string(graph->inputs.size()) + " and gives " +
+                  std::to_string(graph->outputs.size()) + " values, but it must be one each");
+  }
+  model::Type type;
+  type.kind = BP_KIND_TENSOR;
+  type.dtype = c.input(0).dtype == BP_DTYPE_DOUBLE ? BP_DTYPE_DOUBLE : BP_DTYPE_FLOAT;
+  if (int64_t wanted = c.integer("softmax_precision"); wanted > 0 && wanted < 64)
+    type.dtype = static_cast<bp_dtype_t>(wanted);
+  type.rank = 4;
+  type.dims.assign(4, {-1, BP_NONE, 0});
+  for (size_t i = 0; i < 4 && c.ranked(0) && c.ranked(1); ++i) {
+    type.dims[i] = i < 3 ? c.input(0).dims[i] : c.input(1).dims[2];
+  }
+  model::Type& declared = graph->values[graph->inputs[0]].type;
+  std::string problem;
+  if (!merge_types(type, declared, problem)) {
+    return c.fail("the input of " + std::string(name) + " does not fit the scores: " + problem);
+  }
+  declared = std::move(type);
+  return c.infer_subgraph(*graph);
+}
+
 // Q [batch, heads, length, size] and V.
 Status flex_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 4, 4));
+  BP_TRY(modifier(c, "score_mod"));
+  BP_TRY(modifier(c, "prob_mod"));
   if (!c.ranked(0)) return {};
   Shape shape = c.shape(0);
   shape[3] = c.dim(2, 3);

@@ -127,6 +127,7 @@ Status fused_gemm(Context& c) {
 
 constexpr std::string_view kDomain = "com.microsoft";
 constexpr RuleRow kRows[] = {
+    {"", "SimplifiedLayerNormalization", simplified_norm},  // where ONNX Runtime puts it
     {kDomain, "BiasGelu", same},
     {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
     {kDomain, "FastGelu", same},

@@ -36,6 +36,62 @@ Status tree_ensemble(Context& c) {
   return c.set_shape(0, {rows(c), c.integer("n_targets")});
 }
 
+// Classes that a decision adds make scores of two columns out of one row of coefficients.
+Status linear_classifier(Context& c) {
+  BP_TRY(labelled(c));
+  size_t labels = std::max(c.texts("classlabels_strings").size(), c.integers("classlabels_ints").size());
+  size_t outputs = c.count("intercepts");
+  if (outputs > 1) return c.set_shape(1, {rows(c), static_cast<int64_t>(outputs)});
+  return labels == 2 ? c.set_shape(1, {rows(c), 2}) : Status();
+}
+
+// Scores [N, classes], or of support vectors without probabilities one for each pair of classes.
+Status svm_classifier(Context& c) {
+  BP_TRY(labelled(c));
+  auto classes = static_cast<int64_t>(
+      std::max(c.texts("classlabels_strings").size(), c.integers("classlabels_ints").size()));
+  bool is_pairs = c.count("vectors_per_class") > 0 && c.count("prob_a") == 0 && classes > 2;
+  return c.set_shape(1, {rows(c), is_pairs ? classes * (classes - 1) / 2 : classes});
+}
+
+Status tree_classifier(Context& c) {
+  return classifier(c, "classlabels_int64s", "classlabels_strings");
+}
+
+model::Type tensor_type(bp_dtype_t dtype, int32_t rank) {
+  model::Type type;
+  type.kind = BP_KIND_TENSOR;
+  type.dtype = dtype;
+  type.rank = rank;
+  type.dims.assign(static_cast<size_t>(rank), bp_dim_t{-1, BP_NONE, 0});
+  return type;
+}
+
+// A sequence of a map for each row.
+Status zip_map(Context& c) {
+  model::Type map;
+  map.kind = BP_KIND_MAP;
+  map.dtype = c.texts("classlabels_strings").empty() ? BP_DTYPE_INT64 : BP_DTYPE_STRING;
+  map.element = std::make_shared<model::Type>(tensor_type(BP_DTYPE_FLOAT, 0));
+  model::Type sequence;
+  sequence.kind = BP_KIND_SEQUENCE;
+  sequence.element = std::make_shared<model::Type>(std::move(map));
+  c.copy_type(0, sequence);
+  return {};
+}
+
+Status cast_map(Context& c) {
+  std::string_view target = c.text("cast_to");
+  c.set_dtype(0, target == "TO_STRING" ? BP_DTYPE_STRING : target == "TO_INT64" ? BP_DTYPE_INT64 : BP_DTYPE_FLOAT);
+  return c.set_shape(0, {1, c.text("map_form") == "SPARSE" ? Scalar(c.integer("max_map")) : Scalar()});
+}
+
+Status dict_vectorizer(Context& c) {
+  if (c.input(0).element) c.set_dtype(0, c.input(0).element->dtype);
+  size_t words = std::max(c.texts("string_vocabulary").size(), c.integers("int64_vocabulary").size());
+  return c.set_shape(0, {1, static_cast<int64_t>(words)});
+}
+
 Status array_features(Context& c) {
   if (!c.ranked(0)) return {};
   Shape shape = c.shape(0);
@@ -86,18 +142,23 @@ Status feature_vectorizer(Context& c) {
 constexpr RuleRow kRows[] = {
     {kMl, "ArrayFeatureExtractor", array_features},
     {kMl, "Binarizer", same_shape},
+    {kMl, "CastMap", cast_map},
     {kMl, "CategoryMapper", category_mapper},
+    {kMl, "DictVectorizer", dict_vectorizer},
     {kMl, "FeatureVectorizer", feature_vectorizer},
     {kMl, "Imputer", same_shape},
     {kMl, "LabelEncoder", label_encoder},
-    {kMl, "LinearClassifier", labelled},
+    {kMl, "LinearClassifier", linear_classifier},
     {kMl, "LinearRegressor", linear_regressor},
     {kMl, "Normalizer", same_shape},
     {kMl, "OneHotEncoder", one_hot},
-    {kMl, "SVMClassifier", labelled},
+    {kMl, "SVMClassifier", svm_classifier},
     {kMl, "SVMRegressor", svm_regressor},
     {kMl, "Scaler", same_shape},
     {kMl, "TreeEnsemble", tree_ensemble},
+    {kMl, "TreeEnsembleClassifier", tree_classifier},
+    {kMl, "TreeEnsembleRegressor", tree_ensemble},
+    {kMl, "ZipMap", zip_map},
 };
 
 }  // namespace

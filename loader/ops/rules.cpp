@@ -16,7 +16,9 @@ std::vector<Rule> make_table() {
   std::vector<Rule> table(all_schemas().size());
   for (auto* family : kFamilies) {
     for (const RuleRow& row : family()) {
-      if (const Schema* schema = newest_schema(row.domain, row.op)) table[schema - all_schemas().data()] = row.rule;
+      const Schema* schema = newest_schema(row.domain, row.op);
+      while (schema && schema->deprecated) schema = schema->older;  // the last form that has a meaning
+      if (schema) table[schema - all_schemas().data()] = row.rule;
     }
   }
   return table;

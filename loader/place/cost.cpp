@@ -21,12 +21,12 @@ struct Rates {
   double flops, bandwidth, operator_seconds;
 };
 constexpr Rates rates_by_kind[] = {
-    {1e9, 2e9, 1e-6},      // unknown
-    {20e9, 10e9, 1e-6},    // BP_DEVICE_CPU
-    {2e12, 200e9, 5e-6},   // BP_DEVICE_GPU
-    {1e12, 50e9, 5e-6},    // BP_DEVICE_NPU
-    {100e9, 10e9, 5e-6},   // BP_DEVICE_FPGA
-    {1e9, 2e9, 1e-6},      // BP_DEVICE_OTHER
+    {1e9, 2e9, 1e-6},     // unknown
+    {20e9, 10e9, 1e-6},   // BP_DEVICE_CPU
+    {2e12, 200e9, 5e-6},  // BP_DEVICE_GPU
+    {1e12, 50e9, 5e-6},   // BP_DEVICE_NPU
+    {100e9, 10e9, 5e-6},  // BP_DEVICE_FPGA
+    {1e9, 2e9, 1e-6},     // BP_DEVICE_OTHER
 };
 
 // Operations for one element of the result, where they do not follow from the operands' shapes.
@@ -35,10 +35,23 @@ struct OperatorClass {
   double operations;
 };
 constexpr OperatorClass classes[] = {
-    {"BatchNormalization", 2}, {"Erf", 20},        {"Exp", 20},      {"GRU", 1000},    {"Gelu", 20},
-    {"GroupNormalization", 8}, {"LRN", 20},        {"LSTM", 1000},   {"LayerNormalization", 8}, {"Log", 20},
-    {"LogSoftmax", 25},        {"Pow", 30},        {"RMSNormalization", 6}, {"RNN", 1000}, {"Sigmoid", 20},
-    {"Softmax", 25},           {"Tanh", 20},
+    {"BatchNormalization", 2},
+    {"Erf", 20},
+    {"Exp", 20},
+    {"GRU", 1000},
+    {"Gelu", 20},
+    {"GroupNormalization", 8},
+    {"LRN", 20},
+    {"LSTM", 1000},
+    {"LayerNormalization", 8},
+    {"Log", 20},
+    {"LogSoftmax", 25},
+    {"Pow", 30},
+    {"RMSNormalization", 6},
+    {"RNN", 1000},
+    {"Sigmoid", 20},
+    {"Softmax", 25},
+    {"Tanh", 20},
 };
 
 double elements(const model::Graph& graph, const model::Type& type) {
@@ -73,12 +86,14 @@ double operations(const model::Graph& graph, const model::Node& node) {
   for (model::ValueId value : node.outputs)
     if (value != BP_NONE) results += elements(graph, graph.values[value].type);
   const std::string_view op = node.op_type;
-  if (op == "MatMul" || op == "MatMulInteger" || op == "QLinearMatMul") return 2 * results * extent(graph, node.input(0), -1);
+  if (op == "MatMul" || op == "MatMulInteger" || op == "QLinearMatMul")
+    return 2 * results * extent(graph, node.input(0), -1);
   if (op == "Gemm") return 2 * results * extent(graph, node.input(0), node.attr("transA", int64_t{0}) ? 0 : 1);
   if (op.starts_with("Conv") || op == "QLinearConv") {
     const model::ValueId weight = node.input(op == "QLinearConv" ? 3 : 1);
     if (weight == BP_NONE) return results;
-    return 2 * results * elements(graph, graph.values[weight].type) / std::max(1.0, extent(graph, weight, op == "ConvTranspose" ? 1 : 0));
+    return 2 * results * elements(graph, graph.values[weight].type) /
+           std::max(1.0, extent(graph, weight, op == "ConvTranspose" ? 1 : 0));
   }
   if (op == "Attention" && node.input(0) != BP_NONE && node.input(1) != BP_NONE)
     return 4 * elements(graph, graph.values[node.input(0)].type) * extent(graph, node.input(1), -2);
@@ -95,7 +110,8 @@ double value_bytes(const model::Graph& graph, model::ValueId value) {
   return elements(graph, type) * bits / 8;
 }
 
-double node_seconds(const model::Graph& graph, const model::Node& node, const NodeVerdict& verdict, const bp_device_info_t& info) {
+double node_seconds(const model::Graph& graph, const model::Node& node, const NodeVerdict& verdict,
+                    const bp_device_info_t& info) {
   if (verdict.seconds > 0 && std::isfinite(verdict.seconds)) return verdict.seconds;
   const Rates& kind = rates_by_kind[info.kind < std::size(rates_by_kind) ? info.kind : 0];
   double bytes = 0;
@@ -129,6 +145,8 @@ CopyRate copy_rate(const Device* from, const Device* to) {
   return {a.seconds + b.seconds, a.seconds_per_byte + b.seconds_per_byte};
 }
 
-double launch_seconds(const Device& device) { return static_cast<double>(device.info().launch_ns) * 1e-9; }
+double launch_seconds(const Device& device) {
+  return static_cast<double>(device.info().launch_ns) * 1e-9;
+}
 
 }  // namespace backplane

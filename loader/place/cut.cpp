@@ -18,7 +18,8 @@ void cut(const model::Graph& graph, const Problem& problem, const Found& found, 
     island.seconds += problem.at(i, island.device);
   }
   for (const Problem::Group& group : problem.groups)
-    if (group.saving > 0 && together(group, found.labels, found.order)) placement.islands[found.order.island[group.nodes[0]]].seconds -= group.saving;
+    if (group.saving > 0 && together(group, found.labels, found.order))
+      placement.islands[found.order.island[group.nodes[0]]].seconds -= group.saving;
 
   // What crosses. A value enters an island once and leaves it once.
   std::vector<uint32_t> entered(graph.values.size(), BP_NONE);

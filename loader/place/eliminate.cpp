@@ -40,7 +40,8 @@ Elimination::Elimination(CutCosts costs) : costs_(std::move(costs)) {
 }
 
 void Elimination::consider(uint32_t v) {
-  if (gone_[v] || waiting_[v] || degree_[v] > 2) return;
+  // Several arcs may go to the same neighbour.
+  if (gone_[v] || waiting_[v] || degree_[v] > 8) return;
   waiting_[v] = true;
   queue_.push_back(v);
 }

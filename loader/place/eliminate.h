@@ -6,10 +6,10 @@
 
 namespace backplane {
 
-// Takes out vertices with at most two neighbours until there is none. Where such a vertex goes is decided by where its neighbours
-// go, so its costs become costs of the neighbours and of their pair: with E[u][w] the cheapest cost of the vertex for the sides of
-// u and w, E[0][1] + E[1][0] >= E[0][0] + E[1][1] holds because it holds for each arc, and so the pair's cost is an arc again.
-// Linear in the size of the network.
+// Takes out vertices with at most two neighbours until there is none. Where such a vertex goes is decided by where its
+// neighbours go, so its costs become costs of the neighbours and of their pair: with E[u][w] the cheapest cost of the
+// vertex for the sides of u and w, E[0][1] + E[1][0] >= E[0][0] + E[1][1] holds because it holds for each arc, and so
+// the pair's cost is an arc again. Linear in the size of the network.
 class Elimination {
  public:
   explicit Elimination(CutCosts costs);

@@ -42,7 +42,8 @@ void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
       if (sound(group, d, problem)) add_group(group, d, problem);
     }
     for (uint32_t i = 0; i < problem.nodes; ++i)
-      if (bound[i] && problem.atomic_group(i, d) == BP_NONE) problem.seconds[size_t{i} * problem.devices + d] = Problem::infinite;
+      if (bound[i] && problem.atomic_group(i, d) == BP_NONE)
+        problem.seconds[size_t{i} * problem.devices + d] = Problem::infinite;
     // All of this device's groups at once must leave the graph without a cycle.
     const Labels all(problem.nodes, d);
     for (std::vector<uint32_t> knot; !(knot = cyclic_groups(problem, all)).empty();)

@@ -23,11 +23,11 @@ void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse
 
 namespace {
 
-// Highest label first, exact labels at the start and after every pass' worth of work, and the gap rule. It stops at a maximal
-// preflow, which is all that a cut needs.
+// Highest label first, exact labels at the start and after every pass' worth of work, and the gap rule. It stops at a
+// maximal preflow, which is all that a cut needs.
 //
-// Residual arcs of vertex v are first[v] … first[v+1]-1, the twin of arc a is twin[a]. `label` is a lower bound of the residual
-// distance to the sink; `far` means that there is no way.
+// Residual arcs of vertex v are first[v] … first[v+1]-1, the twin of arc a is twin[a]. `label` is a lower bound of the
+// residual distance to the sink; `far` means that there is no way.
 struct PushRelabel {
   uint32_t count, far;
   std::vector<uint32_t> first, head, twin, current, label;
@@ -38,8 +38,17 @@ struct PushRelabel {
   uint64_t work = 0;
 
   explicit PushRelabel(const CutCosts& costs)
-      : count(static_cast<uint32_t>(costs.sink_cost.size())), far(count + 1), first(count + 1, 0), label(count), excess(count), to_sink(count),
-        level(far), next(count), previous(count), active(far), next_active(count) {
+      : count(static_cast<uint32_t>(costs.sink_cost.size())),
+        far(count + 1),
+        first(count + 1, 0),
+        label(count),
+        excess(count),
+        to_sink(count),
+        level(far),
+        next(count),
+        previous(count),
+        active(far),
+        next_active(count) {
     for (const CutCosts::Arc& arc : costs.arcs) ++first[arc.from + 1], ++first[arc.to + 1];
     for (uint32_t v = 0; v < count; ++v) first[v + 1] += first[v];
     current.assign(first.begin(), first.end() - 1);

@@ -26,9 +26,9 @@ struct CutCosts {
 
 // A cheapest cut: true for the vertices on the sink's side. Of equal choices the source's side is taken.
 //
-// First vertices with at most two neighbours are eliminated exactly, one by one (eliminate.h): that alone solves chains, trees and
-// the series and parallel branches that models mostly are made of. The rest is cut by push-relabel. See
-// docs/decisions/0004-own-minimum-cut.md.
+// First vertices with at most two neighbours are eliminated exactly, one by one (eliminate.h): that alone solves
+// chains, trees and the series and parallel branches that models mostly are made of. The rest is cut by push-relabel.
+// See docs/decisions/0004-own-minimum-cut.md.
 std::vector<bool> minimum_cut(CutCosts costs);
 
 }  // namespace backplane

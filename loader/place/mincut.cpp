@@ -8,12 +8,13 @@
 namespace backplane {
 namespace {
 
-// Vertices of the network are nodes that may keep their device (the source's side) or move (the sink's); nodes that are tied by a
-// group are one vertex. Two kinds of helpers say "one of these readers moves" and "one of these readers stays", which is how a
-// value is paid once for any number of readers.
+// Vertices of the network are nodes that may keep their device (the source's side) or move (the sink's); nodes that are
+// tied by a group are one vertex. Two kinds of helpers say "one of these readers moves" and "one of these readers
+// stays", which is how a value is paid once for any number of readers.
 class Move {
  public:
-  Move(const Problem& problem, const Labels& labels, uint32_t target, const std::vector<uint32_t>& sequence, double launch_weight)
+  Move(const Problem& problem, const Labels& labels, uint32_t target, const std::vector<uint32_t>& sequence,
+       double launch_weight)
       : problem_(problem), labels_(labels), target_(target), sequence_(sequence), launch_weight_(launch_weight) {
     scale_costs();
     tie();
@@ -47,7 +48,8 @@ class Move {
     for (const CopyRate& rate : problem_.copies) dearest = std::max(dearest, rate.seconds);
     double per_byte = 0, launch = 0;
     for (const CopyRate& rate : problem_.copies) per_byte = std::max(per_byte, rate.seconds_per_byte);
-    for (const Problem::Link& link : problem_.links) sum += 2 * (problem_.devices + 1) * (dearest + per_byte * link.bytes);
+    for (const Problem::Link& link : problem_.links)
+      sum += 2 * (problem_.devices + 1) * (dearest + per_byte * link.bytes);
     for (const Problem::Group& group : problem_.groups) sum += group.saving;
     for (double seconds : problem_.launch) launch = std::max(launch, seconds);
     sum += 2 * launch * launch_weight_ * static_cast<double>(sequence_.size());
@@ -176,7 +178,9 @@ class Move {
   void add_launches() {
     if (launch_weight_ == 0) return;
     for (size_t k = 0; k < sequence_.size(); ++k) {
-      const auto price = [&](uint32_t from, uint32_t to) { return from == to ? 0 : launch_weight_ * problem_.launch[to]; };
+      const auto price = [&](uint32_t from, uint32_t to) {
+        return from == to ? 0 : launch_weight_ * problem_.launch[to];
+      };
       const uint32_t node = sequence_[k];
       if (k == 0)
         add_cost(node, launch_weight_ * problem_.launch[labels_[node]], launch_weight_ * problem_.launch[target_]);

@@ -16,7 +16,8 @@ class Units {
     for (uint32_t i = 0; i < problem.nodes; ++i) unit_[i] = i;
     for (uint32_t g = 0; g < problem.groups.size(); ++g) {
       const auto& group = problem.groups[g];
-      if (!group.atomic || !std::ranges::all_of(group.nodes, [&](uint32_t i) { return labels[i] == group.device; })) continue;
+      if (!group.atomic || !std::ranges::all_of(group.nodes, [&](uint32_t i) { return labels[i] == group.device; }))
+        continue;
       for (uint32_t i : group.nodes) unit_[i] = group.nodes[0];
       if (group.nodes.size() > 1) grouped_ = true;
     }
@@ -136,12 +137,14 @@ Order arrange(const Problem& problem, const Labels& labels) {
     ready[o].units.clear();
     const uint32_t island = static_cast<uint32_t>(order.devices.size());
     order.devices.push_back(device_of[o]);
-    for (size_t k = 0; k < running.size(); ++k) {
-      units.for_each_node(running[k], [&](uint32_t i) {
+    while (!running.empty()) {  // depth first: what hangs together stays together
+      const uint32_t unit = running.back();
+      running.pop_back();
+      units.for_each_node(unit, [&](uint32_t i) {
         order.island[i] = island;
         order.sequence.push_back(i);
       });
-      units.for_each_reader(running[k], [&](uint32_t reader) {
+      units.for_each_reader(unit, [&](uint32_t reader) {
         if (--waiting[reader] > 0) return;
         if (owner[reader] == o)
           running.push_back(reader);

@@ -6,22 +6,22 @@
 
 namespace backplane {
 
-// Islands in an order in which they can run: each reads only what earlier ones made. That such an order exists is what convex and
-// acyclic mean together.
+// Islands in an order in which they can run: each reads only what earlier ones made. That such an order exists is what
+// convex and acyclic mean together.
 struct Order {
   std::vector<uint32_t> sequence;  // the nodes, island by island
   std::vector<uint32_t> island;    // of each node
   std::vector<uint32_t> devices;   // of each island
 };
 
-// The nodes of one device and part that are ready run together, then what they made ready, until nothing of theirs is left; that
-// is an island. Next comes the owner whose ready nodes have the most changes of device and part between them and the end,
-// of equals the one with the cheaper launch. With two owners no order has fewer islands. Groups that are taken whole (the labels
-// take each whole or not at all, and cyclic_groups is empty) stay together. n log n.
+// The nodes of one device and part that are ready run together, then what they made ready, until nothing of theirs is
+// left; that is an island. Next comes the owner whose ready nodes have the most changes of device and part between them
+// and the end, of equals the one with the cheaper launch. With two owners no order has fewer islands. Groups that are
+// taken whole (the labels take each whole or not at all, and cyclic_groups is empty) stay together. n log n.
 Order arrange(const Problem& problem, const Labels& labels);
 
-// The atomic groups that would close a cycle, ascending, if each that has all its nodes on its device were one node. Those that only
-// lie between cycles are among them. Empty where `arrange` finds an order.
+// The atomic groups that would close a cycle, ascending, if each that has all its nodes on its device were one node.
+// Those that only lie between cycles are among them. Empty where `arrange` finds an order.
 std::vector<uint32_t> cyclic_groups(const Problem& problem, const Labels& labels);
 
 // Whether a group's nodes are all on its device in one island.

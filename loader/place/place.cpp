@@ -31,23 +31,27 @@ std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node)
 }
 
 Status nobody_takes(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage) {
-  return Status(BP_UNSUPPORTED, node.label() + " is taken by no device: " + refusals(coverage, index)).with_node(node.id);
+  return Status(BP_UNSUPPORTED, node.label() + " is taken by no device: " + refusals(coverage, index))
+      .with_node(node.id);
 }
 
 // The device that a pin names for a node, if one does. The first pin that matches counts.
-Result<std::optional<uint32_t>> pinned(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage,
-                                       const Policy& policy, std::string& pattern) {
+Result<std::optional<uint32_t>> pinned(const model::Node& node, uint32_t index,
+                                       const std::vector<DeviceCoverage>& coverage, const Policy& policy,
+                                       std::string& pattern) {
   for (const Policy::Pin& pin : policy.pins) {
     if (!pin_matches(pin.pattern, node)) continue;
     const auto named = std::ranges::find_if(coverage, [&](const DeviceCoverage& c) {
       return c.device->name() == pin.device || c.device->name() + ":0" == pin.device;
     });
     if (named == coverage.end())
-      return Status(BP_NOT_FOUND, "pin '" + pin.pattern + "': device '" + pin.device + "' is not among the session's devices");
+      return Status(BP_NOT_FOUND,
+                    "pin '" + pin.pattern + "': device '" + pin.device + "' is not among the session's devices");
     const NodeVerdict& verdict = named->nodes[index];
     if (!verdict.usable())
       return Status(BP_UNSUPPORTED, "pin '" + pin.pattern + "' puts " + node.label() + " on " + pin.device +
-                                        ", which refuses it (" + std::string(reason_name(verdict.reason)) + "): " + verdict.detail)
+                                        ", which refuses it (" + std::string(reason_name(verdict.reason)) +
+                                        "): " + verdict.detail)
           .with_node(node.id);
     pattern = pin.pattern;
     return std::optional<uint32_t>(static_cast<uint32_t>(named - coverage.begin()));
@@ -56,7 +60,8 @@ Result<std::optional<uint32_t>> pinned(const model::Node& node, uint32_t index, 
 }
 
 // Whether every node found a device and the islands are few enough.
-Status check(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy, const Found& found) {
+Status check(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
+             const Found& found) {
   for (uint32_t i = 0; i < found.labels.size(); ++i)
     if (found.labels[i] == BP_NONE) return nobody_takes(graph.nodes[i], i, coverage);
   if (policy.max_islands && found.cost.islands > policy.max_islands)
@@ -90,7 +95,8 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
   }
   Problem problem = make_problem(graph, coverage, only);
   placement.seconds = problem.seconds;
-  Found found = policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands) : greedy(problem, policy.max_islands);
+  Found found =
+      policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands) : greedy(problem, policy.max_islands);
   BP_TRY(check(graph, coverage, policy, found));
   cut(graph, problem, found, placement);
   placement.savings = savings_of(problem, found);

@@ -36,26 +36,27 @@ struct Island {
 // A value that passes between the memories of devices.
 struct Copy {
   model::ValueId value;
-  uint32_t from, to;  // positions in the coverage's list, or BP_NONE: the host
+  uint32_t from, to;      // positions in the coverage's list, or BP_NONE: the host
   double seconds, bytes;  // both expected: open extents count as in place/cost.h
 };
 
 struct Placement {
-  std::vector<uint32_t> device;   // of each node: position in the coverage's list
-  std::vector<uint32_t> island;   // of each node
-  std::vector<std::string> pin;   // of each node: the pattern that put it there, or empty
-  std::vector<Island> islands;    // in an order in which they can run
-  std::vector<Copy> copies;       // not those that are free
-  std::vector<double> seconds;    // node * devices + device: expected; infinite where it can't be
+  std::vector<uint32_t> device;  // of each node: position in the coverage's list
+  std::vector<uint32_t> island;  // of each node
+  std::vector<std::string> pin;  // of each node: the pattern that put it there, or empty
+  std::vector<Island> islands;   // in an order in which they can run
+  std::vector<Copy> copies;      // not those that are free
+  std::vector<double> seconds;   // node * devices + device: expected; infinite where it can't be
   std::vector<Saving> savings;
   Cost cost;
 };
 
-// BP_FALLBACK_ALLOW: the cheapest placement that is found (search.h). PREFER: the first device of the list that can takes a node.
-// FORBID: the first device must take all. Pins count in each. An atomic group is taken whole or not at all.
+// BP_FALLBACK_ALLOW: the cheapest placement that is found (search.h). PREFER: the first device of the list that can
+// takes a node. FORBID: the first device must take all. Pins count in each. An atomic group is taken whole or not at
+// all.
 //
-// With `max_islands`, islands are given up to other devices until they fit, in ALLOW and PREFER. Errors: BP_UNSUPPORTED (nobody
-// takes a node; too many islands), BP_NOT_FOUND (the device of a pin). The same input gives the same placement.
+// With `max_islands`, islands are given up to other devices until they fit, in ALLOW and PREFER. Errors: BP_UNSUPPORTED
+// (nobody takes a node; too many islands), BP_NOT_FOUND (the device of a pin). The same input gives the same placement.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
 
 // Shell-style match: * any run of characters, ? one.

@@ -33,7 +33,8 @@ void add_links(const model::Graph& graph, Problem& problem) {
     made[value] = true;
     const uint32_t count = first[value + 1] - first[value];
     const bool to_host = wanted[value] && producer != BP_NONE;
-    if (count || to_host) problem.links.push_back({value, producer, first[value], count, to_host, value_bytes(graph, value)});
+    if (count || to_host)
+      problem.links.push_back({value, producer, first[value], count, to_host, value_bytes(graph, value)});
   };
   for (uint32_t i = 0; i < problem.nodes; ++i) {
     problem.first_link.push_back(static_cast<uint32_t>(problem.links.size()));
@@ -55,7 +56,8 @@ void Problem::ban(uint32_t group) {
   groups[group].nodes.clear();
 }
 
-Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const std::vector<uint32_t>& only) {
+Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
+                     const std::vector<uint32_t>& only) {
   Problem problem;
   problem.devices = static_cast<uint32_t>(coverage.size());
   problem.nodes = static_cast<uint32_t>(graph.nodes.size());
@@ -68,7 +70,8 @@ Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage
     for (uint32_t i = 0; i < problem.nodes; ++i) {
       const NodeVerdict& verdict = device.nodes[i];
       if (!verdict.usable() || (only[i] != BP_NONE && only[i] != d)) continue;
-      problem.seconds[size_t{i} * problem.devices + d] = node_seconds(graph, graph.nodes[i], verdict, device.device->info());
+      problem.seconds[size_t{i} * problem.devices + d] =
+          node_seconds(graph, graph.nodes[i], verdict, device.device->info());
       if (verdict.part == 0) continue;
       problem.parts.resize(problem.seconds.size(), 0);
       problem.parts[size_t{i} * problem.devices + d] = verdict.part;

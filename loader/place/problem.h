@@ -16,7 +16,8 @@ namespace backplane {
 using Labels = std::vector<uint32_t>;
 
 struct Problem {
-  // A value that is read: each device that reads it gets it once, and so does the host where it is an output of the graph.
+  // A value that is read: each device that reads it gets it once, and so does the host where it is an output of the
+  // graph.
   struct Link {
     model::ValueId value;
     uint32_t producer;  // node, or BP_NONE: it comes from the host
@@ -34,20 +35,22 @@ struct Problem {
 
   uint32_t devices = 0;
   uint32_t nodes = 0;
-  std::vector<double> seconds;         // node * devices + device; infinite where it can't be
-  std::vector<Link> links;             // by producer; those from the host last
-  std::vector<uint32_t> first_link;    // of each node, and the end
-  std::vector<uint32_t> readers;       // of links
-  std::vector<uint32_t> parts;         // as `seconds`, or empty: nodes of a device with different parts share no island
-  std::vector<CopyRate> copies;        // from * (devices + 1) + to; number `devices` is the host
-  std::vector<double> launch;          // of each device
+  std::vector<double> seconds;       // node * devices + device; infinite where it can't be
+  std::vector<Link> links;           // by producer; those from the host last
+  std::vector<uint32_t> first_link;  // of each node, and the end
+  std::vector<uint32_t> readers;     // of links
+  std::vector<uint32_t> parts;       // as `seconds`, or empty: nodes of a device with different parts share no island
+  std::vector<CopyRate> copies;      // from * (devices + 1) + to; number `devices` is the host
+  std::vector<double> launch;        // of each device
   std::vector<Group> groups;
   std::vector<std::vector<uint32_t>> group_of;  // [device], empty or [node]: position in `groups` or BP_NONE
 
   uint32_t host() const { return devices; }
   double at(uint32_t node, uint32_t device) const { return seconds[size_t{node} * devices + device]; }
   bool can(uint32_t node, uint32_t device) const { return at(node, device) < infinite; }
-  std::span<const uint32_t> readers_of(const Link& link) const { return {&readers[link.first_reader], link.reader_count}; }
+  std::span<const uint32_t> readers_of(const Link& link) const {
+    return {readers.data() + link.first_reader, link.reader_count};
+  }
   double copy(uint32_t from, uint32_t to, double bytes) const {
     const CopyRate& rate = copies[from * (devices + 1) + to];
     return rate.seconds + bytes * rate.seconds_per_byte;
@@ -66,11 +69,13 @@ struct Problem {
   static constexpr double infinite = __builtin_inf();
 };
 
-// Links, costs and groups of a graph. Groups that are not sound (see groups.h) are left out. `only` has for each node the one device
-// on which it may be, or BP_NONE.
-Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const std::vector<uint32_t>& only);
+// Links, costs and groups of a graph. Groups that are not sound (see groups.h) are left out. `only` has for each node
+// the one device on which it may be, or BP_NONE.
+Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
+                     const std::vector<uint32_t>& only);
 
-// Calls `visit` for each value of this graph that the node reads, those of its sub-graphs included; some more than once.
+// Calls `visit` for each value of this graph that the node reads, those of its sub-graphs included; some more than
+// once.
 template <class Visit>
 void for_each_read(const model::Graph& graph, const model::Node& node, const Visit& visit) {
   for (model::ValueId value : node.inputs)

@@ -64,7 +64,8 @@ class Savings {
     return nodes;
   }
 
-  // Copies of a value when `inside` of its readers go from `here` to `there`, and its producer too where it is of the region.
+  // Copies of a value when `inside` of its readers go from `here` to `there`, and its producer too where it is of the
+  // region.
   double copies(uint32_t link, uint32_t home, uint32_t here, uint32_t there, uint32_t inside) const {
     double sum = 0;
     for (uint32_t place = 0; place <= problem_.devices; ++place) {
@@ -115,7 +116,8 @@ class Savings {
   }
 
   bool alone(uint32_t node, uint32_t device) const {
-    return problem_.atomic_group(node, device) == BP_NONE && problem_.atomic_group(node, found_.labels[node]) == BP_NONE;
+    return problem_.atomic_group(node, device) == BP_NONE &&
+           problem_.atomic_group(node, found_.labels[node]) == BP_NONE;
   }
 
   const Problem& problem_;
@@ -124,12 +126,14 @@ class Savings {
   std::vector<std::vector<uint32_t>> inputs_;  // links that a node reads
   std::vector<uint32_t> readers_at_;           // of a link, on each device and the host
   std::vector<uint32_t> island_size_;
-  std::vector<uint32_t> region_;                       // of a node: the first node of its region
+  std::vector<uint32_t> region_;                        // of a node: the first node of its region
   std::vector<uint32_t> seen_link_, inside_, touched_;  // while a region is looked at
 };
 
 }  // namespace
 
-std::vector<Saving> savings_of(const Problem& problem, const Found& found) { return Savings(problem, found).all(); }
+std::vector<Saving> savings_of(const Problem& problem, const Found& found) {
+  return Savings(problem, found).all();
+}
 
 }  // namespace backplane

@@ -6,8 +6,8 @@
 
 namespace backplane {
 
-// Neighbouring nodes of one island that `instead_of` would compute faster, and what all costs together would grow by if they ran
-// there: copies, and the launches of a new island and of an island cut in two.
+// Neighbouring nodes of one island that `instead_of` would compute faster, and what all costs together would grow by if
+// they ran there: copies, and the launches of a new island and of an island cut in two.
 struct Saving {
   uint32_t island;
   uint32_t instead_of;  // device

@@ -10,11 +10,16 @@
 namespace backplane {
 namespace {
 
-constexpr int max_rounds = 8;
-// Nodes that may be looked at in steps of improvement; small models are searched more thoroughly than large ones.
-constexpr uint64_t thoroughness = 200'000;
+// How many times something is tried on a graph of so many nodes: small models are searched more thoroughly than large
+// ones.
+uint32_t tries(uint32_t nodes, uint32_t most) {
+  return std::clamp(100'000 / std::max(1u, nodes), 1u, most);
+}
+constexpr uint32_t max_rounds = 8;
 
-bool complete(const Labels& labels) { return std::ranges::find(labels, BP_NONE) == labels.end(); }
+bool complete(const Labels& labels) {
+  return std::ranges::find(labels, BP_NONE) == labels.end();
+}
 
 std::vector<uint32_t> list_order(uint32_t devices, uint32_t first) {
   std::vector<uint32_t> order{first};
@@ -63,10 +68,10 @@ class Search {
     sort();
     if (!cut()) return false;
     sort();
-    const uint64_t starts = std::clamp<uint64_t>(thoroughness / std::max(1u, problem_.nodes), 1, candidates_.size());
+    const uint32_t starts = tries(problem_.nodes, static_cast<uint32_t>(candidates_.size()));
     bool launches = false;
     for (uint32_t d : active_) launches = launches || problem_.launch[d] > 0;
-    for (uint64_t k = 0; launches && k < starts; ++k)
+    for (uint32_t k = 0; launches && k < starts; ++k)
       if (!improve(k)) return false;
     sort();
     return true;
@@ -104,7 +109,7 @@ class Search {
     if (!base_.empty()) return !complete(base_) || add(move_to(problem_, base_, active_[1]));
     Found found = candidates_.front();
     const auto additive = [](const Found& f) { return f.cost.compute + f.cost.copies; };
-    for (int round = 0; round < max_rounds; ++round) {
+    for (uint32_t round = 0; round < rounds_; ++round) {
       bool changed = false;
       for (uint32_t device : active_) {
         Labels labels = move_to(problem_, found.labels, device);
@@ -115,14 +120,14 @@ class Search {
         found = std::move(next);
         changed = true;
       }
-      if (!changed || uint64_t{problem_.nodes} * round > thoroughness) break;
+      if (!changed) break;
     }
     return add(std::move(found.labels));
   }
 
   bool improve(size_t k) {
     Found found = candidates_[k];
-    for (int round = 0; round < max_rounds; ++round) {
+    for (uint32_t round = 0; round < rounds_; ++round) {
       bool changed = false;
       for (size_t a = base_.empty() ? 0 : 1; a < active_.size(); ++a) {
         Labels labels = move_to(problem_, base_.empty() ? found.labels : base_, active_[a], found.order.sequence, 1);
@@ -133,7 +138,7 @@ class Search {
         found = std::move(next);
         changed = true;
       }
-      if (!changed || uint64_t{problem_.nodes} * round > thoroughness) break;
+      if (!changed) break;
     }
     if (better(found, candidates_[k], max_islands_)) candidates_[k] = std::move(found);
     return true;
@@ -141,6 +146,7 @@ class Search {
 
   Problem& problem_;
   const uint32_t max_islands_;
+  const uint32_t rounds_ = tries(problem_.nodes, max_rounds);
   std::vector<uint32_t> active_;  // devices that can have some node
   Labels base_;                   // two devices: as much as can be on the first
   std::vector<Found> candidates_;
@@ -155,7 +161,9 @@ Found evaluate(const Problem& problem, Labels labels) {
   return found;
 }
 
-Labels first_that_can(const Problem& problem) { return prefer(problem, 0); }
+Labels first_that_can(const Problem& problem) {
+  return prefer(problem, 0);
+}
 
 bool untie(Problem& problem, const Labels& labels) {
   if (std::ranges::none_of(problem.groups, &Problem::Group::atomic)) return false;

@@ -81,6 +81,10 @@ std::string join(const Json& list, std::string_view separator);
 // A cell of a report: strings as they are, everything else as JSON writes it.
 std::string cell(const Json& value);
 
+// The nodes of a session's report that no device takes, and the same as text: a line for each operator.
+Json uncovered_nodes(const Json& report);
+std::string uncovered_text(const Json& nodes);
+
 // ---- the commands, each in the file of its name ----
 
 using Action = std::function<Outcome()>;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <fstream>
+
 #include "command.h"
+#include "explain_page.h"
 
 namespace backplane::tools {
 namespace {
@@ -10,15 +14,31 @@ std::string expected_text(const Json& seconds) {
   return seconds.get<double>() > 0 ? seconds_text(seconds) : "";
 }
 
+std::string count_text(const Json& list, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", list.size(), list.size() == 1 ? one : many);
+}
+
+// "cpu: dtype: input 0 is string". Words are not said twice.
+std::string refusal_text(const Json& verdict) {
+  const std::string reason = cell(verdict.at("reason")), detail = cell(verdict.at("detail"));
+  if (detail.empty()) return fmt::format("{}: {}", cell(verdict.at("device")), reason);
+  if (detail.find(reason) != std::string::npos) return fmt::format("{}: {}", cell(verdict.at("device")), detail);
+  return fmt::format("{}: {}: {}", cell(verdict.at("device")), reason, detail);
+}
+
 // What the devices that did not get the node said of it.
 std::string others_text(const Json& node) {
   std::string text;
   for (const Json& verdict : node.at("verdicts")) {
     if (verdict.at("device") == node.at("device") || verdict.at("answer") == "yes") continue;
-    text += fmt::format("{}{} ({}): {}", text.empty() ? "" : "; ", cell(verdict.at("device")),
-                        cell(verdict.at("reason")), cell(verdict.at("detail")));
+    text += (text.empty() ? "" : "; ") + refusal_text(verdict);
   }
   return text;
+}
+
+std::string place_text(const Json& node) {
+  if (node.at("device").is_null()) return "uncovered";
+  return node.at("island").is_number() ? "island " + cell(node.at("island")) : "before the runs";
 }
 
 std::string render(const Json& report) {
@@ -29,36 +49,89 @@ std::string render(const Json& report) {
                  expected_text(island.at("seconds"))});
   }
   for (const Json& node : report.at("nodes")) {
-    const bool runs = node.at("island").is_number() && node.at("island") != BP_NONE;
-    nodes.row({cell(node.at("index")), cell(node.at("op_type")), cell(node.at("name")), cell(node.at("device")),
-               runs ? "island " + cell(node.at("island")) : "before the runs", expected_text(node.at("seconds")),
-               others_text(node)});
+    nodes.row({cell(node.at("index")), cell(node.at("op_type")), cell(node.at("name")),
+               node.at("device").is_null() ? "none" : cell(node.at("device")), place_text(node),
+               expected_text(node.at("seconds")), others_text(node)});
   }
   for (const Json& copy : report.at("copies")) {
     copies.row({cell(copy.at("value")), fmt::format("{} to {}", cell(copy.at("from")), cell(copy.at("to"))),
-                bytes_text(copy.at("bytes"))});
+                bytes_text(copy.at("bytes").get<uint64_t>())});
   }
-  std::string text =
-      fmt::format("{} islands, {} nodes, {} copies on {}", report.at("islands").size(), report.at("nodes").size(),
-                  report.at("copies").size(), join(report.at("devices"), ", "));
+  std::string text = fmt::format("{}, {}, {} on {}", count_text(report.at("islands"), "island", "islands"),
+                                 count_text(report.at("nodes"), "node", "nodes"),
+                                 count_text(report.at("copies"), "copy", "copies"), join(report.at("devices"), ", "));
   if (report.at("seconds").get<double>() > 0) text += fmt::format(", {} expected", seconds_text(report.at("seconds")));
-  text += fmt::format("\nIslands\n{}Nodes\n{}", islands.text(), nodes.text());
+  text += '\n';
+  if (const std::string uncovered = uncovered_text(uncovered_nodes(report)); !uncovered.empty()) {
+    text += fmt::format("Uncovered: no device takes these, so the model cannot run\n{}", uncovered);
+  }
+  if (!report.at("islands").empty()) text += fmt::format("Islands\n{}", islands.text());
+  text += fmt::format("Nodes\n{}", nodes.text());
   if (!report.at("copies").empty()) text += fmt::format("Copies\n{}", copies.text());
   return text;
 }
 
+void write_page(const std::string& file, const std::string& page) {
+  std::ofstream out(file, std::ios::binary);
+  out << page;
+  out.close();
+  if (!out) throw Failure(fmt::format("'{}' cannot be written", file));
+}
+
 }  // namespace
+
+Json uncovered_nodes(const Json& report) {
+  Json nodes = Json::array();
+  for (const Json& index : report.at("uncovered")) nodes.push_back(report.at("nodes").at(index.get<size_t>()));
+  return nodes;
+}
+
+std::string uncovered_text(const Json& uncovered) {
+  struct Group {
+    std::vector<std::string> nodes;
+    std::string reasons;
+  };
+  std::vector<std::pair<std::string, Group>> groups;  // by operator, in order of appearance
+  for (const Json& node : uncovered) {
+    const std::string op = fmt::format("{}::{} since {}", cell(node.at("domain")), cell(node.at("op_type")),
+                                       cell(node.at("since_version")));
+    auto group = std::ranges::find(groups, op, [](const auto& g) { return g.first; });
+    if (group == groups.end()) {
+      groups.emplace_back(op, Group{{}, others_text(node)});
+      group = groups.end() - 1;
+    }
+    const std::string name = cell(node.at("name"));
+    group->second.nodes.push_back(name.empty() ? "node " + cell(node.at("index")) : fmt::format("'{}'", name));
+  }
+  constexpr size_t kShown = 5;
+  Table table;
+  for (const auto& [op, group] : groups) {
+    std::string nodes;
+    for (size_t i = 0; i < std::min(group.nodes.size(), kShown); ++i) nodes += (i == 0 ? "" : ", ") + group.nodes[i];
+    if (group.nodes.size() > kShown) nodes += fmt::format(" and {} more", group.nodes.size() - kShown);
+    table.row({op, nodes, group.reasons});
+  }
+  return table.text();
+}
 
 Action declare_explain(CLI::App& command) {
   const auto flags = std::make_shared<SessionFlags>();
+  const auto page = std::make_shared<std::string>();
   flags->declare(command);
-  return [flags] {
+  command.add_option("--html", *page, "Also writes the placement as a picture: one HTML file that needs nothing else");
+  return [flags, page] {
     const Environment env = flags->environment.make();
     SessionOptions options = flags->options(env);
     options.flags = BP_SESSION_PLACE_ONLY;
+    const Model model = env.open(flags->model);
     Outcome outcome;
-    outcome.json = Json::parse(env.compile(env.open(flags->model), options).report());
+    outcome.json = Json::parse(env.compile(model, options).report());
+    outcome.is_positive = outcome.json.at("uncovered").empty();
     outcome.text = render(outcome.json);
+    if (!page->empty()) {
+      write_page(*page, explain_page(flags->model, outcome.json, model.graph()));
+      outcome.text += fmt::format("{} written: open it in a browser\n", *page);
+    }
     return outcome;
   };
 }

@@ -49,7 +49,20 @@ std::string render(const Json& report) {
   section("operators", operators);
   section("metadata", metadata);
   section("problems", problems);
+  if (report.at("uncovered").is_null()) {
+    text += "coverage is unknown: there is no device here\n";
+  } else if (!report.at("uncovered").empty()) {
+    text += "uncovered: no device here takes these\n" + uncovered_text(report.at("uncovered"));
+  }
   return text;
+}
+
+// The nodes that no device takes, as in a session's report; null where there is no device to ask.
+Json uncovered(const Environment& env, const Model& model) {
+  if (env.devices().empty()) return nullptr;
+  SessionOptions options;
+  options.flags = BP_SESSION_PLACE_ONLY;
+  return uncovered_nodes(Json::parse(env.compile(model, options).report()));
 }
 
 }  // namespace
@@ -60,8 +73,12 @@ Action declare_info(CLI::App& command) {
   flags->declare(command);
   command.add_option("model", *model, "An ONNX file")->required();
   return [flags, model] {
+    const Environment env = flags->make();
+    const Model opened = env.open(*model);
     Outcome outcome;
-    outcome.json = Json::parse(flags->make().open(*model).report());
+    outcome.json = Json::parse(opened.report());
+    outcome.json["uncovered"] = uncovered(env, opened);
+    outcome.is_positive = outcome.json["uncovered"].empty();
     outcome.text = render(outcome.json);
     return outcome;
   };

@@ -2,9 +2,11 @@
 // backplane: the loader's own program.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "command.h"
+#include "suggest.h"
 
 namespace backplane::tools {
 namespace {
@@ -39,33 +41,65 @@ int fail(const CLI::App& app, bool json, const char* status, const std::string& 
   return exit_status;
 }
 
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.emplace_back(command.name);
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// What is wrong with the words of a command line that CLI11 could not place, or nothing.
+std::string wrong_words(const CLI::App& app) {
+  if (app.get_subcommands().empty()) {
+    if (app.remaining().empty()) return "a command is missing";
+    const std::string word = app.remaining().front();
+    return fmt::format("there is no command '{}'{}", word, suggest(word, command_names()));
+  }
+  const CLI::App& command = *app.get_subcommands().front();
+  std::vector<std::string> words = command.get_prefix_command() ? std::vector<std::string>() : command.remaining();
+  for (const std::string& word : app.remaining()) words.push_back(word);
+  if (words.empty()) return {};
+  // An option is the likelier mistake: the words after it may be its values.
+  const auto option = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
+  if (option == words.end()) return fmt::format("'{}' is one word too many", words.front());
+  const std::string name = option->substr(0, option->find('='));
+  return fmt::format("there is no option '{}'{}", name, suggest(name, option_names(command)));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Finds hardware backends, and places and runs ONNX models on them.", "backplane");
   app.require_subcommand(0, 1);
-  app.allow_extras();  // a word that is no command, named below
+  app.allow_extras();  // words that CLI11 can't place are explained by wrong_words
   app.footer("Exit status: 0 success, 1 a negative result, 2 wrong usage.");
   bool json = false;
   std::map<const CLI::App*, Action> actions;
   for (const Command& command : kCommands) {
     CLI::App* declared = app.add_subcommand(command.name, command.does);
-    declared->allow_extras(false);
+    declared->allow_extras();
     declared->add_flag("--json", json, "The result as JSON on standard output");
     actions[declared] = command.declare(*declared);
   }
+  std::string wrong;
   try {
     app.parse(argc, argv);
+    wrong = wrong_words(app);
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help
   } catch (const CLI::ParseError& error) {
-    return fail(app, false, "", fmt::format("{}; see backplane --help", error.what()), 2);
+    wrong = wrong_words(app);
+    if (wrong.empty()) wrong = error.what();
+    json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // it may not have been read yet
   }
-  if (app.get_subcommands().empty()) {
-    const std::string seen = argc > 1 ? fmt::format("there is no command '{}'", argv[1]) : "a command is missing";
-    return fail(app, false, "", seen + "; see backplane --help", 2);
-  }
-  if (!app.remaining().empty()) {
-    return fail(app, false, "", fmt::format("'{}' is not understood; see backplane --help", app.remaining().front()),
-                2);
+  if (!wrong.empty()) {
+    const std::string command = app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
+    return fail(app, json, "usage", fmt::format("{}; see backplane{} --help", wrong, command), 2);
   }
   try {
     const Outcome outcome = actions.at(app.get_subcommands().front())();

@@ -33,12 +33,16 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
 }
 
+// The licence is the vendor's to choose.
+void remove_licence(std::string& text) {
+  if (text.substr(0, text.find('\n')).find("SPDX-License-Identifier") != std::string::npos) text.erase(0, text.find('\n') + 1);
+}
+
 // The template with its names replaced. "null" is also half a word of C++, so only these are names.
 std::string adapt(std::string text, const std::string& id) {
   std::string name = id;
   name.front() = static_cast<char>(name.front() - 'a' + 'A');
   const std::pair<std::string_view, std::string> names[] = {
-      {"// SPDX-License-Identifier: Apache-2.0\n", ""},  // the licence is the vendor's to choose
       {"about{\"null\", \"Null\", \"Backplane\", \"1.0\"}", fmt::format("about{{\"{}\", \"{}\", \"{}\", \"0.1\"}}", id, name, name)},
       {"text(\"Backplane\")", fmt::format("text(\"{}\")", name)},
       {"NAME \"Null\"", fmt::format("NAME \"{}\"", name)},
@@ -82,6 +86,7 @@ Outcome new_backend(const std::string& id, const std::string& folder) {
   outcome.json = {{"id", id}, {"folder", folder}, {"files", Json::array()}};
   for (const File& file : kFiles) {
     std::string text(embedded_file(file.from));
+    remove_licence(text);
     if (file.to == "README.md") {
       const std::string_view readme = embedded_file("README.md");
       text += readme.substr(std::min(readme.find(kSteps), readme.size()));

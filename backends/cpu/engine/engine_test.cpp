@@ -272,7 +272,7 @@ TEST_F(Engine, SaysWhyANodeIsRefused) {
   b.input("x", BP_DTYPE_FLOAT, {1}).input("s", BP_DTYPE_STRING, {1});
   b.node("NoSuchThing", 1, {"x"}, {"a"})
       .node("Softmax", 1, {"x"}, {"b"})
-      .node("Identity", 25, {"s"}, {"c"}, BP_DTYPE_STRING);
+      .node("Neg", 13, {"s"}, {"c"}, BP_DTYPE_STRING);
   b.node("Neg", 13, {"x"}, {"d"}).node("LRN", 13, {"x"}, {"e"}, BP_DTYPE_FLOAT, {{"size", int64_t{0}}}).output("d");
   b.type("d", BP_DTYPE_FLOAT, {1});
   struct Answers {

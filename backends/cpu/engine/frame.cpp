@@ -91,6 +91,8 @@ void Frame::prepare() {
   operands_.reserve(schedule_->operands.size());
   for (uint32_t value : schedule_->operands)
     operands_.push_back(value == BP_NONE ? Tensor{} : schedule_->values[value]);
+  plans_.clear();
+  plans_.resize(schedule_->later.empty() ? 0 : program_.calls().size());
   addresses_changed_ = true;
   extents_changed_ = false;
 }
@@ -193,11 +195,39 @@ void Frame::run_later(Outputs& outputs, const RunContext& context) {
     if (call.whole != nullptr)
       run_whole(call, context);
     else
-      run_later_call(call, outputs, context);
+      run_later_call(index, outputs, context);
   }
 }
 
-void Frame::run_later_call(const Call& call, Outputs& outputs, const RunContext& context) {
+const Plan& Frame::plan_later(uint32_t index, std::span<const Tensor> inputs) {
+  const Call& call = program_.calls()[index];
+  Planned& planned = plans_[index];
+  bool same = planned.by_extents && std::ranges::equal(planned.inputs, inputs, {}, {}, &Tensor::shape);
+  if (same) return planned.plan;
+  // As before the run, when values are not there yet: what can be planned so holds for all values.
+  std::vector<Tensor> bare(inputs.begin(), inputs.end());
+  planned.inputs.clear();
+  for (size_t i = 0; i < bare.size(); ++i) {
+    planned.inputs.push_back(bare[i].shape);
+    uint32_t value = call.inputs[i];
+    if (value != BP_NONE && schedule_->locations[value].place != Place::kKnown) bare[i].data = nullptr;
+  }
+  planned.plan = call.kernel->plan(bare);
+  planned.by_extents = planned.plan.step != nullptr;
+  if (!planned.by_extents) planned.plan = call.kernel->plan(inputs);
+  if (!planned.plan.step) {
+    const std::string& error = planned.plan.error;
+    throw Failure(planned.plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH,
+                  describe(*call.node) + ": " +
+                      (planned.plan.later ? "its extents cannot be told even with all inputs known" : error),
+                  call.node->id);
+  }
+  planned.plan = with_dense_operands(std::move(planned.plan), inputs);
+  return planned.plan;
+}
+
+void Frame::run_later_call(uint32_t index, Outputs& outputs, const RunContext& context) {
+  const Call& call = program_.calls()[index];
   auto tensors = [&](std::span<const uint32_t> operands) {
     std::vector<Tensor> list;
     list.reserve(operands.size());
@@ -205,11 +235,7 @@ void Frame::run_later_call(const Call& call, Outputs& outputs, const RunContext&
     return list;
   };
   std::vector<Tensor> inputs = tensors(call.inputs);
-  Plan plan = with_dense_operands(call.kernel->plan(inputs), inputs);
-  if (!plan.step) {
-    std::string why = plan.later ? "its extents cannot be told even with all inputs known" : plan.error;
-    throw Failure(plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH, describe(*call.node) + ": " + why, call.node->id);
-  }
+  const Plan& plan = plan_later(index, inputs);
   int alias = plan.step->alias();
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     uint32_t value = call.outputs[i];

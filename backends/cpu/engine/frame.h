@@ -41,7 +41,8 @@ class Frame {
   void place_outputs(Outputs& outputs);
   void run_static(const RunContext& context);
   void run_later(Outputs& outputs, const RunContext& context);
-  void run_later_call(const Call& call, Outputs& outputs, const RunContext& context);
+  void run_later_call(uint32_t index, Outputs& outputs, const RunContext& context);
+  const Plan& plan_later(uint32_t index, std::span<const Tensor> inputs);
   void run_whole(const Call& call, const RunContext& context);
   void place_later(const Call& call, uint32_t value, Outputs& outputs);
   Value value_of(uint32_t value) const;
@@ -61,6 +62,13 @@ class Frame {
   // Of calls that are planned during the run: values until their last use, and the uses that are to come.
   std::vector<Value> values_;
   std::vector<uint32_t> uses_;
+  // Their last plans, by call; those that hold for the extents of their inputs, whatever the values are, are used again.
+  struct Planned {
+    std::vector<Shape> inputs;
+    Plan plan;
+    bool by_extents = false;
+  };
+  std::vector<Planned> plans_;
 };
 
 }  // namespace backplane::cpu

@@ -56,6 +56,7 @@ Program::Program(const Program& parent, const bp_compile_t& what, const bp_graph
   capture(parent);
   create_kernels(what);
   fold_constants();
+  if (!reference_only()) fuse(graph_, calls_, values_, known_);
 }
 
 Program::~Program() = default;

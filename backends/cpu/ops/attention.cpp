@@ -89,7 +89,8 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   const AttentionSize& s = sized.size;
   // Keys and values with the cache in front of them: in the outputs if they are wanted, else in memory of our own.
   std::vector<std::byte> key_block, value_block;
-  const auto joined = [&](size_t slot, size_t past_slot, size_t out_slot, int64_t width, std::vector<std::byte>& block) {
+  const auto joined = [&](size_t slot, size_t past_slot, size_t out_slot, int64_t width,
+                          std::vector<std::byte>& block) {
     Tensor present{in[slot].dtype, Shape{s.batch, s.kv_heads, s.kv_length, width}, at(out, out_slot).data};
     if (present.data == nullptr) {
       if (!at(in, past_slot).present()) return std::pair(in[slot], sized.packed);
@@ -108,8 +109,8 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   const auto v = view_heads(as_compute(value, v_store), value_packed, s.kv_heads, s.kv_length, s.v_size);
   const auto y = view_heads(result_buffer(out[0], y_store), sized.packed, s.q_heads, s.q_length, s.v_size);
 
-  const AttentionRules rules{a.scale ? *a.scale : 1 / std::sqrt(static_cast<double>(s.head_size)), a.softcap, a.causal,
-                             -1, {}};
+  const AttentionRules rules{
+      a.scale ? *a.scale : 1 / std::sqrt(static_cast<double>(s.head_size)), a.softcap, a.causal, -1, {}};
   const Tensor mask = at(in, kMask), lengths = at(in, kLengths), observed = at(out, 3);
   attend<C>(
       s, rules, q, k, v, y,
@@ -171,17 +172,17 @@ Plan plan_attention(const AttentionAttributes& a, Tensors in) {
                 to_string(Shape{s.batch, s.q_heads, s.q_length, s.kv_length}));
   if (at(in, kLengths).present() && !(in[kLengths].shape == Shape{s.batch}))
     return fail("nonpad_kv_seqlen " + to_string(in[kLengths].shape) + " is not one number for each batch");
-  const Shape result = sized.packed ? Shape{s.batch, s.q_length, s.q_heads * s.v_size}
-                                    : Shape{s.batch, s.q_heads, s.q_length, s.v_size};
-  return make_plan({result, Shape{s.batch, s.kv_heads, s.kv_length, s.head_size},
-                    Shape{s.batch, s.kv_heads, s.kv_length, s.v_size},
-                    Shape{s.batch, s.q_heads, s.q_length, s.kv_length}},
-                   [a, sized](Tensors inputs, Tensors outputs) {
-                     if (inputs[kQ].dtype == BP_DTYPE_DOUBLE || inputs[kV].dtype == BP_DTYPE_DOUBLE)
-                       run_attention<double>(a, sized, inputs, outputs);
-                     else
-                       run_attention<float>(a, sized, inputs, outputs);
-                   });
+  const Shape result =
+      sized.packed ? Shape{s.batch, s.q_length, s.q_heads * s.v_size} : Shape{s.batch, s.q_heads, s.q_length, s.v_size};
+  return make_plan(
+      {result, Shape{s.batch, s.kv_heads, s.kv_length, s.head_size}, Shape{s.batch, s.kv_heads, s.kv_length, s.v_size},
+       Shape{s.batch, s.q_heads, s.q_length, s.kv_length}},
+      [a, sized](Tensors inputs, Tensors outputs) {
+        if (inputs[kQ].dtype == BP_DTYPE_DOUBLE || inputs[kV].dtype == BP_DTYPE_DOUBLE)
+          run_attention<double>(a, sized, inputs, outputs);
+        else
+          run_attention<float>(a, sized, inputs, outputs);
+      });
 }
 
 Verdict supports(const Node& node) {

@@ -70,13 +70,13 @@ void attention_softmax(C* row, int64_t n, C sink) {
   for (int64_t j = 0; j < n; ++j) row[j] *= factor;
 }
 
-// `bias(b, h, i, row, n)` adds what it likes to the n scores of query i; `past(b)` and `length(b)` count the keys before
-// the first query's and all keys of a batch; `observe(stage, b, h, i, row)` sees whole rows of kv_length scores, where
-// `observes` is set.
+// `bias(b, h, i, row, n)` adds what it likes to the n scores of query i; `past(b)` and `length(b)` count the keys
+// before the first query's and all keys of a batch; `observe(stage, b, h, i, row)` sees whole rows of kv_length scores,
+// where `observes` is set.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
-            HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length,
-            bool observes, const Observe& observe) {
+            HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,
+            const Observe& observe) {
   constexpr int64_t kTile = 64;
   constexpr C kNever = -std::numeric_limits<C>::infinity();
   const int64_t tiles = (s.q_length + kTile - 1) / kTile;

@@ -10,9 +10,7 @@
 #include "ops/values.h"
 
 namespace backplane::cpu {
-namespace {
 
-// Whether the graph takes and gives that much, and all its nodes are supported.
 Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs) {
   const bp_graph_t* graph = node.graph_in(name);
   std::string label(name);
@@ -28,6 +26,8 @@ Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, 
   }
   return yes();
 }
+
+namespace {
 
 std::optional<bool> truth(const Value& value) {
   if (value.kind != BP_KIND_TENSOR || value.tensor.dtype != BP_DTYPE_BOOL || value.tensor.shape.elements() != 1)

@@ -47,9 +47,8 @@ void run(const ConvSize& size, const Window& w, int64_t offset_groups, Tensors i
           const T* offset = offsets + (group * taps + k) * 2 * pixels + p;
           const double at_y = static_cast<double>(row * w.stride[1] - w.begin[1] + k / w.kernel[2] * w.dilation[1]) +
                               static_cast<double>(offset[0]);
-          const double at_x =
-              static_cast<double>(column * w.stride[2] - w.begin[2] + k % w.kernel[2] * w.dilation[2]) +
-              static_cast<double>(offset[pixels]);
+          const double at_x = static_cast<double>(column * w.stride[2] - w.begin[2] + k % w.kernel[2] * w.dilation[2]) +
+                              static_cast<double>(offset[pixels]);
           double value = sample(x + (n * size.in_channels + c) * height * width, height, width, at_y, at_x);
           if (mask != nullptr) value *= static_cast<double>(mask[(group * taps + k) * pixels + p]);
           samples[static_cast<size_t>(c * taps + k)] = value;
@@ -72,7 +71,8 @@ Verdict supports(const Node& node) {
     if (node.has_input(slot))
       if (Verdict v = same_type(node, 0, slot); !v) return v;
   const bp_type_t x = node.input_type(0);
-  if (x.rank >= 0 && x.rank != 4) return no(BP_REASON_SHAPE, "X has rank " + std::to_string(x.rank) + ", 4 is supported");
+  if (x.rank >= 0 && x.rank != 4)
+    return no(BP_REASON_SHAPE, "X has rank " + std::to_string(x.rank) + ", 4 is supported");
   return check_window(node);
 }
 

@@ -51,24 +51,23 @@ std::unique_ptr<Kernel> create(const Node& node) {
     const int64_t width = x.rank() == 0 ? 1 : x[x.rank() - 1];
     if (bias.present() && bias.shape.elements() != width)
       return fail("bias " + to_string(bias.shape) + " does not fit " + to_string(x));
-    return make_plan(
-        {x},
-        [formula, width](Tensors inputs, Tensors outputs) {
-          dispatch<Floats>(inputs[0].dtype, [&](auto tag) {
-            using T = typename decltype(tag)::type;
-            using C = compute_t<T>;
-            const T *from = inputs[0].as<T>(), *shift = at(inputs, 1).as<T>();
-            T* to = outputs[0].as<T>();
-            parallel(inputs[0].shape.elements(), kMathGrain, [&](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i) {
-                C value = static_cast<C>(from[i]);
-                if (shift != nullptr) value += static_cast<C>(shift[i % width]);
-                to[i] = static_cast<T>(formula(value));
-              }
-            });
-          });
-        },
-        {.inplace = 0});
+    return make_plan({x},
+                     [formula, width](Tensors inputs, Tensors outputs) {
+                       dispatch<Floats>(inputs[0].dtype, [&](auto tag) {
+                         using T = typename decltype(tag)::type;
+                         using C = compute_t<T>;
+                         const T *from = inputs[0].as<T>(), *shift = at(inputs, 1).as<T>();
+                         T* to = outputs[0].as<T>();
+                         parallel(inputs[0].shape.elements(), kMathGrain, [&](int64_t begin, int64_t end) {
+                           for (int64_t i = begin; i < end; ++i) {
+                             C value = static_cast<C>(from[i]);
+                             if (shift != nullptr) value += static_cast<C>(shift[i % width]);
+                             to[i] = static_cast<T>(formula(value));
+                           }
+                         });
+                       });
+                     },
+                     {.inplace = 0});
   });
 }
 

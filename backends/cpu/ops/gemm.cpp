@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemm: Y = alpha · A' · B' + beta · C, where A' and B' may be transposed and C is broadcast.
+#include "engine/reference.h"
+#include "ops/activation.h"
 #include "ops/broadcast.h"
 #include "ops/function_kernel.h"
+#include "ops/gemv.h"
 #include "ops/onednn.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -17,18 +20,29 @@ struct Gemm {
   int64_t row_step = 0, column_step = 0;  // of C, 0 where it is repeated
 };
 
-void run_float(const Gemm& g, Tensors in, Tensors out) {
+void run_float(const Gemm& g, std::span<const PostOp> post_ops, Tensors in, Tensors out) {
+  const float* a = in[0].as<float>();
+  const float* b = in[1].as<float>();
   float* y = out[0].as<float>();
   const Tensor c = at(in, 2);
-  bool adds = c.present() && g.beta != 0;
-  if (adds) {
-    for (int64_t i = 0; i < g.m; ++i) {
-      const float* row = c.as<float>() + i * g.row_step;
-      for (int64_t j = 0; j < g.n; ++j) y[i * g.n + j] = row[j * g.column_step];
-    }
+  const bool adds = c.present() && g.beta != 0;
+  const bool few_rows = g.m <= kGemvRows && g.k > 0 && (!g.a_transposed || g.m == 1);
+  if (few_rows) {
+    (g.b_transposed ? gemv_transposed : gemv)(g.m, g.n, g.k, a, b, y);
+  } else {
+    sgemm(g.m, g.n, g.k, g.alpha, {a, g.a_transposed ? g.m : g.k, g.a_transposed},
+          {b, g.b_transposed ? g.k : g.n, g.b_transposed}, 0, y, g.n);
   }
-  sgemm(g.m, g.n, g.k, g.alpha, {in[0].as<float>(), g.a_transposed ? g.m : g.k, g.a_transposed},
-        {in[1].as<float>(), g.b_transposed ? g.k : g.n, g.b_transposed}, adds ? g.beta : 0, y, g.n);
+  const float alpha = few_rows ? g.alpha : 1;
+  if (!adds && alpha == 1 && post_ops.empty()) return;
+  parallel(g.m, 1 + kCheapGrain / (1 + g.n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float* row = y + i * g.n;
+      const float* add = adds ? c.as<float>() + i * g.row_step : nullptr;
+      for (int64_t j = 0; j < g.n; ++j) row[j] = alpha * row[j] + (adds ? g.beta * add[j * g.column_step] : 0);
+      for (const PostOp& op : post_ops) activate(op.activation, row, g.n);
+    }
+  });
 }
 
 template <class T>
@@ -56,7 +70,7 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
 
 using GemmTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
-Plan plan_gemm(Gemm g, Tensors inputs) {
+Plan plan_gemm(Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
   const Shape& a = inputs[0].shape;
   const Shape& b = inputs[1].shape;
   if (a.rank() != 2 || b.rank() != 2) return fail("A " + to_string(a) + " and B " + to_string(b) + " must be matrices");
@@ -75,13 +89,13 @@ Plan plan_gemm(Gemm g, Tensors inputs) {
     g.row_step = rows == 1 ? 0 : columns;
     g.column_step = columns == 1 ? 0 : 1;
   }
-  return make_plan({Shape{g.m, g.n}}, [g](Tensors in, Tensors out) {
+  return make_plan({Shape{g.m, g.n}}, [g, post_ops](Tensors in, Tensors out) {
     dispatch<GemmTypes>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_same_v<T, float>)
-        run_float(g, in, out);
-      else
-        run_plain<T>(g, in, out);
+      if constexpr (std::is_same_v<T, float>) {
+        if (!reference_only()) return run_float(g, post_ops, in, out);
+      }
+      run_plain<T>(g, in, out);
     });
   });
 }
@@ -93,10 +107,25 @@ Verdict supports(const Node& node) {
   return node.has_input(2) ? same_type(node, 0, 2) : yes();
 }
 
+class GemmKernel final : public Kernel {
+ public:
+  explicit GemmKernel(const Node& node)
+      : gemm_{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0,
+              node.attr("transB", int64_t{0}) != 0} {}
+  Plan plan(Tensors inputs) const override { return plan_gemm(gemm_, post_ops_, inputs); }
+  bool append(PostOp op) override {
+    if (op.kind != PostOp::kActivation) return false;
+    post_ops_.push_back(std::move(op));
+    return true;
+  }
+
+ private:
+  Gemm gemm_;
+  std::vector<PostOp> post_ops_;
+};
+
 std::unique_ptr<Kernel> create(const Node& node) {
-  Gemm g{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0,
-         node.attr("transB", int64_t{0}) != 0};
-  return make_kernel([g](Tensors inputs) { return plan_gemm(g, inputs); });
+  return std::make_unique<GemmKernel>(node);
 }
 
 constexpr Row kRows[] = {

@@ -2,6 +2,7 @@
 // GridSample: an image is read at positions that a grid names, in any number of spatial dimensions. AffineGrid makes
 // such grids.
 #include <cmath>
+#include <limits>
 
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
@@ -78,6 +79,23 @@ Taps taps_of(const Sampler& sampler, double x, int64_t extent) {
   return taps;
 }
 
+// Integers are rounded, and kept within their limits, which a cubic filter may leave.
+template <class T>
+T from_sum(double sum) {
+  if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
+    if (std::isnan(sum)) return 0;
+    sum = std::nearbyint(sum);
+    if (sum <= static_cast<double>(Limits::lowest())) return Limits::lowest();
+    if (sum >= std::ldexp(1.0, Limits::digits)) return Limits::max();
+    return static_cast<T>(sum);
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    return Bool(sum != 0);
+  } else {
+    return static_cast<T>(static_cast<compute_t<T>>(sum));
+  }
+}
+
 // x is [batch, channels, extents…]; grid is [batch, results…, dimensions], innermost dimension of the image first.
 template <class T, class G>
 void sample(const Sampler& sampler, const Shape& image, int64_t results, const T* x, const G* grid, T* y) {
@@ -103,7 +121,7 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
         double sum = 0;
         for (const auto& [offset, weight] : points)
           sum += weight * static_cast<double>(static_cast<compute_t<T>>(plane[offset]));
-        y[(batch * channels + c) * results + result] = static_cast<T>(static_cast<compute_t<T>>(sum));
+        y[(batch * channels + c) * results + result] = from_sum<T>(sum);
       }
     }
   });
@@ -113,7 +131,7 @@ Verdict supports_sample(const Node& node) {
   if (Verdict v = attribute_in(node, "mode", "linear", {"linear", "bilinear", "nearest", "cubic", "bicubic"}); !v)
     return v;
   if (Verdict v = attribute_in(node, "padding_mode", "zeros", {"zeros", "border", "reflection"}); !v) return v;
-  return accepts(node, 2, {kFloatTypes, kFloatTypes});
+  return accepts(node, 2, {set_of(NumbersAndBool{}), kFloatTypes});
 }
 
 std::unique_ptr<Kernel> create_sample(const Node& node) {
@@ -135,7 +153,7 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
     if (image.elements(2, image.rank()) == 0 && to.elements() > 0)
       return fail("an image of shape " + to_string(image) + " has no pixels");
     return make_plan({to}, [=, results = to.elements(2, to.rank())](Tensors in, Tensors out) {
-      dispatch<Floats>(in[0].dtype, [&](auto tag) {
+      dispatch<NumbersAndBool>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         dispatch<Floats>(in[1].dtype, [&](auto grid_tag) {
           using G = typename decltype(grid_tag)::type;

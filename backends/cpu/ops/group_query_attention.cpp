@@ -12,8 +12,20 @@ namespace backplane::cpu {
 
 namespace {
 
-enum Slot : size_t { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCosine, kSine, kPositions, kBias,
-                     kSink };
+enum Slot : size_t {
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kLengths,
+  kTotal,
+  kCosine,
+  kSine,
+  kPositions,
+  kBias,
+  kSink
+};
 
 struct Options {
   int64_t heads, kv_heads;
@@ -27,7 +39,7 @@ struct GroupQuery {
   AttentionSize size{};
   int64_t past_capacity = 0;  // positions in the past tensors
   int64_t rotary_dim = 0, rotary_cached = 0;
-  bool packed = false;        // query holds keys and values too
+  bool packed = false;                    // query holds keys and values too
   std::array<int64_t, 2> bias_strides{};  // of batches and heads
   int64_t bias_keys = 0;
 
@@ -81,8 +93,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out) {
       std::copy_n(x, d, y);
       return;
     }
-    const int64_t position =
-        positions != nullptr ? positions[b * s.q_length + t] : begins[static_cast<size_t>(b)] + t;
+    const int64_t position = positions != nullptr ? positions[b * s.q_length + t] : begins[static_cast<size_t>(b)] + t;
     const int64_t row = position * (g.rotary_dim / 2);
     rotate_head<float>(x, y, d, g.rotary_dim, o.interleaved, cosine + row, sine + row);
   };
@@ -207,8 +218,9 @@ Options options_of(const Node& node) {
 Verdict supports(const Node& node) {
   constexpr bp_dtype_set_t reals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
   constexpr bp_dtype_set_t number = just(BP_DTYPE_INT32);
-  if (Verdict v = accepts(node, 1, {reals, reals, reals, reals, reals, number, number, reals, reals,
-                                    just(BP_DTYPE_INT64), reals, reals});
+  if (Verdict v = accepts(
+          node, 1,
+          {reals, reals, reals, reals, reals, number, number, reals, reals, just(BP_DTYPE_INT64), reals, reals});
       !v)
     return v;
   const Options o = options_of(node);
@@ -221,7 +233,8 @@ Verdict supports(const Node& node) {
       (o.rotates && (!node.has_input(kCosine) || !node.has_input(kSine))))
     return no(BP_REASON_OPSET, "of a pair of inputs one is missing");
   for (const char* name : {"k_quant_type", "v_quant_type"})
-    if (node.attr(name, "NONE") != "NONE") return no(BP_REASON_ATTRIBUTE, std::string(name) + " asks for a quantized cache");
+    if (node.attr(name, "NONE") != "NONE")
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " asks for a quantized cache");
   if (node.attr("qk_output", int64_t{0}) != 0 || node.has_output(3))
     return no(BP_REASON_ATTRIBUTE, "it gives its scores as an output");
   return yes();

@@ -9,7 +9,7 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr const image::Codec* kCodecs[] = {&image::kJpeg, &image::kPng,  &image::kWebp, &image::kJpeg2000,
+constexpr const image::Codec* kCodecs[] = {&image::kJpeg, &image::kPng, &image::kWebp, &image::kJpeg2000,
                                            &image::kTiff, &image::kBmp, &image::kPnm};
 
 image::Encoded bytes_in(const Tensor& tensor) {
@@ -68,8 +68,7 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel(
-      [format = node.attr("pixel_format", "RGB")](Tensors inputs) { return plan(format, inputs[0]); });
+  return make_kernel([format = node.attr("pixel_format", "RGB")](Tensors inputs) { return plan(format, inputs[0]); });
 }
 
 constexpr Row kRows[] = {

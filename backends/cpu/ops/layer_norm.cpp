@@ -41,13 +41,15 @@ Verdict supports_layer_norm(const Node& node) {
     return verdict;
   if (node.has_input(2))
     if (Verdict verdict = same_type(node, 0, 2); !verdict) return verdict;
-  return same_type(node, 0, 1);
+  return centred ? same_type(node, 0, 1) : yes();
 }
 
-template <class T, bool centred>
+// The result has the scale's type, which is the input's own where there are means and biases.
+template <class T, class V, bool centred>
 void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon, const Broadcast<2>& walk) {
-  const T *x = in[0].as<T>(), *scale = in[1].as<T>(), *bias = at(in, 2).as<T>();
-  T* y = out[0].as<T>();
+  const T* x = in[0].as<T>();
+  const V *scale = in[1].as<V>(), *bias = at(in, 2).as<V>();
+  V* y = out[0].as<V>();
   parallel(rows, std::max<int64_t>(1, kMathGrain / n), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const Statistics s = statistics(x + row * n, n, epsilon, centred);
@@ -66,7 +68,7 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
           const double value = (static_cast<double>(x[at + i]) - s.mean) * s.inverse *
                                static_cast<double>(scale[offset[0] + i * walk.inner_stride(0)]);
           const double shift = bias == nullptr ? 0 : static_cast<double>(bias[offset[1] + i * walk.inner_stride(1)]);
-          y[at + i] = static_cast<T>(static_cast<compute_t<T>>(value + shift));
+          y[at + i] = static_cast<V>(static_cast<compute_t<V>>(value + shift));
         }
       });
     }
@@ -93,7 +95,14 @@ std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
         return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
           if (n == 0) return;
           dispatch<Floats>(in[0].dtype, [&](auto tag) {
-            layer_norm<typename decltype(tag)::type, centred>(in, out, rows, n, epsilon, walk);
+            using T = typename decltype(tag)::type;
+            if constexpr (centred) {
+              layer_norm<T, T, true>(in, out, rows, n, epsilon, walk);
+            } else {
+              dispatch<Floats>(in[1].dtype, [&](auto scale_tag) {
+                layer_norm<T, typename decltype(scale_tag)::type, false>(in, out, rows, n, epsilon, walk);
+              });
+            }
           });
         });
       });

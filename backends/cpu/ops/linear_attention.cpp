@@ -199,9 +199,8 @@ std::unique_ptr<Kernel> create_causal(const Node& node) {
     if ((bias.present() && bias.shape.elements() != x[1]) || (past.present() && !(past.shape == state)))
       return fail("bias or past_state do not fit input " + to_string(x) + " and weights " + to_string(w));
     return make_plan({x, state}, [silu, width = w[2]](Tensors inputs, Tensors outputs) {
-      dispatch<TypeList<float, Half, BFloat16>>(inputs[0].dtype, [&](auto tag) {
-        run_causal<typename decltype(tag)::type>(silu, width, inputs, outputs);
-      });
+      dispatch<TypeList<float, Half, BFloat16>>(
+          inputs[0].dtype, [&](auto tag) { run_causal<typename decltype(tag)::type>(silu, width, inputs, outputs); });
     });
   });
 }

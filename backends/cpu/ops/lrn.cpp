@@ -2,6 +2,7 @@
 // LRN: y = x / (bias + alpha / size · sum of x² over `size` channels around)^beta.
 #include <cmath>
 
+#include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -41,9 +42,54 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
   }
 }
 
+// One place of a blocked tensor: its channels are gathered with zeros around them, so that the windows are plain loops.
+// `squares` and `sums` have room for the channels of whole blocks and, in front and behind, for half a window.
+CLONES void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
+                      float* squares, float* sums) {
+  const int64_t before = (lrn.size - 1) / 2;
+  const int64_t channels = blocks * lanes;
+  for (int64_t b = 0; b < blocks; ++b) {
+    for (int64_t l = 0; l < lanes; ++l) squares[before + b * lanes + l] = x[b * step + l] * x[b * step + l];
+  }
+  for (int64_t c = 0; c < channels; ++c) sums[c] = squares[c];
+  for (int64_t k = 1; k < lrn.size; ++k) {
+    for (int64_t c = 0; c < channels; ++c) sums[c] += squares[c + k];
+  }
+  const float scale = lrn.alpha / static_cast<float>(lrn.size);
+  if (lrn.beta == 0.75f) {
+    for (int64_t c = 0; c < channels; ++c) {
+      float root = std::sqrt(lrn.bias + scale * sums[c]);
+      sums[c] = 1 / (root * std::sqrt(root));
+    }
+  } else {
+    for (int64_t c = 0; c < channels; ++c) sums[c] = std::pow(lrn.bias + scale * sums[c], -lrn.beta);
+  }
+  for (int64_t b = 0; b < blocks; ++b) {
+    for (int64_t l = 0; l < lanes; ++l) y[b * step + l] = x[b * step + l] * sums[b * lanes + l];
+  }
+}
+
+Plan plan_blocked(const Lrn& lrn, const Shape& x) {
+  const int64_t lanes = channel_block(), blocks = (x[1] + lanes - 1) / lanes, places = x.elements(2, x.rank());
+  Plan plan = make_plan({x}, [=, batch = x[0]](Tensors in, Tensors out) {
+    parallel(batch * places, 1 + kMathGrain / (blocks * lanes), [&](int64_t begin, int64_t end) {
+      std::vector<float> squares(static_cast<size_t>(blocks * lanes + lrn.size)), sums(squares.size());
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = (i / places * blocks * places + i % places) * lanes;
+        run_place(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks, lanes, places * lanes, squares.data(),
+                  sums.data());
+      }
+    });
+  });
+  plan.takes = {Format::kBlocked};
+  plan.gives = Format::kBlocked;
+  return plan;
+}
+
 Plan plan(const Lrn& lrn, Tensors inputs) {
   const Shape& x = inputs[0].shape;
   if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
+  if (inputs[0].format == Format::kBlocked) return plan_blocked(lrn, x);
   int64_t batch = x[0], channels = x[1], inner = x.elements(2, x.rank());
   int64_t strips = (inner + kStrip - 1) / kStrip;
   return make_plan({x}, [=](Tensors in, Tensors out) {

@@ -17,8 +17,8 @@ enum Slot : size_t { kA, kB, kScales, kZeros, kGroups, kBias };
 struct Weights {
   int64_t k, n, bits, block;
   int64_t blocks() const { return (k + block - 1) / block; }
-  int64_t blob() const { return block * bits / 8; }                    // bytes of a block
-  int64_t zero_row() const { return (blocks() * bits + 7) / 8; }       // bytes of a column's packed zero points
+  int64_t blob() const { return block * bits / 8; }               // bytes of a block
+  int64_t zero_row() const { return (blocks() * bits + 7) / 8; }  // bytes of a column's packed zero points
 };
 
 // Column n of the weights, as k floats.
@@ -33,7 +33,8 @@ void dequantize(const Weights& w, int64_t n, const uint8_t* codes, const float* 
   };
   if (groups != nullptr) {
     for (int64_t i = 0; i < w.k; ++i)
-      column[i] = (static_cast<float>(load_code(own, bits, i)) - zero_of(groups[i])) * scales[n * w.blocks() + groups[i]];
+      column[i] =
+          (static_cast<float>(load_code(own, bits, i)) - zero_of(groups[i])) * scales[n * w.blocks() + groups[i]];
     return;
   }
   for (int64_t b = 0; b < w.blocks(); ++b) {

@@ -126,6 +126,18 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
   }
 }
 
+// Winograd's transforms pay off for 3×3 windows over several places and many channels, unless the blocks of output
+// channels are so many that the kernels should work on parts of them, and cannot be parted evenly.
+bool suits_winograd(const Geometry& g, const Share& share) {
+  const Window& w = g.window;
+  const int64_t blocks = share.out_count / 16;
+  const bool parts_evenly = blocks <= 12 || blocks % 4 == 0 || blocks % 5 == 0 || blocks % 6 == 0;
+  return channel_block() == 16 && g.source == Format::kBlocked && g.size.groups == 1 && w.dims == 2 &&
+         w.kernel == Spatial{1, 3, 3} && w.stride == Spatial{1, 1, 1} && w.dilation == Spatial{1, 1, 1} &&
+         share.in_count % 16 == 0 && share.out_count % 16 == 0 && share.out_count >= 32 && w.out_size() >= 49 &&
+         parts_evenly;
+}
+
 bool is_fast(const Primitive::primitive_desc& description) {
   std::string_view name = description.impl_info_str();
   return !name.starts_with("ref") && !name.starts_with("gemm:ref");
@@ -284,12 +296,15 @@ Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pack
     geometry.source = source;
     geometry.result = result;
     std::vector<Share> shares = cut(geometry);
-    for (Share& share : shares) {
-      if (!describe(geometry, share, has_bias, later_ops, dnnl::algorithm::convolution_direct) ||
-          !is_fast(share.description))
-        return std::nullopt;
-    }
-    return shares;
+    auto describe_all = [&](dnnl::algorithm algorithm) {
+      return std::ranges::all_of(shares, [&](Share& share) {
+        return describe(geometry, share, has_bias, later_ops, algorithm) && is_fast(share.description);
+      });
+    };
+    bool winograd = std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
+    if (winograd && describe_all(dnnl::algorithm::convolution_winograd)) return shares;
+    if (describe_all(dnnl::algorithm::convolution_direct)) return shares;
+    return std::nullopt;
   };
   std::optional<std::vector<Share>> shares;
   if (channel_block() != 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements, for elements of less than a byte: they are unpacked into bytes, moved, and packed again.
+// Operators that move elements, for elements of less than a byte: they are unpacked into bytes, moved, and packed
+// again.
 #pragma once
 
 #include "engine/kernel.h"

@@ -179,7 +179,7 @@ std::unique_ptr<Kernel> create_average_pool(const Node& node) {
     std::string error;
     const Shape& x = in[0].shape;
     if (auto why = no_scalar(in, {1, 3})) return fail(*why);
-    const std::optional<Window> window = make_window(attributes, x, {}, &error);
+    const std::optional<Window> window = make_window(attributes, x, attributes.kernel, &error);
     if (!window) return fail(error);
     return make_plan({window->output_shape(x[0], x[1])}, [w = *window, pads_count](Tensors inputs, Tensors outputs) {
       const Tensor& source = inputs[0];

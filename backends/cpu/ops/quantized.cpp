@@ -58,6 +58,11 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
+// Which of the scales and zero points of each tensor belong to an element.
+struct Place {
+  int64_t x, w, y;
+};
+
 // Puts a sum into the result: as it is, or scaled.
 class Output {
  public:
@@ -70,17 +75,17 @@ class Output {
         zero_(pick(in, slots.y_zero), 0) {}
 
   template <class Sum>
-  void put(int64_t row, int64_t column, int64_t i, Sum sum) const {
+  void put(const Place& place, int64_t i, Sum sum) const {
     if (!scaled_) {
       y_.as<int32_t>()[i] = static_cast<int32_t>(sum);
       return;
     }
-    float value = static_cast<float>(sum) * (x_scale_[row] * w_scale_[column] / y_scale_[0]);
+    float value = static_cast<float>(sum) * (x_scale_[place.x] * w_scale_[place.w] / y_scale_[place.y]);
     if ((kBytes >> y_.dtype & 1) == 0) {
-      y_.as<uint8_t>()[i] = encode_code(y_.dtype, value + zero_[0], {});
+      y_.as<uint8_t>()[i] = encode_code(y_.dtype, value + zero_[place.y], {});
       return;
     }
-    value = std::nearbyint(value) + zero_[0];
+    value = std::nearbyint(value) + zero_[place.y];
     if (y_.dtype == BP_DTYPE_INT8)
       y_.as<int8_t>()[i] = saturate<int8_t>(value);
     else
@@ -99,8 +104,8 @@ std::vector<float> as_floats(const Tensor& tensor) {
   return values;
 }
 
-// Calls f with both operands as pointers to their types, or to float where one of them is no integer, and with a zero of
-// the type to sum in.
+// Calls f with both operands as pointers to their types, or to float where one of them is no integer, and with a zero
+// of the type to sum in.
 template <class F>
 void with_types(const Tensor& x, const Tensor& w, const F& f) {
   if ((kBytes >> x.dtype & 1) == 0 || (kBytes >> w.dtype & 1) == 0) {
@@ -115,11 +120,13 @@ void with_types(const Tensor& x, const Tensor& w, const F& f) {
   });
 }
 
-// A text where a zero point or scale has neither one element nor `channels`.
-std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slots, int64_t channels) {
+// A text where a zero point or scale has neither one element nor `channels`, nor that many for all `batches`.
+std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
+                                  int64_t batches = 1) {
   for (int slot : slots) {
     Tensor t = pick(inputs, slot);
-    if (!t.present() || t.shape.elements() == 1 || t.shape.elements() == channels) continue;
+    const int64_t elements = t.shape.elements();
+    if (!t.present() || elements == 1 || elements == channels || elements == channels * batches) continue;
     return "input " + std::to_string(slot) + " has extents " + to_string(t.shape) + ", one element or " +
            std::to_string(channels) + " are supported";
   }
@@ -133,9 +140,14 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
     std::string error;
     std::optional<MatMulSize> size = matmul_size(a, inputs[slots.w].shape, &error);
     if (!size) return fail(error);
-    if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero}, a.rank() > 1 ? a[a.rank() - 2] : 1)) return fail(*why);
-    if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->n)) return fail(*why);
-    if (auto why = misfit(inputs, {slots.y_scale, slots.y_zero}, 1)) return fail(*why);
+    const Shape& b = inputs[slots.w].shape;
+    const int64_t rows = a.rank() > 1 ? a[a.rank() - 2] : 1;
+    const int64_t a_batches = a.elements(0, std::max(0, a.rank() - 2)),
+                  b_batches = b.elements(0, std::max(0, b.rank() - 2));
+    const int64_t y_batches = size->shape.elements() / std::max<int64_t>(1, rows * size->n);
+    if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero}, rows, a_batches)) return fail(*why);
+    if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->n, b_batches)) return fail(*why);
+    if (auto why = misfit(inputs, {slots.y_scale, slots.y_zero}, rows, y_batches)) return fail(*why);
     Shape shape = size->shape;
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       Output output(slots, in, out[0]);
@@ -144,14 +156,17 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
         PerChannel<Sum> a_zero(pick(in, slots.x_zero), 0);
         PerChannel<Sum> b_zero(pick(in, slots.w_zero), 0);
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
+          // Rows and columns are counted over all matrices.
+          const int64_t a_row = s.a_offsets[i] * s.m, b_column = s.b_offsets[i] * s.n;
+          const int64_t y_row = static_cast<int64_t>(i) * s.m;
           multiply<Sum>(
               s.m, s.n, s.k,
-              [&, p = a_data + s.a_offsets[i] * s.m * s.k](int64_t row, int64_t at) { return p[at] - a_zero[row]; },
-              [&, p = b_data + s.b_offsets[i] * s.k * s.n](int64_t column, int64_t at) {
-                return p[at] - b_zero[column];
+              [&, p = a_data + a_row * s.k](int64_t row, int64_t at) { return p[at] - a_zero[a_row + row]; },
+              [&, p = b_data + b_column * s.k](int64_t column, int64_t at) {
+                return p[at] - b_zero[b_column + column];
               },
-              [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t row, int64_t column, int64_t at, Sum sum) {
-                output.put(row, column, base + at, sum);
+              [&](int64_t row, int64_t column, int64_t at, Sum sum) {
+                output.put({a_row + row, b_column + column, y_row + row}, y_row * s.n + at, sum);
               });
         }
       });
@@ -161,35 +176,35 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
 
 template <const Slots& slots>
 std::unique_ptr<Kernel> create_conv(const Node& node) {
-  return make_kernel(
-      [attributes = WindowAttributes(node), groups = node.attr("group", int64_t{1})](Tensors inputs) -> Plan {
-        std::string error;
-        const Shape& x = inputs[slots.x].shape;
-        const Shape& w = inputs[slots.w].shape;
-        std::optional<ConvSize> size = conv_size(x, w, groups, &error);
-        if (!size) return fail(error);
-        std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
-        if (!window) return fail(error);
-        if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->out_channels)) return fail(*why);
-        if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero, slots.y_scale, slots.y_zero}, 1)) return fail(*why);
-        if (Tensor bias = pick(inputs, slots.bias); bias.present() && bias.shape.elements() != size->out_channels)
-          return fail("the bias has extents " + to_string(bias.shape));
-        return make_plan({window->output_shape(size->batch, size->out_channels)},
-                         [s = *size, win = *window](Tensors in, Tensors out) {
-                           PerChannel<int32_t> x_zero(pick(in, slots.x_zero), 0);
-                           PerChannel<int32_t> w_zero(pick(in, slots.w_zero), 0);
-                           Output output(slots, in, out[0]);
-                           Tensor bias = pick(in, slots.bias);
-                           with_types(in[slots.x], in[slots.w], [&](auto* x_data, auto* w_data, auto) {
-                             direct_conv<int32_t>(
-                                 s, win, [&](int64_t i) { return x_data[i] - x_zero[0]; },
-                                 [&](int64_t channel, int64_t i) { return w_data[i] - w_zero[channel]; },
-                                 [&](int64_t channel, int64_t i, int32_t sum) {
-                                   output.put(0, channel, i, bias.present() ? sum + bias.as<int32_t>()[channel] : sum);
-                                 });
-                           });
-                         });
-      });
+  return make_kernel([attributes = WindowAttributes(node),
+                      groups = node.attr("group", int64_t{1})](Tensors inputs) -> Plan {
+    std::string error;
+    const Shape& x = inputs[slots.x].shape;
+    const Shape& w = inputs[slots.w].shape;
+    std::optional<ConvSize> size = conv_size(x, w, groups, &error);
+    if (!size) return fail(error);
+    std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
+    if (!window) return fail(error);
+    if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->out_channels)) return fail(*why);
+    if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero, slots.y_scale, slots.y_zero}, 1)) return fail(*why);
+    if (Tensor bias = pick(inputs, slots.bias); bias.present() && bias.shape.elements() != size->out_channels)
+      return fail("the bias has extents " + to_string(bias.shape));
+    return make_plan({window->output_shape(size->batch, size->out_channels)},
+                     [s = *size, win = *window](Tensors in, Tensors out) {
+                       PerChannel<int32_t> x_zero(pick(in, slots.x_zero), 0);
+                       PerChannel<int32_t> w_zero(pick(in, slots.w_zero), 0);
+                       Output output(slots, in, out[0]);
+                       Tensor bias = pick(in, slots.bias);
+                       with_types(in[slots.x], in[slots.w], [&](auto* x_data, auto* w_data, auto) {
+                         direct_conv<int32_t>(
+                             s, win, [&](int64_t i) { return x_data[i] - x_zero[0]; },
+                             [&](int64_t channel, int64_t i) { return w_data[i] - w_zero[channel]; },
+                             [&](int64_t channel, int64_t i, int32_t sum) {
+                               output.put({0, channel, 0}, i, bias.present() ? sum + bias.as<int32_t>()[channel] : sum);
+                             });
+                       });
+                     });
+  });
 }
 
 Verdict supports_integer_matmul(const Node& node) {

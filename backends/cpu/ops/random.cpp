@@ -68,17 +68,19 @@ struct Distribution {
 };
 
 Plan plan_random(const Distribution& d, bp_dtype_t dtype, const Shape& shape) {
-  return make_plan({shape}, [=](Tensors, Tensors out) {
-    const Random random(d.seed);
-    dispatch<Floats>(dtype, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      parallel(shape.elements(), kMathGrain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          out[0].as<T>()[i] = static_cast<T>(
-              static_cast<compute_t<T>>(d.base + d.range * (d.normal ? random.normal(i) : random.uniform(i))));
-      });
-    });
-  }, {.pure = d.seed.has_value()});
+  return make_plan({shape},
+                   [=](Tensors, Tensors out) {
+                     const Random random(d.seed);
+                     dispatch<Floats>(dtype, [&](auto tag) {
+                       using T = typename decltype(tag)::type;
+                       parallel(shape.elements(), kMathGrain, [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i)
+                           out[0].as<T>()[i] = static_cast<T>(static_cast<compute_t<T>>(
+                               d.base + d.range * (d.normal ? random.normal(i) : random.uniform(i))));
+                       });
+                     });
+                   },
+                   {.pure = d.seed.has_value()});
 }
 
 Verdict supports_random(const Node& node) {
@@ -119,18 +121,20 @@ Verdict supports_bernoulli(const Node& node) {
 
 std::unique_ptr<Kernel> create_bernoulli(const Node& node) {
   return make_kernel([seed = seed_of(node), dtype = static_cast<bp_dtype_t>(like_dtype(node))](Tensors inputs) {
-    return make_plan({inputs[0].shape}, [=](Tensors in, Tensors out) {
-      const Random random(seed);
-      dispatch<Floats>(in[0].dtype, [&](auto from) {
-        using P = typename decltype(from)::type;
-        dispatch<NumbersAndBool>(dtype, [&](auto to) {
-          using T = typename decltype(to)::type;
-          for (int64_t i = 0; i < in[0].shape.elements(); ++i)
-            out[0].as<T>()[i] =
-                static_cast<T>(static_cast<compute_t<T>>(random.uniform(i) < static_cast<double>(in[0].as<P>()[i])));
-        });
-      });
-    }, {.pure = seed.has_value()});
+    return make_plan({inputs[0].shape},
+                     [=](Tensors in, Tensors out) {
+                       const Random random(seed);
+                       dispatch<Floats>(in[0].dtype, [&](auto from) {
+                         using P = typename decltype(from)::type;
+                         dispatch<NumbersAndBool>(dtype, [&](auto to) {
+                           using T = typename decltype(to)::type;
+                           for (int64_t i = 0; i < in[0].shape.elements(); ++i)
+                             out[0].as<T>()[i] = static_cast<T>(
+                                 static_cast<compute_t<T>>(random.uniform(i) < static_cast<double>(in[0].as<P>()[i])));
+                         });
+                       });
+                     },
+                     {.pure = seed.has_value()});
   });
 }
 
@@ -144,28 +148,31 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
   return make_kernel([seed = seed_of(node), samples = node.attr("sample_size", int64_t{1})](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
     if (shape.rank() != 2 || shape[1] < 1) return fail("Multinomial needs [batch, classes], not " + to_string(shape));
-    return make_plan({{shape[0], samples}}, [=](Tensors in, Tensors out) {
-      const Random random(seed);
-      dispatch<Floats>(in[0].dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        std::vector<double> cumulative(static_cast<size_t>(shape[1]));
-        for (int64_t b = 0; b < shape[0]; ++b) {
-          const T* logits = in[0].as<T>() + b * shape[1];
-          double largest = static_cast<double>(logits[0]), sum = 0;
-          for (int64_t c = 1; c < shape[1]; ++c) largest = std::max(largest, static_cast<double>(logits[c]));
-          for (int64_t c = 0; c < shape[1]; ++c)
-            cumulative[static_cast<size_t>(c)] = sum += std::exp(static_cast<double>(logits[c]) - largest);
-          for (int64_t i = b * samples; i < (b + 1) * samples; ++i) {
-            const auto place = std::ranges::upper_bound(cumulative, random.uniform(i) * sum) - cumulative.begin();
-            const int64_t chosen = std::min<int64_t>(place, shape[1] - 1);
-            if (out[0].dtype == BP_DTYPE_INT32)
-              out[0].as<int32_t>()[i] = static_cast<int32_t>(chosen);
-            else
-              out[0].as<int64_t>()[i] = chosen;
-          }
-        }
-      });
-    }, {.pure = seed.has_value()});
+    return make_plan(
+        {{shape[0], samples}},
+        [=](Tensors in, Tensors out) {
+          const Random random(seed);
+          dispatch<Floats>(in[0].dtype, [&](auto tag) {
+            using T = typename decltype(tag)::type;
+            std::vector<double> cumulative(static_cast<size_t>(shape[1]));
+            for (int64_t b = 0; b < shape[0]; ++b) {
+              const T* logits = in[0].as<T>() + b * shape[1];
+              double largest = static_cast<double>(logits[0]), sum = 0;
+              for (int64_t c = 1; c < shape[1]; ++c) largest = std::max(largest, static_cast<double>(logits[c]));
+              for (int64_t c = 0; c < shape[1]; ++c)
+                cumulative[static_cast<size_t>(c)] = sum += std::exp(static_cast<double>(logits[c]) - largest);
+              for (int64_t i = b * samples; i < (b + 1) * samples; ++i) {
+                const auto place = std::ranges::upper_bound(cumulative, random.uniform(i) * sum) - cumulative.begin();
+                const int64_t chosen = std::min<int64_t>(place, shape[1] - 1);
+                if (out[0].dtype == BP_DTYPE_INT32)
+                  out[0].as<int32_t>()[i] = static_cast<int32_t>(chosen);
+                else
+                  out[0].as<int64_t>()[i] = chosen;
+              }
+            }
+          });
+        },
+        {.pure = seed.has_value()});
   });
 }
 
@@ -194,7 +201,7 @@ std::unique_ptr<Kernel> create_dropout(const Node& node) {
     const Tensor mode = at(inputs, 2);
     const Shape shape = inputs[0].shape;
     const bool passes = !mode.present() || (known(mode) && mode.shape.elements() > 0 && scalar(mode) == 0);
-    return make_plan({shape, shape},
+    Plan plan = make_plan({shape, shape},
                      [seed](Tensors in, Tensors out) {
                        const Tensor ratio_input = at(in, 1), training = at(in, 2);
                        const double ratio =
@@ -212,6 +219,8 @@ std::unique_ptr<Kernel> create_dropout(const Node& node) {
                        if (mask != nullptr) std::fill_n(mask, n, Bool(true));
                      },
                      {.inplace = 0, .alias = passes && !masked ? 0 : -1, .pure = passes || seed.has_value()});
+    if (passes && !masked) keep_format(plan, inputs);
+    return plan;
   });
 }
 

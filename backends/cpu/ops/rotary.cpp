@@ -18,9 +18,9 @@ struct Rotation {
 
 struct RotatedTensor {
   int64_t batch, length, heads, size, dim;
-  bool packed;           // [batch, length, heads * size], else [batch, heads, length, size]
-  bool one_offset;       // positions are one number: where the sequence begins
-  int64_t cached = 0;    // positions in the caches; 0: the caches lie as [batch, length, dim / 2]
+  bool packed;         // [batch, length, heads * size], else [batch, heads, length, size]
+  bool one_offset;     // positions are one number: where the sequence begins
+  int64_t cached = 0;  // positions in the caches; 0: the caches lie as [batch, length, dim / 2]
 
   int64_t begin(int64_t b, int64_t s, int64_t h) const {
     return packed ? ((b * length + s) * heads + h) * size : ((b * heads + h) * length + s) * size;
@@ -103,8 +103,7 @@ Verdict supports(const Node& node) {
                    : accepts(node, 4, {kFloatTypes, positions, kFloatTypes, kFloatTypes});
   if (!v) return v;
   if (node.attr("scale", 1.0f) != 1.0f) return no(BP_REASON_ATTRIBUTE, "scale is not 1");
-  if (node.attr("is_packed_batching", int64_t{0}) != 0)
-    return no(BP_REASON_ATTRIBUTE, "is_packed_batching is set");
+  if (node.attr("is_packed_batching", int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, "is_packed_batching is set");
   if (Verdict same = same_type(node, 0, 2); !same) return same;
   return same_type(node, 0, onnx ? 1 : 3);
 }

@@ -6,8 +6,8 @@
 
 namespace backplane::cpu {
 
-// Turns the first `dim` of `size` elements, copies the rest. Pairs are neighbours if `interleaved`, else (i, i + dim/2);
-// `cosine` and `sine` hold dim/2 elements. Computed in `C`.
+// Turns the first `dim` of `size` elements, copies the rest. Pairs are neighbours if `interleaved`, else (i, i +
+// dim/2); `cosine` and `sine` hold dim/2 elements. Computed in `C`.
 template <class C, class T, class U>
 void rotate_head(const T* x, U* y, int64_t size, int64_t dim, bool interleaved, const T* cosine, const T* sine) {
   const int64_t half = dim / 2;

@@ -47,18 +47,36 @@ std::span<const Row> softmax_rows();    // Softmax, LogSoftmax, Hardmax
 std::span<const Row> quantize_rows();   // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
 std::span<const Row> quantized_rows();  // MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv
 
+std::span<const Row> control_rows();        // If, Loop, Scan, SequenceMap
+std::span<const Row> sequence_rows();       // sequences and optionals
+std::span<const Row> text_rows();           // StringConcat, StringSplit, RegexFullMatch, StringNormalizer
+std::span<const Row> text_cast_rows();      // Cast, CastLike from and to texts
+std::span<const Row> text_movement_rows();  // Gather, Concat, Equal, …, of texts
+std::span<const Row> tf_idf_rows();         // TfIdfVectorizer
+
 std::span<const Row> attention_rows();
+std::span<const Row> flex_attention_rows();
 std::span<const Row> rotary_rows();
 std::span<const Row> linear_attention_rows();  // LinearAttention, CausalConvWithState
 std::span<const Row> deform_conv_rows();
 std::span<const Row> image_decoder_rows();
 std::span<const Row> optimizer_rows();         // Adagrad, Adam, Momentum
 
+std::span<const Row> fused_rows();         // com.microsoft FusedConv, FusedGemm
 std::span<const Row> fused_matmul_rows();  // com.microsoft FusedMatMul, DynamicQuantizeMatMul, MatMulIntegerToFloat
 std::span<const Row> gelu_rows();  // com.microsoft Gelu, FastGelu, BiasGelu, QuickGelu
 std::span<const Row> group_query_attention_rows();
 std::span<const Row> matmul_nbits_rows();
 std::span<const Row> qlinear_rows();  // com.microsoft QLinearAdd, QLinearConcat, …
 std::span<const Row> skip_layer_norm_rows();  // com.microsoft Skip…LayerNormalization
+
+// ai.onnx.ml
+std::span<const Row> ml_feature_rows();  // ArrayFeatureExtractor, FeatureVectorizer, OneHotEncoder
+std::span<const Row> ml_label_rows();    // LabelEncoder, CategoryMapper
+std::span<const Row> ml_linear_rows();
+std::span<const Row> ml_map_rows();      // ZipMap, CastMap, DictVectorizer
+std::span<const Row> ml_scale_rows();    // Binarizer, Imputer, Normalizer, Scaler
+std::span<const Row> ml_svm_rows();
+std::span<const Row> ml_tree_rows();
 
 }  // namespace backplane::cpu

@@ -152,6 +152,12 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
   });
 }
 
+Verdict supports_split(const Node& node) {
+  if (node.has_input(1) && (kIndexTypes >> node.input_type(1).dtype & 1) == 0)
+    return no(BP_REASON_DTYPE, "input 1 is no tensor of int32 or int64");
+  return supports<1>(node);
+}
+
 // ---- optionals: tensors and sequences stand for optionals that have them
 
 std::unique_ptr<Kernel> create_optional(const Node&) {
@@ -197,7 +203,7 @@ constexpr Row kRows[] = {
     {"", "SequenceAt", 11, supports_of_sequence<2>, create_at, kAll},
     {"", "SequenceLength", 11, supports_of_sequence<1>, create_length, kAll},
     {"", "ConcatFromSequence", 11, supports_of_sequence<1>, create_join, kAll},
-    {"", "SplitToSequence", 11, supports<1>, create_split, kAll},
+    {"", "SplitToSequence", 11, supports_split, create_split, kAll},
     {"", "Optional", 15, supports<0>, create_optional, kAll},
     {"", "OptionalHasElement", 15, supports<0>, create_has_element, kAll},
     {"", "OptionalGetElement", 15, supports<1>, create_get_element, kAll},

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of one input, element by element: a row with its formula for each.
+#include <array>
 #include <limits>
 
+#include "ops/codes.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -132,6 +134,40 @@ struct IsInf {
   bool operator()(auto x) const { return std::isinf(x) && (x > 0 ? positive : negative); }
 };
 
+struct IsNan {
+  explicit IsNan(const Node&) {}
+  bool operator()(auto x) const { return std::isnan(x); }
+};
+
+// What is asked of a float; of the small floats through a table of the answers for all codes.
+constexpr bp_dtype_set_t kFloat8Types = just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
+                                        just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
+
+Verdict supports_question(const Node& node) {
+  return accepts(node, 1, {kFloatTypes | kFloat8Types});
+}
+
+template <class Formula>
+std::unique_ptr<Kernel> create_question(const Node& node) {
+  const Formula formula(node);
+  const Minifloat* format = minifloat(node.input_type(0).dtype);
+  if (format == nullptr) return create_unary<Formula, Floats, Bool>(node, formula);
+  std::array<bool, 256> answers;
+  for (size_t code = 0; code < answers.size(); ++code)
+    answers[code] = formula(decode(*format, static_cast<uint8_t>(code)));
+  return make_kernel([answers](Tensors inputs) {
+    return make_plan({inputs[0].shape}, [answers](Tensors in, Tensors out) {
+      const auto* x = in[0].as<uint8_t>();
+      for (int64_t i = 0; i < in[0].shape.elements(); ++i) out[0].as<Bool>()[i] = Bool(answers[x[i]]);
+    });
+  });
+}
+
+template <class Formula>
+constexpr Row question(std::string_view op_type, uint32_t since_version) {
+  return {"", op_type, since_version, supports_question, create_question<Formula>};
+}
+
 Verdict supports_gelu(const Node& node) {
   if (Verdict verdict = accepts_one<Floats>(node); !verdict) return verdict;
   return attribute_in(node, "approximate", "none", {"none", "tanh"});
@@ -202,8 +238,8 @@ constexpr Row kRows[] = {
     unary<Swish>("Swish", 24),
     unary<Shrink, Numbers>("Shrink", 9),
     with_check(unary<Gelu>("Gelu", 20), supports_gelu),
-    unary<[](auto x) { return std::isnan(x); }, Floats, Bool>("IsNaN", 9),
-    unary<IsInf, Floats, Bool>("IsInf", 10),
+    question<IsNan>("IsNaN", 9),
+    question<IsInf>("IsInf", 10),
     unary<[](bool x) { return !x; }, Booleans>("Not", 1),
     unary<[](auto x) { return ~x; }, Integers>("BitwiseNot", 18),
 };

@@ -14,6 +14,7 @@ Verdict expect_operands(const Node& node, uint32_t inputs, uint32_t outputs) {
 
 std::optional<int64_t> integer(const Value& value) {
   if (value.kind != BP_KIND_TENSOR || value.tensor.shape.elements() != 1) return std::nullopt;
+  if ((kIndexTypes >> value.tensor.dtype & 1) == 0) return std::nullopt;
   return integers(value.tensor)[0];
 }
 

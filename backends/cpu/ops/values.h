@@ -17,6 +17,9 @@ inline Verdict anything(const Node&) {
 // Whether all inputs from `first` on and all outputs are there.
 Verdict expect_operands(const Node& node, uint32_t inputs, uint32_t outputs);
 
+// Whether the graph that an attribute holds takes and gives that much, and all its nodes are supported.
+Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs);
+
 template <class T>
 Value make_scalar(bp_dtype_t dtype, T number, const Shape& shape = {}) {
   Value value = Value::allocate(dtype, shape);

@@ -50,6 +50,28 @@ GraphBuilder& GraphBuilder::input(const std::string& name, bp_dtype_t dtype, con
   return *this;
 }
 
+GraphBuilder& GraphBuilder::input(const std::string& name, bp_dtype_t dtype) {
+  input(name, dtype, {});
+  types_[values_[value(name)].type].rank = -1;
+  return *this;
+}
+
+GraphBuilder& GraphBuilder::capture(const std::string& name, GraphBuilder& outer) {
+  uint32_t v = value(name), source = outer.value(name);
+  const bp_type_t& type = outer.types_[outer.values_[source].type];
+  set_type(v, type.dtype, nullptr);
+  values_[v].outer = source;
+  return *this;
+}
+
+GraphBuilder& GraphBuilder::sequence(const std::string& name, bp_dtype_t dtype) {
+  uint32_t v = value(name);
+  types_.push_back({BP_KIND_TENSOR, dtype, -1, 0, BP_NONE, 0});
+  auto element = static_cast<uint32_t>(types_.size() - 1);
+  types_[values_[v].type] = {BP_KIND_SEQUENCE, BP_DTYPE_UNDEFINED, -1, 0, element, 0};
+  return *this;
+}
+
 GraphBuilder& GraphBuilder::output(const std::string& name) {
   uint32_t v = value(name);
   values_[v].flags |= BP_VALUE_OUTPUT;
@@ -79,8 +101,9 @@ GraphBuilder& GraphBuilder::node(const std::string& op_type, uint32_t since_vers
                                  const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                                  bp_dtype_t dtype, const Attributes& attributes) {
   bp_node_t node{};
-  node.op_type = text(op_type);
-  node.domain = text("");
+  const size_t colons = op_type.find("::");
+  node.op_type = text(colons == std::string::npos ? op_type : op_type.substr(colons + 2));
+  node.domain = text(colons == std::string::npos ? "" : op_type.substr(0, colons));
   node.id = nodes_.size();
   node.since_version = since_version;
   node.first_input = static_cast<uint32_t>(operands_.size());
@@ -111,6 +134,10 @@ GraphBuilder& GraphBuilder::node(const std::string& op_type, uint32_t since_vers
       bp_text_t view = text(*s);
       texts_.emplace_back(reinterpret_cast<const char*>(&view), sizeof(view));
       attribute.data = texts_.back().data();
+    } else if (const auto* body = std::get_if<GraphBuilder*>(&held)) {
+      attribute.type = BP_ATTR_GRAPH;
+      attribute.data = &indices_.emplace_back(static_cast<uint32_t>(bodies_.size()));
+      bodies_.push_back(*body);
     } else if (const auto* many = std::get_if<std::vector<int64_t>>(&held)) {
       attribute.type = BP_ATTR_INTS;
       attribute.data = ints_.emplace_back(*many).data();
@@ -160,6 +187,12 @@ const bp_graph_t* GraphBuilder::graph() {
   graph_.operands = operands_.data(), graph_.operand_count = count(operands_);
   graph_.inputs = inputs_.data(), graph_.input_count = count(inputs_);
   graph_.outputs = outputs_.data(), graph_.output_count = count(outputs_);
+  body_graphs_.clear();
+  for (GraphBuilder* body : bodies_) {
+    body_graphs_.push_back(body->graph());
+    body->graph_.parent = &graph_;
+  }
+  graph_.subgraphs = body_graphs_.data(), graph_.subgraph_count = count(body_graphs_);
   return &graph_;
 }
 

@@ -14,14 +14,22 @@
 
 namespace backplane::cpu::testing {
 
-using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>>;
+class GraphBuilder;
+// A graph is the body of a control-flow node; its builder lives as long as the outer one's graph is used.
+using AttributeValue =
+    std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, GraphBuilder*>;
 using Attributes = std::map<std::string, AttributeValue>;
 
 class GraphBuilder {
  public:
   // Extents below 0 are unknown: -1 is nothing, -2 and below are symbols ("equal number, equal extent").
   GraphBuilder& input(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
+  GraphBuilder& input(const std::string& name, bp_dtype_t dtype);  // of unknown rank
   GraphBuilder& output(const std::string& name);
+  // In a body: the value of that name of the graph around it, which has declared it.
+  GraphBuilder& capture(const std::string& name, GraphBuilder& outer);
+  // Declares a value as a sequence of tensors.
+  GraphBuilder& sequence(const std::string& name, bp_dtype_t dtype);
   template <class T>
   GraphBuilder& weight(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
                        const std::vector<T>& data) {
@@ -30,7 +38,7 @@ class GraphBuilder {
   }
   GraphBuilder& weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
                              std::string bytes);
-  // An empty name is an omitted operand. Outputs have type `dtype` and an unknown shape unless `extents` gives numbers.
+  // `op_type` may have a domain before it: "com.microsoft::Gelu". An empty name is an omitted operand. Outputs have type `dtype` and an unknown shape unless `extents` gives numbers.
   GraphBuilder& node(const std::string& op_type, uint32_t since_version, const std::vector<std::string>& inputs,
                      const std::vector<std::string>& outputs, bp_dtype_t dtype = BP_DTYPE_FLOAT,
                      const Attributes& attributes = {});
@@ -59,6 +67,9 @@ class GraphBuilder {
   std::vector<bp_use_t> uses_;
   std::vector<bp_dim_t> dims_;
   std::vector<uint32_t> operands_, inputs_, outputs_;
+  std::vector<GraphBuilder*> bodies_;
+  std::vector<const bp_graph_t*> body_graphs_;
+  std::deque<uint32_t> indices_;
   bp_graph_t graph_{};
 };
 

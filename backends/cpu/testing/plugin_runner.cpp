@@ -42,20 +42,39 @@ struct Outputs {
   std::vector<HostTensor>* tensors;
 
   // Memory is poisoned: what a kernel does not write shows.
-  static bp_status_t give(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t,
+  static bp_status_t give(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                           bp_tensor_t* out_tensor) {
     auto& outputs = *static_cast<Outputs*>(self);
     uint32_t o = slot - BP_SLOT_OUTPUT;
     HostTensor& tensor = (*outputs.tensors)[o];
     tensor.dtype = bp_graph_type(outputs.graph, bp_graph_value(outputs.graph, outputs.graph->outputs[o])->type)->dtype;
     tensor.extents.assign(extents, extents + rank);
-    tensor.bytes.assign(static_cast<size_t>(byte_count(tensor.dtype, rank, extents)), '\xcd');
+    tensor.bytes.assign(bytes != 0 ? bytes : static_cast<size_t>(byte_count(tensor.dtype, rank, extents)), '\xcd');
     *out_tensor = tensor.view();
     return BP_OK;
   }
 };
 
 }  // namespace
+
+HostTensor HostTensor::of_texts(std::vector<int64_t> extents, const std::vector<std::string>& texts) {
+  std::vector<int64_t> offsets = {0};
+  std::string all;
+  for (const std::string& text : texts) offsets.push_back(static_cast<int64_t>((all += text).size()));
+  HostTensor tensor = of(BP_DTYPE_STRING, std::move(extents), offsets);
+  tensor.bytes += all;
+  return tensor;
+}
+
+std::vector<std::string> HostTensor::texts() const {
+  size_t count = 1;
+  for (int64_t extent : extents) count *= static_cast<size_t>(extent);
+  std::vector<std::string> texts;
+  const auto* offsets = reinterpret_cast<const int64_t*>(bytes.data());
+  const char* all = bytes.data() + (count + 1) * sizeof(int64_t);
+  for (size_t i = 0; i < count; ++i) texts.emplace_back(all + offsets[i], all + offsets[i + 1]);
+  return texts;
+}
 
 bp_tensor_t HostTensor::view() {
   return {sizeof(bp_tensor_t), dtype,   static_cast<uint32_t>(extents.size()),         BP_LAYOUT_DENSE,
@@ -130,7 +149,7 @@ uint32_t Compiled::shapes() const {
   return info.shapes;
 }
 
-Outcome Compiled::run(std::vector<HostTensor> inputs) {
+Outcome Compiled::run(std::vector<HostTensor> inputs, uint64_t deadline) {
   Outcome result;
   result.outputs.resize(graph->output_count);
   if (program == nullptr) {
@@ -152,6 +171,7 @@ Outcome Compiled::run(std::vector<HostTensor> inputs) {
   run.size = sizeof(run);
   run.self = &outputs;
   run.output = Outputs::give;
+  run.deadline = deadline;
   if (result.status == BP_OK) result.status = api.run(instance, &run, &error.error);
   api.destroy(instance);
   result.text = error.str();

@@ -21,6 +21,8 @@ struct HostTensor {
     return {dtype, std::move(extents),
             std::string(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T))};
   }
+  static HostTensor of_texts(std::vector<int64_t> extents, const std::vector<std::string>& texts);
+  std::vector<std::string> texts() const;
   template <class T>
   std::vector<T> as() const {
     const auto* data = reinterpret_cast<const T*>(bytes.data());
@@ -63,7 +65,8 @@ class Compiled {
  public:
   Compiled(Plugin& plugin, const bp_graph_t* graph);
   ~Compiled();
-  Outcome run(std::vector<HostTensor> inputs);  // with an instance of its own; outputs come from bp_run_t.output
+  // With an instance of its own; outputs come from bp_run_t.output.
+  Outcome run(std::vector<HostTensor> inputs, uint64_t deadline = 0);
   uint32_t shapes() const;
 
   Plugin& plugin;

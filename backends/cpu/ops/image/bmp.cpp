@@ -12,7 +12,7 @@ namespace {
 struct Header {
   Size size;
   bool top_down = false;
-  uint32_t bits = 0, pixels = 0;   // offset of the rows
+  uint32_t bits = 0, pixels = 0;  // offset of the rows
   uint32_t palette = 0, colours = 0, colour_bytes = 4;
   std::array<uint32_t, 3> masks{};  // red, green, blue
 };

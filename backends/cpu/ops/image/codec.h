@@ -23,7 +23,7 @@ inline constexpr int64_t kMaxPixels = int64_t{1} << 27;
 struct Codec {
   const char* name;
   bool (*matches)(Encoded bytes);
-  Problem (*size)(Encoded bytes, Size* size);                     // reads the header only
+  Problem (*size)(Encoded bytes, Size* size);                        // reads the header only
   Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);  // `size` is what the header says
 };
 

@@ -127,8 +127,8 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   if (image.numcomps == 0) return "it has no components";
   for (uint32_t c = 0; c < used; ++c) {
     const opj_image_comp_t& component = image.comps[c];
-    if (component.data == nullptr || component.w == 0 || component.h == 0 ||
-        component.dx == 0 || component.dy == 0 || component.prec == 0 || component.prec > 31)
+    if (component.data == nullptr || component.w == 0 || component.h == 0 || component.dx == 0 || component.dy == 0 ||
+        component.prec == 0 || component.prec > 31)
       return "component " + std::to_string(c) + " is missing or of a form that is not supported";
   }
   const bool ycc = used == 3 && image.color_space == OPJ_CLRSPC_SYCC;

@@ -8,9 +8,9 @@ namespace {
 
 struct Header {
   Size size;
-  int kind = 0;          // 1 to 6
-  int64_t largest = 1;   // the sample that is full brightness
-  size_t end = 0;        // where the samples begin
+  int kind = 0;         // 1 to 6
+  int64_t largest = 1;  // the sample that is full brightness
+  size_t end = 0;       // where the samples begin
 };
 
 bool is_space(uint8_t c) {

@@ -21,26 +21,15 @@ struct Matrix {
     return std::to_string(coefficients.size()) + " coefficients for " + std::to_string(outputs) + " outputs of rows of " +
            std::to_string(table.columns) + " numbers";
   }
-  void times(std::span<const double> row, float* scores) const {
+  void times(std::span<const double> row, std::span<double> scores) const {
     const float* c = coefficients.data();
-    for (int64_t o = 0; o < outputs; ++o) {
-      double sum = intercepts.empty() ? 0.0 : intercepts[static_cast<size_t>(o)];
+    for (size_t o = 0; o < scores.size(); ++o) {
+      double sum = intercepts.empty() ? 0.0 : intercepts[o];
       for (double x : row) sum += static_cast<double>(static_cast<float>(x)) * *c++;
-      scores[o] = static_cast<float>(sum);
+      scores[o] = static_cast<double>(static_cast<float>(sum));
     }
   }
 };
-
-// Calls f(row index, row) for all rows of the table, on all threads.
-void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto& f) {
-  parallel(table.rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
-    std::vector<double> row(static_cast<size_t>(table.columns));
-    for (int64_t r = begin; r < end; ++r) {
-      ml::read_numbers(x, r * table.columns, table.columns, row.data());
-      f(r, std::span<const double>(row));
-    }
-  });
-}
 
 Verdict supports_regressor(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {ml::kFeatures}); !verdict) return verdict;
@@ -60,12 +49,13 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
     if (!table) return fail(ml::no_table(inputs[0].shape));
     if (Failed wrong = matrix.check(*table)) return fail(*wrong);
     return make_plan({Shape{table->rows, matrix.outputs}}, [matrix, post, table](Tensors in, Tensors out) {
-      for_each_row(in[0], *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
-        float* scores = out[0].as<float>() + r * matrix.outputs;
+      ml::for_each_row(in[0], *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
+        std::vector<double> scores(static_cast<size_t>(matrix.outputs));
         matrix.times(row, scores);
         // One number alone is no choice between classes: only PROBIT means something for it.
         if (matrix.outputs > 1 || post == ml::PostTransform::kProbit)
-          ml::transform(post, {scores, static_cast<size_t>(matrix.outputs)});
+          ml::transform(post, scores);
+        ml::write_floats(scores, out[0].as<float>() + r * matrix.outputs);
       });
     });
   });
@@ -83,13 +73,65 @@ Verdict supports_classifier(const Node& node) {
   return ml::supports_post_transform(node);
 }
 
+// The class of the largest score; of a single score: whether it is above 0.
+int64_t choose(std::span<const double> scores) {
+  if (scores.size() == 1) return scores[0] > 0 ? 1 : 0;
+  return std::ranges::max_element(scores) - scores.begin();
+}
+
+// Two labels with one row of coefficients: the first class gets what the second leaves of 1.
+std::vector<double> binary(ml::PostTransform post, double score) {
+  std::vector<double> scores = {1 - score, score};
+  if (post == ml::PostTransform::kLogistic) scores = {ml::logistic(-score), ml::logistic(score)};
+  if (post == ml::PostTransform::kProbit) ml::transform(post, scores);
+  return scores;
+}
+
 std::unique_ptr<Kernel> create_classifier(const Node& node) {
-  Matrix matrix{node.floats("coefficients"), node.floats("intercepts"), 0};
   ml::Labels labels(node, "classlabels_ints", "classlabels_strings");
-  return make_value_kernel([matrix, labels, post = ml::post_transform(node)](Values in, Values out) mutable -> Failed {
+  Matrix matrix{node.floats("coefficients"), node.floats("intercepts"), 0};
+  matrix.outputs = static_cast<int64_t>(std::max<size_t>(1, matrix.intercepts.empty() ? labels.count()
+                                                                                      : matrix.intercepts.size()));
+  // A single score decides between two labels, or else between 0 and 1.
+  bool is_single = matrix.outputs == 1;
+  bool adds_class = is_single && labels.count() == 2;
+  if (is_single && !adds_class) {
+    if (!labels.texts.empty()) labels.texts = {"0", "1"};
+    labels.ints = {0, 1};
+  }
+  return make_value_kernel([matrix, labels, adds_class, post = ml::post_transform(node)](Values in,
+                                                                                        Values out) -> Failed {
+    const Tensor& x = in[0].tensor;
+    auto table = ml::table_of(x.shape);
+    if (!table) return ml::no_table(x.shape);
+    if (Failed wrong = matrix.check(*table)) return wrong;
+    int64_t width = adds_class ? 2 : matrix.outputs;
+    out[1] = Value::allocate(BP_DTYPE_FLOAT, Shape{table->rows, width});
+    std::vector<int64_t> classes(static_cast<size_t>(table->rows));
+    ml::for_each_row(x, *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
+      std::vector<double> scores(static_cast<size_t>(matrix.outputs));
+      matrix.times(row, scores);
+      classes[static_cast<size_t>(r)] = choose(scores);
+      if (adds_class)
+        scores = binary(post, scores[0]);
+      else
+        ml::transform(post, scores);
+      ml::write_floats(scores, out[1].tensor.as<float>() + r * width);
+    });
+    out[0] = labels.make(classes);
     return std::nullopt;
   });
 }
 
+constexpr Row kRows[] = {
+    {kDomain, "LinearClassifier", 1, supports_classifier, create_classifier, kTexts},
+    {kDomain, "LinearRegressor", 1, supports_regressor, create_regressor},
+};
+
 }  // namespace
+
+std::span<const Row> ml_linear_rows() {
+  return kRows;
+}
+
 }  // namespace backplane::cpu

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
-#include <numeric>
 
 #include "engine/fence.h"
+#include "engine/memory.h"
 
 namespace backplane::cpu::ml {
 
@@ -85,24 +85,24 @@ namespace {
 constexpr std::array<std::string_view, 5> kTransforms = {"NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"};
 
 // The probit function √2·erf⁻¹(2p − 1), with Winitzki's approximation of erf⁻¹ that ONNX's runtimes share.
-float probit(float p) {
-  double x = 2.0 * p - 1;
+double probit(double p) {
+  double x = 2 * p - 1;
   double sign = x < 0 ? -1.0 : 1.0;
   double log = std::log((1 - x) * (1 + x));
   double a = 2 / (std::numbers::pi * 0.147) + 0.5 * log;
-  return static_cast<float>(std::numbers::sqrt2 * sign * std::sqrt(-a + std::sqrt(a * a - log / 0.147)));
+  return std::numbers::sqrt2 * sign * std::sqrt(-a + std::sqrt(a * a - log / 0.147));
 }
 
-void softmax(std::span<float> scores, bool keeps_zeros) {
-  float most = *std::max_element(scores.begin(), scores.end());
-  float sum = 0;
-  for (float& score : scores) {
+void softmax(std::span<double> scores, bool keeps_zeros) {
+  double most = *std::ranges::max_element(scores);
+  double sum = 0;
+  for (double& score : scores) {
     // "Zero" scores of SOFTMAX_ZERO stay (nearly) zero, and count for nothing.
-    bool is_zero = keeps_zeros && std::abs(score) <= 1e-7f;
+    bool is_zero = keeps_zeros && std::abs(score) <= 1e-7;
     score = is_zero ? score * std::exp(-most) : std::exp(score - most);
     if (!is_zero) sum += score;
   }
-  for (float& score : scores) score = sum == 0 ? 0.5f : score / sum;
+  for (double& score : scores) score = sum == 0 ? 0.5 : score / sum;
 }
 
 }  // namespace
@@ -120,20 +120,20 @@ double logistic(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
-void transform(PostTransform what, std::span<float> scores) {
+void transform(PostTransform what, std::span<double> scores) {
   if (scores.empty()) return;
   switch (what) {
     case PostTransform::kNone:
       return;
     case PostTransform::kLogistic:
-      for (float& score : scores) score = static_cast<float>(logistic(score));
+      for (double& score : scores) score = logistic(score);
       return;
     case PostTransform::kSoftmax:
       return softmax(scores, false);
     case PostTransform::kSoftmaxZero:
       return softmax(scores, true);
     case PostTransform::kProbit:
-      for (float& score : scores) score = probit(score);
+      for (double& score : scores) score = probit(score);
   }
 }
 

@@ -3,6 +3,8 @@
 // done to scores in the end.
 #pragma once
 
+#include <algorithm>
+
 #include "ops/function_kernel.h"
 #include "ops/values.h"
 
@@ -24,6 +26,17 @@ std::string no_table(const Shape& shape);
 void read_numbers(const Tensor& tensor, int64_t first, int64_t count, double* out);
 std::vector<double> numbers(const Tensor& tensor);
 
+// Calls f(row index, row) for all rows of the table, on all threads.
+void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto& f) {
+  parallel(table.rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
+    std::vector<double> row(static_cast<size_t>(table.columns));
+    for (int64_t r = begin; r < end; ++r) {
+      read_numbers(x, r * table.columns, table.columns, row.data());
+      f(r, std::span<const double>(row));
+    }
+  });
+}
+
 // A tensor that an attribute holds, or nothing. Throws Failure where its bytes cannot be reached.
 std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
 // Numbers that stand in a list of floats, or in a tensor attribute of another name. Throws likewise.
@@ -44,7 +57,10 @@ enum class PostTransform { kNone, kLogistic, kSoftmax, kSoftmaxZero, kProbit };
 Verdict supports_post_transform(const Node& node);
 PostTransform post_transform(const Node& node);
 double logistic(double x);
+inline void write_floats(std::span<const double> scores, float* out) {
+  for (double score : scores) *out++ = static_cast<float>(score);
+}
 // The scores of one row.
-void transform(PostTransform what, std::span<float> scores);
+void transform(PostTransform what, std::span<double> scores);
 
 }  // namespace backplane::cpu::ml

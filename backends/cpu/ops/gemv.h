@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of a few rows with a matrix that is read once: what they cost is the matrix's way through memory.
+#pragma once
+
+#include <cstdint>
+
+namespace backplane::cpu {
+
+// Rows of A up to which this is faster than a blocked product, which would copy the matrix first.
+inline constexpr int64_t kGemvRows = 4;
+
+// y[i, j] = sum over l of x[i, l] · b[j, l] for m ≤ kGemvRows rows; b is [n, k], row-major. Spread over the threads.
+void gemv_transposed(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y);
+// The same with b [k, n].
+void gemv(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/cases.h"
+
+namespace backplane::conform {
+namespace {
+
+using Types = std::vector<bp_dtype_t>;
+const Types kArithmetic = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}, kFloat = {BP_DTYPE_FLOAT}, kBool = {BP_DTYPE_BOOL};
+
+struct Row {
+  const char* op;
+  Types types;
+  Fill left, right;
+  bool special;
+  Attributes attributes = {};
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> table = {
+      {"Add", kArithmetic, Fill::kMagnitudes, Fill::kMagnitudes, true},
+      {"Sub", kArithmetic, Fill::kMagnitudes, Fill::kMagnitudes, true},
+      {"Mul", kArithmetic, Fill::kMagnitudes, Fill::kMagnitudes, true},
+      {"Div", kArithmetic, Fill::kWide, Fill::kPositive, true},
+      {"Pow", kFloat, Fill::kPositive, Fill::kWide, false},
+      {"Max", kArithmetic, Fill::kWide, Fill::kWide, true},
+      {"Min", kArithmetic, Fill::kWide, Fill::kWide, true},
+      {"Sum", kFloat, Fill::kWide, Fill::kWide, false},
+      {"Mod", {BP_DTYPE_INT32, BP_DTYPE_INT64}, Fill::kWide, Fill::kPositive, false, {{"fmod", int64_t{0}}}},
+      {"Equal", {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64, BP_DTYPE_BOOL}, Fill::kWhole, Fill::kWhole, true},
+      {"Greater", kArithmetic, Fill::kWhole, Fill::kWhole, true},
+      {"GreaterOrEqual", kArithmetic, Fill::kWhole, Fill::kWhole, true},
+      {"Less", kArithmetic, Fill::kWhole, Fill::kWhole, true},
+      {"LessOrEqual", kArithmetic, Fill::kWhole, Fill::kWhole, true},
+      {"And", kBool, Fill::kWide, Fill::kWide, false},
+      {"Or", kBool, Fill::kWide, Fill::kWide, false},
+      {"Xor", kBool, Fill::kWide, Fill::kWide, false},
+  };
+  return table;
+}
+
+struct Shapes {
+  const char* variant;
+  Extents left, right;
+};
+const Shapes kShapes[] = {
+    {"same", {3, 5}, {3, 5}},           {"same_long", {4, 1033}, {4, 1033}}, {"row", {6, 7}, {7}},
+    {"column", {6, 7}, {6, 1}},         {"outer", {5, 1}, {1, 9}},           {"channel", {2, 3, 4, 5}, {3, 1, 1}},
+    {"inner", {2, 3, 4, 5}, {3, 1, 5}}, {"scalar_right", {3, 8}, {}},        {"scalar_left", {}, {3, 8}},
+    {"grow_left", {7}, {2, 3, 7}},      {"scalars", {}, {}},                 {"empty", {0, 5}, {5}},
+};
+
+Problem problem(const Row& row, onnx::Tensor left, Argument right) {
+  return {row.op, row.attributes, {std::move(left), std::move(right)}};
+}
+
+}  // namespace
+
+void add_binary_cases(OpCases& cases) {
+  for (const Row& row : rows()) {
+    for (const bp_dtype_t dtype : row.types) {
+      for (const Shapes& shapes : kShapes) {
+        cases.add(row.op, dtype, shapes.variant, [=](Random& random) {
+          onnx::Tensor left = random_tensor(random, dtype, shapes.left, row.left);
+          return problem(row, std::move(left), random_tensor(random, dtype, shapes.right, row.right));
+        });
+      }
+      cases.add(row.op, dtype, "constant", [=](Random& random) {
+        onnx::Tensor left = random_tensor(random, dtype, {4, 6}, row.left);
+        return problem(row, std::move(left), constant(random_tensor(random, dtype, {6}, row.right)));
+      });
+    }
+    if (!row.special) continue;
+    const auto n = static_cast<int64_t>(special_values(BP_DTYPE_FLOAT).size());
+    cases.add(row.op, BP_DTYPE_FLOAT, "special", [=](Random& random) {  // each with each
+      onnx::Tensor left = random_tensor(random, BP_DTYPE_FLOAT, {n, 1}, Fill::kSpecial);
+      return problem(row, std::move(left), random_tensor(random, BP_DTYPE_FLOAT, {1, n}, Fill::kSpecial));
+    });
+  }
+  for (const char* op : {"Max", "Min", "Sum"}) {
+    for (const size_t count : {size_t{1}, size_t{3}, size_t{5}}) {
+      cases.add(op, BP_DTYPE_FLOAT, "of" + std::to_string(count), [=](Random& random) {
+        Problem many{op, {}, {}};
+        for (size_t i = 0; i < count; ++i) {
+          many.arguments.emplace_back(random_tensor(random, BP_DTYPE_FLOAT, i % 2 == 0 ? Extents{3, 9} : Extents{9}, Fill::kWide));
+        }
+        return many;
+      });
+    }
+  }
+  for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}) {
+    cases.add("Mod", dtype, "fmod", [=](Random& random) {
+      onnx::Tensor left = random_tensor(random, dtype, {5, 11}, Fill::kWide);
+      return Problem{"Mod", {{"fmod", int64_t{1}}}, {std::move(left), random_tensor(random, dtype, {11}, Fill::kPositive)}};
+    });
+  }
+  const Shapes slopes[] = {{"one", {2, 3, 7}, {1}}, {"channel", {2, 3, 7}, {3, 1}}, {"same", {4, 9}, {4, 9}}};
+  for (const Shapes& shapes : slopes) {
+    cases.add("PRelu", BP_DTYPE_FLOAT, shapes.variant, [=](Random& random) {
+      onnx::Tensor left = random_tensor(random, BP_DTYPE_FLOAT, shapes.left, Fill::kWide);
+      return Problem{"PRelu", {}, {std::move(left), constant(random_tensor(random, BP_DTYPE_FLOAT, shapes.right, Fill::kAroundZero))}};
+    });
+  }
+}
+
+}  // namespace backplane::conform

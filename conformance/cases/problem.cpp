@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/problem.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace backplane::conform {
+
+std::vector<onnx::Tensor> run_inputs(const Problem& problem) {
+  std::vector<onnx::Tensor> inputs;
+  for (const Argument& argument : problem.arguments) {
+    if (argument.tensor && !argument.constant) inputs.push_back(*argument.tensor);
+  }
+  return inputs;
+}
+
+References reference(const Problem& problem, bool flush) {
+  std::vector<Array> arrays(problem.arguments.size());
+  std::vector<const Array*> inputs;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const std::optional<onnx::Tensor>& tensor = problem.arguments[i].tensor;
+    if (tensor) arrays[i] = to_array(*tensor);
+    inputs.push_back(tensor ? &arrays[i] : nullptr);
+    if (!flush || !is_float(arrays[i].dtype)) continue;
+    for (double& x : arrays[i].values) {
+      if (std::fabs(x) < float_type(arrays[i].dtype).min_normal()) x = std::copysign(0, x);
+    }
+  }
+  References results = find_operator(problem.op).compute(Call(inputs, problem.attributes, problem.outputs));
+  for (Reference& result : results) {
+    if (problem.exact_sums) result.rule = Rule::exact();
+  }
+  return results;
+}
+
+std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset) {
+  const std::vector<uint32_t>& versions = find_operator(problem.op).versions;
+  const auto newer = std::upper_bound(versions.begin(), versions.end(), opset);
+  if (newer == versions.begin()) return std::nullopt;
+
+  GraphSpec graph{.opset = opset};
+  NodeSpec node{.op_type = problem.op, .since_version = *(newer - 1), .attributes = problem.attributes};
+  for (const Argument& argument : problem.arguments) {
+    if (!argument.tensor) {
+      node.inputs.push_back(BP_NONE);
+      continue;
+    }
+    const auto value = static_cast<uint32_t>(graph.values.size());
+    graph.values.push_back({argument.tensor->dtype, argument.tensor->extents, {}});
+    if (argument.constant) graph.values.back().weight = argument.tensor;
+    else graph.inputs.push_back(value);
+    node.inputs.push_back(value);
+  }
+  for (const Reference& reference : references) {
+    const auto value = static_cast<uint32_t>(graph.values.size());
+    graph.values.push_back({reference.value.dtype, reference.value.extents, {}});
+    graph.outputs.push_back(value);
+    node.outputs.push_back(value);
+  }
+  graph.nodes.push_back(std::move(node));
+  return graph;
+}
+
+Judgement judge_all(const Problem& problem, const std::vector<onnx::Tensor>& seen, bool flushes) {
+  const auto judge_against = [&](const References& references) {
+    Judgement worst;
+    for (size_t i = 0; i < references.size(); ++i) {
+      Judgement one = judge(references[i], seen.at(i), {flushes, problem.drawn_around_zero});
+      if (one.answer == Judgement::kRight && worst.answer == Judgement::kRight) worst.worst = std::max(worst.worst, one.worst);
+      else if (worst.answer == Judgement::kRight) worst = std::move(one);
+    }
+    return worst;
+  };
+  Judgement judgement = judge_against(reference(problem));
+  if (flushes && judgement.answer != Judgement::kRight) return judge_against(reference(problem, true));
+  return judgement;
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call of an operator with inputs, and the graph and the references that follow from it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cases/random.h"
+#include "oracle/oracle.h"
+
+namespace backplane::conform {
+
+// An input: a tensor, constant or told at each run; or omitted.
+struct Argument {
+  std::optional<onnx::Tensor> tensor;
+  bool constant = false;
+
+  Argument() = default;  // omitted
+  Argument(onnx::Tensor value, bool is_constant = false) : tensor(std::move(value)), constant(is_constant) {}
+};
+inline Argument constant(onnx::Tensor tensor) {
+  return {std::move(tensor), true};
+}
+
+struct Problem {
+  std::string op;
+  Attributes attributes;
+  std::vector<Argument> arguments;
+  uint32_t outputs = 1;
+  bool exact_sums = false;         // the inputs are integers that make every sum exact
+  bool drawn_around_zero = false;  // see Circumstances
+};
+
+// One operator case; `make` gives the same problem for the same stream.
+struct OpCase {
+  std::string name;  // "Conv/float/depthwise"
+  std::string op;
+  std::function<Problem(Random& random)> make;
+};
+
+std::vector<onnx::Tensor> run_inputs(const Problem& problem);
+// With `flush` as a device does that takes subnormal inputs for zero.
+References reference(const Problem& problem, bool flush = false);
+// One node, in the newest form that is known in operator set `opset`; nothing if none is.
+std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);
+// All outputs.
+Judgement judge_all(const Problem& problem, const std::vector<onnx::Tensor>& seen, bool flushes);
+
+}  // namespace backplane::conform

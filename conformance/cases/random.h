@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers that follow from a seed alone, the same on every machine.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "schema/value.h"
+
+namespace backplane::conform {
+
+class Random {
+ public:
+  // A stream of its own for every name.
+  Random(uint64_t seed, std::string_view name);
+  uint64_t next();
+  double uniform(double low, double high);       // [low, high)
+  int64_t integer(int64_t low, int64_t high);    // both included
+
+ private:
+  uint64_t state_;
+};
+
+enum class Fill {
+  kAroundZero,  // [-1, 1)
+  kWide,        // [-8, 8)
+  kPositive,    // [0.05, 4)
+  kWhole,       // integers of at most 8: sums of products stay exact
+  kMagnitudes,  // both signs, 2^-30 to 2^30
+  kSpecial,     // every special value in turn, from a random one on
+};
+
+// Integer types get integers from the same range, bools both values.
+onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, Fill fill);
+onnx::Tensor integers(const std::vector<int64_t>& values);  // int64, one axis
+onnx::Tensor floats(std::vector<int64_t> extents, const std::vector<float>& values);
+
+// NaN, ±infinity, ±0, subnormals, the ends of the range and small numbers.
+std::vector<double> special_values(bp_dtype_t dtype);
+
+}  // namespace backplane::conform

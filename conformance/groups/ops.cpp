@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operator that the backend claims, against the oracle.
+#include "groups/group.h"
+
+namespace backplane::conform {
+namespace {
+
+Result run_op(Bench& bench, const OpCase& one, const std::string& name) {
+  Random random(bench.seed(), name);
+  Result result;
+  const std::unique_ptr<Subject> subject = make_subject(bench.device(), one.make(random), result);
+  if (subject == nullptr) return result;
+  std::vector<onnx::Tensor> outputs;
+  const Answer answer = compute(bench.device(), *subject->graph, subject->inputs, outputs);
+  if (!answer.ok()) return failed(answer.describe());
+  if (const std::string misuse = bench.host().misuse(); !misuse.empty()) return failed("the plugin " + misuse);
+  const Judgement judgement = judge_all(subject->problem, outputs, subject->flushes);
+  constexpr State states[] = {State::kPass, State::kFail, State::kMistrusted};
+  return {.state = states[judgement.answer],
+          .reason = judgement.reason,
+          .nodes = 1,
+          .worst = judgement.worst,
+          .close = judgement.answer == Judgement::kWrong && judgement.close};
+}
+
+}  // namespace
+
+void add_ops(const Selection& selection, std::vector<GroupCase>& out_cases) {
+  const int draws = selection.full ? 10 : 1;  // of the inputs of each case
+  for (const OpCase& one : core_cases()) {
+    for (int draw = 0; draw < draws; ++draw) {
+      const std::string name = fmt::format("ops/{}/{}", one.name, draw);
+      out_cases.push_back({name, [&one, name](Bench& bench) { return run_op(bench, one, name); }});
+    }
+  }
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products.
+#include <cmath>
+
+#include "oracle/oracle.h"
+
+namespace backplane::conform {
+namespace {
+
+// As numpy.matmul: a vector is a row on the left and a column on the right, leading axes broadcast.
+References matmul(const Call& call) {
+  Array a = call.in(0), b = call.in(1);
+  const bool row = a.rank() == 1, column = b.rank() == 1;
+  if (row) a.extents.insert(a.extents.begin(), 1);
+  if (column) b.extents.push_back(1);
+  const int64_t m = a.extents[a.extents.size() - 2], k = a.extents.back(), n = b.extents.back();
+  Extents shape = broadcast({a.extents.begin(), a.extents.end() - 2}, {b.extents.begin(), b.extents.end() - 2});
+  const size_t batch = shape.size();
+  shape.insert(shape.end(), {m, n});
+
+  Reference result(Array(a.dtype, shape), Rule::of(Rule::kDot, static_cast<double>(k)));
+  for_each_index(shape, [&](const Index& index) {
+    const auto element = [&](const Array& array, int64_t i, int64_t j) {
+      Index at(index.begin() + static_cast<int64_t>(batch + 2 - array.extents.size()), index.end());
+      for (size_t axis = 0; axis + 2 < at.size(); ++axis) at[axis] = array.extents[axis] == 1 ? 0 : at[axis];
+      at[at.size() - 2] = i;
+      at[at.size() - 1] = j;
+      return array.at(at);
+    };
+    double sum = 0, scale = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      const double product = element(a, index[batch], i) * element(b, i, index[batch + 1]);
+      sum += product;
+      scale += std::fabs(product);
+    }
+    result.value.at(index) = sum;
+    result.scale.push_back(scale);
+  });
+  if (column) result.value.extents.pop_back();
+  if (row) result.value.extents.erase(result.value.extents.end() - (column ? 1 : 2));
+  return {result};
+}
+
+References gemm(const Call& call) {
+  const Array &a = call.in(0), &b = call.in(1);
+  const bool trans_a = call.integer("transA") != 0, trans_b = call.integer("transB") != 0;
+  const double alpha = call.real("alpha", 1), beta = call.real("beta", 1);
+  const int64_t m = a.extents[trans_a], k = a.extents[!trans_a], n = b.extents[!trans_b];
+  Reference result(Array(a.dtype, {m, n}), Rule::of(Rule::kDot, static_cast<double>(k + (call.has(2) ? 1 : 0))));
+  for_each_index({m, n}, [&](const Index& index) {
+    double sum = 0, scale = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      const double product = alpha * (trans_a ? a.at({i, index[0]}) : a.at({index[0], i})) *
+                             (trans_b ? b.at({index[1], i}) : b.at({i, index[1]}));
+      sum += product;
+      scale += std::fabs(product);
+    }
+    if (call.has(2)) {
+      sum += beta * call.in(2).broadcast_at(index);
+      scale += std::fabs(beta * call.in(2).broadcast_at(index));
+    }
+    result.value.at(index) = sum;
+    result.scale.push_back(scale);
+  });
+  return {result};
+}
+
+const Operator kOperators[] = {
+    {"MatMul", {13}, matmul},
+    {"Gemm", {13}, gemm},
+};
+
+}  // namespace
+
+std::span<const Operator> dot_operators() {
+  return kOperators;
+}
+
+}  // namespace backplane::conform

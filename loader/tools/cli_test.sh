@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# cli_test.sh BACKPLANE MANIFEST MODEL: the program answers mistakes with one line that names what is wrong, the documented exit
+# status, and with --json one JSON object. MANIFEST is of backends/null, MODEL is y = Relu(Add(a, b)) over float[2,3].
+set -u
+program=$1
+export BACKPLANE_BACKEND_FILES=$2
+model=$3
+unset BACKPLANE_ADD_BACKEND_FILES BACKPLANE_LOG
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+complain() { echo "FAILED: $*"; sed 's/^/    /' "$work/out" "$work/err"; failures=$((failures + 1)); }
+
+cat >"$work/json.cmake" <<'CMAKE'
+file(READ ${FILE} text)
+string(JSON value GET "${text}" ${KEY})
+message(STATUS "${value}")
+CMAKE
+json() { cmake -DFILE="$work/out" -DKEY="$1" -P "$work/json.cmake" 2>&1; } # the value of a key of the last output
+
+# wrong STATUS TEXT WORD…: the command line ends with STATUS and says TEXT, alone and with --json.
+wrong() {
+    local status=$1 text=$2
+    shift 2
+    "$program" "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq "$status" ] || complain "exit status $? of: $*"
+    [ "$(wc -l <"$work/err")" -eq 1 ] || complain "not one line: $*"
+    grep -q "^backplane: .*$text" "$work/err" || complain "no '$text': $*"
+    [ ! -s "$work/out" ] || complain "standard output of: $*"
+    "$program" "$@" --json >"$work/out" 2>"$work/err"
+    [ $? -eq "$status" ] || complain "exit status $? of: $* --json"
+    grep -qF "$(json 'error;text' | sed 's/^-- //')" "$work/err" || complain "JSON of: $*"
+}
+# right STATUS TEXT WORD…: the command line ends with STATUS and prints TEXT.
+right() {
+    local status=$1 text=$2
+    shift 2
+    "$program" "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq "$status" ] || complain "exit status of: $*"
+    grep -q -- "$text" "$work/out" || complain "no '$text': $*"
+}
+
+# ---- the command line ----
+wrong 2 "a command is missing"
+wrong 2 "'expain' (did you mean 'explain'?)" expain "$model"
+wrong 2 "'--devcie' (did you mean '--device'?)" run "$model" --devcie null
+wrong 2 "'--frobnicate'" info "$model" --frobnicate
+wrong 2 "'more.onnx' is one word too many" info "$model" more.onnx
+wrong 2 "model is required" info
+wrong 2 "--runs" bench "$model" --runs 0
+wrong 2 "--runs" bench "$model" --runs many
+wrong 2 "fallback" run "$model" --fallback never
+wrong 2 "there is no device 'cuda'; there is null" run "$model" --device cuda
+wrong 2 "'--set is 'threads'\|--set is 'threads'" list --set threads
+wrong 2 "--pin is 'op'" explain "$model" --pin op
+wrong 1 "nobody.so" list --set loader.nobody=1 --backend nobody.so
+right 0 "Usage" run --help
+
+# ---- models ----
+printf 'random bytes, no model at all: \377\376\001\002' >"$work/random.onnx"
+head -c 60 "$model" >"$work/truncated.onnx"
+: >"$work/empty.onnx"
+perl -0777 -pe 's/\n\x01a\n\x01b/\n\x01a\n\x01y/' "$model" >"$work/cycle.onnx"
+perl -0777 -pe 's/Relu/Rely/g' "$model" >"$work/unknown.onnx"
+perl -0777 -pe 's/Relu/Ceil/g' "$model" >"$work/uncovered.onnx"
+for command in info explain run bench; do
+    wrong 1 "missing.onnx" $command "$work/missing.onnx"
+    wrong 1 "$work" $command "$work"
+    wrong 1 "random.onnx" $command "$work/random.onnx"
+    wrong 1 "truncated.onnx" $command "$work/truncated.onnx"
+    wrong 1 "empty.onnx" $command "$work/empty.onnx"
+    wrong 1 "cycle.onnx" $command "$work/cycle.onnx"
+    wrong 1 "Rely" $command "$work/unknown.onnx"
+done
+right 1 "Ceil since 13" info "$work/uncovered.onnx"
+right 1 "null: operator Ceil is not known" info "$work/uncovered.onnx"
+right 1 "uncovered" explain "$work/uncovered.onnx"
+right 1 '"uncovered": \[' explain "$work/uncovered.onnx" --json
+[ "$(json 'nodes;0;device')" = "-- null" ] || complain "the device of a covered node"
+[ "$(json 'uncovered;0')" = "-- 1" ] || complain "the index of the uncovered node"
+wrong 1 "Ceil" run "$work/uncovered.onnx"
+wrong 1 "Relu.*operator\|pin" explain "$model" --pin op=Relu=null --pin op=Add=null --backend /dev/null/x.so
+right 0 "Relu" explain "$model"
+right 0 "a  *float\[2,3\]" info "$model"
+
+# ---- inputs and outputs ----
+printf '\223NUMPY\001\000v\000{"descr": "<f4", "shape": (2, 3' >"$work/broken.npy"
+printf 'text' >"$work/text.npy"
+npy() { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '$1', 'fortran_order': False, 'shape': ($2), }"; head -c "$3" /dev/zero; }
+npy '<f4' '2, 3' 24 >"$work/right.npy"
+npy '<f4' '2, 4' 32 >"$work/shape.npy"
+npy '<i8' '2, 3' 48 >"$work/dtype.npy"
+npy '<f4' '2, 3' 20 >"$work/short.npy"
+wrong 2 "no input 'x'; it has: a, b" run "$model" --input x="$work/right.npy"
+wrong 2 "--input is 'a'" run "$model" --input a
+wrong 1 "missing.npy" run "$model" --input a="$work/missing.npy"
+wrong 1 "broken.npy" run "$model" --input a="$work/broken.npy"
+wrong 1 "text.npy" run "$model" --input a="$work/text.npy"
+wrong 1 "short.npy" run "$model" --input a="$work/short.npy"
+wrong 1 "model.onnx\|extension" run "$model" --input a="$model"
+wrong 2 "input 'a' must be float\[2,3\], but the file has float\[2,4\]" run "$model" --input a="$work/shape.npy"
+wrong 2 "input 'a' must be float\[2,3\], but the file has int64\[2,3\]" run "$model" --input a="$work/dtype.npy"
+wrong 2 "no dimension 'batch'" run "$model" --dim batch=2
+wrong 2 "--dim batch is 'two'" run "$model" --dim batch=two
+wrong 2 "--dim is 'batch'" run "$model" --dim batch
+wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere
+wrong 1 "$model" run "$model" --output "$model"
+wrong 1 "/proc/nowhere" explain "$model" --html /proc/nowhere/page.html
+wrong 1 "/proc/nowhere" trace "$model" --out /proc/nowhere/trace.json
+right 0 "float\[2,3\]" run "$model" --input a="$work/right.npy" --output "$work/results"
+[ -s "$work/results/y.npy" ] || complain "no results/y.npy"
+
+# ---- the picture ----
+right 0 "page.html written" explain "$model" --html "$work/page.html"
+grep -q '"op_type":"Relu"' "$work/page.html" || complain "the page has no data"
+if grep -qE 'BACKPLANE_REPORT"<|src=|href=|https?://' "$work/page.html"; then complain "the page is not self-contained"; fi
+
+# ---- other programs ----
+cp "$program" "$work/alone"
+LD_LIBRARY_PATH=$(dirname "$program")/../lib "$work/alone" conform onnx >"$work/out" 2>"$work/err"
+{ [ $? -eq 1 ] && grep -q "backplane-conform' cannot be run" "$work/err"; } || complain "conform without the harness"
+
+[ "$failures" -eq 0 ] || { echo "$failures failed"; exit 1; }
+echo "all as documented"

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# new_backend_test.sh BUILD SOURCE: what `backplane new-backend` writes builds with an installed Backplane alone, passes its own test,
+# is listed, and has no name of the skeleton left in it.
+set -eu
+build=$1 source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+[ -z "${SANITIZER-}" ] || export CXXFLAGS="-fsanitize=$SANITIZER"
+unset BACKPLANE_BACKEND_FILES BACKPLANE_ADD_BACKEND_FILES
+
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+backplane=$work/prefix/bin/backplane
+expect="$source/samples/testing/expect.sh"
+
+"$expect" 2 "'Acme'" "$backplane" new-backend Acme "$work/bad"
+"$expect" 2 "taken" "$backplane" new-backend loader "$work/bad"
+"$expect" 1 "not empty" "$backplane" new-backend acme "$work/prefix"
+"$expect" 1 "is a file" "$backplane" new-backend acme "$backplane"
+[ ! -e "$work/bad" ]
+
+"$backplane" new-backend acme "$work/acme"
+if grep -rniw "null" "$work/acme" --include=* | grep -v "NULL"; then echo "the skeleton's name is left"; exit 1; fi
+if grep -rn "null_\|_null\|Apache" "$work/acme"; then echo "the skeleton's names are left"; exit 1; fi
+cmake -S "$work/acme" -B "$work/acme/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_INSTALL_PREFIX="$work/prefix" >/dev/null
+cmake --build "$work/acme/build" -j2
+ctest --test-dir "$work/acme/build" --output-on-failure
+BACKPLANE_BACKEND_FILES=$work/acme/build/acme.json "$expect" 0 "Acme device" "$backplane" list
+cmake --install "$work/acme/build" >/dev/null
+"$expect" 0 "accepted" "$backplane" why acme
