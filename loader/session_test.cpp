@@ -330,6 +330,22 @@ TEST(Session, PlaceOnlyReportsAndDoesNotRun) {
   EXPECT_EQ(failure([&] { session.exec(); }).status(), BP_BAD_STATE);
 }
 
+TEST(Session, PlaceOnlyReportsWhatNoDeviceTakes) {
+  const Environment env = environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so"});
+  Graph graph;
+  const uint32_t neg = graph.node("Neg", "neg", {graph.input("x", BP_DTYPE_FLOAT, {4})});
+  const Model model = graph.finish({graph.node("Relu", "relu", {graph.node("Ceil", "ceil", {neg})})});
+  EXPECT_THAT(failure([&] { env.compile(model); }).text(), HasSubstr("'ceil' (Ceil) is taken by no device"));
+  SessionOptions how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  const Session session = env.compile(model, how);
+  EXPECT_EQ(session.node(0).island, 0u);
+  EXPECT_EQ(session.node(1).device, BP_NONE);
+  EXPECT_EQ(session.node(1).island, BP_NONE);
+  EXPECT_EQ(session.node(2).island, 1u);
+  EXPECT_THAT(session.report(), HasSubstr("\"uncovered\":[1]"));
+}
+
 TEST(Session, UnknownDevicesAndOptionsAreNamed) {
   const Environment env = environment({cpu});
   SessionOptions how;

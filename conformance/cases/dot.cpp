@@ -19,23 +19,22 @@ struct Shapes {
   Extents a, b;
 };
 const Shapes kMatMuls[] = {
-    {"small", {4, 5}, {5, 3}},
-    {"odd", {17, 33}, {33, 9}},
-    {"vector_vector", {31}, {31}},
-    {"vector_matrix", {13}, {13, 6}},
-    {"matrix_vector", {6, 13}, {13}},
-    {"batch", {2, 3, 4, 5}, {2, 3, 5, 6}},
-    {"batch_shared", {3, 4, 5}, {5, 6}},
-    {"batch_broadcast", {2, 1, 4, 5}, {3, 5, 2}},
-    {"long", {3, 1024}, {1024, 5}},
-    {"block", {64, 64}, {64, 48}},
+    {"small", {4, 5}, {5, 3}},           {"odd", {17, 33}, {33, 9}},
+    {"vector_vector", {31}, {31}},       {"vector_matrix", {13}, {13, 6}},
+    {"matrix_vector", {6, 13}, {13}},    {"batch", {2, 3, 4, 5}, {2, 3, 5, 6}},
+    {"batch_shared", {3, 4, 5}, {5, 6}}, {"batch_broadcast", {2, 1, 4, 5}, {3, 5, 2}},
+    {"long", {3, 1024}, {1024, 5}},      {"block", {64, 64}, {64, 48}},
     {"row", {1, 128}, {128, 33}},
 };
 
 Problem matmul(Random& random, const Shapes& shapes, const Inputs& inputs, bool is_constant) {
   onnx::Tensor a = random_tensor(random, BP_DTYPE_FLOAT, shapes.a, inputs.fill);
-  return {"MatMul", {}, {std::move(a), {random_tensor(random, BP_DTYPE_FLOAT, shapes.b, inputs.fill), is_constant}}, 1,
-          inputs.exact, inputs.around_zero};
+  return {"MatMul",
+          {},
+          {std::move(a), {random_tensor(random, BP_DTYPE_FLOAT, shapes.b, inputs.fill), is_constant}},
+          1,
+          inputs.exact,
+          inputs.around_zero};
 }
 
 struct GemmRow {
@@ -63,20 +62,25 @@ void add_dot_cases(OpCases& cases) {
   }
 
   const GemmRow rows[] = {
-      {"plain", false, false, 1, 1, std::nullopt},     {"bias_row", false, false, 1, 1, Extents{7}},
+      {"plain", false, false, 1, 1, std::nullopt},        {"bias_row", false, false, 1, 1, Extents{7}},
       {"bias_column", false, false, 1, 1, Extents{5, 1}}, {"bias_full", false, false, 1, 1, Extents{5, 7}},
-      {"bias_scalar", false, false, 1, 1, Extents{}},  {"trans_a", true, false, 1, 1, Extents{7}},
-      {"trans_b", false, true, 1, 1, Extents{7}},      {"trans_both", true, true, 1, 1, std::nullopt},
-      {"scaled", false, true, 0.5f, 2, Extents{1, 7}}, {"no_beta", false, false, 2, 0, Extents{7}},
+      {"bias_scalar", false, false, 1, 1, Extents{}},     {"trans_a", true, false, 1, 1, Extents{7}},
+      {"trans_b", false, true, 1, 1, Extents{7}},         {"trans_both", true, true, 1, 1, std::nullopt},
+      {"scaled", false, true, 0.5f, 2, Extents{1, 7}},    {"no_beta", false, false, 2, 0, Extents{7}},
   };
   for (const GemmRow& row : rows) {
     for (const int64_t k : {int64_t{6}, int64_t{65}, int64_t{512}}) {
       for (const Inputs& inputs : kInputs) {
         cases.add("Gemm", BP_DTYPE_FLOAT, std::string(row.name) + "_k" + std::to_string(k) + "_" + inputs.name,
                   [=](Random& random) {
-                    const auto tensor = [&](Extents extents) { return random_tensor(random, BP_DTYPE_FLOAT, extents, inputs.fill); };
+                    const auto tensor = [&](Extents extents) {
+                      return random_tensor(random, BP_DTYPE_FLOAT, extents, inputs.fill);
+                    };
                     Problem problem{"Gemm",
-                                    {{"alpha", row.alpha}, {"beta", row.beta}, {"transA", int64_t{row.trans_a}}, {"transB", int64_t{row.trans_b}}},
+                                    {{"alpha", row.alpha},
+                                     {"beta", row.beta},
+                                     {"transA", int64_t{row.trans_a}},
+                                     {"transB", int64_t{row.trans_b}}},
                                     {}};
                     problem.arguments.emplace_back(tensor(row.trans_a ? Extents{k, 5} : Extents{5, k}));
                     problem.arguments.push_back(constant(tensor(row.trans_b ? Extents{7, k} : Extents{k, 7})));

@@ -12,8 +12,8 @@ onnx::Tensor draw(Random& random, Extents extents, Fill fill) {
 
 void add_normalize_cases(OpCases& cases) {
   for (const Extents& extents : {Extents{2, 3, 5, 7}, Extents{4, 6}, Extents{1, 17, 9}, Extents{0, 3, 4, 4}}) {
-    cases.add("BatchNormalization", BP_DTYPE_FLOAT, "rank" + std::to_string(extents.size()) + "_" + std::to_string(extents[0]),
-              [=](Random& random) {
+    cases.add("BatchNormalization", BP_DTYPE_FLOAT,
+              "rank" + std::to_string(extents.size()) + "_" + std::to_string(extents[0]), [=](Random& random) {
                 Problem problem{"BatchNormalization",
                                 {{"epsilon", 1e-5f}, {"momentum", 0.9f}, {"training_mode", int64_t{0}}},
                                 {draw(random, extents, Fill::kWide)}};
@@ -29,8 +29,11 @@ void add_normalize_cases(OpCases& cases) {
     int64_t axis;
     bool bias;
   };
-  const Row rows[] = {{"last", {2, 5, 64}, -1, true}, {"no_bias", {3, 33}, -1, false}, {"two_axes", {2, 3, 4, 5}, 2, true},
-                      {"all", {3, 7}, 0, true},       {"bert", {1, 4, 768}, 2, true}};
+  const Row rows[] = {{"last", {2, 5, 64}, -1, true},
+                      {"no_bias", {3, 33}, -1, false},
+                      {"two_axes", {2, 3, 4, 5}, 2, true},
+                      {"all", {3, 7}, 0, true},
+                      {"bert", {1, 4, 768}, 2, true}};
   for (const Row& row : rows) {
     cases.add("LayerNormalization", BP_DTYPE_FLOAT, row.name, [=](Random& random) {
       const Extents inner(row.x.begin() + normal_axis(row.axis, static_cast<int64_t>(row.x.size())), row.x.end());

@@ -50,9 +50,12 @@ void add_pool_cases(OpCases& cases) {
     add(cases, "AveragePool", row, "_with_padding", {{"count_include_pad", int64_t{1}}});
   }
   for (const char* op : {"GlobalMaxPool", "GlobalAveragePool"}) {
-    for (const Extents& extents : {Extents{2, 3, 7, 7}, Extents{1, 33, 5, 3}, Extents{1, 2, 19}, Extents{1, 2, 3, 4, 5}}) {
+    for (const Extents& extents :
+         {Extents{2, 3, 7, 7}, Extents{1, 33, 5, 3}, Extents{1, 2, 19}, Extents{1, 2, 3, 4, 5}}) {
       cases.add(op, BP_DTYPE_FLOAT, "rank" + std::to_string(extents.size()) + "_" + std::to_string(extents[1]),
-                [=](Random& random) { return Problem{op, {}, {random_tensor(random, BP_DTYPE_FLOAT, extents, Fill::kWide)}}; });
+                [=](Random& random) {
+                  return Problem{op, {}, {random_tensor(random, BP_DTYPE_FLOAT, extents, Fill::kWide)}};
+                });
     }
   }
 }

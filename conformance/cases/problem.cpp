@@ -47,8 +47,10 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
     }
     const auto value = static_cast<uint32_t>(graph.values.size());
     graph.values.push_back({argument.tensor->dtype, argument.tensor->extents, {}});
-    if (argument.constant) graph.values.back().weight = argument.tensor;
-    else graph.inputs.push_back(value);
+    if (argument.constant)
+      graph.values.back().weight = argument.tensor;
+    else
+      graph.inputs.push_back(value);
     node.inputs.push_back(value);
   }
   for (const Reference& reference : references) {
@@ -66,8 +68,10 @@ Judgement judge_all(const Problem& problem, const std::vector<onnx::Tensor>& see
     Judgement worst;
     for (size_t i = 0; i < references.size(); ++i) {
       Judgement one = judge(references[i], seen.at(i), {flushes, problem.drawn_around_zero});
-      if (one.answer == Judgement::kRight && worst.answer == Judgement::kRight) worst.worst = std::max(worst.worst, one.worst);
-      else if (worst.answer == Judgement::kRight) worst = std::move(one);
+      if (one.answer == Judgement::kRight && worst.answer == Judgement::kRight)
+        worst.worst = std::max(worst.worst, one.worst);
+      else if (worst.answer == Judgement::kRight)
+        worst = std::move(one);
     }
     return worst;
   };

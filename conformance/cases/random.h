@@ -14,8 +14,8 @@ class Random {
   // A stream of its own for every name.
   Random(uint64_t seed, std::string_view name);
   uint64_t next();
-  double uniform(double low, double high);       // [low, high)
-  int64_t integer(int64_t low, int64_t high);    // both included
+  double uniform(double low, double high);     // [low, high)
+  int64_t integer(int64_t low, int64_t high);  // both included
 
  private:
   uint64_t state_;

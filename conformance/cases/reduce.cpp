@@ -11,10 +11,11 @@ struct Row {
   bool keep, noop = false;
 };
 const Row kRows[] = {
-    {"last", {3, 4, 9}, Extents{-1}, true},     {"first", {5, 7}, Extents{0}, false},       {"middle", {2, 5, 6}, Extents{1}, true},
-    {"two", {2, 3, 4, 5}, Extents{1, 3}, false}, {"all", {3, 5, 2}, std::nullopt, true},     {"all_gone", {3, 5}, std::nullopt, false},
-    {"long", {2, 1999}, Extents{1}, false},     {"noop", {3, 4}, Extents{}, true, true},    {"ones", {1, 6, 1}, Extents{0, 2}, true},
-    {"empty_kept", {0, 3}, Extents{1}, false},
+    {"last", {3, 4, 9}, Extents{-1}, true},   {"first", {5, 7}, Extents{0}, false},
+    {"middle", {2, 5, 6}, Extents{1}, true},  {"two", {2, 3, 4, 5}, Extents{1, 3}, false},
+    {"all", {3, 5, 2}, std::nullopt, true},   {"all_gone", {3, 5}, std::nullopt, false},
+    {"long", {2, 1999}, Extents{1}, false},   {"noop", {3, 4}, Extents{}, true, true},
+    {"ones", {1, 6, 1}, Extents{0, 2}, true}, {"empty_kept", {0, 3}, Extents{1}, false},
 };
 
 }  // namespace
@@ -25,11 +26,16 @@ void add_reduce_cases(OpCases& cases) {
     Fill fill;
     std::vector<bp_dtype_t> types;
   };
-  const std::vector<bp_dtype_t> with_ints = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}, only_float = {BP_DTYPE_FLOAT};
-  const Op ops[] = {{"ReduceSum", Fill::kAroundZero, with_ints}, {"ReduceL1", Fill::kAroundZero, only_float},
-                    {"ReduceSumSquare", Fill::kAroundZero, only_float}, {"ReduceMean", Fill::kAroundZero, only_float},
-                    {"ReduceL2", Fill::kAroundZero, only_float}, {"ReduceLogSumExp", Fill::kWide, only_float},
-                    {"ReduceMax", Fill::kWide, with_ints}, {"ReduceMin", Fill::kWide, with_ints},
+  const std::vector<bp_dtype_t> with_ints = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64},
+                                only_float = {BP_DTYPE_FLOAT};
+  const Op ops[] = {{"ReduceSum", Fill::kAroundZero, with_ints},
+                    {"ReduceL1", Fill::kAroundZero, only_float},
+                    {"ReduceSumSquare", Fill::kAroundZero, only_float},
+                    {"ReduceMean", Fill::kAroundZero, only_float},
+                    {"ReduceL2", Fill::kAroundZero, only_float},
+                    {"ReduceLogSumExp", Fill::kWide, only_float},
+                    {"ReduceMax", Fill::kWide, with_ints},
+                    {"ReduceMin", Fill::kWide, with_ints},
                     {"ReduceProd", Fill::kPositive, only_float}};
   for (const Op& op : ops) {
     for (const bp_dtype_t dtype : op.types) {
@@ -48,8 +54,11 @@ void add_reduce_cases(OpCases& cases) {
     }
   }
   cases.add("ReduceSum", BP_DTYPE_FLOAT, "whole", [](Random& random) {
-    return Problem{"ReduceSum", {{"keepdims", int64_t{0}}, {"noop_with_empty_axes", int64_t{0}}},
-                   {random_tensor(random, BP_DTYPE_FLOAT, {3, 777}, Fill::kWhole), constant(integers({1}))}, 1, true};
+    return Problem{"ReduceSum",
+                   {{"keepdims", int64_t{0}}, {"noop_with_empty_axes", int64_t{0}}},
+                   {random_tensor(random, BP_DTYPE_FLOAT, {3, 777}, Fill::kWhole), constant(integers({1}))},
+                   1,
+                   true};
   });
   for (const char* op : {"ArgMax", "ArgMin"}) {
     for (const int64_t axis : {int64_t{0}, int64_t{1}, int64_t{-1}}) {
@@ -58,7 +67,8 @@ void add_reduce_cases(OpCases& cases) {
           cases.add(op, BP_DTYPE_FLOAT,
                     "axis" + std::to_string(axis) + (last != 0 ? "_last" : "") + (fill == Fill::kWhole ? "_ties" : ""),
                     [=](Random& random) {
-                      return Problem{op, {{"axis", axis}, {"keepdims", int64_t{axis != 0}}, {"select_last_index", last}},
+                      return Problem{op,
+                                     {{"axis", axis}, {"keepdims", int64_t{axis != 0}}, {"select_last_index", last}},
                                      {random_tensor(random, BP_DTYPE_FLOAT, {4, 21, 5}, fill)}};
                     });
         }

@@ -35,7 +35,8 @@ void add_slices(OpCases& cases) {
   for (const Row& row : rows) {
     for (const bp_dtype_t dtype : kTypes) {
       cases.add("Slice", dtype, row.variant, [=](Random& random) {
-        Problem problem{"Slice", {}, {data(random, dtype, row.x), constant(integers(row.starts)), constant(integers(row.ends))}};
+        Problem problem{
+            "Slice", {}, {data(random, dtype, row.x), constant(integers(row.starts)), constant(integers(row.ends))}};
         if (row.axes) problem.arguments.push_back(constant(integers(*row.axes)));
         if (row.steps) problem.arguments.push_back(constant(integers(*row.steps)));
         return problem;
@@ -50,22 +51,30 @@ void add_gathers(OpCases& cases) {
     Extents x, indices;
     int64_t axis;
   };
-  const Row rows[] = {{"embedding", {11, 8}, {2, 5}, 0}, {"columns", {3, 7}, {4}, 1},    {"scalar", {5, 3}, {}, 0},
-                      {"last", {2, 3, 6}, {3}, -1},      {"empty", {4, 2}, {0}, 0}};
+  const Row rows[] = {{"embedding", {11, 8}, {2, 5}, 0},
+                      {"columns", {3, 7}, {4}, 1},
+                      {"scalar", {5, 3}, {}, 0},
+                      {"last", {2, 3, 6}, {3}, -1},
+                      {"empty", {4, 2}, {0}, 0}};
   for (const Row& row : rows) {
     for (const bp_dtype_t dtype : kTypes) {
       for (const bp_dtype_t index : {BP_DTYPE_INT64, BP_DTYPE_INT32}) {
-        cases.add("Gather", dtype, std::string(row.variant) + (index == BP_DTYPE_INT32 ? "_int32" : ""), [=](Random& random) {
-          const auto axis = static_cast<size_t>(normal_axis(row.axis, static_cast<int64_t>(row.x.size())));
-          return Problem{"Gather", {{"axis", row.axis}}, {data(random, dtype, row.x), indices(random, index, row.indices, row.x[axis])}};
-        });
+        cases.add("Gather", dtype, std::string(row.variant) + (index == BP_DTYPE_INT32 ? "_int32" : ""),
+                  [=](Random& random) {
+                    const auto axis = static_cast<size_t>(normal_axis(row.axis, static_cast<int64_t>(row.x.size())));
+                    return Problem{"Gather",
+                                   {{"axis", row.axis}},
+                                   {data(random, dtype, row.x), indices(random, index, row.indices, row.x[axis])}};
+                  });
       }
     }
   }
   for (const int64_t axis : {int64_t{0}, int64_t{1}}) {
     cases.add("GatherElements", BP_DTYPE_FLOAT, "axis" + std::to_string(axis), [=](Random& random) {
-      return Problem{"GatherElements", {{"axis", axis}},
-                     {data(random, BP_DTYPE_FLOAT, {4, 5}), indices(random, BP_DTYPE_INT64, {3, 4}, axis == 0 ? 4 : 5)}};
+      return Problem{
+          "GatherElements",
+          {{"axis", axis}},
+          {data(random, BP_DTYPE_FLOAT, {4, 5}), indices(random, BP_DTYPE_INT64, {3, 4}, axis == 0 ? 4 : 5)}};
     });
   }
 }
@@ -77,13 +86,18 @@ void add_pads(OpCases& cases) {
     Extents x, pads;
     bool with_value;
   };
-  const Row rows[] = {{"constant", "constant", {3, 4}, {1, 2, 0, 3}, true}, {"zeros", "constant", {3, 4}, {0, 1, 1, 0}, false},
-                      {"image", "constant", {1, 2, 4, 5}, {0, 0, 1, 1, 0, 0, 2, 1}, true}, {"crop", "constant", {5, 5}, {-1, 0, 1, -2}, true},
-                      {"reflect", "reflect", {4, 5}, {2, 3, 3, 1}, false}, {"edge", "edge", {3, 4}, {2, 1, 1, 4}, false},
+  const Row rows[] = {{"constant", "constant", {3, 4}, {1, 2, 0, 3}, true},
+                      {"zeros", "constant", {3, 4}, {0, 1, 1, 0}, false},
+                      {"image", "constant", {1, 2, 4, 5}, {0, 0, 1, 1, 0, 0, 2, 1}, true},
+                      {"crop", "constant", {5, 5}, {-1, 0, 1, -2}, true},
+                      {"reflect", "reflect", {4, 5}, {2, 3, 3, 1}, false},
+                      {"edge", "edge", {3, 4}, {2, 1, 1, 4}, false},
                       {"wrap", "wrap", {4, 5}, {1, 2, 3, 0}, false}};
   for (const Row& row : rows) {
     cases.add("Pad", BP_DTYPE_FLOAT, row.variant, [=](Random& random) {
-      Problem problem{"Pad", {{"mode", std::string(row.mode)}}, {data(random, BP_DTYPE_FLOAT, row.x), constant(integers(row.pads))}};
+      Problem problem{"Pad",
+                      {{"mode", std::string(row.mode)}},
+                      {data(random, BP_DTYPE_FLOAT, row.x), constant(integers(row.pads))}};
       if (row.with_value) problem.arguments.push_back(constant(floats({}, {-2.5f})));
       return problem;
     });
@@ -95,8 +109,11 @@ void add_wheres(OpCases& cases) {
     const char* variant;
     Extents condition, yes, no;
   };
-  const Row rows[] = {{"same", {3, 5}, {3, 5}, {3, 5}}, {"mask", {2, 1, 4, 4}, {}, {2, 3, 4, 4}}, {"rows", {4, 1}, {5}, {4, 5}},
-                      {"scalar", {}, {2, 3}, {3}},      {"empty", {0, 2}, {2}, {1, 2}}};
+  const Row rows[] = {{"same", {3, 5}, {3, 5}, {3, 5}},
+                      {"mask", {2, 1, 4, 4}, {}, {2, 3, 4, 4}},
+                      {"rows", {4, 1}, {5}, {4, 5}},
+                      {"scalar", {}, {2, 3}, {3}},
+                      {"empty", {0, 2}, {2}, {1, 2}}};
   for (const Row& row : rows) {
     for (const bp_dtype_t dtype : kTypes) {
       cases.add("Where", dtype, row.variant, [=](Random& random) {
@@ -109,12 +126,14 @@ void add_wheres(OpCases& cases) {
 }
 
 void add_casts(OpCases& cases) {
-  const bp_dtype_t types[] = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64, BP_DTYPE_BOOL, BP_DTYPE_UINT8, BP_DTYPE_INT8};
+  const bp_dtype_t types[] = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64,
+                              BP_DTYPE_BOOL,  BP_DTYPE_UINT8, BP_DTYPE_INT8};
   for (const bp_dtype_t from : types) {
     for (const bp_dtype_t to : types) {
       cases.add("Cast", from, "to_" + std::to_string(to), [=](Random& random) {
         const Fill fill = to == BP_DTYPE_UINT8 ? Fill::kPositive : Fill::kWide;
-        return Problem{"Cast", {{"round_mode", std::string("up")}, {"saturate", int64_t{1}}, {"to", int64_t{to}}},
+        return Problem{"Cast",
+                       {{"round_mode", std::string("up")}, {"saturate", int64_t{1}}, {"to", int64_t{to}}},
                        {random_tensor(random, from, {5, 13}, fill)}};
       });
     }

@@ -81,9 +81,12 @@ void add_shape_cases(OpCases& cases) {
     std::vector<Extents> parts;
     int64_t axis;
   };
-  const Concat concats[] = {{"rows", {{2, 3}, {4, 3}}, 0},           {"columns", {{2, 3}, {2, 1}, {2, 5}}, 1},
-                            {"negative", {{2, 3, 2}, {2, 3, 4}}, -1}, {"one", {{3, 2}}, 0},
-                            {"with_empty", {{2, 0}, {2, 3}}, 1},      {"channels", {{1, 3, 4, 4}, {1, 5, 4, 4}}, 1}};
+  const Concat concats[] = {{"rows", {{2, 3}, {4, 3}}, 0},
+                            {"columns", {{2, 3}, {2, 1}, {2, 5}}, 1},
+                            {"negative", {{2, 3, 2}, {2, 3, 4}}, -1},
+                            {"one", {{3, 2}}, 0},
+                            {"with_empty", {{2, 0}, {2, 3}}, 1},
+                            {"channels", {{1, 3, 4, 4}, {1, 5, 4, 4}}, 1}};
   for (const Concat& row : concats) {
     for (const bp_dtype_t dtype : kTypes) {
       cases.add("Concat", dtype, row.variant, [=](Random& random) {

@@ -6,8 +6,8 @@ namespace {
 
 struct Row {
   const char* op;
-  Fill fill;      // where it is defined
-  bool special;   // special values have a result that IEEE 754 or ONNX gives
+  Fill fill;     // where it is defined
+  bool special;  // special values have a result that IEEE 754 or ONNX gives
   Attributes attributes = {};
   std::vector<bp_dtype_t> others = {};  // types beside float
 };
@@ -44,7 +44,8 @@ const std::vector<Row>& rows() {
   return table;
 }
 
-void add(OpCases& cases, const Row& row, bp_dtype_t dtype, const char* variant, std::vector<int64_t> extents, Fill fill) {
+void add(OpCases& cases, const Row& row, bp_dtype_t dtype, const char* variant, std::vector<int64_t> extents,
+         Fill fill) {
   cases.add(row.op, dtype, variant, [=](Random& random) {
     return Problem{row.op, row.attributes, {random_tensor(random, dtype, extents, fill)}};
   });
@@ -67,11 +68,14 @@ void add_unary_cases(OpCases& cases) {
     if (row.special) add(cases, row, BP_DTYPE_FLOAT, "special", {3, 29}, Fill::kSpecial);
   }
   cases.add("Gelu", BP_DTYPE_FLOAT, "tanh", [](Random& random) {
-    return Problem{"Gelu", {{"approximate", std::string("tanh")}}, {random_tensor(random, BP_DTYPE_FLOAT, {5, 33}, Fill::kWide)}};
+    return Problem{
+        "Gelu", {{"approximate", std::string("tanh")}}, {random_tensor(random, BP_DTYPE_FLOAT, {5, 33}, Fill::kWide)}};
   });
   for (const std::vector<int64_t>& extents : {std::vector<int64_t>{2, 9}, {}, {0}, {1031}}) {
     cases.add("Not", BP_DTYPE_BOOL, "rank" + std::to_string(extents.size()) + "_" + std::to_string(count_of(extents)),
-              [=](Random& random) { return Problem{"Not", {}, {random_tensor(random, BP_DTYPE_BOOL, extents, Fill::kWide)}}; });
+              [=](Random& random) {
+                return Problem{"Not", {}, {random_tensor(random, BP_DTYPE_BOOL, extents, Fill::kWide)}};
+              });
   }
 }
 

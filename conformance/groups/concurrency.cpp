@@ -67,7 +67,8 @@ Result one_program(Bench& bench, const char* op_case, int rounds) {
   Answer answer;
   const auto program = Program::compile(bench.device(), *all[0]->graph, answer);
   if (program == nullptr) return failed(answer.describe());
-  const std::string fault = on_threads([&](int t) { return run_often(*program, *all[static_cast<size_t>(t)], rounds); });
+  const std::string fault =
+      on_threads([&](int t) { return run_often(*program, *all[static_cast<size_t>(t)], rounds); });
   return fault.empty() ? passed(1) : failed(fault);
 }
 

@@ -6,7 +6,8 @@ namespace backplane::conform {
 namespace {
 
 // Empty if the device is honest about the graph.
-std::string dishonesty(const Device& device, const Graph& graph, const std::vector<onnx::Tensor>& inputs, bool& out_ran) {
+std::string dishonesty(const Device& device, const Graph& graph, const std::vector<onnx::Tensor>& inputs,
+                       bool& out_ran) {
   std::vector<Claim> claims, again;
   if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return answer.describe();
   if (const Answer answer = device.coverage(graph, again); !answer.ok()) return answer.describe();
@@ -60,7 +61,8 @@ Result check_unknown(Bench& bench, const std::function<void(NodeSpec&)>& change)
   if (const Answer answer = bench.device().coverage(graph, claims); !answer.ok()) return failed(answer.describe());
   if (claims[0].answer != BP_ANSWER_NO) return failed("an operator that does not exist is claimed");
   Answer answer;
-  if (Program::compile(bench.device(), graph, answer) != nullptr) return failed("an operator that does not exist compiles");
+  if (Program::compile(bench.device(), graph, answer) != nullptr)
+    return failed("an operator that does not exist compiles");
   return passed();
 }
 
@@ -73,7 +75,8 @@ void add_coverage(const Selection& selection, std::vector<GroupCase>& out_cases)
                          [op, limit](Bench& bench) { return check_operator(bench, op->name, limit); }});
   }
   const auto add_unknown = [&](const char* name, void (*change)(NodeSpec&)) {
-    out_cases.push_back({fmt::format("coverage/unknown_{}", name), [change](Bench& bench) { return check_unknown(bench, change); }});
+    out_cases.push_back(
+        {fmt::format("coverage/unknown_{}", name), [change](Bench& bench) { return check_unknown(bench, change); }});
   };
   add_unknown("operator", [](NodeSpec& node) { node.op_type = "Frobnicate"; });
   add_unknown("domain", [](NodeSpec& node) { node.domain = "org.example.nobody"; });

@@ -27,10 +27,12 @@ Result repeat(Bench& bench, const char* op_case) {
 }  // namespace
 
 void add_determinism(const Selection&, std::vector<GroupCase>& out_cases) {
-  for (const char* op_case : {"Add/float/same_long", "MatMul/float/long_around_zero", "MatMul/float/block_around_zero",
-                              "Conv/float/wide_around_zero", "ReduceSum/float/long", "Softmax/float/long",
-                              "LayerNormalization/float/bert", "GlobalAveragePool/float/rank4_33", "Gemm/float/bias_row_k512_positive"}) {
-    out_cases.push_back({fmt::format("determinism/{}", op_case), [op_case](Bench& bench) { return repeat(bench, op_case); }});
+  for (const char* op_case :
+       {"Add/float/same_long", "MatMul/float/long_around_zero", "MatMul/float/block_around_zero",
+        "Conv/float/wide_around_zero", "ReduceSum/float/long", "Softmax/float/long", "LayerNormalization/float/bert",
+        "GlobalAveragePool/float/rank4_33", "Gemm/float/bias_row_k512_positive"}) {
+    out_cases.push_back(
+        {fmt::format("determinism/{}", op_case), [op_case](Bench& bench) { return repeat(bench, op_case); }});
   }
 }
 

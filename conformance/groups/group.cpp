@@ -69,7 +69,8 @@ Problem problem_of(std::string_view op_case, uint64_t seed, std::string_view str
 }
 
 std::unique_ptr<Subject> any_subject(Bench& bench, Result& out_result) {
-  for (const char* name : {"Add/float/same", "Relu/float/block", "MatMul/float/small_positive", "Identity/float/block"}) {
+  for (const char* name :
+       {"Add/float/same", "Relu/float/block", "MatMul/float/small_positive", "Identity/float/block"}) {
     if (auto subject = make_subject(bench.device(), problem_of(name, bench.seed(), name), out_result)) return subject;
   }
   return nullptr;

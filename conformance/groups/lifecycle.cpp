@@ -52,10 +52,14 @@ Result measure(Bench& bench, int rounds, F step) {
     return failed(fmt::format("{} grew from {} to {} over {} rounds", what, from, to, rounds));
   };
   if (after.heap > before.heap + kSlackHeap) return grew("the heap", before.heap, after.heap);
-  if (after.resident > before.resident + kSlackResident) return grew("resident memory", before.resident, after.resident);
-  if (after.handles > before.handles) return grew("open handles", static_cast<int64_t>(before.handles), static_cast<int64_t>(after.handles));
-  if (after.threads > before.threads) return grew("threads", static_cast<int64_t>(before.threads), static_cast<int64_t>(after.threads));
-  if (after.lent > before.lent) return grew("the host's memory", static_cast<int64_t>(before.lent), static_cast<int64_t>(after.lent));
+  if (after.resident > before.resident + kSlackResident)
+    return grew("resident memory", before.resident, after.resident);
+  if (after.handles > before.handles)
+    return grew("open handles", static_cast<int64_t>(before.handles), static_cast<int64_t>(after.handles));
+  if (after.threads > before.threads)
+    return grew("threads", static_cast<int64_t>(before.threads), static_cast<int64_t>(after.threads));
+  if (after.lent > before.lent)
+    return grew("the host's memory", static_cast<int64_t>(before.lent), static_cast<int64_t>(after.lent));
   return passed(1);
 }
 
@@ -93,7 +97,9 @@ Result open_and_close(Bench& bench, int rounds) {
       const Backend backend(library, host);
       const Device device(backend, bench.device_index());
     }
-    return host.live_bytes() == 0 ? "" : fmt::format("{} bytes of the host's memory are kept after destroy", host.live_bytes());
+    return host.live_bytes() == 0
+               ? ""
+               : fmt::format("{} bytes of the host's memory are kept after destroy", host.live_bytes());
   });
 }
 

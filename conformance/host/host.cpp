@@ -16,8 +16,7 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 uint64_t now_ns() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+  return static_cast<uint64_t>(std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
 struct Host::Slots {
@@ -34,7 +33,9 @@ struct Host::Slots {
     while (left != UINT64_MAX && left != 0 && !h.left_.compare_exchange_weak(left, left - 1)) continue;
     const bool sound = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= 4096;
     const uint64_t rounded = sound ? (bytes / alignment + 1) * alignment : 0;
-    void* memory = left == 0 || rounded < bytes ? nullptr : std::aligned_alloc(std::max<uint64_t>(alignment, 8), std::max<uint64_t>(rounded, 8));
+    void* memory = left == 0 || rounded < bytes
+                       ? nullptr
+                       : std::aligned_alloc(std::max<uint64_t>(alignment, 8), std::max<uint64_t>(rounded, 8));
     const std::lock_guard lock(h.mutex_);
     if (!sound) h.misuse_ = "asked for memory of alignment " + std::to_string(alignment);
     if (memory == nullptr) {

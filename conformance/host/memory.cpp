@@ -31,7 +31,8 @@ Memory::Memory(const Device& device, bp_dtype_t dtype, std::vector<int64_t> exte
     Detail detail;
     const bp_status_t status =
         device.plugin().memory->allocate(device.raw(), 0, std::max<uint64_t>(bytes_, 1), &buffer_, detail.error());
-    if (status != BP_OK) throw Breach(fmt::format("allocate of {} bytes answers {:#x}: {}", bytes_, status, detail.text()));
+    if (status != BP_OK)
+      throw Breach(fmt::format("allocate of {} bytes answers {:#x}: {}", bytes_, status, detail.text()));
     return;
   }
   const uint64_t whole = kCanary + misalignment + bytes_ + kCanary;
@@ -84,8 +85,8 @@ void Memory::move(void* host, bool to_device) const {
   }
   const bp_buffer_t ours = {.address = host, .bytes = bytes_};
   Detail detail;
-  const bp_status_t status = device_.plugin().memory->copy(device_.raw(), to_device ? &ours : &buffer_,
-                                                           to_device ? &buffer_ : &ours, bytes_, nullptr, detail.error());
+  const bp_status_t status = device_.plugin().memory->copy(
+      device_.raw(), to_device ? &ours : &buffer_, to_device ? &buffer_ : &ours, bytes_, nullptr, detail.error());
   if (status != BP_OK) throw Breach(fmt::format("copy of {} bytes answers {:#x}: {}", bytes_, status, detail.text()));
 }
 
@@ -95,7 +96,8 @@ std::string Memory::breach() const {
     if (*(data_ - i) != kCanaryByte) return fmt::format("wrote {} bytes before a tensor's memory", i);
   }
   for (uint64_t i = 0; i < kCanary; ++i) {
-    if (data_[bytes_ + i] != kCanaryByte) return fmt::format("wrote {} bytes past the end of a tensor of {} bytes", i + 1, bytes_);
+    if (data_[bytes_ + i] != kCanaryByte)
+      return fmt::format("wrote {} bytes past the end of a tensor of {} bytes", i + 1, bytes_);
   }
   return "";
 }

@@ -124,6 +124,8 @@ Answer Instance::run(const RunSettings& settings) {
 
 Answer Instance::bind_all(const std::vector<onnx::Tensor>& inputs) {
   const GraphSpec& spec = program_.graph().spec();
+  inputs_.clear();
+  outputs_.clear();
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     inputs_.push_back(std::make_unique<Memory>(program_.device(), inputs[i]));
     if (Answer answer = bind(i, *inputs_.back()); !answer.ok()) return answer;

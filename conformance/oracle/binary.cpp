@@ -77,7 +77,8 @@ double smaller(double a, double b) {
 
 References divide(const Call& call) {
   const bool real = is_float(call.in(0).dtype);
-  Array result = fold(call, [](double a, double b) { return a / b; }, call.in(0).dtype);
+  Array result = fold(
+      call, [](double a, double b) { return a / b; }, call.in(0).dtype);
   if (!real) {
     for (double& x : result.values) x = std::trunc(x);
   }
@@ -85,26 +86,31 @@ References divide(const Call& call) {
 }
 
 References power(const Call& call) {
-  Reference result(fold(call, [](double a, double b) { return std::pow(a, b); }, call.in(0).dtype), Rule::of(Rule::kPower));
-  const Array scale = fold(call, [](double a, double b) { return a == 0 ? 0 : std::fabs(b * std::log(std::fabs(a))); },
-                           call.in(0).dtype);
+  Reference result(fold(
+                       call, [](double a, double b) { return std::pow(a, b); }, call.in(0).dtype),
+                   Rule::of(Rule::kPower));
+  const Array scale = fold(
+      call, [](double a, double b) { return a == 0 ? 0 : std::fabs(b * std::log(std::fabs(a))); }, call.in(0).dtype);
   result.scale = scale.values;
   return {result};
 }
 
 // With `fmod` C's remainder, otherwise the sign of the divisor.
 References modulo(const Call& call) {
-  return {Reference(fold(call,
-                         call.integer("fmod") != 0 ? [](double a, double b) { return std::fmod(a, b); }
-                                                   : [](double a, double b) { return a - b * std::floor(a / b); },
-                         call.in(0).dtype),
+  return {Reference(fold(
+                        call,
+                        call.integer("fmod") != 0 ? [](double a, double b) { return std::fmod(a, b); }
+                                                  : [](double a, double b) { return a - b * std::floor(a / b); },
+                        call.in(0).dtype),
                     Rule::exact())};
 }
 
 // A dot product with ones.
 References sum(const Call& call) {
   Reference result(fold(call, add, call.in(0).dtype), Rule::of(Rule::kDot, static_cast<double>(call.input_count())));
-  result.scale = fold(call, [](double a, double b) { return std::fabs(a) + std::fabs(b); }, call.in(0).dtype).values;
+  result.scale = fold(
+                     call, [](double a, double b) { return std::fabs(a) + std::fabs(b); }, call.in(0).dtype)
+                     .values;
   if (call.input_count() == 1) {
     for (double& x : result.scale) x = std::fabs(x);
   }
@@ -112,7 +118,8 @@ References sum(const Call& call) {
 }
 
 References prelu(const Call& call) {
-  return {Reference(fold(call, [](double x, double slope) { return x < 0 ? slope * x : x; }, call.in(0).dtype),
+  return {Reference(fold(
+                        call, [](double x, double slope) { return x < 0 ? slope * x : x; }, call.in(0).dtype),
                     Rule::within(0.5))};
 }
 

@@ -32,9 +32,9 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
     // A rounding to the nearest is half an ULP; what IEEE 754 leaves open has the ULPs that GPU standards grant.
     case Rule::kUlps:
       return rule.ulps * ulp;
-    // The result is put together from intermediate results t whose |t| add up to `scale`. Each t carries a rounding of its
-    // own and up to three from what it was made of, 2^-(frac+1)·|t| each, and where it contains a sum, ksb more in place of
-    // one; where the t cancel, this is much more than an ULP of the result.
+    // The result is put together from intermediate results t whose |t| add up to `scale`. Each t carries a rounding of
+    // its own and up to three from what it was made of, 2^-(frac+1)·|t| each, and where it contains a sum, ksb more in
+    // place of one; where the t cancel, this is much more than an ULP of the result.
     case Rule::kSmooth:
       return 16 * ulp + (3 + ksb) * type.epsilon() / 2 * scale;
     // exp(x(1+d)) = exp(x)·(1 + x·d): the rounding of the scaled argument is multiplied by |x|. Vulkan grants

@@ -15,7 +15,8 @@ References conv(const Call& call) {
   Extents taps = {w.extents.begin() + 1, w.extents.end()}, shape = {x.extents[0], w.extents[0]};
   shape.insert(shape.end(), window.out.begin(), window.out.end());
 
-  Reference result(Array(x.dtype, shape), Rule::of(Rule::kDot, static_cast<double>(count_of(taps) + (call.has(2) ? 1 : 0))));
+  Reference result(Array(x.dtype, shape),
+                   Rule::of(Rule::kDot, static_cast<double>(count_of(taps) + (call.has(2) ? 1 : 0))));
   for_each_index(shape, [&](const Index& index) {
     double sum = call.has(2) ? call.in(2).values[static_cast<size_t>(index[1])] : 0, scale = std::fabs(sum);
     for_each_index(taps, [&](const Index& tap) {
@@ -44,8 +45,8 @@ References conv_transpose(const Call& call) {
                 pads = call.ints("pads", Extents(2 * axes, 0)), extra = call.ints("output_padding", Extents(axes, 0));
   Extents shape = {x.extents[0], out_per_group * group};
   for (size_t i = 0; i < axes; ++i) {
-    shape.push_back((x.extents[i + 2] - 1) * strides[i] + extra[i] + (w.extents[i + 2] - 1) * dilations[i] + 1 - pads[i] -
-                    pads[axes + i]);
+    shape.push_back((x.extents[i + 2] - 1) * strides[i] + extra[i] + (w.extents[i + 2] - 1) * dilations[i] + 1 -
+                    pads[i] - pads[axes + i]);
   }
   const auto terms = static_cast<double>(in_per_group * count_of({w.extents.begin() + 2, w.extents.end()}));
   Reference result(Array(x.dtype, shape), Rule::of(Rule::kDot, terms + (call.has(2) ? 1 : 0)));

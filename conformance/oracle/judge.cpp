@@ -56,7 +56,8 @@ std::string whole_dot_fault(const Reference& reference, const std::vector<double
     return fmt::format("the squares of all errors add up to {:.3g}, more than {:.3g}", squares, 1.6 * ksb * elements);
   }
   if (unbiased && std::fabs(sum) > 4 * std::sqrt(ksb * elements)) {
-    return fmt::format("the errors add up to {:.3g}, more than {:.3g}: they are biased", sum, 4 * std::sqrt(ksb * elements));
+    return fmt::format("the errors add up to {:.3g}, more than {:.3g}: they are biased", sum,
+                       4 * std::sqrt(ksb * elements));
   }
   return "";
 }
@@ -79,14 +80,15 @@ Judgement judge_exact(const Reference& reference, const onnx::Tensor& seen) {
   for (uint64_t i = 0; i < expected.values.size(); ++i) {
     if (is_float(expected.dtype)) {
       const double a = expected.values[i], b = onnx::number_at(seen, i).real();
-      const bool same = std::isnan(a) ? std::isnan(b)
-                                      : a == b && (reference.rule.kind != Rule::kBits || std::signbit(a) == std::signbit(b));
+      const bool same = std::isnan(a)
+                            ? std::isnan(b)
+                            : a == b && (reference.rule.kind != Rule::kBits || std::signbit(a) == std::signbit(b));
       if (same) continue;
     } else if (onnx::integer_at(seen, i) == static_cast<int64_t>(expected.values[i])) {
       continue;
     }
-    return wrong(fmt::format("element {} is {}, expected exactly {:.9g}", place(expected.extents, i), onnx::text_at(seen, i),
-                             expected.values[i]));
+    return wrong(fmt::format("element {} is {}, expected exactly {:.9g}", place(expected.extents, i),
+                             onnx::text_at(seen, i), expected.values[i]));
   }
   return {};
 }
@@ -117,8 +119,8 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circ
     result.worst = part;
     if (part > 1) {
       result.answer = Judgement::kWrong;
-      result.reason = fmt::format("element {} is {:.9g}, expected {:.9g} within {:.3g}", place(expected.extents, i), e.seen,
-                                  e.expected, e.bound);
+      result.reason = fmt::format("element {} is {:.9g}, expected {:.9g} within {:.3g}", place(expected.extents, i),
+                                  e.seen, e.expected, e.bound);
     }
   }
   if (result.answer == Judgement::kRight && reference.rule.kind == Rule::kDot) {

@@ -18,7 +18,8 @@ void for_each_group(const Array& x, int64_t first_axis, int64_t end_axis, F visi
   std::vector<size_t> group(static_cast<size_t>(size));
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
-      for (int64_t s = 0; s < size; ++s) group[static_cast<size_t>(s)] = static_cast<size_t>((o * size + s) * inner + i);
+      for (int64_t s = 0; s < size; ++s)
+        group[static_cast<size_t>(s)] = static_cast<size_t>((o * size + s) * inner + i);
       visit(group);
     }
   }
@@ -57,8 +58,8 @@ References batch_normalization(const Call& call) {
   for_each_index(x.extents, [&](const Index& index) {
     const auto c = static_cast<size_t>(index.size() > 1 ? index[1] : 0);
     const double mean = call.in(3).values[c];
-    put(result, i, x.values[i], {mean, call.in(4).values[c], std::fabs(mean)}, call.real("epsilon"), call.in(1).values[c],
-        call.in(2).values[c]);
+    put(result, i, x.values[i], {mean, call.in(4).values[c], std::fabs(mean)}, call.real("epsilon"),
+        call.in(1).values[c], call.in(2).values[c]);
     ++i;
   });
   return {result};
@@ -72,7 +73,8 @@ References layer_normalization(const Call& call) {
   for_each_group(x, axis, x.rank(), [&](const std::vector<size_t>& group) {
     const Moments m = moments(x, group);
     for (const size_t i : group) {
-      put(result, i, x.values[i], m, call.real("epsilon"), call.in(1).values[i % n], call.has(2) ? call.in(2).values[i % n] : 0);
+      put(result, i, x.values[i], m, call.real("epsilon"), call.in(1).values[i % n],
+          call.has(2) ? call.in(2).values[i % n] : 0);
     }
   });
   return {result};
@@ -96,7 +98,8 @@ template <bool logarithm>
 References softmax(const Call& call) {
   const Array& x = call.in(0);
   const int64_t axis = normal_axis(call.integer("axis"), x.rank());
-  Reference result(Array(x.dtype, x.extents), Rule::of(Rule::kSum, static_cast<double>(x.extents[static_cast<size_t>(axis)])));
+  Reference result(Array(x.dtype, x.extents),
+                   Rule::of(Rule::kSum, static_cast<double>(x.extents[static_cast<size_t>(axis)])));
   result.scale.resize(x.values.size());
   for_each_group(x, axis, axis + 1, [&](const std::vector<size_t>& group) {
     double top = -HUGE_VAL, sum = 0;

@@ -49,9 +49,9 @@ std::vector<int64_t> Call::ints(std::string_view name, std::vector<int64_t> othe
 
 std::vector<const Operator*> all_operators() {
   std::vector<const Operator*> all;
-  for (const auto family : {unary_operators(), binary_operators(), dot_operators(), conv_operators(), pool_operators(),
-                            normalize_operators(), reduce_operators(), shape_operators(), select_operators(),
-                            resize_operators()}) {
+  for (const auto family :
+       {unary_operators(), binary_operators(), dot_operators(), conv_operators(), pool_operators(),
+        normalize_operators(), reduce_operators(), shape_operators(), select_operators(), resize_operators()}) {
     for (const Operator& op : family) all.push_back(&op);
   }
   return all;

@@ -10,8 +10,8 @@ namespace backplane::conform {
 namespace {
 
 struct Reduced {
-  Array shape;                               // of the result, without values
-  std::vector<std::vector<double>> groups;   // the elements that each result element comes from
+  Array shape;                              // of the result, without values
+  std::vector<std::vector<double>> groups;  // the elements that each result element comes from
   double terms = 1;
 };
 
@@ -29,7 +29,8 @@ Reduced reduce(const Array& x, const std::set<int64_t>& axes, bool keep) {
   result.groups.resize(result.shape.values.size());
   for_each_index(x.extents, [&](const Index& index) {
     size_t to = 0;
-    for (size_t i = 0; i < kept.size(); ++i) to = to * static_cast<size_t>(kept[i]) + static_cast<size_t>(kept[i] == 1 ? 0 : index[i]);
+    for (size_t i = 0; i < kept.size(); ++i)
+      to = to * static_cast<size_t>(kept[i]) + static_cast<size_t>(kept[i] == 1 ? 0 : index[i]);
     result.groups[to].push_back(x.at(index));
   });
   return result;

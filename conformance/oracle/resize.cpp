@@ -52,7 +52,8 @@ References resize(const Call& call) {
   for_each_index(shape, [&](const Index& index) {
     if (!linear) {
       Index from(index.size());
-      for (size_t i = 0; i < index.size(); ++i) from[i] = inside(i, nearest(call.text("nearest_mode"), source(i, index[i])));
+      for (size_t i = 0; i < index.size(); ++i)
+        from[i] = inside(i, nearest(call.text("nearest_mode"), source(i, index[i])));
       result.value.at(index) = x.at(from);
       return;
     }

@@ -18,7 +18,9 @@ References slice(const Call& call) {
   for (size_t i = 0; i < starts.size(); ++i) {
     const auto axis = call.has(3) ? static_cast<size_t>(normal_axis(call.integers(3)[i], x.rank())) : i;
     const int64_t n = x.extents[axis], by = call.has(4) ? call.integers(4)[i] : 1;
-    const auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + n : at, by < 0 ? -1 : 0, by < 0 ? n - 1 : n); };
+    const auto clamped = [&](int64_t at) {
+      return std::clamp<int64_t>(at < 0 ? at + n : at, by < 0 ? -1 : 0, by < 0 ? n - 1 : n);
+    };
     const int64_t from = by < 0 ? clamped(starts[i]) : std::min(clamped(starts[i]), n);
     // An end far below zero means "past the first element" for negative steps.
     const int64_t to = by < 0 && ends[i] < -n ? -1 : clamped(ends[i]);
@@ -111,8 +113,10 @@ References cast(const Call& call) {
   Array result = call.in(0);
   result.dtype = to;
   for (double& x : result.values) {
-    if (to == BP_DTYPE_BOOL) x = x != 0;
-    else x = is_float(to) ? float_type(to).round(x) : std::trunc(x);
+    if (to == BP_DTYPE_BOOL)
+      x = x != 0;
+    else
+      x = is_float(to) ? float_type(to).round(x) : std::trunc(x);
   }
   return {Reference(std::move(result), Rule::bits())};
 }

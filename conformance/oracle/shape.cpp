@@ -164,11 +164,11 @@ References depth_to_space(const Call& call) {
 References space_to_depth(const Call& call) {
   const Array& x = call.in(0);
   const int64_t block = call.integer("blocksize"), depth = x.extents[1];
-  return {gathered(x, {x.extents[0], depth * block * block, x.extents[2] / block, x.extents[3] / block},
-                   [&](const Index& index) {
-                     const int64_t cell = index[1] / depth;
-                     return Index{index[0], index[1] % depth, index[2] * block + cell / block, index[3] * block + cell % block};
-                   })};
+  return {gathered(
+      x, {x.extents[0], depth * block * block, x.extents[2] / block, x.extents[3] / block}, [&](const Index& index) {
+        const int64_t cell = index[1] / depth;
+        return Index{index[0], index[1] % depth, index[2] * block + cell / block, index[3] * block + cell % block};
+      })};
 }
 
 References shape(const Call& call) {

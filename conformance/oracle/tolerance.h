@@ -40,8 +40,8 @@ struct Rule {
 // The bound of one element: how far it may be from `value` on either side.
 double bound(const Rule& rule, const FloatType& type, double value, double scale);
 
-// TOSA's number of roundings that a sum of `terms` may pile up, with an accumulator of `accumulator_bits` fraction bits:
-// ksb = ceil(terms / 2^((frac_acc - frac) / 2)).
+// TOSA's number of roundings that a sum of `terms` may pile up, with an accumulator of `accumulator_bits` fraction
+// bits: ksb = ceil(terms / 2^((frac_acc - frac) / 2)).
 double piled_up(double terms, const FloatType& type, int accumulator_bits);
 // u = max(2^-(frac+1)·Σ|a·b|, smallest normal): the rounding error that an element of a dot product is measured in.
 double dot_unit(const FloatType& type, double scale);
@@ -54,8 +54,8 @@ struct Judgement {
 };
 
 struct Circumstances {
-  bool flushes = false;           // the device declares that it flushes subnormals
-  bool drawn_around_zero = false; // the inputs of a dot product are, and it has no bias: its error must be unbiased
+  bool flushes = false;            // the device declares that it flushes subnormals
+  bool drawn_around_zero = false;  // the inputs of a dot product are, and it has no bias: its error must be unbiased
 };
 
 Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circumstances& circumstances);

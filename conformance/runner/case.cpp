@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/case.h"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace backplane::conform {
 namespace {
@@ -48,6 +50,16 @@ std::vector<Case> filter(std::vector<Case> cases, const std::string& glob) {
     return fnmatch(glob.c_str(), one.name.c_str(), 0) != 0 && fnmatch(glob.c_str(), last.c_str(), 0) != 0;
   });
   return cases;
+}
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  int used = 0;
+  if (sscanf(text.c_str(), "%u/%u%n", &shard.index, &shard.count, &used) != 2 ||
+      text.size() != static_cast<size_t>(used) || shard.index < 1 || shard.index > shard.count) {
+    throw Usage(fmt::format("--shard is '{}': it must be i/n with i from 1 to n", text));
+  }
+  return shard;
 }
 
 std::vector<Case> select(std::vector<Case> cases, Shard shard) {

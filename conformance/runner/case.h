@@ -4,10 +4,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace backplane::conform {
+
+// What the command line got wrong: exit status 2.
+struct Usage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 struct Case {
   std::string name;  // the folder's path below the data folder; the data folder's own name for itself
@@ -25,6 +31,8 @@ struct Shard {
   uint32_t index = 1;  // from 1
   uint32_t count = 1;
 };
+// From "i/n". Throws Usage.
+Shard parse_shard(const std::string& text);
 std::vector<Case> select(std::vector<Case> cases, Shard shard);
 
 }  // namespace backplane::conform

@@ -16,7 +16,7 @@ bool Summary::has_failures() const {
          0;
 }
 
-std::string Summary::to_json() const {
+std::string Summary::to_json(const std::vector<std::string>& levels) const {
   const Summary& self = *this;
   const nlohmann::ordered_json json = {{"passed", self[State::kPass]},
                                        {"failed", self[State::kFail]},
@@ -27,19 +27,21 @@ std::string Summary::to_json() const {
                                        {"mistrusted", self[State::kMistrusted]},
                                        {"infra_error", self[State::kInfraError]},
                                        {"no_node", no_node},
+                                       {"statistical", statistical},
                                        {"total", total},
                                        {"seconds", seconds},
-                                       {"levels", nlohmann::ordered_json::array()}};
+                                       {"levels", levels}};
   return json.dump();
 }
 
 std::string Summary::to_text() const {
   const Summary& self = *this;
   return fmt::format(
-      "{} passed ({} of them without a node left to run), {} failed, {} crashed, {} timeout, {} not supported, {} "
+      "{} passed ({} of them without a node left to run, {} by statistics), {} failed, {} crashed, {} timeout, {} not "
+      "supported, {} "
       "waived, "
       "{} mistrusted, {} infra error, {} in all, {:.1f} s",
-      self[State::kPass], no_node, self[State::kFail], self[State::kCrash], self[State::kTimeout],
+      self[State::kPass], no_node, statistical, self[State::kFail], self[State::kCrash], self[State::kTimeout],
       self[State::kNotSupported], self[State::kWaived], self[State::kMistrusted], self[State::kInfraError], total,
       seconds);
 }
@@ -71,6 +73,7 @@ Summary Journal::summary() const {
   for (const Result& result : results_) {
     ++summary.counts[static_cast<size_t>(result.state)];
     summary.executed += result.nodes > 0;
+    summary.statistical += result.state == State::kPass && result.is_statistical;
     summary.no_node += result.state == State::kPass && result.nodes == 0;
   }
   if (summary.executed == 0) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "runner/result.h"
@@ -16,6 +17,7 @@ namespace backplane::conform {
 struct Summary {
   std::array<uint32_t, kStateNames.size()> counts = {};  // by State
   uint32_t no_node = 0;                                  // passes of models of which nothing was left to run
+  uint32_t statistical = 0;                              // passes of random draws, by their law
   uint32_t executed = 0;                                 // cases in which the device under test ran a node
   uint32_t total = 0;
   double seconds = 0;
@@ -23,7 +25,7 @@ struct Summary {
   uint32_t operator[](State state) const { return counts[static_cast<size_t>(state)]; }
   bool has_failures() const;
   // One JSON object with the keys of the harness's reports.
-  std::string to_json() const;
+  std::string to_json(const std::vector<std::string>& levels = {}) const;
   std::string to_text() const;
 };
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runner/onnx.h"
+#include "runner/plugin_run.h"
 
 namespace {
 
@@ -16,16 +17,20 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"onnx", "runs ONNX's own test data on one device", backplane::conform::declare_onnx},
+    {"list", "tells the names of the cases that run without a command", backplane::conform::declare_list},
+    {"case-child", "", backplane::conform::declare_case_child},  // of the harness itself
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Tells whether a backend keeps Backplane's contract.", "backplane-conform");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   std::map<const CLI::App*, std::function<int()>> actions;
+  actions[&app] = backplane::conform::declare_plugin_run(app);
   for (const Command& command : kCommands) {
     CLI::App* declared = app.add_subcommand(command.name, command.does);
+    if (*command.does == 0) declared->group("");
     actions[declared] = command.declare(*declared);
   }
   try {
@@ -33,5 +38,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return actions.at(app.get_subcommands().front())();
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  return actions.at(chosen.empty() ? &app : chosen.front())();
 }

@@ -2,14 +2,12 @@
 #include "runner/onnx.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <exception>
-#include <mutex>
 #include <thread>
 
+#include "runner/batch.h"
 #include "runner/child.h"
 #include "runner/journal.h"
 #include "runner/onnx_case.h"
@@ -26,21 +24,6 @@ struct Options {
   double timeout = 20;
   bool json = false, strict = false, is_child = false;
 };
-
-// What the command line got wrong: exit status 2.
-struct Usage : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-Shard parse_shard(const std::string& text) {
-  Shard shard;
-  int used = 0;
-  if (sscanf(text.c_str(), "%u/%u%n", &shard.index, &shard.count, &used) != 2 ||
-      text.size() != static_cast<size_t>(used) || shard.index < 1 || shard.index > shard.count) {
-    throw Usage(fmt::format("--shard is '{}': it must be i/n with i from 1 to n", text));
-  }
-  return shard;
-}
 
 std::vector<Case> chosen_cases(const Options& options) {
   std::vector<Case> cases;
@@ -66,37 +49,6 @@ ChildSettings child_settings(const Options& options) {
   return settings;
 }
 
-// Batches of cases, taken by as many workers as there are jobs; each worker has one child at a time.
-void run_all(const Options& options, const std::vector<Case>& cases, Journal& journal) {
-  constexpr size_t kBatch = 32;
-  const ChildSettings settings = child_settings(options);
-  const bool shows_progress = isatty(STDERR_FILENO) != 0;
-  std::atomic<size_t> next = 0, done = 0;
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto report = [&](Result result) {
-    journal.add(std::move(result));
-    if (shows_progress) fmt::print(stderr, "\r{} of {}", ++done, cases.size());
-  };
-  const auto work = [&] {
-    try {
-      for (size_t first; (first = next.fetch_add(kBatch)) < cases.size();) {
-        const size_t last = std::min(first + kBatch, cases.size());
-        run_in_children(settings, {cases.begin() + first, cases.begin() + last}, report);
-      }
-    } catch (...) {
-      const std::lock_guard lock(failure_mutex);
-      failure = std::current_exception();
-      next = cases.size();
-    }
-  };
-  std::vector<std::thread> workers;
-  for (uint32_t i = 0; i < options.jobs; ++i) workers.emplace_back(work);
-  for (std::thread& worker : workers) worker.join();
-  if (shows_progress) fmt::print(stderr, "\r\033[K");
-  if (failure) std::rethrow_exception(failure);
-}
-
 int verdict(const Options& options, const Summary& summary) {
   if (summary.executed == 0) return 1;
   if (options.min_pass > 0) {
@@ -112,7 +64,7 @@ int run_parent(const Options& options) {
     throw Usage("--device or --plugin is missing: what is to be tested");
   const std::vector<Case> cases = chosen_cases(options);
   Journal journal(options.out);
-  run_all(options, cases, journal);
+  run_batches(options.jobs, child_settings(options), cases, journal);
   const Summary summary = journal.summary();
   if (options.json) {
     fmt::print("{}\n", summary.to_json());

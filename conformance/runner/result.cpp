@@ -9,11 +9,8 @@ namespace backplane::conform {
 using Json = nlohmann::ordered_json;
 
 std::string to_json_line(const Result& result) {
-  Json json = {{"case", result.name},
-                     {"state", name_of(result.state)},
-                     {"reason", result.reason},
-                     {"seconds", result.seconds},
-                     {"nodes", result.nodes}};
+  Json json = {{"case", result.name},       {"state", name_of(result.state)}, {"reason", result.reason},
+               {"seconds", result.seconds}, {"nodes", result.nodes},          {"statistical", result.is_statistical}};
   if (result.worst > 0) json["worst"] = std::min(result.worst, 1e300);  // JSON has no infinity
   if (result.close) json["close"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -29,6 +26,7 @@ bool from_json_line(std::string_view line, Result& out_result) {
     out_result.reason = json.at("reason");
     out_result.seconds = json.at("seconds");
     out_result.nodes = json.at("nodes");
+    out_result.is_statistical = json.at("statistical");
     out_result.worst = json.value("worst", 0.0);
     out_result.close = json.value("close", false);
     return true;

@@ -23,9 +23,10 @@ struct Result {
   State state = State::kInfraError;
   std::string reason;  // one line; empty for a pass
   double seconds = 0;
-  uint32_t nodes = 0;  // that ran on the device under test
-  double worst = 0;    // the largest error as a fraction of its bound, where there is one
-  bool close = false;  // failed, and yet within the bounds for whole models
+  uint32_t nodes = 0;           // that ran on the device under test
+  bool is_statistical = false;  // a pass of random draws, by their law and not by their values
+  double worst = 0;             // the largest error as a fraction of its bound, where there is one
+  bool close = false;           // failed, and yet within the bounds for whole models
 };
 
 // One line of JSON, without its end. Text that is no UTF-8 is repaired.

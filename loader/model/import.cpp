@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "model/gradient.h"
 #include "model/hash.h"
 #include "model/names.h"
 #include "model/parse.h"
@@ -17,7 +18,8 @@ namespace backplane::model {
 Result<std::shared_ptr<Model>> import(const Source& source) {
   auto parsed = parse(source);
   if (!parsed.ok()) {
-    return source.path.empty() ? parsed.take_status() : parsed.take_status().context("model " + quoted(source.path));
+    const bool is_named = source.path.empty() || parsed.status().text().find(source.path) != std::string_view::npos;
+    return is_named ? parsed.take_status() : parsed.take_status().context("model " + quoted(source.path));
   }
   std::shared_ptr<Model> model = parsed.take();
   if (Status status = canonicalize(*model); !status.ok())
@@ -31,6 +33,7 @@ Status canonicalize(Model& model) try {
   BP_TRY(inline_functions(model));
   BP_TRY(absorb_constants(model));
   BP_TRY(ops::upgrade(model));
+  BP_TRY(differentiate(model));
   BP_TRY(ops::infer(model));
   settle(model);
   prune(model);

@@ -171,8 +171,8 @@ Result<std::shared_ptr<Model>> parse(const Source& source) {
     Parser(*model, bytes, source.path, external).parse_model();
   } catch (Malformed& error) {
     return std::move(error.status);
-  } catch (const protozero::exception& error) {
-    return Status(BP_INVALID_MODEL, std::string("not an ONNX model, or cut off: protobuf ") + error.what());
+  } catch (const protozero::exception&) {
+    return Status(BP_INVALID_MODEL, "not an ONNX model, or cut off: its bytes are no whole protobuf message");
   } catch (const std::bad_alloc&) {
     return Status(BP_RESOURCE_EXHAUSTED, "no memory left for the model");
   } catch (const std::length_error&) {

@@ -330,6 +330,25 @@ TEST(Infer, SubgraphsSeeTheOuterGraph) {
   EXPECT_EQ(b.text(y), "float[?,4]");
 }
 
+// Types follow through operators that have no schema; what is not known of a foreign domain stays so.
+TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
+  Builder b;
+  ValueId x = b.input({"N", "S", "64"}), weights = b.input({"32", "2", "16"}, BP_DTYPE_UINT8), scales = b.input({"64"});
+  ValueId lengths = b.input({"N"}, BP_DTYPE_INT32), total = b.input({}, BP_DTYPE_INT32);
+  const auto outputs = [&](const char* op, std::vector<ValueId> inputs, size_t count, std::vector<Attribute> attributes) {
+    return b.nodes(op, std::move(inputs), count, std::move(attributes), "com.microsoft");
+  };
+  auto product = outputs("MatMulNBits", {x, weights, scales}, 1, {Attribute::of("N", int64_t{32})});
+  auto attention = outputs("GroupQueryAttention", {x, BP_NONE, BP_NONE, BP_NONE, BP_NONE, lengths, total}, 3,
+                           {Attribute::of("num_heads", int64_t{4}), Attribute::of("kv_num_heads", int64_t{2})});
+  auto other = outputs("NobodyKnowsThis", {x}, 1, {});
+  b.expect_ok();
+  EXPECT_EQ(b.text(product[0]), "float[N,S,32]");
+  EXPECT_EQ(b.text(attention[0]), "float[N,S,32]");  // 64 hold 4 heads of queries and 2 each of keys and values
+  EXPECT_EQ(b.text(attention[1]), "float[N,2,?,8]");
+  EXPECT_EQ(b.text(other[0]), "unknown");
+}
+
 TEST(Infer, LongChainsTakeLinearTime) {
   Builder b;
   ValueId x = b.input({"N", "64", "56", "W"});

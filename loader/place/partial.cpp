@@ -6,7 +6,8 @@
 namespace backplane {
 namespace {
 
-std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy) {
+std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
+                                      const Policy& policy) {
   const size_t allowed = policy.fallback == BP_FALLBACK_FORBID ? 1 : coverage.size();
   std::vector<uint32_t> nodes;
   for (uint32_t i = 0; i < graph.nodes.size(); ++i)
@@ -32,7 +33,8 @@ void drop_uncovered(Placement& placement) {
 
 }  // namespace
 
-Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy) {
+Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
+                               const Policy& policy) {
   const std::vector<uint32_t> uncovered = uncovered_nodes(graph, coverage, policy);
   if (uncovered.empty()) return place(graph, coverage, policy);
 

@@ -6,8 +6,9 @@
 
 namespace backplane {
 
-// As place(), but a node that no device takes does not fail it: its device and island are BP_NONE, and the others are placed as if
-// the first device ran it at no cost. Such a placement has no copies, savings and cost: it cannot run.
-Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
+// As place(), but a node that no device takes does not fail it: its device and island are BP_NONE, and the others are
+// placed as if the first device ran it at no cost. Such a placement has no copies, savings and cost: it cannot run.
+Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
+                               const Policy& policy);
 
 }  // namespace backplane

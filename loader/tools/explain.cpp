@@ -42,7 +42,7 @@ std::string place_text(const Json& node) {
 }
 
 std::string render(const Json& report) {
-  Table islands, nodes, copies;
+  Table islands, nodes, copies, savings;
   for (const Json& island : report.at("islands")) {
     islands.row({cell(island.at("index")), cell(island.at("device")), fmt::format("{} nodes", cell(island.at("nodes"))),
                  fmt::format("{} inputs, {} outputs", cell(island.at("inputs")), cell(island.at("outputs"))),
@@ -55,7 +55,12 @@ std::string render(const Json& report) {
   }
   for (const Json& copy : report.at("copies")) {
     copies.row({cell(copy.at("value")), fmt::format("{} to {}", cell(copy.at("from")), cell(copy.at("to"))),
-                bytes_text(copy.at("bytes").get<uint64_t>())});
+                bytes_text(copy.at("bytes").get<uint64_t>()), expected_text(copy.at("seconds"))});
+  }
+  for (const Json& saving : report.at("savings")) {
+    savings.row({"island " + cell(saving.at("island")), count_text(saving.at("nodes"), "node", "nodes"),
+                 fmt::format("on {}, not {}", cell(saving.at("device")), cell(saving.at("instead_of"))),
+                 seconds_text(saving.at("seconds"))});
   }
   std::string text = fmt::format("{}, {}, {} on {}", count_text(report.at("islands"), "island", "islands"),
                                  count_text(report.at("nodes"), "node", "nodes"),
@@ -68,6 +73,9 @@ std::string render(const Json& report) {
   if (!report.at("islands").empty()) text += fmt::format("Islands\n{}", islands.text());
   text += fmt::format("Nodes\n{}", nodes.text());
   if (!report.at("copies").empty()) text += fmt::format("Copies\n{}", copies.text());
+  if (!report.at("savings").empty()) {
+    text += fmt::format("Saved by not going where a node alone would be faster\n{}", savings.text());
+  }
   return text;
 }
 

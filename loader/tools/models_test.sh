@@ -8,6 +8,12 @@ shift
 data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
 compare=$(dirname "$0")/../../scripts/data/compare.py
 out=$(mktemp -d)
+
+# names inputs|outputs MODEL: one name a line.
+names() {
+    "$program" info "$2" --json | "$data/venv/bin/python" -c \
+        'import json, sys; print("\n".join(value["name"] for value in json.load(sys.stdin)[sys.argv[1]]))' "$1"
+}
 trap 'rm -rf "$out"' EXIT
 for name in "$@"; do
     model=$data/$name/model.onnx
@@ -16,9 +22,18 @@ for name in "$@"; do
         echo "skipped: $name is not in $data; scripts/setup.sh fetches it"
         exit 77
     fi
-    input=$("$program" info "$model" --json | "$data/venv/bin/python" -c 'import json, sys; print(json.load(sys.stdin)["inputs"][0]["name"])')
-    rm -rf "$out"/*
-    "$program" run "$model" --device cpu --input "$input=$data/$name/input_0.npy" --output "$out" >/dev/null
-    printf '%-20s ' "$name"
-    "$data/venv/bin/python" "$compare" "$out"/*.npy "$data/$name/output_0.npy"
+    # Files are numbered as the model numbers its inputs and outputs.
+    mapfile -t inputs < <(names inputs "$model")
+    mapfile -t outputs < <(names outputs "$model")
+    arguments=()
+    for i in "${!inputs[@]}"; do
+        [[ ! -f $data/$name/input_$i.npy ]] || arguments+=(--input "${inputs[i]}=$data/$name/input_$i.npy")
+    done
+    rm -rf "${out:?}"/*
+    "$program" run "$model" --device cpu "${arguments[@]}" --output "$out" >/dev/null
+    for i in "${!outputs[@]}"; do
+        [[ -f $data/$name/output_$i.npy ]] || continue
+        printf '%-20s %-20s ' "$name" "${outputs[i]}"
+        "$data/venv/bin/python" "$compare" "$out/${outputs[i]//[^[:alnum:]._-]/_}.npy" "$data/$name/output_$i.npy"
+    done
 done

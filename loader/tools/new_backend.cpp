@@ -13,16 +13,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the project consists of. Code is that of backends/null, which this tree builds and tests; what differs outside the tree
-// is in new_backend/.
+// What the project consists of. Code is that of backends/null, which this tree builds and tests; what differs outside
+// the tree is in new_backend/.
 struct File {
   std::string_view from;  // of embedded_files()
   std::string_view to;
 };
 constexpr File kFiles[] = {
-    {"CMakeLists.txt.in", "CMakeLists.txt"}, {"README.md.in", "README.md"}, {"plugin.cpp", "plugin.cpp"},
-    {"program.h", "program.h"},              {"program.cpp", "program.cpp"}, {"ops.h", "ops.h"},
-    {"ops.cpp", "ops.cpp"},                  {"null_test.cpp.in", "null_test.cpp"},
+    {"CMakeLists.txt.in", "CMakeLists.txt"},
+    {"README.md.in", "README.md"},
+    {"plugin.cpp", "plugin.cpp"},
+    {"program.h", "program.h"},
+    {"program.cpp", "program.cpp"},
+    {"ops.h", "ops.h"},
+    {"ops.cpp", "ops.cpp"},
+    {"null_test.cpp.in", "null_test.cpp"},
 };
 constexpr std::string_view kSteps = "## Step by step";  // the rest of the skeleton's README is taken as it is
 
@@ -30,12 +35,14 @@ constexpr std::string_view kSteps = "## Step by step";  // the rest of the skele
 constexpr std::string_view kTaken[] = {"null", "cpu", "api", "sdk", "loader"};
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
 }
 
 // The licence is the vendor's to choose.
 void remove_licence(std::string& text) {
-  if (text.substr(0, text.find('\n')).find("SPDX-License-Identifier") != std::string::npos) text.erase(0, text.find('\n') + 1);
+  if (text.substr(0, text.find('\n')).find("SPDX-License-Identifier") != std::string::npos)
+    text.erase(0, text.find('\n') + 1);
 }
 
 // The template with its names replaced. "null" is also half a word of C++, so only these are names.
@@ -43,7 +50,8 @@ std::string adapt(std::string text, const std::string& id) {
   std::string name = id;
   name.front() = static_cast<char>(name.front() - 'a' + 'A');
   const std::pair<std::string_view, std::string> names[] = {
-      {"about{\"null\", \"Null\", \"Backplane\", \"1.0\"}", fmt::format("about{{\"{}\", \"{}\", \"{}\", \"0.1\"}}", id, name, name)},
+      {"about{\"null\", \"Null\", \"Backplane\", \"1.0\"}",
+       fmt::format("about{{\"{}\", \"{}\", \"{}\", \"0.1\"}}", id, name, name)},
       {"text(\"Backplane\")", fmt::format("text(\"{}\")", name)},
       {"NAME \"Null\"", fmt::format("NAME \"{}\"", name)},
       {"Null device", name + " device"},
@@ -60,8 +68,9 @@ std::string adapt(std::string text, const std::string& id) {
 }
 
 void check_name(const std::string& id) {
-  const bool is_legal = !id.empty() && id.size() <= 32 && id.front() >= 'a' && id.front() <= 'z' &&
-                        std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+  const bool is_legal =
+      !id.empty() && id.size() <= 32 && id.front() >= 'a' && id.front() <= 'z' &&
+      std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
   if (!is_legal) {
     throw Usage(fmt::format("the name is '{}': it must be 1 to 32 of a-z, 0-9 and _, with a letter first", id));
   }
@@ -101,7 +110,8 @@ Outcome new_backend(const std::string& id, const std::string& folder) {
   outcome.text = fmt::format(
       "Backend '{0}' is in {1}:\n"
       "  cd {1} && cmake -B build && cmake --build build && ctest --test-dir build\n"
-      "Add -DCMAKE_PREFIX_PATH=PREFIX where Backplane is not installed in a standard place. Then read README.md there.\n",
+      "Add -DCMAKE_PREFIX_PATH=PREFIX where Backplane is not installed in a standard place. Then read README.md "
+      "there.\n",
       id, folder);
   return outcome;
 }

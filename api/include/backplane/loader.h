@@ -131,7 +131,8 @@ BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source
 BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
 /* The canonical graph: inputs, outputs, nodes, weights. Lives as long as the model. [thread-safe] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_model_graph(const bp_model_t* model);
-/* Operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object: what `backplane info --json` prints. */
+/* Operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object: what `backplane info --json` prints, less
+ * `uncovered`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context, bp_error_t* error);
 
 /* A graph built by the framework. Values are numbered from 0 in the order in which they are made. Names must be unique; an empty

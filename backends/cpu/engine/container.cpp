@@ -26,8 +26,8 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
     if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxElements)
       throw Failure(BP_INVALID_ARGUMENT, "an element of a container has impossible extents");
   }
-  void* data =
-      tensor.buffer.address == nullptr ? nullptr : static_cast<std::byte*>(tensor.buffer.address) + tensor.buffer.offset;
+  void* data = tensor.buffer.address == nullptr ? nullptr
+                                                : static_cast<std::byte*>(tensor.buffer.address) + tensor.buffer.offset;
   Tensor result{tensor.dtype, shape, data};
   if (tensor.dtype == BP_DTYPE_STRING) {
     if (std::string wrong = check_texts(result, tensor.buffer.bytes); !wrong.empty())
@@ -44,6 +44,8 @@ Value read(const bp_container_api_t& api, const bp_graph_t& graph, const bp_type
   uint64_t count = api.count(container);
   if (type.kind == BP_KIND_OPTIONAL && count > 1)
     throw Failure(BP_INVALID_ARGUMENT, "an optional has " + std::to_string(count) + " elements");
+  if (type.element >= graph.type_count)
+    throw Failure(BP_TYPE_MISMATCH, "the elements of a container have no known type");
   const bp_type_t& element = *bp_graph_type(&graph, type.element);
   for (uint64_t i = 0; i < count; ++i) {
     if (element.kind == BP_KIND_TENSOR) {

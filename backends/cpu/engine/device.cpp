@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
+#include <optional>
 
 #include "engine/fence.h"
 
@@ -52,14 +54,26 @@ int allowed_cores() {
   return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-int choose_threads(const bp_host_t* host, int cores) {
+std::optional<std::string_view> option(const bp_host_t* host, std::string_view name) {
   bp_text_t value{};
-  static constexpr std::string_view kName = "threads";
-  if (host->option != nullptr && host->option(host, {kName.data(), kName.size()}, &value) == BP_OK) {
-    return parse_threads({value.data, value.size});
-  }
+  if (host->option == nullptr || host->option(host, {name.data(), name.size()}, &value) != BP_OK) return std::nullopt;
+  return std::string_view(value.data, value.size);
+}
+
+int choose_threads(const bp_host_t* host, int cores) {
+  if (auto value = option(host, "threads")) return parse_threads(*value);
   if (host->thread_count != nullptr) return std::clamp(static_cast<int>(host->thread_count(host)), 1, kMaxThreads);
   return std::min(cores, kMaxThreads);
+}
+
+// The option "reference", else the environment's BACKPLANE_CPU_REFERENCE.
+bool choose_reference(const bp_host_t* host) {
+  const char* variable = std::getenv("BACKPLANE_CPU_REFERENCE");
+  std::string_view value = variable != nullptr ? variable : "0";
+  if (auto given = option(host, "reference")) value = *given;
+  if (value != "0" && value != "1")
+    throw Failure(BP_INVALID_ARGUMENT, "option reference is '" + std::string(value) + "'; give 0 or 1");
+  return value == "1";
 }
 
 }  // namespace
@@ -102,6 +116,7 @@ Backend::Backend(const bp_host_t* host)
     : host_(host),
       processor_(read_processor(host)),
       threads_(choose_threads(host, processor_.cores)),
+      reference_(choose_reference(host)),
       generation_(fork_generation()) {}
 
 }  // namespace backplane::cpu

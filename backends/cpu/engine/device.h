@@ -29,18 +29,20 @@ class Backend {
   const bp_host_t* host() const { return host_; }
   const Processor& processor() const { return processor_; }
   int threads() const { return threads_; }
+  bool reference() const { return reference_; }
   uint32_t generation() const { return generation_; }
 
  private:
   const bp_host_t* host_;
   Processor processor_;
   int threads_;
+  bool reference_;
   uint32_t generation_;
 };
 
 class Device {
  public:
-  Device(const Backend& backend, int threads) : backend_(backend), threads_(threads) {}
+  Device(const Backend& backend, int threads) : backend_(backend), threads_(threads, backend.reference()) {}
   const bp_host_t* host() const { return backend_.host(); }
   uint32_t generation() const { return backend_.generation(); }
   Threads& threads() { return threads_; }

@@ -59,7 +59,8 @@ void Frame::set_input(uint32_t index, Value value) {
   const bp_type_t& type = program_.type_of(id);
   value = as_kind(std::move(value), type.kind);
   bool changed = !inputs_[index].present() || !(extents_[index] == value.tensor.shape);
-  if (value.kind != type.kind || value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
+  if (value.kind != type.kind ||
+      value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
       (changed && value.kind == BP_KIND_TENSOR && !program_.admits(type, value.tensor.shape.span()))) {
     throw Failure(BP_TYPE_MISMATCH, program_.name_of(id) + " is given a value that does not fit its declared type");
   }
@@ -75,6 +76,7 @@ void Frame::clear() {
     input.elements = nullptr;
   }
   for (Value& target : targets_) target = {};
+  values_.clear();
 }
 
 void Frame::prepare() {

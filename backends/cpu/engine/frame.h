@@ -24,8 +24,8 @@ class Frame {
 
   const Program& program() const { return program_; }
 
-  // The value of an input for the runs to come; a container for one run only, unless the input is a captured one. Throws
-  // Failure where it does not fit the declared type.
+  // The value of an input for the runs to come; a container for one run only, unless the input is a captured one.
+  // Throws Failure where it does not fit the declared type.
   void set_input(uint32_t index, Value value);
   // Plans for the extents that are set. Throws Failure.
   void prepare();
@@ -62,7 +62,8 @@ class Frame {
   // Of calls that are planned during the run: values until their last use, and the uses that are to come.
   std::vector<Value> values_;
   std::vector<uint32_t> uses_;
-  // Their last plans, by call; those that hold for the extents of their inputs, whatever the values are, are used again.
+  // Their last plans, by call; those that hold for the extents of their inputs, whatever the values are, are used
+  // again.
   struct Planned {
     std::vector<Shape> inputs;
     Plan plan;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/channel_shuffle.h"
+
 namespace backplane::cpu {
 
 namespace {
@@ -53,6 +55,7 @@ class Fusion {
       for (const Head& head : kHeads) {
         if (node(i).domain().empty() && node(i).op_type() == head.op_type) grow(head, i);
       }
+      if (is(i, {"Reshape"})) channel_shuffle(i);
     }
   }
 
@@ -105,7 +108,8 @@ class Fusion {
     for (size_t i = 1; i < call.outputs.size(); ++i) {
       if (call.outputs[i] != BP_NONE) return;
     }
-    Chain chain{head, call.kernel.get(), first, first, {call.inputs.begin(), call.inputs.end()}, type(value).rank, 0, {}};
+    Chain chain{head, call.kernel.get(), first, first, {call.inputs.begin(), call.inputs.end()}, type(value).rank, 0,
+                {}};
     chain.reads.resize(head.inputs, BP_NONE);
     chain.channels = channels(chain);
     if (head.op_type == "BatchNormalization" && !has_known_parameters(chain)) return;
@@ -146,12 +150,15 @@ class Fusion {
     const bp_type_t &ta = type(a), &tb = type(b);
     if (ta.rank < 0 || ta.rank != tb.rank) return false;
     for (int32_t d = 0; d < ta.rank; ++d) {
-      const bp_dim_t& da = graph_.dims[ta.first_dim + static_cast<uint32_t>(d)];
-      const bp_dim_t& db = graph_.dims[tb.first_dim + static_cast<uint32_t>(d)];
-      bool same = da.extent >= 0 ? da.extent == db.extent : da.symbol != BP_NONE && da.symbol == db.symbol && db.extent < 0;
-      if (!same) return false;
+      if (!same_extent(ta, d, tb, d)) return false;
     }
     return true;
+  }
+  bool same_extent(const bp_type_t& a, int32_t a_dim, const bp_type_t& b, int32_t b_dim) const {
+    const bp_dim_t& da = graph_.dims[a.first_dim + static_cast<uint32_t>(a_dim)];
+    const bp_dim_t& db = graph_.dims[b.first_dim + static_cast<uint32_t>(b_dim)];
+    if (da.extent >= 0) return da.extent == db.extent;
+    return da.symbol != BP_NONE && da.symbol == db.symbol && db.extent < 0;
   }
 
   // The constant as one number for each channel of the chain's result; empty if it is anything else.
@@ -162,7 +169,8 @@ class Fusion {
     const int64_t elements = t.shape.elements();
     if (elements == 1) return std::vector<float>(static_cast<size_t>(chain.channels), *t.as<float>());
     const int from_end = chain.head.channel_axis < 0 ? -chain.head.channel_axis : chain.rank - chain.head.channel_axis;
-    if (elements != chain.channels || t.shape.rank() < from_end || t.shape[t.shape.rank() - from_end] != elements) return {};
+    if (elements != chain.channels || t.shape.rank() < from_end || t.shape[t.shape.rank() - from_end] != elements)
+      return {};
     return {t.as<float>(), t.as<float>() + elements};
   }
 
@@ -178,7 +186,8 @@ class Fusion {
     return join(chain, calls, {.kind = PostOp::kActivation, .activation = {function, alpha, beta}});
   }
 
-  // ---- the rules -----------------------------------------------------------------------------------------------------
+  // ---- the rules
+  // -----------------------------------------------------------------------------------------------------
 
   bool batch_normalization(Chain& chain) {
     uint32_t next = sole_reader(result(chain), {"BatchNormalization"});
@@ -197,7 +206,8 @@ class Fusion {
     for (int64_t c = 0; c < chain.channels; ++c) {
       double factor = static_cast<double>(parts[0][c]) / std::sqrt(static_cast<double>(parts[3][c]) + epsilon);
       op.scale.push_back(static_cast<float>(factor));
-      op.shift.push_back(static_cast<float>(static_cast<double>(parts[1][c]) - static_cast<double>(parts[2][c]) * factor));
+      op.shift.push_back(
+          static_cast<float>(static_cast<double>(parts[1][c]) - static_cast<double>(parts[2][c]) * factor));
     }
     return join(chain, {next}, std::move(op));
   }
@@ -293,6 +303,33 @@ class Fusion {
     return false;
   }
 
+  // [N, groups · each, …] as [N, groups, each, …], those two swapped, and back.
+  void channel_shuffle(uint32_t split) {
+    const uint32_t x = calls_[split].inputs[0], parts = calls_[split].outputs[0];
+    const uint32_t swap = sole_reader(parts, {"Transpose"});
+    if (swap == BP_NONE || values_[x].dtype != BP_DTYPE_FLOAT) return;
+    const uint32_t join = sole_reader(calls_[swap].outputs[0], {"Reshape"});
+    if (join == BP_NONE || calls_[join].inputs[0] != calls_[swap].outputs[0]) return;
+    std::vector<int64_t> order = node(swap).ints("perm");
+    const bp_type_t &from = type(x), &between = type(parts);
+    if (!same_extents(x, calls_[join].outputs[0]) || from.rank < 3 || between.rank != from.rank + 1) return;
+    for (size_t d = 0; d < order.size(); ++d) {
+      if (order[d] != (d == 1 ? 2 : d == 2 ? 1 : static_cast<int64_t>(d))) return;
+    }
+    for (int32_t d = 0; d < from.rank; ++d) {
+      if (d != 1 && !same_extent(from, d, between, d == 0 ? 0 : d + 1)) return;
+    }
+    const int64_t groups = graph_.dims[between.first_dim + 1].extent, each = graph_.dims[between.first_dim + 2].extent;
+    if (order.size() != static_cast<size_t>(between.rank) || groups < 1 || each < 1 ||
+        groups * each != graph_.dims[from.first_dim + 1].extent)
+      return;
+    calls_[join].kernel = make_channel_shuffle(groups);
+    calls_[join].reads = {x};
+    calls_[join].inputs = calls_[join].reads;
+    for (uint32_t call : {split, swap, join}) taken_[call] = true;
+    calls_[split].folded = calls_[swap].folded = true;
+  }
+
   // Tried in this order until none fits.
   static constexpr Rule kRules[] = {&Fusion::batch_normalization, &Fusion::scale_or_shift, &Fusion::residual,
                                     &Fusion::activation,          &Fusion::gate,           &Fusion::hard_swish};
@@ -301,9 +338,9 @@ class Fusion {
   std::span<Call> calls_;
   std::span<const Tensor> values_;
   const std::vector<bool>& known_;
-  std::vector<bool> taken_;            // by call: joined to a chain
-  std::vector<bool> kept_;             // by value: a graph output
-  std::vector<uint32_t> read_first_;   // by value: its first entry in readers_
+  std::vector<bool> taken_;           // by call: joined to a chain
+  std::vector<bool> kept_;            // by value: a graph output
+  std::vector<uint32_t> read_first_;  // by value: its first entry in readers_
   std::vector<uint32_t> readers_;
 };
 

@@ -159,13 +159,15 @@ void Instance::prepare(const bp_run_t& run) {
   for (uint32_t o = 0; o < outputs_.size(); ++o) {
     uint32_t value = graph.outputs[o];
     if (run.output != nullptr && program().type_of(value).kind == BP_KIND_TENSOR) continue;
-    if (!outputs_[o].bound) throw Failure(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " is not bound; call bind first");
+    if (!outputs_[o].bound)
+      throw Failure(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " is not bound; call bind first");
     if (outputs_[o].container == nullptr && !frame_.schedule().shaped[value])
       throw Failure(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " has data-dependent extents; set bp_run_t.output");
   }
 }
 
-// Outputs go to what is bound, or to what the run gives where the extents are told by the run alone or nothing is bound.
+// Outputs go to what is bound, or to what the run gives where the extents are told by the run alone or nothing is
+// bound.
 class Instance::RunOutputs final : public Outputs {
  public:
   RunOutputs(Instance& instance, const bp_run_t& run)

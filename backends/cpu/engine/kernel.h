@@ -139,6 +139,7 @@ struct Plan {
   std::vector<Shape> shapes;   // of each output
   std::vector<Format> takes;   // of each input; empty: all dense
   Format gives = Format::kDense;  // of output 0; all others are dense
+  int packed = -1;                // the input of which the kernel made its own copy, or -1
   bool later = false;          // a value is needed that is not known yet
   std::string error;           // the inputs cannot be: names what was seen
 };

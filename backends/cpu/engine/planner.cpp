@@ -97,6 +97,7 @@ bool Planner::plan(uint32_t index) {
   for (size_t i = 0; i < operands.size(); ++i) {
     if (operands[i] != BP_NONE) operands[i] = in_format(operands[i], plan.takes[i], index);
   }
+  if (plan.packed >= 0 && on_packed) on_packed(call.inputs[static_cast<size_t>(plan.packed)]);
   if (plan.gives != Format::kDense) values[call.outputs[0]].format = plan.gives;
   add_step(index, std::move(plan.step), operands, call.outputs);
   return true;

@@ -3,6 +3,8 @@
 // its data where they are weights or could be computed ahead of the run (constant folding).
 #pragma once
 
+#include <functional>
+
 #include "engine/program.h"
 
 namespace backplane::cpu {
@@ -27,6 +29,9 @@ class Planner {
   void walk();
   // After the walk: `outputs` and what `later` reads become dense under their own numbers.
   void make_dense(std::span<const uint32_t> outputs);
+
+  // Told of values whose data a kernel will not read again.
+  std::function<void(uint32_t value)> on_packed;
 
   // By value. Those beyond the graph's are copies of others in another format.
   std::vector<Tensor> values;

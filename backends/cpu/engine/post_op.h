@@ -11,8 +11,8 @@ namespace backplane::cpu {
 struct Activation {
   enum Function : uint8_t {
     kRelu,
-    kLeakyRelu,    // alpha below 0
-    kClip,         // between alpha and beta
+    kLeakyRelu,  // alpha below 0
+    kClip,       // between alpha and beta
     kSigmoid,
     kTanh,
     kElu,
@@ -27,8 +27,8 @@ struct Activation {
 
 struct PostOp {
   enum Kind : uint8_t {
-    kAffine,      // times `scale` plus `shift`, each with one number for each channel
-    kAdd,         // plus the kernel's last input, which has the extents of the result
+    kAffine,  // times `scale` plus `shift`, each with one number for each channel
+    kAdd,     // plus the kernel's last input, which has the extents of the result
     kActivation,
   };
   Kind kind = kAffine;

@@ -10,7 +10,6 @@
 #include "engine/fence.h"
 #include "engine/fusion.h"
 #include "engine/planner.h"
-#include "engine/reference.h"
 #include "engine/schedule.h"
 #include "engine/threads.h"
 
@@ -42,11 +41,12 @@ Program::Program(Device& device, const bp_compile_t& what)
     throw Failure(BP_UNSUPPORTED,
                   "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
   }
+  UseThreads use(device_.threads());
   map_weights();
   create_kernels(what);
-  UseThreads use(device_.threads());
   fold_constants();
   if (!reference_only()) fuse(graph_, calls_, values_, known_);
+  count_reads();
   shapes_ = classify(what);
 }
 
@@ -131,6 +131,7 @@ void Program::map_weights() {
       blocks_.push_back(allocate(static_cast<int64_t>(needed)));
       held_bytes_ += static_cast<int64_t>(needed);
       if (needed != 0) std::copy_n(static_cast<const std::byte*>(data), needed, blocks_.back().get());
+      if (needed != 0 && graph_.api->weight_consumed != nullptr) graph_.api->weight_consumed(&graph_, value.weight);
       data = blocks_.back().get();
     }
     tensor.data = const_cast<void*>(data);
@@ -169,6 +170,7 @@ void Program::create_kernels(const bp_compile_t& what) {
     call.reads_extents_only = reads_extents_only(node);
     if (what.progress != nullptr && graph_.parent == nullptr) what.progress(what.progress_self, i + 1, graph_.node_count);
   }
+  what_ = nullptr;
 }
 
 // With no extents of inputs given, the walk computes exactly what follows from weights alone.
@@ -236,6 +238,23 @@ uint32_t Program::classify(const bp_compile_t& what) const {
     }
   }
   return BP_SHAPES_DATA_DEPENDENT;
+}
+
+void Program::count_reads() {
+  reads_.assign(graph_.value_count, 0);
+  for (const Call& call : calls_) {
+    if (call.folded) continue;
+    for (uint32_t value : call.inputs) {
+      if (value != BP_NONE) ++reads_[value];
+    }
+  }
+  for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
+}
+
+void Program::consumed(uint32_t value) const {
+  uint32_t weight = bp_graph_value(&graph_, value)->weight;
+  if (value >= reads_.size() || reads_[value] != 1 || weight == BP_NONE) return;
+  if (graph_.api->weight_consumed != nullptr) graph_.api->weight_consumed(&graph_, weight);
 }
 
 bool Program::admits(const bp_type_t& type, std::span<const int64_t> extents) const {

@@ -67,6 +67,9 @@ class Program {
   // Makes a body of one of the graph's sub-graphs; it lives as long as the program. For kernels under construction.
   const Body& add_body(uint32_t subgraph);
 
+  // A kernel has its own copy of this value: where it was the only reader, the host may take the pages back.
+  void consumed(uint32_t value) const;
+
   // The schedule for these extents, one shape per input; made when it is not in the cache. Thread-safe. Throws
   // Failure.
   std::shared_ptr<const Schedule> schedule(std::span<const Shape> inputs) const;
@@ -76,6 +79,7 @@ class Program {
   void map_weights();
   void create_kernels(const bp_compile_t& what);
   void fold_constants();
+  void count_reads();
   uint32_t classify(const bp_compile_t& what) const;
 
   Device& device_;
@@ -87,6 +91,7 @@ class Program {
   std::vector<Call> calls_;
   std::vector<Tensor> values_;
   std::vector<bool> known_;
+  std::vector<uint32_t> reads_;  // by value: calls that read it
   std::vector<Block> blocks_;
   int64_t held_bytes_ = 0;
   uint32_t shapes_ = BP_SHAPES_DATA_DEPENDENT;

@@ -164,6 +164,7 @@ Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
     uint32_t value = program.inputs()[i];
     if (program.type_of(value).kind == BP_KIND_TENSOR) planner.set_extents(value, inputs[i]);
   }
+  planner.on_packed = [&](uint32_t value) { program.consumed(value); };
   planner.walk();
   planner.make_dense({program.graph().outputs, program.graph().output_count});
   operands = std::move(planner.operands);

@@ -25,6 +25,10 @@ UseThreads::~UseThreads() {
   current = before_;
 }
 
+bool reference_only() {
+  return current != nullptr && current->reference();
+}
+
 int thread_count() {
   if (current != nullptr) return current->count();
   // A worker that took a piece of an outer loop: nested loops stay in its arena. Other threads are not in any.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a device: a oneTBB arena, so that many callers at once share a bounded number of threads.
+// The threads of a device: a oneTBB arena, so that many callers at once share a bounded number of threads. And how the
+// kernels that they work for are to be made.
 #pragma once
 
 #include <oneapi/tbb/task_arena.h>
@@ -8,12 +9,14 @@ namespace backplane::cpu {
 
 class Threads {
  public:
-  explicit Threads(int count) : count_(count), arena_(count) {}
+  Threads(int count, bool reference) : count_(count), reference_(reference), arena_(count) {}
   int count() const { return count_; }
+  bool reference() const { return reference_; }
   oneapi::tbb::task_arena& arena() { return arena_; }
 
  private:
   int count_;
+  bool reference_;
   oneapi::tbb::task_arena arena_;
 };
 
@@ -29,6 +32,10 @@ class UseThreads {
  private:
   Threads* before_;
 };
+
+// Whether kernels and steps that are made now are to be those that follow the operator's definition: no fusion, no
+// blocked tensors, no oneDNN where there is plain code. For comparison (BACKPLANE_CPU_REFERENCE=1, cpu.reference=1).
+bool reference_only();
 
 // How many threads `parallel` can use here, at least 1.
 int thread_count();

@@ -68,7 +68,8 @@ TEST_F(Values, LoopCarriesATensorThatGrows) {
   main.node("Loop", 25, {"rounds", "go", "x"}, {"last", "sizes"}, BP_DTYPE_FLOAT, {{"body", &body}});
   main.type("sizes", BP_DTYPE_INT64, {-1}).output("last").output("sizes");
   Compiled program(plugin, main.graph());
-  HostTensor yes = HostTensor::of<uint8_t>(BP_DTYPE_BOOL, {}, {1}), no = HostTensor::of<uint8_t>(BP_DTYPE_BOOL, {}, {0});
+  HostTensor yes = HostTensor::of<uint8_t>(BP_DTYPE_BOOL, {}, {1}),
+             no = HostTensor::of<uint8_t>(BP_DTYPE_BOOL, {}, {0});
   Outcome run = program.run({floats({1}, {7}), longs({}, {3}), yes});
   ASSERT_EQ(run.status, BP_OK) << run.text;
   EXPECT_THAT(run.outputs[0].as<float>(), ElementsAre(7, 7, 7, 7));
@@ -138,7 +139,8 @@ TEST_F(Values, ScanWalksBackwardsAlongAnyAxis) {
 
 TEST_F(Values, TextsGoThroughAChain) {
   GraphBuilder b;
-  b.input("x", BP_DTYPE_STRING, {-1}).weight_bytes("more", BP_DTYPE_STRING, {1}, HostTensor::of_texts({1}, {"é"}).bytes);
+  b.input("x", BP_DTYPE_STRING, {-1})
+      .weight_bytes("more", BP_DTYPE_STRING, {1}, HostTensor::of_texts({1}, {"é"}).bytes);
   b.weight<int64_t>("which", BP_DTYPE_INT64, {2}, {-1, 0});
   b.node("Concat", 13, {"x", "more"}, {"all"}, BP_DTYPE_STRING, {{"axis", int64_t{0}}});
   b.node("Gather", 13, {"all", "which"}, {"two"}, BP_DTYPE_STRING);
@@ -167,7 +169,8 @@ TEST_F(Values, ASequenceHoldsTensorsOfDifferentExtents) {
   b.sequence("pair", BP_DTYPE_FLOAT).sequence("three", BP_DTYPE_FLOAT).sequence("two", BP_DTYPE_FLOAT);
   b.node("SequenceConstruct", 11, {"minus", "y"}, {"pair"}).node("SequenceInsert", 11, {"pair", "x", "at"}, {"three"});
   b.node("SequenceErase", 11, {"three"}, {"two"}).node("SequenceAt", 11, {"two", "at"}, {"one"});
-  b.node("SequenceLength", 11, {"two"}, {"length"}, BP_DTYPE_INT64).node("SequenceLength", 11, {"pair"}, {"before"}, BP_DTYPE_INT64);
+  b.node("SequenceLength", 11, {"two"}, {"length"}, BP_DTYPE_INT64)
+      .node("SequenceLength", 11, {"pair"}, {"before"}, BP_DTYPE_INT64);
   b.output("one").output("length").output("before");
   Compiled program(plugin, b.graph());
   auto run = [&](int64_t at) {

@@ -12,8 +12,8 @@ namespace backplane::cpu {
 
 namespace {
 
-CLONES void relu(float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? 0 : y[i];
+CLONES void relu(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];
 }
 CLONES void leaky_relu(float* y, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? alpha * y[i] : y[i];
@@ -67,7 +67,7 @@ void activate(const Activation& a, float* y, int64_t n) {
   };
   switch (a.function) {
     case Activation::kRelu:
-      return relu(y, n);
+      return relu(y, y, n);
     case Activation::kLeakyRelu:
       return leaky_relu(y, n, a.alpha);
     case Activation::kClip:
@@ -86,6 +86,10 @@ void activate(const Activation& a, float* y, int64_t n) {
     case Activation::kSwish:
       return each([&](float x) { return x / (1 + std::exp(-a.alpha * x)); });
   }
+}
+
+void rectify(const float* x, float* y, int64_t count) {
+  relu(x, y, count);
 }
 
 void affine(const float* x, float* y, int64_t count, int64_t lanes, const float* scale, const float* shift) {

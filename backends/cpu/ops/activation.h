@@ -11,11 +11,14 @@ namespace backplane::cpu {
 // y = f(y), in place, on the calling thread.
 void activate(const Activation& activation, float* y, int64_t count);
 
+// y = max(x, 0), on the calling thread; x may be y.
+void rectify(const float* x, float* y, int64_t count);
+
 // y = x · scale + shift over `count` places of `lanes` channels each, which have their own scales and shifts.
 void affine(const float* x, float* y, int64_t count, int64_t lanes, const float* scale, const float* shift);
 
-// Post-operations on the dense or blocked float result of a kernel whose channels are `inner` elements apart and `inner` long:
-// y is [outer, channels, inner]. `summand` is what kAdd adds.
+// Post-operations on the dense or blocked float result of a kernel whose channels are `inner` elements apart and
+// `inner` long: y is [outer, channels, inner]. `summand` is what kAdd adds.
 void apply_post_ops(std::span<const PostOp> post_ops, float* y, int64_t outer, int64_t channels, int64_t inner,
                     const float* summand);
 

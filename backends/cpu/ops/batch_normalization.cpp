@@ -3,7 +3,7 @@
 // and variance are those of the batch, and the running ones are outputs.
 #include <cmath>
 
-#include "engine/reference.h"
+#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"

@@ -43,24 +43,33 @@ struct RowTask {
   bool counts_padding;
 };
 
+// All channels of a block, as one value that may lie anywhere.
+template <int kLanes>
+struct LanesOf {
+  typedef float type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
+};
+
 template <int kLanes, bool kMaximum>
 [[gnu::always_inline]] inline void pool_row(const RowTask& t, float* y) {
+  using Lanes = typename LanesOf<kLanes>::type;
   for (int64_t o = 0; o < t.count; ++o, y += kLanes) {
-    float sum[kLanes];
-    for (int l = 0; l < kLanes; ++l) sum[l] = kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f;
+    Lanes sum = Lanes{} + (kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f);
     const Reach& reach = t.reach[o];
     for (int64_t r = 0; r < t.row_count; ++r) {
-      const float* x = t.rows[r] + reach.first * kLanes;
-      for (int64_t i = 0; i < reach.count; ++i, x += t.step * kLanes) {
-        for (int l = 0; l < kLanes; ++l) sum[l] = kMaximum ? (x[l] > sum[l] ? x[l] : sum[l]) : sum[l] + x[l];
+      const float* from = t.rows[r] + reach.first * kLanes;
+      for (int64_t i = 0; i < reach.count; ++i, from += t.step * kLanes) {
+        const Lanes x = *reinterpret_cast<const Lanes*>(from);
+        if constexpr (kMaximum)
+          sum = x > sum ? x : sum;
+        else
+          sum += x;
       }
     }
-    float scale = 1;
-    if (!kMaximum) {
+    if constexpr (!kMaximum) {
       int64_t places = t.counts_padding ? t.padded_rows * reach.padded_count : t.row_count * reach.count;
-      scale = 1.0f / static_cast<float>(std::max<int64_t>(1, places));
+      sum *= 1.0f / static_cast<float>(std::max<int64_t>(1, places));
     }
-    for (int l = 0; l < kLanes; ++l) y[l] = kMaximum ? sum[l] : sum[l] * scale;
+    *reinterpret_cast<Lanes*>(y) = sum;
   }
 }
 
@@ -83,30 +92,30 @@ Plan plan_blocked_pool(const BlockedPool& pool, const Window& w, const Shape& in
   const int64_t lanes = channel_block();
   const int64_t planes = input[0] * ((input[1] + lanes - 1) / lanes);
   auto row = pool.maximum ? (lanes == 16 ? max_row_16 : max_row_8) : (lanes == 16 ? mean_row_16 : mean_row_8);
-  Plan plan = make_plan(
-      {output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), width = reaches(w, 2)](Tensors in, Tensors out) {
-        const int64_t rows = w.out[0] * w.out[1];
-        const int64_t work = w.kernel_size() * w.out[2] * lanes;
-        parallel(planes * rows, 1 + kCheapGrain / work, [&](int64_t begin, int64_t end) {
-          std::vector<const float*> sources(static_cast<size_t>(w.kernel[0] * w.kernel[1]));
-          for (int64_t task = begin; task < end; ++task) {
-            const float* plane = in[0].as<float>() + task / rows * w.in_size() * lanes;
-            const Reach& z = depth[static_cast<size_t>(task % rows / w.out[1])];
-            const Reach& y = height[static_cast<size_t>(task % w.out[1])];
-            size_t count = 0;
-            for (int64_t i = 0; i < z.count; ++i) {
-              for (int64_t j = 0; j < y.count; ++j) {
-                int64_t at = (z.first + i * w.dilation[0]) * w.in[1] + y.first + j * w.dilation[1];
-                sources[count++] = plane + at * w.in[2] * lanes;
-              }
-            }
-            row({sources.data(), static_cast<int64_t>(count), width.data(), w.dilation[2], w.out[2],
-                 z.padded_count * y.padded_count, pool.counts_padding},
-                out[0].as<float>() + task * w.out[2] * lanes);
+  Plan plan = make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), width = reaches(w, 2)](
+                                              Tensors in, Tensors out) {
+    const int64_t rows = w.out[0] * w.out[1];
+    const int64_t work = w.kernel_size() * w.out[2] * lanes;
+    parallel(planes * rows, 1 + kCheapGrain / work, [&](int64_t begin, int64_t end) {
+      std::vector<const float*> sources(static_cast<size_t>(w.kernel[0] * w.kernel[1]));
+      for (int64_t task = begin; task < end; ++task) {
+        const float* plane = in[0].as<float>() + task / rows * w.in_size() * lanes;
+        const Reach& z = depth[static_cast<size_t>(task % rows / w.out[1])];
+        const Reach& y = height[static_cast<size_t>(task % w.out[1])];
+        size_t count = 0;
+        for (int64_t i = 0; i < z.count; ++i) {
+          for (int64_t j = 0; j < y.count; ++j) {
+            int64_t at = (z.first + i * w.dilation[0]) * w.in[1] + y.first + j * w.dilation[1];
+            sources[count++] = plane + at * w.in[2] * lanes;
           }
-        });
-        if (pool.maximum) clear_padding(out[0]);
-      });
+        }
+        row({sources.data(), static_cast<int64_t>(count), width.data(), w.dilation[2], w.out[2],
+             z.padded_count * y.padded_count, pool.counts_padding},
+            out[0].as<float>() + task * w.out[2] * lanes);
+      }
+    });
+    if (pool.maximum) clear_padding(out[0]);
+  });
   plan.takes = {Format::kBlocked};
   plan.gives = Format::kBlocked;
   return plan;

@@ -120,7 +120,8 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
   });
 }
 
-// ---- Scan: the body takes (states..., a slice of each scanned input...) and gives (states..., a slice of each output...)
+// ---- Scan: the body takes (states..., a slice of each scanned input...) and gives (states..., a slice of each
+// output...)
 
 Verdict supports_scan(const Node& node) {
   auto scanned = node.attr("num_scan_inputs", int64_t{0});
@@ -139,50 +140,50 @@ int64_t entry(const std::vector<int64_t>& list, size_t i) {
 std::unique_ptr<Kernel> create_scan(const Node& node) {
   const Body& body = node.body("body");
   size_t states = node.input_count() - static_cast<size_t>(node.attr("num_scan_inputs", int64_t{0}));
-  return make_value_kernel([&body, states, input_axes = node.ints("scan_input_axes"),
-                            input_directions = node.ints("scan_input_directions"),
-                            output_axes = node.ints("scan_output_axes"),
-                            output_directions = node.ints("scan_output_directions")](
-                               Values inputs, Values outputs, const RunContext& context) -> Failed {
-    size_t scanned = body.input_count() - states;
-    std::vector<int> axes(scanned);
-    int64_t rounds = 0;
-    for (size_t i = 0; i < scanned; ++i) {
-      const Shape& shape = inputs[states + i].tensor.shape;
-      axes[i] = axis_of(entry(input_axes, i), shape.rank());
-      if (axes[i] < 0) return "axis " + std::to_string(entry(input_axes, i)) + " of a tensor of extents " + to_string(shape);
-      if (i == 0) rounds = shape[axes[0]];
-      if (shape[axes[i]] != rounds) {
-        return "scanned inputs have " + std::to_string(rounds) + " and " + std::to_string(shape[axes[i]]) +
-               " slices; they must have equally many";
-      }
-    }
-    Body::Use use(body, inputs.subspan(body.input_count()));
-    std::vector<Value> in(body.input_count()), out(body.output_count());
-    std::vector<Stack> stacks(outputs.size() - states);
-    for (size_t i = 0; i < states; ++i) outputs[i] = std::move(inputs[i]);
-    for (int64_t round = 0; round < rounds; ++round) {
-      for (size_t i = 0; i < states; ++i) in[i] = std::move(outputs[i]);
-      for (size_t i = 0; i < scanned; ++i) {
-        int64_t at = entry(input_directions, i) != 0 ? rounds - 1 - round : round;
-        Value part = slice(inputs[states + i], axes[i], at, at + 1);
-        Shape shape;
-        for (int d = 0; d < part.tensor.shape.rank(); ++d) {
-          if (d != axes[i]) shape.push_back(part.tensor.shape[d]);
+  return make_value_kernel(
+      [&body, states, input_axes = node.ints("scan_input_axes"), input_directions = node.ints("scan_input_directions"),
+       output_axes = node.ints("scan_output_axes"), output_directions = node.ints("scan_output_directions")](
+          Values inputs, Values outputs, const RunContext& context) -> Failed {
+        size_t scanned = body.input_count() - states;
+        std::vector<int> axes(scanned);
+        int64_t rounds = 0;
+        for (size_t i = 0; i < scanned; ++i) {
+          const Shape& shape = inputs[states + i].tensor.shape;
+          axes[i] = axis_of(entry(input_axes, i), shape.rank());
+          if (axes[i] < 0)
+            return "axis " + std::to_string(entry(input_axes, i)) + " of a tensor of extents " + to_string(shape);
+          if (i == 0) rounds = shape[axes[0]];
+          if (shape[axes[i]] != rounds) {
+            return "scanned inputs have " + std::to_string(rounds) + " and " + std::to_string(shape[axes[i]]) +
+                   " slices; they must have equally many";
+          }
         }
-        in[states + i] = reshaped(std::move(part), shape);
-      }
-      use.run(in, out, context);
-      for (size_t i = 0; i < states; ++i) outputs[i] = std::move(out[i]);
-      for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push(std::move(out[states + i]));
-    }
-    for (size_t i = 0; i < stacks.size(); ++i) {
-      const bp_type_t& type = output_type(body, static_cast<uint32_t>(states + i));
-      outputs[states + i] = stacks[i].finish(body.program().graph(), type, entry(output_axes, i),
-                                             entry(output_directions, i) != 0);
-    }
-    return std::nullopt;
-  });
+        Body::Use use(body, inputs.subspan(body.input_count()));
+        std::vector<Value> in(body.input_count()), out(body.output_count());
+        std::vector<Stack> stacks(outputs.size() - states);
+        for (size_t i = 0; i < states; ++i) outputs[i] = std::move(inputs[i]);
+        for (int64_t round = 0; round < rounds; ++round) {
+          for (size_t i = 0; i < states; ++i) in[i] = std::move(outputs[i]);
+          for (size_t i = 0; i < scanned; ++i) {
+            int64_t at = entry(input_directions, i) != 0 ? rounds - 1 - round : round;
+            Value part = slice(inputs[states + i], axes[i], at, at + 1);
+            Shape shape;
+            for (int d = 0; d < part.tensor.shape.rank(); ++d) {
+              if (d != axes[i]) shape.push_back(part.tensor.shape[d]);
+            }
+            in[states + i] = reshaped(std::move(part), shape);
+          }
+          use.run(in, out, context);
+          for (size_t i = 0; i < states; ++i) outputs[i] = std::move(out[i]);
+          for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push(std::move(out[states + i]));
+        }
+        for (size_t i = 0; i < stacks.size(); ++i) {
+          const bp_type_t& type = output_type(body, static_cast<uint32_t>(states + i));
+          outputs[states + i] =
+              stacks[i].finish(body.program().graph(), type, entry(output_axes, i), entry(output_directions, i) != 0);
+        }
+        return std::nullopt;
+      });
 }
 
 // ---- SequenceMap: the body takes one element of each sequence, and whole what is no sequence

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv. In float it goes to oneDNN (ops/onednn_conv.h); other types take the definition.
-#include "engine/reference.h"
+#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"

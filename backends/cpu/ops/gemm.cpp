@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemm: Y = alpha · A' · B' + beta · C, where A' and B' may be transposed and C is broadcast.
-#include "engine/reference.h"
+#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/broadcast.h"
 #include "ops/function_kernel.h"
@@ -89,11 +89,11 @@ Plan plan_gemm(Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
     g.row_step = rows == 1 ? 0 : columns;
     g.column_step = columns == 1 ? 0 : 1;
   }
-  return make_plan({Shape{g.m, g.n}}, [g, post_ops](Tensors in, Tensors out) {
+  return make_plan({Shape{g.m, g.n}}, [g, post_ops, plain = reference_only()](Tensors in, Tensors out) {
     dispatch<GemmTypes>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_same_v<T, float>) {
-        if (!reference_only()) return run_float(g, post_ops, in, out);
+        if (!plain) return run_float(g, post_ops, in, out);
       }
       run_plain<T>(g, in, out);
     });

@@ -44,10 +44,7 @@ Taps taps_of(const Sampler& sampler, double x, int64_t extent) {
   x = sampler.align_corners ? (x + 1) / 2 * (n - 1) : ((x + 1) * n - 1) / 2;
   x = std::isnan(x) ? -0x1p30 : std::clamp(x, -0x1p30, 0x1p30);
   if (sampler.filter == Filter::kNearest) x = std::nearbyint(x);
-  if (x < low || x > high) {
-    if (sampler.padding == Padding::kBorder) x = std::clamp(x, 0.0, n - 1);
-    if (sampler.padding == Padding::kReflection) x = reflected(x, low, high);
-  }
+  if (sampler.padding == Padding::kReflection) x = reflected(x, low, high);
   Taps taps;
   const auto add = [&](double position, double weight) {
     if (sampler.padding == Padding::kReflection) position = reflected(position, low, high);

@@ -45,6 +45,27 @@ dnnl::stream& onednn_stream() {
   return stream;
 }
 
+Execution::~Execution() {
+  for (int i = 0; i < count_; ++i) dnnl_memory_destroy(arguments_[i].memory);
+}
+
+void Execution::add(int argument, const dnnl::memory::desc& layout, const void* data) {
+#if DNNL_VERSION_MAJOR >= 3
+  const_dnnl_memory_desc_t description = layout.get();
+#else
+  const dnnl_memory_desc_t* description = &layout.data;
+#endif
+  dnnl_memory_t memory = nullptr;
+  dnnl::error::wrap_c_api(dnnl_memory_create(&memory, description, onednn_engine().get(), const_cast<void*>(data)),
+                          "no memory for an argument");
+  arguments_[count_++] = {argument, memory};
+}
+
+void Execution::run(const dnnl::primitive& primitive) {
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), onednn_stream().get(), count_, arguments_),
+                          "a primitive could not run");
+}
+
 int64_t channel_block() {
   static const int64_t block = [] {
     auto has = [isa = dnnl::get_effective_cpu_isa()](dnnl::cpu_isa wanted) {

@@ -51,6 +51,22 @@ void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, con
 // Bytes that a layout needs, in whole cache lines.
 int64_t bytes_of(const dnnl::memory::desc& layout);
 
+// One execution of a primitive on the calling thread. Goes past oneDNN's C++ layer, which allocates some twenty times.
+class Execution {
+ public:
+  Execution() = default;
+  ~Execution();
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+  void add(int argument, const dnnl::memory::desc& layout, const void* data);
+  void run(const dnnl::primitive& primitive);
+
+ private:
+  static constexpr int kMost = 6;
+  dnnl_exec_arg_t arguments_[kMost];
+  int count_ = 0;
+};
+
 // A convolution of one image or a part of it. Layouts are descriptors; `any` lets oneDNN choose.
 struct ConvolutionArguments {
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;

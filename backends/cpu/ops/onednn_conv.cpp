@@ -29,6 +29,9 @@ struct Share {
   int64_t in_first, in_count;
   Primitive::primitive_desc description;
   Primitive primitive;
+  struct {
+    memory::desc source, weights, bias, result, scratchpad;
+  } layouts;               // as the description has them, which would copy them for each question
   int64_t weights_at = 0;  // in bytes
 };
 
@@ -54,8 +57,7 @@ struct Geometry {
     return dims;
   }
   memory::dims weights(const Share& share) const {
-    return depthwise ? extended({share.out_count, 1, 1}, kernel)
-                     : extended({share.out_count, share.in_count}, kernel);
+    return depthwise ? extended({share.out_count, 1, 1}, kernel) : extended({share.out_count, share.in_count}, kernel);
   }
 };
 
@@ -64,7 +66,8 @@ struct Geometry {
 int64_t choose_shares(const Geometry& g, int64_t blocks) {
   int64_t threads = thread_count();
   if (g.size.batch >= threads) return 1;
-  int64_t work = g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
+  int64_t work =
+      g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
   int64_t most = std::min({blocks, threads, std::max<int64_t>(1, work / kTaskWork)});
   return most;
 }
@@ -72,30 +75,48 @@ int64_t choose_shares(const Geometry& g, int64_t blocks) {
 std::vector<Share> cut(const Geometry& g) {
   const int64_t block = std::max<int64_t>(1, channel_block());
   const int64_t out_channels = g.size.out_channels, in_channels = g.size.in_channels;
-  if (g.result == Format::kDense) return {{0, out_channels, 0, in_channels, {}, {}}};
+  if (g.result == Format::kDense) {
+    Share all{};
+    all.out_count = out_channels;
+    all.in_count = in_channels;
+    return {all};
+  }
   const int64_t blocks = (out_channels + block - 1) / block;
-  const int64_t out_group = out_channels / g.size.groups, in_group = in_channels / g.size.groups;
-  // Shares of grouped convolutions are small, so that they meet few groups.
-  const bool grouped = g.size.groups > 1 && !g.depthwise;
-  const int64_t count = grouped ? blocks : choose_shares(g, blocks);
-  std::vector<Share> shares;
-  for (int64_t s = 0; s < count; ++s) {
+  // The share of the blocks [first, last), with the blocks of input channels that their groups read.
+  auto share_of = [&](int64_t first, int64_t last) {
     Share share{};
-    share.out_first = s * blocks / count * block;
-    share.out_count = std::min((s + 1) * blocks / count * block, out_channels) - share.out_first;
+    share.out_first = first * block;
+    share.out_count = std::min(last * block, out_channels) - share.out_first;
     if (g.depthwise) {
       share.in_first = share.out_first;
       share.in_count = share.out_count;
+    } else if (g.source == Format::kDense) {
+      share.in_count = in_channels;
     } else {
-      int64_t first_group = share.out_first / out_group;
-      int64_t last_group = (share.out_first + share.out_count - 1) / out_group;
-      share.in_first = g.source == Format::kDense ? 0 : first_group * in_group / block * block;
-      int64_t end = g.source == Format::kDense ? in_channels
-                                               : std::min(in_channels, ((last_group + 1) * in_group + block - 1) / block * block);
-      share.in_count = end - share.in_first;
+      const int64_t out_group = out_channels / g.size.groups, in_group = in_channels / g.size.groups;
+      share.in_first = share.out_first / out_group * in_group / block * block;
+      const int64_t end = ((share.out_first + share.out_count - 1) / out_group + 1) * in_group;
+      share.in_count = std::min(in_channels, (end + block - 1) / block * block) - share.in_first;
     }
-    shares.push_back(std::move(share));
+    return share;
+  };
+  std::vector<Share> shares;
+  if (g.size.groups > 1 && !g.depthwise) {
+    // As wide as they can be while hardly more zeros are multiplied than by single blocks.
+    for (int64_t first = 0; first < blocks;) {
+      int64_t last = first + 1;
+      int64_t apart = share_of(first, last).in_count;  // input channels of single blocks, together
+      for (; last < blocks; ++last) {
+        apart += share_of(last, last + 1).in_count;
+        if (20 * (last + 1 - first) * share_of(first, last + 1).in_count > 21 * apart) break;
+      }
+      shares.push_back(share_of(first, last));
+      first = last;
+    }
+    return shares;
   }
+  const int64_t count = choose_shares(g, blocks);
+  for (int64_t s = 0; s < count; ++s) shares.push_back(share_of(s * blocks / count, (s + 1) * blocks / count));
   return shares;
 }
 
@@ -119,7 +140,9 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
   a.post_ops = post_ops;
   try {
     share.description = make_convolution(a);
-    share.primitive = Primitive(share.description);
+    const Primitive::primitive_desc& d = share.description;
+    share.primitive = Primitive(d);
+    share.layouts = {d.src_desc(), d.weights_desc(), d.bias_desc(), d.dst_desc(), d.scratchpad_desc()};
     return true;
   } catch (const dnnl::error&) {
     return false;
@@ -193,7 +216,7 @@ class OnednnConv final : public Step {
         int64_t at = image * result_image + share.out_first * geometry_.window.out_size();
         float* to = out[0].as<float>() + at;
         if (adds_ && out[0].data != in[static_cast<size_t>(summand_)].data) {
-          std::memcpy(to, in[static_cast<size_t>(summand_)].as<float>() + at, share.description.dst_desc().get_size());
+          std::memcpy(to, in[static_cast<size_t>(summand_)].as<float>() + at, share.layouts.result.get_size());
         }
         convolve(share, from, weights + share.weights_at, bias == nullptr ? nullptr : bias + share.out_first, to,
                  scratchpad);
@@ -255,18 +278,13 @@ class OnednnConv final : public Step {
   void convolve(const Share& share, const float* source, const void* weights, const float* bias, float* result,
                 void* scratchpad) const {
     SingleThreaded single;
-    const Primitive::primitive_desc& d = share.description;
-    auto wrap = [&](const memory::desc& layout, const void* data) {
-      return memory(layout, onednn_engine(), const_cast<void*>(data));
-    };
-    std::unordered_map<int, memory> arguments{
-        {DNNL_ARG_SRC, wrap(d.src_desc(), source)},
-        {DNNL_ARG_WEIGHTS, wrap(d.weights_desc(), weights)},
-        {DNNL_ARG_DST, wrap(d.dst_desc(), result)},
-        {DNNL_ARG_SCRATCHPAD, wrap(d.scratchpad_desc(), scratchpad)},
-    };
-    if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, wrap(d.bias_desc(), bias));
-    share.primitive.execute(onednn_stream(), arguments);
+    Execution execution;
+    execution.add(DNNL_ARG_SRC, share.layouts.source, source);
+    execution.add(DNNL_ARG_WEIGHTS, share.layouts.weights, weights);
+    execution.add(DNNL_ARG_DST, share.layouts.result, result);
+    execution.add(DNNL_ARG_SCRATCHPAD, share.layouts.scratchpad, scratchpad);
+    if (bias != nullptr) execution.add(DNNL_ARG_BIAS, share.layouts.bias, bias);
+    execution.run(share.primitive);
   }
 
   Geometry geometry_;
@@ -319,6 +337,7 @@ Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pack
   plan.takes.assign(inputs.size(), Format::kDense);
   plan.takes[0] = geometry.source;
   plan.gives = geometry.result;
+  if (inputs[1].data != nullptr) plan.packed = 1;
   if (!later_ops.empty() && later_ops.front().kind == PostOp::kAdd) plan.takes.back() = geometry.result;
   plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
   plan.step = std::make_unique<OnednnConv>(std::move(geometry), std::move(*shares), conv.post_ops, inputs, packed);

@@ -35,9 +35,10 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, Ten
     return t.one_offset ? ids[0] + s : ids[b * t.length + s];
   };
   if (t.cached != 0) {
-    for (int64_t i = 0; i < t.batch * t.length; ++i) {
-      const int64_t p = position(i / t.length, i % t.length);
-      if (p < 0 || p >= t.cached)
+    const int64_t span = t.one_offset ? t.length : 1;  // positions that follow from each number
+    for (int64_t i = 0; i < positions.shape.elements(); ++i) {
+      const int64_t p = positions.as<int64_t>()[i];
+      if (p < 0 || p > t.cached - span)
         return "position " + std::to_string(p) + " is beyond the " + std::to_string(t.cached) + " that are cached";
     }
   }

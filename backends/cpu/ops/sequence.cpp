@@ -104,8 +104,8 @@ std::unique_ptr<Kernel> create_length(const Node&) {
 }
 
 std::unique_ptr<Kernel> create_join(const Node& node) {
-  return make_value_kernel([axis_number = node.attr("axis", int64_t{0}),
-                            adds = node.attr("new_axis", int64_t{0}) != 0](Values inputs, Values outputs) -> Failed {
+  return make_value_kernel([axis_number = node.attr("axis", int64_t{0}), adds = node.attr("new_axis", int64_t{0}) != 0](
+                               Values inputs, Values outputs) -> Failed {
     const std::vector<Value>& parts = inputs[0].elements->values;
     if (parts.empty()) return "an empty sequence cannot be joined to a tensor";
     int rank = parts[0].tensor.shape.rank() + (adds ? 1 : 0);

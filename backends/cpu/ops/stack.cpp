@@ -42,7 +42,9 @@ Value Stack::finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis
   for (int d = 0; d < axis; ++d) shape.push_back(shape_[d]);
   shape.push_back(count_);
   for (int d = axis; d < shape_.rank(); ++d) shape.push_back(shape_[d]);
-  if (count_ == 0) return dtype_ == BP_DTYPE_STRING ? make_texts(shape, std::span<const std::string>()) : Value::allocate(dtype_, shape);
+  if (count_ == 0)
+    return dtype_ == BP_DTYPE_STRING ? make_texts(shape, std::span<const std::string>())
+                                     : Value::allocate(dtype_, shape);
 
   if (!bytewise_) {
     if (reversed) std::reverse(items_.begin(), items_.end());

@@ -81,8 +81,8 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view d
 }
 
 std::unique_ptr<Kernel> create_split(const Node& node) {
-  return make_value_kernel([delimiter = node.attr("delimiter", ""),
-                            splits = node.attr("maxsplit", int64_t{-1})](Values inputs, Values outputs) -> Failed {
+  return make_value_kernel([delimiter = node.attr("delimiter", ""), splits = node.attr("maxsplit", int64_t{-1})](
+                               Values inputs, Values outputs) -> Failed {
     Texts texts(inputs[0].tensor);
     const Shape& shape = inputs[0].tensor.shape;
     if (shape.rank() == BP_MAX_RANK) return "the result would have a rank above " + std::to_string(BP_MAX_RANK);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast and CastLike to and from texts. Numbers are written as NumPy writes them: the fewest digits that say which number
-// of its type it is, with an exponent below 1e-4 and from 1e16 on.
+// Cast and CastLike to and from texts. Numbers are written as Python writes them: the fewest digits that say which
+// number of its type it is, with an exponent below 1e-4 and from 1e16 on.
 #include <charconv>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace backplane::cpu {
 namespace {
 
-// The digits and the exponent that std::to_chars gives as d.ddde±xx, in NumPy's form.
+// The digits and the exponent that std::to_chars gives as d.ddde±xx, in Python's form.
 std::string arrange(std::string_view scientific) {
   std::string sign, digits;
   size_t e = scientific.find('e');
@@ -79,8 +79,7 @@ std::vector<std::string> write_all(const Tensor& tensor) {
   bool whole = tensor.dtype == BP_DTYPE_UINT4 || tensor.dtype == BP_DTYPE_INT4 || tensor.dtype == BP_DTYPE_UINT2 ||
                tensor.dtype == BP_DTYPE_INT2;
   for (size_t i = 0; i < count; ++i) {
-    float number =
-        decode_code(tensor.dtype, load_code(tensor.data, bits_of(tensor.dtype), static_cast<int64_t>(i)));
+    float number = decode_code(tensor.dtype, load_code(tensor.data, bits_of(tensor.dtype), static_cast<int64_t>(i)));
     texts[i] = whole ? std::to_string(static_cast<int>(number)) : write(number);
   }
   return texts;

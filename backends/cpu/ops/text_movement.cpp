@@ -15,13 +15,34 @@ struct Movement {
   bool ranks;  // numbers are in the order of the texts and equal where those are: for operators that compare
 };
 constexpr Movement kMovements[] = {
-    {"CenterCropPad", false},  {"Compress", false},     {"Concat", false},          {"DepthToSpace", false},
-    {"Equal", true},           {"Expand", false},       {"Flatten", false},         {"Gather", false},
-    {"GatherElements", false}, {"GatherND", false},     {"Identity", false},        {"NonZero", true},
-    {"OneHot", false},         {"Pad", false},          {"Reshape", false},         {"ReverseSequence", false},
-    {"ScatterElements", false}, {"ScatterND", false},   {"Slice", false},           {"SpaceToDepth", false},
-    {"Split", false},          {"Squeeze", false},      {"TensorScatter", false},   {"Tile", false},
-    {"Transpose", false},      {"Trilu", false},        {"Unique", true},           {"Unsqueeze", false},
+    {"CenterCropPad", false},
+    {"Compress", false},
+    {"Concat", false},
+    {"DepthToSpace", false},
+    {"Equal", true},
+    {"Expand", false},
+    {"Flatten", false},
+    {"Gather", false},
+    {"GatherElements", false},
+    {"GatherND", false},
+    {"Identity", false},
+    {"NonZero", true},
+    {"OneHot", false},
+    {"Pad", false},
+    {"Reshape", false},
+    {"ReverseSequence", false},
+    {"ScatterElements", false},
+    {"ScatterND", false},
+    {"Slice", false},
+    {"SpaceToDepth", false},
+    {"Split", false},
+    {"Squeeze", false},
+    {"TensorScatter", false},
+    {"Tile", false},
+    {"Transpose", false},
+    {"Trilu", false},
+    {"Unique", true},
+    {"Unsqueeze", false},
     {"Where", false},
 };
 
@@ -108,13 +129,12 @@ Verdict supports(const Node& node) {
 
 std::unique_ptr<Kernel> create(const Node& node) {
   Node numbers = node.with_texts_as_numbers();
-  return std::make_unique<TextMovement>(node, find_row(numbers)->create(numbers),
-                                        find_movement(node.op_type())->ranks);
+  return std::make_unique<TextMovement>(node, find_row(numbers)->create(numbers), find_movement(node.op_type())->ranks);
 }
 
 // The families that have such operators.
-constexpr std::span<const Row> (*kFamilies[])() = {binary_rows, reshape_rows,  copy_rows,     concat_rows, pad_rows,
-                                                   gather_rows, scatter_rows,  constant_rows, select_rows};
+constexpr std::span<const Row> (*kFamilies[])() = {binary_rows, reshape_rows, copy_rows,     concat_rows, pad_rows,
+                                                   gather_rows, scatter_rows, constant_rows, select_rows};
 
 }  // namespace
 

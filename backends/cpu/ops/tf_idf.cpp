@@ -43,7 +43,8 @@ std::string read(const Node& node, Vectorizer& v) {
   std::vector<int64_t> integers = node.ints("pool_int64s");
   std::vector<std::string> words = node.texts("pool_strings");
   std::vector<float> weights = node.floats("weights");
-  if (v.shortest < 1 || v.longest < v.shortest || v.max_skips < 0) return "min_gram_length, max_gram_length or max_skip_count is out of range";
+  if (v.shortest < 1 || v.longest < v.shortest || v.max_skips < 0)
+    return "min_gram_length, max_gram_length or max_skip_count is out of range";
   bool of_words = !words.empty();
   auto size = static_cast<int64_t>(of_words ? words.size() : integers.size());
   if (!weights.empty() && weights.size() != columns.size()) return "weights and ngram_indexes have unequal lengths";
@@ -61,8 +62,9 @@ std::string read(const Node& node, Vectorizer& v) {
       std::string key;
       for (int64_t k = i; k < i + step; ++k) {
         auto at = static_cast<size_t>(k);
-        append(key, of_words ? v.texts.try_emplace(words[at], static_cast<int32_t>(v.texts.size())).first->second
-                             : v.numbers.try_emplace(integers[at], static_cast<int32_t>(v.numbers.size())).first->second);
+        append(key, of_words
+                        ? v.texts.try_emplace(words[at], static_cast<int32_t>(v.texts.size())).first->second
+                        : v.numbers.try_emplace(integers[at], static_cast<int32_t>(v.numbers.size())).first->second);
       }
       v.width = std::max(v.width, columns[gram] + 1);
       v.grams.emplace(std::move(key), Vectorizer::Gram{columns[gram], weights.empty() ? 1.0f : weights[gram]});

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "ops/codes.h"
+#include "engine/threads.h"
+#include "ops/activation.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -199,6 +201,23 @@ constexpr auto sigmoid = [](auto x) {  // exp of a negative number alone: no ove
 constexpr auto softplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
 constexpr auto hard_swish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
 
+constexpr Row kRelu = unary<[](auto x) { return x < 0 ? decltype(x)(0) : x; }, SignedNumbers>("Relu", 6);
+
+std::unique_ptr<Kernel> create_relu(const Node& node) {
+  if (node.input_type(0).dtype != BP_DTYPE_FLOAT || reference_only()) return kRelu.create(node);
+  return make_kernel([](Tensors inputs) -> Plan {
+    Plan plan = make_plan({inputs[0].shape},
+                          [n = inputs[0].stored()](Tensors in, Tensors out) {
+                            parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
+                              rectify(in[0].as<float>() + begin, out[0].as<float>() + begin, end - begin);
+                            });
+                          },
+                          {.inplace = 0});
+    keep_format(plan, inputs);
+    return plan;
+  });
+}
+
 constexpr Row kRows[] = {
     unary<absolute, Numbers>("Abs", 6),
     unary<negate, SignedNumbers>("Neg", 6),
@@ -223,7 +242,7 @@ constexpr Row kRows[] = {
     unary<[](auto x) { return std::asinh(x); }>("Asinh", 9),
     unary<[](auto x) { return std::acosh(x); }>("Acosh", 9),
     unary<[](auto x) { return std::atanh(x); }>("Atanh", 9),
-    unary<[](auto x) { return x < 0 ? decltype(x)(0) : x; }, SignedNumbers>("Relu", 6),
+    {"", "Relu", 6, kRelu.supports, create_relu},
     unary<sigmoid>("Sigmoid", 6),
     unary<softplus>("Softplus", 1),
     unary<[](auto x) { return x / (1 + std::fabs(x)); }>("Softsign", 1),

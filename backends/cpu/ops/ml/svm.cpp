@@ -241,7 +241,7 @@ int64_t Classifier::predict(Row64 x, std::span<float> out) const {
   }
   int64_t best = supports == 0 ? std::ranges::max_element(scores) - scores.begin()
                                : std::ranges::max_element(votes) - votes.begin();
-  double weight = supports == 0 ? scores[static_cast<size_t>(best)] : votes[static_cast<size_t>(best)];
+  double weight = supports == 0 ? scores[static_cast<size_t>(best)] : 0;
   if (scores.size() == 1 && out.size() == 2) {
     // Two classes, one decision.
     scores.insert(scores.begin(), post == ml::PostTransform::kNone ? -scores[0] : 1 - scores[0]);
@@ -250,8 +250,8 @@ int64_t Classifier::predict(Row64 x, std::span<float> out) const {
     ml::transform(post, scores);
   }
   ml::write_floats(scores, out.data());
-  // With a single rho, a weight above the threshold is for the second class.
-  if (rho.size() == 1 && classes == 2 && prob_a.empty() && (all_positive ? weight >= 0.5 : weight > 0)) return 1;
+  // A linear model of two classes: a weight above the threshold is for the second.
+  if (supports == 0 && classes == 2 && rho.size() == 1 && (all_positive ? weight >= 0.5 : weight > 0)) return 1;
   return best;
 }
 

@@ -140,7 +140,7 @@ struct Classifier {
   int64_t predict(std::span<const double> row, std::vector<double>& out) const;
 
  private:
-  int64_t decide_two(std::span<ml::Score> scores, std::vector<double>& out) const;
+  int64_t decide(std::span<ml::Score> scores, std::vector<double>& out) const;
 };
 
 Classifier read_classifier(const Node& node) {
@@ -167,18 +167,18 @@ Classifier read_classifier(const Node& node) {
   return model;
 }
 
-// One or two classes. What ONNX leaves open is as in ONNX Runtime: leaves that speak of one class only give its score, and
-// the other class gets the rest of 1 where all weights are positive, else the opposite.
-int64_t Classifier::decide_two(std::span<ml::Score> scores, std::vector<double>& out) const {
+// A decision between two classes by the score of one. What ONNX leaves open is as in ONNX Runtime: the other class gets the rest
+// of 1 where all weights are positive, else the opposite.
+int64_t Classifier::decide(std::span<ml::Score> scores, std::vector<double>& out) const {
   for (size_t c = 0; c < base.size(); ++c) scores[c].value += base[c];
   bool has_second = scores.size() == 2 && scores[1].has;
-  double weight = has_second ? scores[1].value : scores[0].value;
+  double weight = scores[has_second ? 1 : 0].value;
   bool is_positive = weight > (is_binary && all_positive ? 0.5 : 0.0);
   if (has_second || (scores.size() == 2 && base.size() == 2)) {
     out = {scores[0].value, scores[1].value};
     ml::transform(post, out);
   } else if (!is_binary || post == PostTransform::kProbit) {
-    out = {scores[0].value};
+    out = {weight};
     if (post == PostTransform::kProbit) ml::transform(post, out);
     out.resize(scores.size());
   } else if (all_positive) {
@@ -194,7 +194,7 @@ int64_t Classifier::decide_two(std::span<ml::Score> scores, std::vector<double>&
 int64_t Classifier::predict(std::span<const double> row, std::vector<double>& out) const {
   std::vector<ml::Score> scores(classes);
   ml::aggregate(forest, ml::Aggregate::kSum, row, scores);
-  if (classes <= 2) return decide_two(scores, out);
+  if (classes == 1 || is_binary) return decide(scores, out);
   int64_t best = -1;
   for (size_t c = 0; c < classes; ++c) {
     if (c < base.size()) scores[c] = {scores[c].value + base[c], true};

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fusion and blocked tensors against the reference mode, which has neither: small networks of every kind of neighbour.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "testing/graph_builder.h"
+#include "testing/plugin_runner.h"
+
+namespace backplane::cpu::testing {
+namespace {
+
+using Extents = std::vector<int64_t>;
+
+// Numbers between -1 and 1 that look like none in particular.
+std::vector<float> noise(int64_t count, uint32_t seed) {
+  std::vector<float> data(static_cast<size_t>(count));
+  for (float& x : data) {
+    seed = seed * 1664525u + 1013904223u;
+    x = static_cast<float>(seed >> 8) / 8388608.0f - 1;
+  }
+  return data;
+}
+
+int64_t product(const Extents& extents) {
+  int64_t n = 1;
+  for (int64_t e : extents) n *= e;
+  return n;
+}
+
+// A network over "x" that ends in "y" (and other outputs), with helpers for what all of them need.
+struct Network : GraphBuilder {
+  uint32_t seed = 1;
+  Network& random(const std::string& name, const Extents& extents) {
+    weight<float>(name, BP_DTYPE_FLOAT, extents, noise(product(extents), seed++));
+    return *this;
+  }
+  Network& scalar(const std::string& name, float value) {
+    weight<float>(name, BP_DTYPE_FLOAT, {}, {value});
+    return *this;
+  }
+  Network& conv(const std::string& in, const std::string& out, const Extents& weights, Attributes attributes = {}) {
+    random(out + ".w", weights).random(out + ".b", {weights[0]});
+    node("Conv", 22, {in, out + ".w", out + ".b"}, {out}, BP_DTYPE_FLOAT, attributes);
+    return *this;
+  }
+  Network& normalize(const std::string& in, const std::string& out, int64_t channels) {
+    for (const char* part : {".scale", ".bias", ".mean"}) random(out + part, {channels});
+    std::vector<float> variance = noise(channels, seed++);
+    for (float& v : variance) v = 0.5f + v * v;
+    weight<float>(out + ".var", BP_DTYPE_FLOAT, {channels}, variance);
+    node("BatchNormalization", 15, {in, out + ".scale", out + ".bias", out + ".mean", out + ".var"}, {out});
+    return *this;
+  }
+  Network& typed(const std::string& name, const Extents& extents) {
+    type(name, BP_DTYPE_FLOAT, extents);
+    return *this;
+  }
+};
+
+const Attributes kSame3{{"pads", Extents{1, 1, 1, 1}}};
+const Attributes kPool3{{"kernel_shape", Extents{3, 3}}, {"pads", Extents{1, 1, 1, 1}}, {"strides", Extents{2, 2}}};
+
+Attributes with(Attributes attributes, const std::string& name, AttributeValue value) {
+  attributes[name] = std::move(value);
+  return attributes;
+}
+
+struct Case {
+  const char* name;
+  Extents input;
+  std::function<void(Network&)> build;
+};
+
+const Case kCases[] = {
+    {"NormalizationAndActivationAfterConv",
+     {2, 20, 9, 7},
+     [](Network& n) {
+       n.conv("x", "c", {37, 20, 3, 3}, kSame3);
+       n.typed("c", {2, 37, 9, 7});
+       n.normalize("c", "b", 37);
+       n.node("LeakyRelu", 16, {"b"}, {"y"}).output("y");
+     }},
+    {"ChannelConstantsAfterConv",
+     {1, 16, 6, 6},
+     [](Network& n) {
+       n.conv("x", "c", {24, 16, 1, 1});
+       n.typed("c", {1, 24, 6, 6});
+       n.random("m", {24, 1, 1});
+       n.random("a", {1, 24, 1, 1});
+       n.scalar("two", 2);
+       n.scalar("low", -0.5f);
+       n.scalar("high", 0.75f);
+       n.node("Mul", 14, {"c", "m"}, {"c1"})
+           .node("Add", 14, {"a", "c1"}, {"c2"})
+           .node("Sub", 14, {"two", "c2"}, {"c3"});
+       n.node("Div", 14, {"c3", "two"}, {"c4"}).node("Clip", 13, {"c4", "low", "high"}, {"y"}).output("y");
+     }},
+    {"AdditionAndReluAfterConv",
+     {1, 32, 14, 14},
+     [](Network& n) {
+       n.conv("x", "a", {32, 32, 3, 3}, kSame3).node("Relu", 14, {"a"}, {"r"});
+       n.conv("r", "b", {32, 32, 3, 3}, kSame3);
+       n.typed("b", {1, 32, 14, 14});
+       n.typed("r", {1, 32, 14, 14});
+       n.node("Add", 14, {"b", "r"}, {"s"}).node("Relu", 14, {"s"}, {"y"}).output("y");
+     }},
+    {"AdditionOfWhatIsReadAgain",
+     {1, 32, 8, 8},
+     [](Network& n) {
+       n.typed("a", {1, 32, 8, 8});
+       n.typed("b", {1, 32, 8, 8});
+       n.conv("x", "a", {32, 32, 1, 1});
+       n.conv("a", "b", {32, 32, 1, 1});
+       n.node("Sum", 13, {"a", "b"}, {"s"}).node("Mul", 14, {"s", "a"}, {"y"}).output("y");
+     }},
+    {"AdditionThatBroadcasts",
+     {1, 16, 5, 5},
+     [](Network& n) {
+       n.conv("x", "a", {16, 16, 1, 1}).node("GlobalAveragePool", 22, {"x"}, {"g"});
+       n.node("Add", 14, {"a", "g"}, {"y"}).output("y");
+     }},
+    {"HardSwishInParts",
+     {1, 3, 16, 16},
+     [](Network& n) {
+       n.conv("x", "c", {24, 3, 3, 3}, with(kSame3, "strides", Extents{2, 2}));
+       n.scalar("3", 3);
+       n.scalar("0", 0);
+       n.scalar("6", 6);
+       n.node("Add", 14, {"c", "3"}, {"a"}).node("Clip", 13, {"a", "0", "6"}, {"k"});
+       n.node("Mul", 14, {"c", "k"}, {"m"}).node("Div", 14, {"m", "6"}, {"h"});
+       n.conv("h", "d", {24, 1, 3, 3}, with(kSame3, "group", int64_t{24}));
+       n.node("Sigmoid", 13, {"d"}, {"s"}).node("Mul", 14, {"s", "d"}, {"y"}).output("y");
+     }},
+    {"GateForEachChannel",
+     {2, 24, 6, 6},
+     [](Network& n) {
+       n.conv("x", "c", {40, 24, 1, 1}).node("GlobalAveragePool", 22, {"c"}, {"g"});
+       n.conv("g", "s", {40, 40, 1, 1})
+           .node("HardSigmoid", 22, {"s"}, {"h"})
+           .node("Mul", 14, {"c", "h"}, {"y"})
+           .output("y");
+     }},
+    {"ThinGroups",
+     {1, 136, 7, 7},
+     [](Network& n) {
+       n.conv("x", "c", {136, 34, 1, 1}, {{"group", int64_t{4}}}).node("Relu", 14, {"c"}, {"r"});
+       n.conv("r", "y", {68, 4, 3, 3}, with(kSame3, "group", int64_t{34})).output("y");
+     }},
+    {"PoolsAndConcat",
+     {1, 16, 9, 9},
+     [](Network& n) {
+       n.conv("x", "c", {32, 16, 3, 3}, kSame3).node("MaxPool", 22, {"c"}, {"m"}, BP_DTYPE_FLOAT, kPool3);
+       n.node("AveragePool", 22, {"c"}, {"a"}, BP_DTYPE_FLOAT, kPool3);
+       n.node("AveragePool", 22, {"c"}, {"p"}, BP_DTYPE_FLOAT, with(kPool3, "count_include_pad", int64_t{1}));
+       n.conv("c", "d", {21, 32, 3, 3}, with(kSame3, "strides", Extents{2, 2}));
+       n.node("Concat", 13, {"m", "a", "p", "d"}, {"j"}, BP_DTYPE_FLOAT, {{"axis", int64_t{1}}});
+       n.normalize("j", "b", 117).node("Relu", 14, {"b"}, {"r"});
+       n.conv("r", "y", {16, 117, 1, 1}).output("y");
+     }},
+    {"ConcatOfPartsOfBlocks",
+     {1, 16, 5, 5},
+     [](Network& n) {
+       n.conv("x", "a", {5, 16, 1, 1});
+       n.conv("x", "b", {9, 16, 1, 1});
+       n.node("Concat", 13, {"a", "b"}, {"y"}, BP_DTYPE_FLOAT, {{"axis", int64_t{1}}}).output("y").output("b");
+     }},
+    {"NormalizationOverChannels",
+     {1, 16, 5, 6},
+     [](Network& n) {
+       n.conv("x", "c", {27, 16, 1, 1});
+       n.node("LRN", 13, {"c"}, {"l"}, BP_DTYPE_FLOAT, {{"size", int64_t{5}}, {"alpha", 0.5f}}).output("l");
+       n.node("Exp", 13, {"c"}, {"e"}).node("Div", 14, {"l", "e"}, {"y"}).output("y");
+     }},
+    {"ShuffledChannels",
+     {1, 16, 5, 5},
+     [](Network& n) {
+       n.conv("x", "c", {36, 16, 1, 1});
+       n.typed("c", {1, 36, 5, 5});
+       n.typed("p", {1, 4, 9, 5, 5});
+       n.typed("j", {1, 36, 5, 5});
+       n.weight<int64_t>("apart", BP_DTYPE_INT64, {5}, {1, 4, 9, 5, 5});
+       n.weight<int64_t>("whole", BP_DTYPE_INT64, {4}, {1, 36, 5, 5});
+       n.node("Reshape", 13, {"c", "apart"}, {"p"});
+       n.node("Transpose", 13, {"p"}, {"t"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1, 3, 4}}});
+       n.node("Reshape", 13, {"t", "whole"}, {"j"});
+       n.conv("j", "y", {36, 1, 3, 3}, with(kSame3, "group", int64_t{36}));
+       n.output("y");
+     }},
+    {"OutputsInTheMiddle",
+     {1, 16, 5, 5},
+     [](Network& n) {
+       n.conv("x", "c", {16, 16, 3, 3}, kSame3).node("Relu", 14, {"c"}, {"r"}).node("Neg", 13, {"r"}, {"y"});
+       n.output("c").output("y").output("r");
+     }},
+    {"OneAndThreeDimensions",
+     {1, 6, 12},
+     [](Network& n) {
+       n.conv("x", "c", {20, 6, 3})
+           .node("Relu", 14, {"c"}, {"r"})
+           .weight<int64_t>("s", BP_DTYPE_INT64, {5}, {1, 20, 2, 1, 5});
+       n.node("Reshape", 13, {"r", "s"}, {"v"});
+       n.conv("v", "y", {9, 20, 2, 1, 3}).output("y");
+     }},
+    {"DenseLayers",
+     {2, 16, 3, 3},
+     [](Network& n) {
+       n.conv("x", "c", {20, 16, 1, 1}).node("Flatten", 13, {"c"}, {"f"});
+       n.random("w", {70, 180});
+       n.random("b", {70});
+       n.random("v", {70, 33})
+           .node("Gemm", 13, {"f", "w", "b"}, {"g"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}, {"alpha", 0.5f}});
+       n.node("Relu", 14, {"g"}, {"r"}).node("Gemm", 13, {"r", "v"}, {"h"}).node("Tanh", 13, {"h"}, {"y"}).output("y");
+     }},
+};
+
+class Fast : public ::testing::TestWithParam<Case> {};
+
+Outcome run(const Case& test, bool reference, const std::string& threads) {
+  setenv("BACKPLANE_CPU_REFERENCE", reference ? "1" : "0", 1);
+  Plugin plugin(threads);
+  Network network;
+  network.input("x", BP_DTYPE_FLOAT, test.input);
+  test.build(network);
+  Compiled program(plugin, network.graph());
+  return program.run({HostTensor::of(BP_DTYPE_FLOAT, test.input, noise(product(test.input), 99))});
+}
+
+TEST_P(Fast, GivesWhatTheReferenceGives) {
+  Outcome expected = run(GetParam(), true, "1");
+  ASSERT_EQ(expected.status, BP_OK) << expected.text;
+  for (const char* threads : {"1", "2", "3"}) {
+    Outcome seen = run(GetParam(), false, threads);
+    ASSERT_EQ(seen.status, BP_OK) << seen.text;
+    ASSERT_EQ(seen.outputs.size(), expected.outputs.size());
+    for (size_t o = 0; o < seen.outputs.size(); ++o) {
+      ASSERT_EQ(seen.outputs[o].extents, expected.outputs[o].extents);
+      std::vector<float> a = seen.outputs[o].as<float>(), b = expected.outputs[o].as<float>();
+      float largest = 0;
+      for (float value : b) largest = std::max(largest, std::fabs(value));
+      for (size_t i = 0; i < a.size(); ++i)
+        ASSERT_NEAR(a[i], b[i], 1e-4f * largest) << "output " << o << " [" << i << "]";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, Fast, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace backplane::cpu::testing

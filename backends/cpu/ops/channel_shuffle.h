@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reshape, Transpose and Reshape as ShuffleNet writes them: channels of groups are dealt out in turn.
+#pragma once
+
+#include "engine/kernel.h"
+
+namespace backplane::cpu {
+
+// Channel i · groups + g of the result is channel g · (channels / groups) + i of the float input. All inputs behind
+// the first are ignored.
+std::unique_ptr<Kernel> make_channel_shuffle(int64_t groups);
+
+}  // namespace backplane::cpu

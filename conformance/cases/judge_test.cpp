@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "cases/cases.h"
+
+namespace backplane::conform {
+namespace {
+
+using ::testing::HasSubstr;
+
+onnx::Tensor tensor(const std::vector<double>& values) {
+  Array array(BP_DTYPE_FLOAT, {static_cast<int64_t>(values.size())});
+  array.values = values;
+  return to_tensor(array);
+}
+Reference expected(const std::vector<double>& values, Rule rule, std::vector<double> scale = {}) {
+  Array array(BP_DTYPE_FLOAT, {static_cast<int64_t>(values.size())});
+  array.values = values;
+  Reference reference(std::move(array), rule);
+  reference.scale = std::move(scale);
+  return reference;
+}
+Judgement::Answer answer(const Reference& reference, const std::vector<double>& seen) {
+  return judge(reference, tensor(seen), {}).answer;
+}
+
+constexpr double kUlp = 0x1p-23;  // of 1
+
+TEST(Judge, CountsUlpsOfTheReference) {
+  EXPECT_EQ(answer(expected({1}, Rule::within(2)), {1 + 2 * kUlp}), Judgement::kRight);
+  EXPECT_EQ(answer(expected({1}, Rule::within(2)), {1 + 3 * kUlp}), Judgement::kWrong);
+  EXPECT_EQ(answer(expected({1 + kUlp / 2}, Rule::within(0.5)), {1}), Judgement::kRight);
+  EXPECT_EQ(answer(expected({1 + kUlp / 4}, Rule::within(0.5)), {1 + kUlp}), Judgement::kWrong);
+  EXPECT_EQ(answer(expected({0}, Rule::within(1)), {-0.0}), Judgement::kRight);
+}
+
+TEST(Judge, TellsTheWorstElementAsAFractionOfItsBound) {
+  const Judgement seen = judge(expected({1, 8}, Rule::within(4)), tensor({1 + kUlp, 8 + 16 * kUlp}), {});
+  EXPECT_EQ(seen.answer, Judgement::kRight);
+  EXPECT_NEAR(seen.worst, 0.5, 1e-6);
+}
+
+TEST(Judge, MovedDataKeepsTheSignOfZero) {
+  EXPECT_EQ(answer(expected({-0.0}, Rule::bits()), {0.0}), Judgement::kWrong);
+  EXPECT_EQ(answer(expected({-0.0}, Rule::exact()), {0.0}), Judgement::kRight);
+}
+
+TEST(Judge, NanMatchesNanAlone) {
+  for (const Rule rule : {Rule::bits(), Rule::within(1e30), Rule::smooth()}) {
+    EXPECT_EQ(answer(expected({NAN}, rule), {NAN}), Judgement::kRight);
+    EXPECT_EQ(answer(expected({NAN}, rule), {0}), Judgement::kWrong);
+    EXPECT_EQ(answer(expected({1}, rule), {NAN}), Judgement::kWrong);
+  }
+}
+
+TEST(Judge, InfinityIsRightOnlyWhereTheResultOverflows) {
+  EXPECT_EQ(answer(expected({1e39}, Rule::within(1)), {INFINITY}), Judgement::kRight);
+  EXPECT_EQ(answer(expected({1e39}, Rule::within(1)), {-INFINITY}), Judgement::kWrong);
+  EXPECT_EQ(answer(expected({1e37}, Rule::within(1)), {INFINITY}), Judgement::kWrong);
+  EXPECT_EQ(answer(expected({INFINITY}, Rule::within(1)), {3e38}), Judgement::kWrong);
+}
+
+TEST(Judge, MistrustsZerosInsideTheBounds) {
+  const Rule dot = Rule::of(Rule::kDot, 64);
+  EXPECT_EQ(answer(expected({1e-7, 1e-7, 1e-7}, dot, {100, 100, 100}), {0, 0, 0}), Judgement::kMistrusted);
+  EXPECT_EQ(answer(expected({1e-7, 1e-7, 1e-7}, dot, {100, 100, 100}), {1e-7, 1e-7, 0}), Judgement::kRight);
+}
+
+TEST(Judge, FlushesOnlyWhereTheDeviceSaysSo) {
+  const Reference tiny = expected({1e-40, 1}, Rule::within(0.5));
+  EXPECT_EQ(judge(tiny, tensor({0, 1}), {.flushes = true}).answer, Judgement::kRight);
+  EXPECT_EQ(judge(tiny, tensor({0, 1}), {.flushes = false}).answer, Judgement::kWrong);
+}
+
+// 16-bit inputs behind a 32-bit face: each element may be inside its bound, the sum of squares is not.
+TEST(Judge, FindsHalfPrecisionInADotProduct) {
+  Problem problem;
+  for (const OpCase& one : core_cases()) {
+    Random random(1, one.name);
+    if (one.name == "MatMul/float/block_around_zero") problem = one.make(random);
+  }
+  const std::vector<onnx::Tensor> honest = {to_tensor(reference(problem)[0].value)};
+  EXPECT_EQ(judge_all(problem, honest, false).answer, Judgement::kRight);
+
+  Problem half = problem;
+  for (Argument& argument : half.arguments) {
+    Array array = to_array(*argument.tensor);
+    for (double& x : array.values) x = float_type(BP_DTYPE_FLOAT16).round(x);
+    argument.tensor = to_tensor(array);
+  }
+  const Judgement seen = judge_all(problem, {to_tensor(reference(half)[0].value)}, false);
+  EXPECT_EQ(seen.answer, Judgement::kWrong);
+}
+
+TEST(Judge, FindsRoundingToOneSide) {
+  const std::vector<double> zeros(4000, 1.0), scale(4000, 1.0);
+  Reference dot = expected(zeros, Rule::of(Rule::kDot, 2), scale);
+  const std::vector<double> up(4000, 1 + kUlp);
+  EXPECT_EQ(judge(dot, tensor(zeros), {.drawn_around_zero = true}).answer, Judgement::kRight);
+  dot.rule.terms = 64;
+  EXPECT_EQ(judge(dot, tensor(up), {.drawn_around_zero = false}).answer, Judgement::kRight);
+  EXPECT_THAT(judge(dot, tensor(up), {.drawn_around_zero = true}).reason, HasSubstr("biased"));
+}
+
+TEST(FloatType, RoundsToNearestEven) {
+  const FloatType& half = float_type(BP_DTYPE_FLOAT16);
+  EXPECT_EQ(half.round(2049), 2048);
+  EXPECT_EQ(half.round(2051), 2052);
+  EXPECT_EQ(half.round(65519), 65504);
+  EXPECT_EQ(half.round(65520), INFINITY);
+  EXPECT_EQ(encode16(half, 1), 0x3C00);
+  EXPECT_EQ(encode16(half, -0x1p-24), 0x8001);
+  EXPECT_EQ(encode16(float_type(BP_DTYPE_BFLOAT16), 3.0), 0x4040);
+}
+
+TEST(Cases, EveryOperatorOfTheOracleHasThem) {
+  for (const Operator* op : all_operators()) EXPECT_NO_THROW(plain_case(op->name)) << op->name;
+}
+
+}  // namespace
+}  // namespace backplane::conform

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# caught.sh PROGRAM HONEST LIAR FILTER: the cases that FILTER chooses find no fault in the honest plugin and one in the liar.
+set -euo pipefail
+
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+# Counts the results of plugin $2 whose state matches $3.
+count() {
+    if [[ ! -f $out/$1/journal.jsonl ]]; then
+        "$program" --plugin "$2" --filter "$filter" --timeout 5 --out "$out/$1" >&2 || true
+    fi
+    grep -cE "\"state\":\"($3)\"" "$out/$1/journal.jsonl" || true
+}
+
+program=$1 filter=$4
+bad='fail|crash|timeout|mistrusted|infra_error'
+[[ $(count honest "$2" pass) -gt 0 || $filter == determinism/* ]] || { echo "the honest plugin passes nothing here"; exit 1; }
+[[ $(count honest "$2" "$bad") -eq 0 ]] || { echo "the honest plugin fails too: the filter proves nothing"; exit 1; }
+[[ $(count liar "$3" "$bad") -gt 0 ]] || { echo "the lie is not found"; exit 1; }

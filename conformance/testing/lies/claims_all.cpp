@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Claims every operator there is, and those there are not.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static void claim(const std::string&, bp_verdict_t& verdict) {
+  verdict.answer = BP_ANSWER_YES;
+}
+
+const Lie kLie = {.verdict = claim};
+
+}  // namespace backplane::liar

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forgets a kilobyte with each program.
+#include <cstdlib>
+
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static bp_status_t leak(const std::string&) {
+  void* volatile forgotten = std::malloc(1024);  // volatile, or the compiler forgets it too
+  static_cast<void>(forgotten);
+  return BP_OK;
+}
+
+const Lie kLie = {.compile = leak};
+
+}  // namespace backplane::liar

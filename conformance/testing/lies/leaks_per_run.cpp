@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forgets 64 bytes with each run.
+#include <cstdlib>
+
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static void leak(Run&) {
+  void* volatile forgotten = std::malloc(64);  // volatile, or the compiler forgets it too
+  static_cast<void>(forgotten);
+}
+
+const Lie kLie = {.before = leak};
+
+}  // namespace backplane::liar

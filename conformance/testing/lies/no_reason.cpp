@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refuses Softmax and does not say why.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static void refuse(const std::string& op, bp_verdict_t& verdict) {
+  if (op != "Softmax") return;
+  verdict.answer = BP_ANSWER_NO;
+  verdict.reason = BP_REASON_NONE;
+}
+
+const Lie kLie = {.verdict = refuse};
+
+}  // namespace backplane::liar

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says that its descriptor is shorter than that of ABI 1.0.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+const Lie kLie = {.descriptor = [](bp_plugin_t& plugin) { plugin.size = 64; }};
+
+}  // namespace backplane::liar

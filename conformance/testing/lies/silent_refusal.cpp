@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refuses a host without a code or a text.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static const bp_plugin_t* refuse(const bp_plugin_t* honest) {
+  static bp_plugin_t mute;
+  mute = *honest;
+  mute.refusal = BP_OK;
+  mute.refusal_text = {nullptr, 0};
+  return &mute;
+}
+
+const Lie kLie = {.refusal = refuse};
+
+}  // namespace backplane::liar

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// All results are zero.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static void falsify(Run& run) {
+  for (const Bound& output : run.outputs) {
+    if (!output.is_float()) continue;
+    for (uint64_t i = 0; i < output.count(); ++i) output.set(i, 0);
+  }
+}
+
+const Lie kLie = {.after = falsify};
+
+}  // namespace backplane::liar

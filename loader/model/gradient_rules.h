@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The derivative of each operator, in terms of other operators.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "ops/upgrade/rewrite.h"
+
+namespace backplane::model {
+
+// One node on the way back from y to the xs.
+struct Step {
+  ops::Rewrite& r;                 // puts nodes before the Gradient node
+  const Node node;                 // a copy: r grows the vector that holds it
+  const ValueId g;                 // the gradient of output 0
+  const std::vector<bool> wanted;  // by input: whether an x lies behind it
+  std::vector<ValueId> found;      // by input: its gradient, or BP_NONE; what a rule fills in
+
+  ValueId x(size_t slot = 0) const { return node.input(slot); }
+  ValueId y() const { return node.outputs[0]; }
+  Type type(ValueId value) const { return r.graph.values[value].type; }
+  bool wants(size_t slot) const { return slot < wanted.size() && wanted[slot]; }
+
+  void give(size_t slot, ValueId gradient) { found[slot] = gradient; }
+  // The same for a gradient in the shape of the output, where the input was broadcast to it.
+  Status give_sum(size_t slot, ValueId gradient);
+  // `gradient`, of type `from`, summed over the axes along which `to` was broadcast to `from`.
+  Result<ValueId> sum_to(ValueId gradient, const Type& from, const Type& to);
+  // "node … has no derivative …: `why`"
+  Status refuse(std::string_view why) const;
+};
+
+using GradientRule = Status (*)(Step&);
+
+// Null where `node` has none.
+GradientRule gradient_rule(const Node& node);
+
+}  // namespace backplane::model
