@@ -39,6 +39,13 @@ std::string string(bp_text_t view) {
   return {view.data, view.size};
 }
 
+// No extension struct is known here: one that must be understood is refused, the others are skipped.
+void check_chain(const bp_chain_t* chain) {
+  for (; chain != nullptr; chain = chain->next)
+    if (chain->required != 0)
+      throw Failure(BP_UNSUPPORTED, "extension '" + string(chain->extension) + "' is required and not known here");
+}
+
 // ---- devices
 
 bp_status_t BP_CALL device_count(bp_backend_t* backend, uint32_t* out_count, bp_error_t* error) {
@@ -78,7 +85,7 @@ bp_status_t BP_CALL device_open(bp_backend_t* backend, uint32_t index, const bp_
     check_index(index);
     int threads = backend->threads();
     if (how != nullptr) {
-      checked(how, "how");
+      check_chain(checked(how, "how").chain);
       if (how->native != 0)
         throw Failure(BP_UNSUPPORTED, "the cpu device has no native context to share; leave bp_device_open_t.native 0");
       for (uint32_t i = 0; i < how->option_count; ++i) {
@@ -111,14 +118,9 @@ bp_status_t BP_CALL coverage_query(bp_device_t* device, const bp_coverage_query_
                [&] { cpu::cover(*device, checked(query, "query"), checked(sink, "sink")); });
 }
 
-constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
-                                        {text("ai.onnx.ml"), 5, 0},
-                                        {text("ai.onnx.preview"), 1, 0},
-                                        {text("ai.onnx.preview.training"), 1, 0},
-                                        {text("com.microsoft"), 1, 0}};
 
-constexpr bp_coverage_api_t kCoverageApi = {
-    sizeof(bp_coverage_api_t), std::size(kNewestOpsets), kNewestOpsets, sizeof(bp_opset_t), 0, coverage_query, nullptr};
+const bp_coverage_api_t kCoverageApi = {
+    sizeof(bp_coverage_api_t), static_cast<uint32_t>(cpu::newest_opsets().size()), cpu::newest_opsets().data(), sizeof(bp_opset_t), 0, coverage_query, nullptr};
 
 // ---- programs
 
@@ -139,6 +141,7 @@ bp_status_t BP_CALL program_compile(bp_device_t* device, const bp_compile_t* wha
   *out_program = nullptr;
   return fence(device->generation(), error, [&] {
     check_compile(checked(what, "what"));
+    check_chain(what->chain);
     *out_program = new bp_program_t(*device, *what);
   });
 }
@@ -227,8 +230,10 @@ constexpr bp_instance_api_t kInstanceApi = {
 
 bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
   *out_backend = nullptr;
-  return fence(cpu::fork_generation(), error,
-               [&] { *out_backend = new bp_backend_t(&checked(checked(how, "how").host, "host")); });
+  return fence(cpu::fork_generation(), error, [&] {
+    check_chain(checked(how, "how").chain);
+    *out_backend = new bp_backend_t(&checked(how->host, "host"));
+  });
 }
 
 void BP_CALL destroy(bp_backend_t* backend) {

@@ -11,12 +11,18 @@ constexpr double seconds_per_element = 2.4e-9;
 constexpr double seconds_per_call = 1e-6;
 
 // All operands are float tensors of one static shape: that is all that the loops below can do.
+template <uint32_t inputs>
 Verdict same_shape_floats(const Node& node) {
   const Value y = node.output(0);
+  if (node.input_count() != inputs || node.output_count() != 1)
+    return no(BP_REASON_OTHER, "it has " + std::to_string(node.input_count()) + " inputs and " +
+                                   std::to_string(node.output_count()) + " outputs; it takes " + std::to_string(inputs) + " and 1");
+  if (y.dtype() != BP_DTYPE_FLOAT) return no(BP_REASON_DTYPE, "its output is not float; only float tensors are supported");
   if (!y.has_static_shape())
     return no(BP_REASON_SHAPE, "the shape is not known before the run; only static shapes are supported");
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     const Value x = node.input(i);
+    if (!x) return no(BP_REASON_OTHER, "input " + std::to_string(i) + " is omitted");
     if (!x.is_tensor() || x.dtype() != BP_DTYPE_FLOAT) {
       return no(BP_REASON_DTYPE, "input " + std::to_string(i) + " is " +
                                      std::string(backplane::view::dtype_name(x.dtype())) +
@@ -50,10 +56,10 @@ float add(float a, float b) {
 }
 
 constexpr Op<Kernel> rows[] = {
-    {"", "Identity", 25, same_shape_floats, elementwise<identity>},
-    {"", "Neg", 13, same_shape_floats, elementwise<neg>},
-    {"", "Relu", 14, same_shape_floats, elementwise<relu>},
-    {"", "Add", 14, same_shape_floats, elementwise<add>},
+    {"", "Identity", 25, same_shape_floats<1>, elementwise<identity>},
+    {"", "Neg", 13, same_shape_floats<1>, elementwise<neg>},
+    {"", "Relu", 14, same_shape_floats<1>, elementwise<relu>},
+    {"", "Add", 14, same_shape_floats<2>, elementwise<add>},
 };
 
 }  // namespace

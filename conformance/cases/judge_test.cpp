@@ -82,7 +82,7 @@ TEST(Judge, FindsHalfPrecisionInADotProduct) {
     if (one.name == "MatMul/float/block_around_zero") problem = one.make(random);
   }
   const std::vector<onnx::Tensor> honest = {to_tensor(reference(problem)[0].value)};
-  EXPECT_EQ(judge_all(problem, honest, false).answer, Judgement::kRight);
+  EXPECT_EQ(judge_all(problem, reference(problem), honest, false).answer, Judgement::kRight);
 
   Problem half = problem;
   for (Argument& argument : half.arguments) {
@@ -90,7 +90,7 @@ TEST(Judge, FindsHalfPrecisionInADotProduct) {
     for (double& x : array.values) x = float_type(BP_DTYPE_FLOAT16).round(x);
     argument.tensor = to_tensor(array);
   }
-  const Judgement seen = judge_all(problem, {to_tensor(reference(half)[0].value)}, false);
+  const Judgement seen = judge_all(problem, reference(problem), {to_tensor(reference(half)[0].value)}, false);
   EXPECT_EQ(seen.answer, Judgement::kWrong);
 }
 

@@ -63,11 +63,12 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
   return graph;
 }
 
-Judgement judge_all(const Problem& problem, const std::vector<onnx::Tensor>& seen, bool flushes) {
-  const auto judge_against = [&](const References& references) {
+Judgement judge_all(const Problem& problem, const References& references, const std::vector<onnx::Tensor>& seen,
+                    bool flushes) {
+  const auto judge_against = [&](const References& expected) {
     Judgement worst;
-    for (size_t i = 0; i < references.size(); ++i) {
-      Judgement one = judge(references[i], seen.at(i), {flushes, problem.drawn_around_zero});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      Judgement one = judge(expected[i], seen.at(i), {flushes, problem.drawn_around_zero});
       if (one.answer == Judgement::kRight && worst.answer == Judgement::kRight)
         worst.worst = std::max(worst.worst, one.worst);
       else if (worst.answer == Judgement::kRight)
@@ -75,7 +76,7 @@ Judgement judge_all(const Problem& problem, const std::vector<onnx::Tensor>& see
     }
     return worst;
   };
-  Judgement judgement = judge_against(reference(problem));
+  Judgement judgement = judge_against(references);
   if (flushes && judgement.answer != Judgement::kRight) return judge_against(reference(problem, true));
   return judgement;
 }

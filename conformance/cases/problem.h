@@ -46,7 +46,8 @@ std::vector<onnx::Tensor> run_inputs(const Problem& problem);
 References reference(const Problem& problem, bool flush = false);
 // One node, in the newest form that is known in operator set `opset`; nothing if none is.
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);
-// All outputs.
-Judgement judge_all(const Problem& problem, const std::vector<onnx::Tensor>& seen, bool flushes);
+// All outputs against `references`, which are `reference(problem)`.
+Judgement judge_all(const Problem& problem, const References& references, const std::vector<onnx::Tensor>& seen,
+                    bool flushes);
 
 }  // namespace backplane::conform

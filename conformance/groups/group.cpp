@@ -34,12 +34,9 @@ Result not_supported(std::string reason) {
   return {.state = State::kNotSupported, .reason = std::move(reason)};
 }
 
-std::string Subject::fault(const std::vector<onnx::Tensor>& outputs) const {
-  return judge_all(problem, outputs, flushes).reason;
-}
-
 std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Result& out_result) {
-  const std::optional<GraphSpec> spec = graph_of(problem, reference(problem), device.newest_opset());
+  References references = reference(problem);
+  const std::optional<GraphSpec> spec = graph_of(problem, references, device.newest_opset());
   if (!spec) {
     out_result = not_supported(fmt::format("the plugin knows operator set {} at most", device.newest_opset()));
     return nullptr;
@@ -56,7 +53,8 @@ std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Res
     return nullptr;
   }
   std::vector<onnx::Tensor> inputs = run_inputs(problem);
-  return std::make_unique<Subject>(Subject{std::move(problem), std::move(graph), std::move(inputs), device.flushes()});
+  return std::make_unique<Subject>(
+      Subject{std::move(problem), std::move(references), std::move(graph), std::move(inputs), device.flushes()});
 }
 
 Problem problem_of(std::string_view op_case, uint64_t seed, std::string_view stream) {

@@ -69,12 +69,16 @@ Result not_supported(std::string reason);
 // A problem whose graph a device claims, ready to compile and to judge.
 struct Subject {
   Problem problem;
+  References references;
   std::unique_ptr<Graph> graph;
   std::vector<onnx::Tensor> inputs;
   bool flushes = false;
 
+  Judgement judge(const std::vector<onnx::Tensor>& outputs) const {
+    return judge_all(problem, references, outputs, flushes);
+  }
   // Empty if the outputs are right.
-  std::string fault(const std::vector<onnx::Tensor>& outputs) const;
+  std::string fault(const std::vector<onnx::Tensor>& outputs) const { return judge(outputs).reason; }
 };
 // NULL, and why in `out_result`, if the device does not claim it.
 std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Result& out_result);

@@ -14,7 +14,7 @@ Result run_op(Bench& bench, const OpCase& one, const std::string& name) {
   const Answer answer = compute(bench.device(), *subject->graph, subject->inputs, outputs);
   if (!answer.ok()) return failed(answer.describe());
   if (const std::string misuse = bench.host().misuse(); !misuse.empty()) return failed("the plugin " + misuse);
-  const Judgement judgement = judge_all(subject->problem, outputs, subject->flushes);
+  const Judgement judgement = subject->judge(outputs);
   constexpr State states[] = {State::kPass, State::kFail, State::kMistrusted};
   return {.state = states[judgement.answer],
           .reason = judgement.reason,

@@ -174,7 +174,7 @@ std::string repeated(Bench&, Stand& s) {
 // The same instance, new data in the same memory.
 std::string new_data(Bench&, Stand& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
-  Subject other{s.subject->problem, nullptr, {}, s.subject->flushes};
+  Subject other{s.subject->problem, {}, nullptr, {}, s.subject->flushes};
   for (uint64_t round = 0; round < 5; ++round) {
     Random random(round, "new data");
     uint32_t slot = 0;
@@ -183,6 +183,7 @@ std::string new_data(Bench&, Stand& s) {
       argument.tensor = random_tensor(random, argument.tensor->dtype, argument.tensor->extents, Fill::kAroundZero);
       s.instance->input(slot++).write(*argument.tensor);
     }
+    other.references = reference(other.problem);
     std::vector<onnx::Tensor> outputs;
     if (const Answer answer = s.instance->run_checked(outputs); !answer.ok()) return answer.describe();
     if (const std::string fault = other.fault(outputs); !fault.empty())

@@ -28,7 +28,6 @@ struct Host::Slots {
 
   static void* allocate(const bp_host_t* host, uint64_t bytes, uint64_t alignment) {
     Host& h = self(host);
-    ++h.allocations_;
     uint64_t left = h.left_;
     while (left != UINT64_MAX && left != 0 && !h.left_.compare_exchange_weak(left, left - 1)) continue;
     const bool sound = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= 4096;

@@ -40,16 +40,13 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   const bp_host_t* table() const { return &table_; }
-  // How many threads loops use from now on.
-  void set_threads(uint32_t threads) { threads_ = threads; }
   // Takes away every slot that may be NULL. Before the table is given to anybody.
   void strip();
   // Lets `successes` more allocations succeed and fails all after them, until `heal`.
   void fail_after(uint64_t successes);
   void heal() { fail_after(UINT64_MAX); }
 
-  uint64_t allocations() const { return allocations_; }  // asked for since the beginning
-  uint64_t failures() const { return failures_; }        // of them
+  uint64_t failures() const { return failures_; }  // of allocations, since the beginning
   uint64_t live_bytes();
   // What the plugin did wrong with the table: one line, or empty.
   std::string misuse();
@@ -61,8 +58,8 @@ class Host {
   };
 
   bp_host_t table_ = {};
-  std::atomic<uint32_t> threads_;
-  std::atomic<uint64_t> allocations_ = 0, failures_ = 0, left_ = UINT64_MAX;
+  const uint32_t threads_;  // that loops use
+  std::atomic<uint64_t> failures_ = 0, left_ = UINT64_MAX;
   std::mutex mutex_;
   std::map<void*, Block> blocks_;
   std::string misuse_;

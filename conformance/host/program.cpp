@@ -85,10 +85,6 @@ Answer Instance::run(const RunSettings& settings) {
     bp_status_t status = BP_OK;
   } end{this, {}, {}, 0, BP_OK};
   const bp_run_t run = {.size = sizeof run,
-                        .waits = settings.waits.data(),
-                        .signals = settings.signals.data(),
-                        .wait_count = static_cast<uint32_t>(settings.waits.size()),
-                        .signal_count = static_cast<uint32_t>(settings.signals.size()),
                         .deadline = settings.deadline,
                         .cancel = settings.cancel,
                         .self = &end,
@@ -103,8 +99,7 @@ Answer Instance::run(const RunSettings& settings) {
   Detail detail;
   bp_status_t status = api().run(raw_, &run, detail.error());
   const bool synchronous = (program_.device().info().flags & BP_DEVICE_SYNCHRONOUS) != 0;
-  const bool refused =
-      status == BP_BAD_STATE || status == BP_BUSY || status == BP_TYPE_MISMATCH || status == BP_INVALID_ARGUMENT;
+  const bool accepted = status == BP_OK;
   std::unique_lock lock(end.mutex);
   if (!synchronous && status == BP_OK) {
     end.changed.wait(lock, [&] { return end.calls != 0; });
@@ -113,9 +108,9 @@ Answer Instance::run(const RunSettings& settings) {
   if (settings.out_done_fault != nullptr) {
     std::string& fault = *settings.out_done_fault;
     if (end.calls > 1) fault = fmt::format("`done` was called {} times for one run", end.calls);
-    if (!refused && end.calls == 0) fault = fmt::format("`done` was not called for a run that answered {:#x}", status);
-    if (refused && end.calls != 0) fault = fmt::format("`done` was called for a run refused with {:#x}", status);
-    if (!refused && end.calls == 1 && end.status != status) {
+    if (accepted && end.calls == 0) fault = "`done` was not called for a run that answered BP_OK";
+    if (!accepted && end.calls != 0) fault = fmt::format("`done` was called for a run that answered {:#x}", status);
+    if (accepted && end.calls == 1 && end.status != status) {
       fault = fmt::format("`done` was told {:#x} and run answers {:#x}", end.status, status);
     }
   }

@@ -35,7 +35,6 @@ class Program {
 struct RunSettings {
   uint64_t deadline = 0;
   const bp_cancel_t* cancel = nullptr;
-  std::vector<bp_point_t> waits, signals;
   std::string* out_done_fault = nullptr;  // what was wrong with the calls of `done`
 };
 

@@ -102,6 +102,7 @@ int run_parent(const Options& options) {
                         std::to_string(options.device),
                         "--seed",
                         std::to_string(options.seed)};
+  if (options.full) settings.arguments.emplace_back("--full");
   run_batches(options.jobs, settings, cases, journal);
 
   const std::vector<Result>& results = journal.results();
@@ -149,8 +150,8 @@ int run_child(const Options& options) {
   return answer(options.cases, [&]() -> RunFolder {
     const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seed);
     const auto cases = std::make_shared<std::map<std::string, GroupCase>>();
-    // A name may be of either selection; where both have it, the longer loops of --full are not meant.
-    for (const bool full : {false, true}) {
+    // --repro takes names of --full too, whose loops are long only if it is given.
+    for (const bool full : {options.full, true}) {
       for (GroupCase& one : all_cases({.full = full})) cases->emplace(one.name, std::move(one));
     }
     return [bench, cases](const std::string& name) {
@@ -199,6 +200,7 @@ std::function<int()> declare_case_child(CLI::App& command) {
   command.add_option("--plugin", options->plugin);
   command.add_option("--device", options->device);
   command.add_option("--seed", options->seed);
+  command.add_flag("--full", options->full);
   command.add_option("cases", options->cases);
   return [options] { return run_child(*options); };
 }

@@ -18,6 +18,13 @@ Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool 
   return m.upper(position) < 0 ? m.max(m.add(position, extent), front) : Scalar();
 }
 
+// Where a slice begins: within the axis, unless that is empty.
+Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool backwards) {
+  Scalar first = bound(m, start, extent, backwards);
+  if (!backwards || first.kind == Scalar::unknown || m.lower(first) >= 0) return first;
+  return m.min(m.max(first, 0), m.subtract(extent, 1));
+}
+
 // How many elements a slice has; unknown where it cannot be told.
 Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, const Scalar& end, const Scalar& step) {
   if (!step.is_number() || step.is(0) || step.is(INT64_MIN)) return {};
@@ -32,7 +39,7 @@ Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, c
                                         : Scalar();
     return m.max(m.ceil_divide(length, step), 0);
   }
-  Scalar first = bound(m, start, extent, backwards);
+  Scalar first = beginning(m, start, extent, backwards);
   Scalar last = bound(m, end, extent, backwards);
   Scalar length = backwards ? m.subtract(first, last) : m.subtract(last, first);
   return m.max(m.ceil_divide(length, backwards ? -step.value : step.value), 0);
@@ -44,7 +51,7 @@ void slice_contents(Context& c, const Contents& starts, const Contents& ends, in
   if (!x || !starts[0].is_number() || !ends[0].is_number() || step == 0 || step == INT64_MIN) return;
   Expressions& m = c.math();
   int64_t size = static_cast<int64_t>(x->size());
-  Scalar first = bound(m, starts[0], size, step < 0), last = bound(m, ends[0], size, step < 0);
+  Scalar first = beginning(m, starts[0], size, step < 0), last = bound(m, ends[0], size, step < 0);
   if (!first.is_number() || !last.is_number()) return;
   Contents part;
   for (int64_t i = first.value; step > 0 ? i < last.value : i > last.value;) {

@@ -92,7 +92,20 @@ bp_dtype_set_t supported_dtypes() {
   return all;
 }
 
+std::span<const bp_opset_t> newest_opsets() {
+  static constexpr bp_opset_t newest[] = {{{"", 0}, 27, 0},
+                                          {{"ai.onnx.ml", 10}, 5, 0},
+                                          {{"ai.onnx.preview", 15}, 1, 0},
+                                          {{"ai.onnx.preview.training", 24}, 1, 0},
+                                          {{"com.microsoft", 13}, 1, 0}};
+  return newest;
+}
+
 Verdict judge(const Node& node, const Row** out_row) {
+  for (const bp_opset_t& opset : newest_opsets())
+    if (node.domain() == std::string_view(opset.domain.data, opset.domain.size) && node.since_version() > opset.version)
+      return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
+                                     " is newer than version " + std::to_string(opset.version) + ", the newest known one");
   const Row* row = find_row(node);
   if (row == nullptr) {
     if (const Row* other = find_operator(node)) {

@@ -11,6 +11,9 @@ class Device;
 // Whether the node can be run; then `out_row` (may be null) is its row.
 Verdict judge(const Node& node, const Row** out_row);
 
+// The newest operator set known for each domain. Static.
+std::span<const bp_opset_t> newest_opsets();
+
 // Data types that values may have on this device.
 bp_dtype_set_t supported_dtypes();
 

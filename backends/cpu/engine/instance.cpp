@@ -246,34 +246,16 @@ void Instance::run(const bp_run_t& run) {
   UseThreads use(program().device().threads());
   prepare(run);
 
-  if (run.wait_count == 0 && run.signal_count == 0 && run.done == nullptr) return execute(run);
-  auto end = [&](bp_status_t status, const char* text, uint64_t node) {
-    if (run.done != nullptr) {
-      bp_error_t error{sizeof(error),     status,           node, 0, 0, 0, const_cast<char*>(text),
-                       std::strlen(text), std::strlen(text)};
-      run.done(run.self, status, status == BP_OK ? nullptr : &error);
-    }
-    for (uint32_t i = 0; i < run.signal_count; ++i)
-      host->semaphore_signal(host, run.signals[i].semaphore, run.signals[i].value, status);
-  };
-  try {
-    for (uint32_t i = 0; i < run.wait_count; ++i) {
-      bp_status_t status = host->semaphore_wait(host, run.waits[i].semaphore, run.waits[i].value,
-                                                run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel);
-      if (status != BP_OK) throw Failure(status, "a semaphore that the run waited for did not reach its value");
-    }
-    execute(run);
-  } catch (const Failure& failure) {
-    end(failure.status, failure.what(), failure.node);
-    throw;
-  } catch (const std::bad_alloc&) {
-    end(BP_RESOURCE_EXHAUSTED, "out of host memory", BP_NO_NODE);
-    throw;
-  } catch (...) {
-    end(BP_INTERNAL, "an unexpected exception", BP_NO_NODE);
-    throw;
+  // Whatever is thrown from here on leaves `done` and the signals to the caller, as the ABI says.
+  for (uint32_t i = 0; i < run.wait_count; ++i) {
+    bp_status_t status = host->semaphore_wait(host, run.waits[i].semaphore, run.waits[i].value,
+                                              run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel);
+    if (status != BP_OK) throw Failure(status, "a semaphore that the run waited for did not reach its value");
   }
-  end(BP_OK, "", BP_NO_NODE);
+  execute(run);
+  if (run.done != nullptr) run.done(run.self, BP_OK, nullptr);
+  for (uint32_t i = 0; i < run.signal_count; ++i)
+    host->semaphore_signal(host, run.signals[i].semaphore, run.signals[i].value, BP_OK);
 }
 
 // Texts and containers are looked at when the run may: what it waits for could still be writing them before.

@@ -79,7 +79,7 @@ bool Planner::plan(uint32_t index) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
     if (i >= plan.shapes.size()) {
-      throw Failure(BP_INTERNAL, describe(*call.node) + ": no extents for output " + std::to_string(i), call.node->id);
+      throw Failure(BP_INVALID_MODEL, describe(*call.node) + ": the operator makes no output " + std::to_string(i), call.node->id);
     }
     outputs[i].shape = plan.shapes[i];
     output_bytes += checked_bytes(outputs[i].dtype, outputs[i].shape, *call.node);

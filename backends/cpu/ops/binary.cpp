@@ -114,16 +114,20 @@ std::unique_ptr<Kernel> create_binary(const Node& node, Formula formula) {
   });
 }
 
-template <class Types>
+template <class Types, class Result = void>
 Verdict accepts_two(const Node& node) {
   constexpr bp_dtype_set_t types = set_of(Types{});
   if (Verdict verdict = accepts(node, 2, {types, types}); !verdict) return verdict;
-  return same_type(node, 0, 1);
+  if (Verdict verdict = same_type(node, 0, 1); !verdict) return verdict;
+  const bp_dtype_t result = std::is_void_v<Result> ? node.input_type(0).dtype : BP_DTYPE_BOOL;
+  if (node.output_type(0).dtype == result) return yes();
+  return no(BP_REASON_DTYPE, std::string("its output is ") + dtype_name(node.output_type(0).dtype) + ", it computes " +
+                                 dtype_name(result));
 }
 
 template <auto formula, class Types, class Result = void>
 constexpr Row binary(std::string_view op_type, uint32_t since_version) {
-  return {"", op_type, since_version, accepts_two<Types>,
+  return {"", op_type, since_version, accepts_two<Types, Result>,
           [](const Node& node) { return create_binary<decltype(formula), Types, Result>(node, formula); }};
 }
 

@@ -70,6 +70,13 @@ Verdict supports(const Node& node) {
   if (node.has_input(2)) {
     if (Verdict v = same_type(node, 0, 2); !v) return v;
   }
+  const std::vector<int64_t> kernel = node.ints("kernel_shape");
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const int64_t extent = node.input_extent(1, static_cast<int>(i) + 2);
+    if (extent >= 0 && extent != kernel[i])
+      return no(BP_REASON_ATTRIBUTE, "kernel_shape says " + std::to_string(kernel[i]) + " where the weights have " +
+                                         std::to_string(extent));
+  }
   return check_window(node);
 }
 

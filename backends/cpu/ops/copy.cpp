@@ -116,7 +116,8 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
         if (position < 0) position = position < -extent ? -1 : position + extent;
         return step > 0 ? std::clamp<int64_t>(position, 0, extent) : std::clamp<int64_t>(position, -1, extent - 1);
       };
-      const int64_t start = starts[i] < -extent && step < 0 ? -1 : bounded(starts[i]);
+      // A start before the front is the front in both directions (in NumPy nothing lies before it).
+      const int64_t start = extent > 0 ? std::max<int64_t>(bounded(starts[i]), 0) : bounded(starts[i]);
       const int64_t end = bounded(ends[i]);
       to[axis] = std::max<int64_t>(0, step > 0 ? (end - start + step - 1) / step : (end - start + step + 1) / step);
       offset += start * strides[axis];

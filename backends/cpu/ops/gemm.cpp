@@ -104,6 +104,11 @@ Verdict supports(const Node& node) {
   constexpr bp_dtype_set_t types = set_of(GemmTypes{});
   if (Verdict v = accepts(node, 2, {types, types, types}); !v) return v;
   if (Verdict v = same_type(node, 0, 1); !v) return v;
+  for (const char* name : {"transA", "transB"}) {
+    const bp_attribute_t* attribute = node.find(name);
+    if (attribute != nullptr && attribute->type != BP_ATTR_INT)
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is not an integer");
+  }
   return node.has_input(2) ? same_type(node, 0, 2) : yes();
 }
 

@@ -135,4 +135,12 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
+// No extension struct is known to the SDK: one that must be understood is refused, the others are skipped.
+inline void check_chain(const bp_chain_t* chain) {
+  for (; chain != nullptr; chain = chain->next) {
+    if (chain->required == 0) continue;
+    throw Error(BP_UNSUPPORTED, "extension '" + std::string(chain->extension.data, chain->extension.size) + "' is required and not known here");
+  }
+}
+
 }  // namespace backplane::sdk

@@ -55,6 +55,7 @@ struct Tables {
     return fence(error, [&] {
       required(out, "out_backend") = nullptr;
       const bp_backend_create_t copy = read(how, "how");
+      check_chain(copy.chain);
       fork_generation();  // from here on forks are counted
       hand_over<B>(std::unique_ptr<Backend>(std::make_unique<B>(copy)), out);
     });
@@ -97,6 +98,7 @@ struct Tables {
       check_index(h, index);
       bp_device_open_t copy{};
       if (how != nullptr) copy = read(how, "how");
+      check_chain(copy.chain);
       backend(h)->mark_opened();
       hand_over<D>(backend(h)->open(index, Options(copy.options, copy.option_count, copy.option_stride), copy), out);
     });
@@ -142,6 +144,7 @@ struct Tables {
     return fence(device(h), error, [&] {
       required(out, "out_program") = nullptr;
       const bp_compile_t copy = read(what, "what");
+      check_chain(copy.chain);
       hand_over<P>(device(h)->compile(Compile(device(h)->host(), copy)), out);
     });
   }
@@ -307,6 +310,7 @@ struct Tables {
     return fence(device(h), error, [&] {
       required(out, "out_program") = nullptr;
       const bp_compile_t copy = read(what, "what");
+      check_chain(copy.chain);
       const Compile compile(device(h)->host(), copy);
       hand_over<P>(device(h)->deserialize(compile, {static_cast<const char*>(blob.data), blob.size}), out);
     });

@@ -79,14 +79,6 @@ int64_t choose(std::span<const double> scores) {
   return std::ranges::max_element(scores) - scores.begin();
 }
 
-// Two labels with one row of coefficients: the first class gets what the second leaves of 1.
-std::vector<double> binary(ml::PostTransform post, double score) {
-  std::vector<double> scores = {1 - score, score};
-  if (post == ml::PostTransform::kLogistic) scores = {ml::logistic(-score), ml::logistic(score)};
-  if (post == ml::PostTransform::kProbit) ml::transform(post, scores);
-  return scores;
-}
-
 std::unique_ptr<Kernel> create_classifier(const Node& node) {
   ml::Labels labels(node, "classlabels_ints", "classlabels_strings");
   Matrix matrix{node.floats("coefficients"), node.floats("intercepts"), 0};
@@ -113,7 +105,7 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
       matrix.times(row, scores);
       classes[static_cast<size_t>(r)] = choose(scores);
       if (adds_class)
-        scores = binary(post, scores[0]);
+        scores = ml::two_classes(post, scores[0], false);
       else
         ml::transform(post, scores);
       ml::write_floats(scores, out[1].tensor.as<float>() + r * width);

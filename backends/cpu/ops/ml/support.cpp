@@ -137,4 +137,11 @@ void transform(PostTransform what, std::span<double> scores) {
   }
 }
 
+std::vector<double> two_classes(PostTransform what, double score, bool first_is_opposite) {
+  if (what == PostTransform::kLogistic) return {logistic(-score), logistic(score)};
+  std::vector<double> scores = {first_is_opposite ? -score : 1 - score, score};
+  if (what == PostTransform::kProbit) transform(what, scores);
+  return scores;
+}
+
 }  // namespace backplane::cpu::ml

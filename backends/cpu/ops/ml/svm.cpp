@@ -243,9 +243,7 @@ int64_t Classifier::predict(Row64 x, std::span<float> out) const {
                                : std::ranges::max_element(votes) - votes.begin();
   double weight = supports == 0 ? scores[static_cast<size_t>(best)] : 0;
   if (scores.size() == 1 && out.size() == 2) {
-    // Two classes, one decision.
-    scores.insert(scores.begin(), post == ml::PostTransform::kNone ? -scores[0] : 1 - scores[0]);
-    if (post == ml::PostTransform::kProbit) ml::transform(post, scores);
+    scores = ml::two_classes(post, scores[0], post == ml::PostTransform::kNone);
   } else if (scores.size() > 1 || post == ml::PostTransform::kProbit) {
     ml::transform(post, scores);
   }

@@ -167,28 +167,21 @@ Classifier read_classifier(const Node& node) {
   return model;
 }
 
-// A decision between two classes by the score of one. What ONNX leaves open is as in ONNX Runtime: the other class gets the rest
-// of 1 where all weights are positive, else the opposite.
+// A decision by the score of one class, as in ONNX Runtime: where all weights are positive they are taken for probabilities.
 int64_t Classifier::decide(std::span<ml::Score> scores, std::vector<double>& out) const {
   for (size_t c = 0; c < base.size(); ++c) scores[c].value += base[c];
   bool has_second = scores.size() == 2 && scores[1].has;
   double weight = scores[has_second ? 1 : 0].value;
-  bool is_positive = weight > (is_binary && all_positive ? 0.5 : 0.0);
   if (has_second || (scores.size() == 2 && base.size() == 2)) {
     out = {scores[0].value, scores[1].value};
     ml::transform(post, out);
-  } else if (!is_binary || post == PostTransform::kProbit) {
+  } else if (is_binary) {
+    out = ml::two_classes(post, weight, !all_positive);
+  } else {
     out = {weight};
     if (post == PostTransform::kProbit) ml::transform(post, out);
-    out.resize(scores.size());
-  } else if (all_positive) {
-    out = {1 - weight, weight};
-  } else if (post == PostTransform::kLogistic) {
-    out = {ml::logistic(-weight), ml::logistic(weight)};
-  } else {
-    out = {is_positive ? -weight : weight, is_positive ? weight : -weight};
   }
-  return is_positive ? 1 : 0;
+  return weight > (is_binary && all_positive ? 0.5 : 0.0) ? 1 : 0;
 }
 
 int64_t Classifier::predict(std::span<const double> row, std::vector<double>& out) const {
