@@ -436,8 +436,8 @@ def window(d, rank, pads=True):
     attributes = {"strides": [d.size(1, 3) for _ in range(rank)], "dilations": [d.size(1, 2) for _ in range(rank)]}
     if not pads or d.chance(0.3):
         attributes["auto_pad"] = d.one(["VALID", "SAME_UPPER", "SAME_LOWER"])
-        if attributes["auto_pad"] != "VALID":
-            attributes["dilations"] = [1] * rank
+        if attributes["auto_pad"] != "VALID":  # the least kernel that is drawn with it has 2
+            attributes["dilations"], attributes["strides"] = [1] * rank, [d.size(1, 2) for _ in range(rank)]
     else:
         attributes["pads"] = [d.size(0, 1) for _ in range(2 * rank)]
     return {k: v for k, v in attributes.items() if k in ("pads", "auto_pad") or d.chance(0.7)}
@@ -462,9 +462,9 @@ def conv(d):
             attributes["output_padding"] = [d.size(0, 1) for _ in range(rank)]
     else:
         weights, attributes = [outs, ins // groups] + kernel, window(d, rank)
-    bias = d.exact([outs], dtype) if d.chance(0.5) else None
-    if "auto_pad" in attributes:  # onnx.reference forgets dilations there, and onnxruntime has float alone
+    if "auto_pad" in attributes or groups > 1:  # onnx.reference is wrong there, and onnxruntime has float alone
         dtype = np.float32
+    bias = d.exact([outs], dtype) if d.chance(0.5) else None
     constants = (1, 2) if d.chance(0.5) else ()
     return Node(d.op, [d.exact([d.size(1, 2), ins] + image, dtype), d.exact(weights, dtype), bias], dict(attributes, group=groups), 1, "", constants)
 
@@ -902,6 +902,21 @@ def ml_labels(d):
     return Node(d.op, [x], {key: keys[key], value: values[value]}, 1, ML)
 
 
+def ml_maps(d):
+    names = [str(n) for n in d.rng.permutation(["a", "b", "c", "d", "e"])[: d.size(1, 5)]]
+    numbers = [int(n) for n in d.rng.permutation(9)[: len(names)]]
+    texts = d.chance(0.5)
+    if d.op == "ZipMap":
+        attributes = {"classlabels_strings": names} if texts else {"classlabels_int64s": numbers}
+        return Node(d.op, [d.array([d.size(1, 4), len(names)], np.float32)], attributes, 1, ML)
+    if d.op == "DictVectorizer":
+        vocabulary = {"string_vocabulary": ["e", "c", "a", "x"]} if texts else {"int64_vocabulary": [8, 1, 3, 20]}
+        return Node(d.op, [{k: float(v) for k, v in zip(names if texts else numbers, d.array([9], np.float32))}], vocabulary, 1, ML)
+    form = {"map_form": "SPARSE", "max_map": 9} if d.chance(0.5) else {"map_form": "DENSE"}
+    numeric = {k: float(v) for k, v in zip(numbers, d.array([9], np.float32).round(1))}
+    return Node(d.op, [numeric], dict(form, cast_to=d.one(["TO_FLOAT", "TO_INT64"])), 1, ML)
+
+
 FAMILIES = [
     (unary, "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity IsInf "
             "IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh "
@@ -928,5 +943,5 @@ FAMILIES = [
     (string_concat, "StringConcat"), (string_normalizer, "StringNormalizer"), (string_split, "StringSplit"), (regex, "RegexFullMatch"),
     (ml_scale, "Binarizer Imputer Normalizer Scaler"), (ml_features, "ArrayFeatureExtractor FeatureVectorizer OneHotEncoder"),
     (ml_linear, "LinearClassifier LinearRegressor"), (ml_svm, "SVMClassifier SVMRegressor"),
-    (ml_trees, "TreeEnsembleClassifier TreeEnsembleRegressor"), (ml_labels, "CategoryMapper LabelEncoder"),
+    (ml_trees, "TreeEnsembleClassifier TreeEnsembleRegressor"), (ml_labels, "CategoryMapper LabelEncoder"), (ml_maps, "CastMap DictVectorizer ZipMap"),
 ]

@@ -5,6 +5,9 @@
 
 #include <cmath>
 #include <complex>
+#include <numeric>
+#include <unordered_map>
+#include <vector>
 
 #include "schema/number.h"
 
@@ -82,9 +85,20 @@ Comparison compare(const Value& expected, const Value& seen, const Tolerance& to
   if (expected.elements.size() != seen.elements.size()) {
     return different(fmt::format("has {} elements, expected {}", seen.elements.size(), expected.elements.size()));
   }
-  if (expected.keys != seen.keys) return different("has other keys than expected");
+  std::vector<size_t> places(expected.elements.size());  // of each expected element, in `seen`
+  std::iota(places.begin(), places.end(), size_t{0});
+  if (expected.kind == BP_KIND_MAP) {  // maps have no order
+    std::unordered_map<std::string_view, size_t> by_key;
+    for (size_t i = 0; i < seen.keys.size(); ++i) by_key.emplace(seen.keys[i], i);
+    for (size_t i = 0; i < expected.keys.size(); ++i) {
+      const auto found = by_key.find(expected.keys[i]);
+      if (found == by_key.end() || by_key.size() != expected.keys.size())
+        return different("has other keys than expected");
+      places[i] = found->second;
+    }
+  }
   for (size_t i = 0; i < expected.elements.size(); ++i) {
-    Comparison element = compare(expected.elements[i], seen.elements[i], tolerance);
+    Comparison element = compare(expected.elements[i], seen.elements[places[i]], tolerance);
     if (element.answer != Comparison::kEqual) {
       element.reason = fmt::format("element {}: {}", i, element.reason);
       return element;

@@ -122,5 +122,21 @@ TEST(Compare, ZerosWhereTheReferenceHasFewAreMistrusted) {
   EXPECT_EQ(answer(floats({0, 0, 0, 1e-8f}), floats({0, 0, 0, 0})), kEqual);
 }
 
+TEST(Compare, MapsHaveNoOrder) {
+  Value one, two;
+  one.kind = two.kind = BP_KIND_MAP;
+  one.keys = {"a", "b"};
+  two.keys = {"b", "a"};
+  one.elements = {Value(), Value()};
+  one.elements[0].tensor = Tensor::of_texts({1}, {"first"});
+  one.elements[1].tensor = Tensor::of_texts({1}, {"second"});
+  two.elements = {one.elements[1], one.elements[0]};
+  EXPECT_EQ(compare(one, two, {}).answer, Comparison::kEqual);
+  two.keys = {"a", "b"};
+  EXPECT_EQ(compare(one, two, {}).answer, Comparison::kDifferent);
+  two.keys = {"a", "a"};
+  EXPECT_EQ(compare(one, two, {}).answer, Comparison::kDifferent);
+}
+
 }  // namespace
 }  // namespace backplane::conform

@@ -3,7 +3,7 @@
 
 namespace backplane {
 
-void cut(const model::Graph& graph, const Problem& problem, const Found& found, Placement& placement) {
+void cut(const model::Graph& graph, const Problem& problem, const Solution& found, Placement& placement) {
   std::vector<uint32_t> producer(graph.values.size(), BP_NONE);
   for (uint32_t device : found.order.devices) {
     Island& island = placement.islands.emplace_back();

@@ -61,7 +61,7 @@ Result<std::optional<uint32_t>> pinned(const model::Node& node, uint32_t index,
 
 // Whether every node found a device and the islands are few enough.
 Status check(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
-             const Found& found) {
+             const Solution& found) {
   for (uint32_t i = 0; i < found.labels.size(); ++i)
     if (found.labels[i] == BP_NONE) return nobody_takes(graph.nodes[i], i, coverage);
   if (policy.max_islands && found.cost.islands > policy.max_islands)
@@ -72,12 +72,12 @@ Status check(const model::Graph& graph, const std::vector<DeviceCoverage>& cover
 }
 
 // The first device that can takes a node.
-Found greedy(Problem& problem, uint32_t max_islands) {
+Solution greedy(Problem& problem, uint32_t max_islands) {
   for (;;) {
     Labels labels = first_that_can(problem);
     if (std::ranges::find(labels, BP_NONE) != labels.end()) return {std::move(labels), {}, {}};
     if (untie(problem, labels)) continue;
-    Found found = evaluate(problem, std::move(labels));
+    Solution found = evaluate(problem, std::move(labels));
     return max_islands ? reduce(problem, std::move(found), max_islands) : found;
   }
 }
@@ -95,7 +95,7 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
   }
   Problem problem = make_problem(graph, coverage, only);
   placement.seconds = problem.seconds;
-  Found found =
+  Solution found =
       policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands) : greedy(problem, policy.max_islands);
   BP_TRY(check(graph, coverage, policy, found));
   cut(graph, problem, found, placement);

@@ -8,7 +8,7 @@ namespace {
 
 class Savings {
  public:
-  Savings(const Problem& problem, const Found& found) : problem_(problem), found_(found), wanted_(found.labels) {
+  Savings(const Problem& problem, const Solution& found) : problem_(problem), found_(found), wanted_(found.labels) {
     for (uint32_t i = 0; i < problem.nodes; ++i)
       for (uint32_t d = 0; d < problem.devices; ++d)
         if (problem.at(i, d) < problem.at(i, wanted_[i]) && alone(i, d)) wanted_[i] = d;
@@ -121,7 +121,7 @@ class Savings {
   }
 
   const Problem& problem_;
-  const Found& found_;
+  const Solution& found_;
   Labels wanted_;
   std::vector<std::vector<uint32_t>> inputs_;  // links that a node reads
   std::vector<uint32_t> readers_at_;           // of a link, on each device and the host
@@ -132,7 +132,7 @@ class Savings {
 
 }  // namespace
 
-std::vector<Saving> savings_of(const Problem& problem, const Found& found) {
+std::vector<Saving> savings_of(const Problem& problem, const Solution& found) {
   return Savings(problem, found).all();
 }
 

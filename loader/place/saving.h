@@ -16,6 +16,6 @@ struct Saving {
 };
 
 // Only savings of more than 0. Near-linear.
-std::vector<Saving> savings_of(const Problem& problem, const Found& found);
+std::vector<Saving> savings_of(const Problem& problem, const Solution& found);
 
 }  // namespace backplane

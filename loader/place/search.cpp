@@ -34,8 +34,8 @@ Labels prefer(const Problem& problem, uint32_t device) {
 }
 
 // The cheaper of the two; of equals the first. A placement with fewer islands beyond the bound counts as cheaper.
-bool better(const Found& a, const Found& b, uint32_t max_islands) {
-  const auto beyond = [&](const Found& found) {
+bool better(const Solution& a, const Solution& b, uint32_t max_islands) {
+  const auto beyond = [&](const Solution& found) {
     return max_islands && found.cost.islands > max_islands ? found.cost.islands - max_islands : 0;
   };
   if (beyond(a) != beyond(b)) return beyond(a) < beyond(b);
@@ -77,17 +77,17 @@ class Search {
     return true;
   }
 
-  Found best() { return std::move(candidates_.front()); }
+  Solution best() { return std::move(candidates_.front()); }
 
  private:
   // Keeps the cheapest first.
   void sort() {
-    std::ranges::stable_sort(candidates_, [&](const Found& a, const Found& b) { return better(a, b, max_islands_); });
+    std::ranges::stable_sort(candidates_, [&](const Solution& a, const Solution& b) { return better(a, b, max_islands_); });
   }
 
   bool add(Labels labels) {
     if (untie(problem_, labels)) return false;
-    for (const Found& found : candidates_)
+    for (const Solution& found : candidates_)
       if (found.labels == labels) return true;
     candidates_.push_back(evaluate(problem_, std::move(labels)));
     return true;
@@ -107,15 +107,15 @@ class Search {
   // The cut of compute and copies alone.
   bool cut() {
     if (!base_.empty()) return !complete(base_) || add(move_to(problem_, base_, active_[1]));
-    Found found = candidates_.front();
-    const auto additive = [](const Found& f) { return f.cost.compute + f.cost.copies; };
+    Solution found = candidates_.front();
+    const auto additive = [](const Solution& f) { return f.cost.compute + f.cost.copies; };
     for (uint32_t round = 0; round < rounds_; ++round) {
       bool changed = false;
       for (uint32_t device : active_) {
         Labels labels = move_to(problem_, found.labels, device);
         if (labels == found.labels) continue;
         if (untie(problem_, labels)) return false;
-        Found next = evaluate(problem_, std::move(labels));
+        Solution next = evaluate(problem_, std::move(labels));
         if (additive(next) >= additive(found) * (1 - 1e-9)) continue;
         found = std::move(next);
         changed = true;
@@ -126,14 +126,14 @@ class Search {
   }
 
   bool improve(size_t k) {
-    Found found = candidates_[k];
+    Solution found = candidates_[k];
     for (uint32_t round = 0; round < rounds_; ++round) {
       bool changed = false;
       for (size_t a = base_.empty() ? 0 : 1; a < active_.size(); ++a) {
         Labels labels = move_to(problem_, base_.empty() ? found.labels : base_, active_[a], found.order.sequence, 1);
         if (labels == found.labels) continue;
         if (untie(problem_, labels)) return false;
-        Found next = evaluate(problem_, std::move(labels));
+        Solution next = evaluate(problem_, std::move(labels));
         if (!better(next, found, max_islands_)) continue;
         found = std::move(next);
         changed = true;
@@ -149,13 +149,13 @@ class Search {
   const uint32_t rounds_ = tries(problem_.nodes, max_rounds);
   std::vector<uint32_t> active_;  // devices that can have some node
   Labels base_;                   // two devices: as much as can be on the first
-  std::vector<Found> candidates_;
+  std::vector<Solution> candidates_;
 };
 
 }  // namespace
 
-Found evaluate(const Problem& problem, Labels labels) {
-  Found found{std::move(labels), {}, {}};
+Solution evaluate(const Problem& problem, Labels labels) {
+  Solution found{std::move(labels), {}, {}};
   found.order = arrange(problem, found.labels);
   found.cost = cost_of(problem, found.labels, found.order);
   return found;
@@ -172,16 +172,16 @@ bool untie(Problem& problem, const Labels& labels) {
   return !knot.empty();
 }
 
-Found search(Problem& problem, uint32_t max_islands) {
+Solution search(Problem& problem, uint32_t max_islands) {
   for (;;) {
     Search one(problem, max_islands);
     if (!one.run()) continue;
-    Found found = one.best();
+    Solution found = one.best();
     return max_islands && complete(found.labels) ? reduce(problem, std::move(found), max_islands) : found;
   }
 }
 
-Found reduce(const Problem& problem, Found found, uint32_t max_islands) {
+Solution reduce(const Problem& problem, Solution found, uint32_t max_islands) {
   if (found.cost.islands <= max_islands) return found;
   Problem dear = problem;  // islands that cost nothing to launch would never be given up
   for (double& launch : dear.launch) launch = std::max(launch, 1e-6);
@@ -189,7 +189,7 @@ Found reduce(const Problem& problem, Found found, uint32_t max_islands) {
     for (uint32_t device = 0; device < problem.devices; ++device) {
       Labels labels = move_to(dear, found.labels, device, found.order.sequence, weight);
       if (labels == found.labels || !cyclic_groups(problem, labels).empty()) continue;
-      Found next = evaluate(problem, std::move(labels));
+      Solution next = evaluate(problem, std::move(labels));
       if (better(next, found, max_islands)) found = std::move(next);
     }
   return found;

@@ -6,14 +6,14 @@
 
 namespace backplane {
 
-struct Found {
+struct Solution {
   Labels labels;
   Order order;
   Cost cost;
 };
 
 // The placement that `labels` make.
-Found evaluate(const Problem& problem, Labels labels);
+Solution evaluate(const Problem& problem, Labels labels);
 
 // Each node on the first device of the list that can have it. BP_NONE where there is none.
 Labels first_that_can(const Problem& problem);
@@ -27,10 +27,10 @@ Labels first_that_can(const Problem& problem);
 // `max_islands` 0: no bound. Otherwise launches are weighted more and more until the bound is met; the answer is the
 // closest found. Fails only by leaving labels BP_NONE. Bans atomic groups of `problem` that cannot be had together
 // without a cycle.
-Found search(Problem& problem, uint32_t max_islands);
+Solution search(Problem& problem, uint32_t max_islands);
 
 // Reduces the islands of a given placement to `max_islands` by the same means, if it can.
-Found reduce(const Problem& problem, Found start, uint32_t max_islands);
+Solution reduce(const Problem& problem, Solution start, uint32_t max_islands);
 
 // Bans atomic groups until those that `labels` take close no cycle. True: something was banned, and the labels are
 // void.

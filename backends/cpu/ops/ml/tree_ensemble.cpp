@@ -196,7 +196,8 @@ int64_t Classifier::predict(std::span<const double> row, std::vector<double>& ou
     out.push_back(scores[c].value);
   }
   ml::transform(post, out);
-  return std::max<int64_t>(best, 0);
+  // Of two classes the larger score wins; of more, those that no leaf of the row names are not chosen.
+  return classes == 2 ? std::ranges::max_element(out) - out.begin() : std::max<int64_t>(best, 0);
 }
 
 Verdict supports_classifier(const Node& node) {
