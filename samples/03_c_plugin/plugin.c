@@ -4,13 +4,14 @@
 #include <string.h>
 #include "backplane/plugin.h"
 #define TEXT(s) {s, sizeof(s) - 1}
-
+#ifndef SANITIZER /* the build says so where there is one: both sides must share it */
+#define SANITIZER BP_SANITIZER_NONE
+#endif
 /* The handles are opaque to the host; here is what they are. An island is one node: `review` splits larger ones. */
 struct bp_backend_t { int nothing; };
 struct bp_device_t { int nothing; };
 struct bp_program_t { const bp_graph_t* graph; }; /* lives as long as the program */
 struct bp_instance_t { const bp_graph_t* graph; float* slots[3]; }; /* inputs 0 and 1, the output */
-
 static bp_status_t fail(bp_error_t* error, bp_status_t status, uint64_t node, const char* text) {
   if (error == NULL) return status;
   const bp_error_t known = {.size = error->size, .status = status, .node = node, .text = error->text,
@@ -24,7 +25,6 @@ static int64_t extent(const bp_graph_t* g, const bp_type_t* t, int32_t i) { retu
 static int is(const bp_node_t* n, const char* op) {
   return n->domain.size == 0 && n->since_version == 14 && n->op_type.size == strlen(op) && !memcmp(n->op_type.data, op, n->op_type.size);
 }
-
 /* The one predicate: BP_REASON_NONE, or why a node cannot be run. Coverage answers with it and compile checks it again. */
 static uint32_t refusal(const bp_graph_t* g, const bp_node_t* n) {
   if (!is(n, "Relu") && !is(n, "Add")) return BP_REASON_OPERATOR;
@@ -143,7 +143,7 @@ static const bp_instance_api_t instances = {.size = sizeof instances, .create = 
 #define COMMON .size = sizeof(bp_plugin_t), .version_min = BP_ABI_VERSION, .version_max = BP_ABI_VERSION, .id = TEXT("c_sample")
 static const bp_plugin_t plugin = {COMMON, .version = BP_ABI_VERSION, .name = TEXT("C sample"), .release = TEXT("1.0"),
                                    .create = create, .destroy = destroy, .device = &devices, .coverage = &coverage,
-                                   .program = &programs, .instance = &instances};
+                                   .program = &programs, .instance = &instances, .sanitizer = SANITIZER};
 static const bp_plugin_t refused = {COMMON, .refusal = BP_INCOMPATIBLE, .refusal_text = TEXT("c_sample speaks ABI 1.0 alone")};
 BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
   return offer != NULL && offer->version_min <= BP_ABI_VERSION && offer->version_max >= BP_ABI_VERSION ? &plugin : &refused;
