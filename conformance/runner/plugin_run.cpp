@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -90,6 +91,8 @@ int verdict(const Options& options, const std::vector<Result>& results, const Su
 
 int run_parent(const Options& options) {
   if (options.plugin.empty()) throw Usage("--plugin is missing: the library of the backend under test");
+  if (!std::filesystem::is_regular_file(options.plugin))
+    throw Usage(fmt::format("--plugin '{}' is no file; a build has its plugins in lib/backplane/", options.plugin));
   if (options.quick && options.full) throw Usage("--quick and --full exclude each other");
   const std::vector<Case> cases = chosen_cases(options);
   Journal journal(options.out);
