@@ -21,19 +21,11 @@ Library::~Library() {
 
 const bp_plugin_t* Library::query(uint32_t version_min, uint32_t version_max) const {
   const std::string build = "conformance";
-  const bp_host_offer_t offer = {
-    .size = sizeof offer,
-    .version_min = version_min,
-    .version_max = version_max,
-#if defined(__SANITIZE_ADDRESS__)
-    .sanitizer = BP_SANITIZER_ADDRESS,
-#elif defined(__SANITIZE_THREAD__)
-    .sanitizer = BP_SANITIZER_THREAD,
-#else
-    .sanitizer = BP_SANITIZER_NONE,
-#endif
-    .build_id = {build.data(), build.size()}
-  };
+  const bp_host_offer_t offer = {.size = sizeof offer,
+                                 .version_min = version_min,
+                                 .version_max = version_max,
+                                 .sanitizer = own_sanitizer,
+                                 .build_id = {build.data(), build.size()}};
   const bp_plugin_t* plugin = query_(&offer);
   if (plugin == nullptr) throw Breach("bp_plugin_query answers NULL: a refusal must be a descriptor");
   return plugin;

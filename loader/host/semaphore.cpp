@@ -10,14 +10,13 @@ using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC
 using std::chrono::nanoseconds;
 
 void bp_semaphore_t::signal(uint64_t value, bp_status_t status) {
-  {
-    std::lock_guard lock(mutex_);
-    if (status != BP_OK && failure_ == BP_OK) {
-      failure_ = status;
-      good_ = value_;
-    }
-    value_ = std::max(value_, value);
+  // Waiters are woken under the lock: one of them may destroy the semaphore as soon as it holds the value.
+  std::lock_guard lock(mutex_);
+  if (status != BP_OK && failure_ == BP_OK) {
+    failure_ = status;
+    good_ = value_;
   }
+  value_ = std::max(value_, value);
   changed_.notify_all();
 }
 

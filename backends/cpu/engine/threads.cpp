@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/kernel.h"
+#include "engine/tsan.h"
 
 namespace backplane::cpu {
 
@@ -53,17 +54,22 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
     oneapi::tbb::parallel_for(
         int64_t{0}, pieces,
         [&](int64_t piece) {
+          happens_after(&pieces);
           int64_t share = count / pieces;
           int64_t rest = count % pieces;
           int64_t begin = piece * share + std::min(piece, rest);
           body(self, begin, begin + share + (piece < rest ? 1 : 0));
+          happens_before(&pieces);
         },
         oneapi::tbb::simple_partitioner{});
   };
+  // A full arena has one of its own threads begin the loop.
+  happens_before(&pieces);
   if (current != nullptr)
     current->arena().execute(loop);
   else
     loop();
+  happens_after(&pieces);
 }
 
 }  // namespace backplane::cpu
