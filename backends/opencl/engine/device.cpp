@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/device.h"
+
+#include <algorithm>
+
+#include "engine/island.h"
+#include "ops/table.h"
+
+namespace backplane::opencl {
+namespace {
+
+Context make_context(const Facts& facts) {
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                              reinterpret_cast<cl_context_properties>(facts.platform), 0};
+  cl_int status = CL_SUCCESS;
+  Context context(clCreateContext(properties, 1, &facts.id, nullptr, nullptr, &status));
+  check(status, "context of " + facts.name);
+  return context;
+}
+
+}  // namespace
+
+Device::Device(const sdk::Backend& backend, const Facts& facts)
+    : sdk::Device(backend),
+      facts_(facts),
+      context_(make_context(facts)),
+      kernels_(host(), facts_, context_.get()),
+      transfers_(queue()) {}
+
+Buffer Device::buffer(uint64_t bytes) const {
+  if (bytes > facts_.max_buffer_bytes) {
+    throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a buffer of " + std::to_string(bytes) + " bytes is more than the " +
+                                                std::to_string(facts_.max_buffer_bytes) + " that " + facts_.name +
+                                                " allows in one");
+  }
+  cl_int status = CL_SUCCESS;
+  Buffer buffer(clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, std::max<uint64_t>(bytes, 1), nullptr, &status));
+  check(status, "buffer of " + std::to_string(bytes) + " bytes");
+  return buffer;
+}
+
+Buffer Device::part(const Buffer& whole, uint64_t offset, uint64_t bytes) const {
+  const cl_buffer_region region{offset, std::max<uint64_t>(bytes, 1)};
+  cl_int status = CL_SUCCESS;
+  Buffer buffer(clCreateSubBuffer(whole.get(), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+  check(status, "sub-buffer of " + std::to_string(bytes) + " bytes at " + std::to_string(offset));
+  return buffer;
+}
+
+Buffer Device::import_host(void* address, uint64_t bytes) const {
+  cl_int status = CL_SUCCESS;
+  Buffer buffer(clCreateBuffer(context_.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, address, &status));
+  check(status, "buffer over " + std::to_string(bytes) + " bytes of host memory");
+  return buffer;
+}
+
+Queue Device::queue() const {
+  cl_int status = CL_SUCCESS;
+  Queue queue(clCreateCommandQueue(context_.get(), facts_.id, CL_QUEUE_PROFILING_ENABLE, &status));
+  check(status, "command queue");
+  return queue;
+}
+
+Constant Device::constant(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto at = constants_.find(key);
+  return at == constants_.end() ? nullptr : at->second.lock();
+}
+
+Constant Device::share(const std::string& key, Buffer buffer) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(constants_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<const Buffer>& known = constants_[key];
+  Constant constant = known.lock();  // another program was as fast
+  if (constant == nullptr) known = constant = std::make_shared<const Buffer>(std::move(buffer));
+  return constant;
+}
+
+void Device::cover(sdk::Coverage& coverage) {
+  for (uint32_t i = 0; i < coverage.node_count(); ++i) {
+    if (i % 256 == 0) coverage.check_cancelled();
+    const sdk::Node node = coverage.node(i);
+    coverage.answer(node, verdict(facts_, node));
+  }
+}
+
+std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {
+  return std::make_unique<Island>(*this, what);
+}
+
+}  // namespace backplane::opencl

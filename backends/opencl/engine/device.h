@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open device: its context, its kernels, the constants that its programs share, and its memory as the ABI sees it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "backplane/sdk.hpp"
+#include "engine/facts.h"
+#include "engine/kernel_cache.h"
+#include "engine/plan.h"
+
+namespace backplane::opencl {
+
+class Device final : public sdk::Device, public sdk::Memory {
+ public:
+  Device(const sdk::Backend& backend, const Facts& facts);
+
+  const Facts& facts() const { return facts_; }
+  cl_context context() const { return context_.get(); }
+  KernelCache& kernels() { return kernels_; }
+
+  Buffer buffer(uint64_t bytes) const;                                      // at least one byte
+  Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const;  // a sub-buffer
+  Buffer import_host(void* address, uint64_t bytes) const;                  // the same bytes, no copy
+  Queue queue() const;                                                      // in order, with profiling
+  // Constants by what they are; they live as long as a program holds them. NULL when none does.
+  Constant constant(const std::string& key);
+  Constant share(const std::string& key, Buffer buffer);
+
+  void cover(sdk::Coverage& coverage) override;
+  std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
+
+  // ABI memory. Space `device_space()` holds cl_mem; where the device shares the host's memory, space 0 is that.
+  uint32_t device_space() const { return facts_.unified ? 1 : 0; }
+  bp_space_t space(uint32_t index) override;
+  bp_buffer_t allocate(uint32_t space, uint64_t bytes) override;
+  void release(bp_buffer_t& buffer) noexcept override;
+  void* map(const bp_buffer_t& buffer, uint32_t access) override;
+  void unmap(const bp_buffer_t& buffer, void* pointer) override;
+  void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) override;
+  void fill(const bp_buffer_t& buffer, const void* pattern, uint32_t bytes, const bp_run_t* run) override;
+  bp_buffer_t import_memory(uint32_t space, const bp_external_t& external) override;
+  bp_external_t export_memory(const bp_buffer_t& buffer, uint32_t kind) override;
+
+ private:
+  const Facts& facts_;
+  Context context_;
+  KernelCache kernels_;
+  Queue transfers_;  // of map, copy and fill: thread-safe by OpenCL's rules
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<const Buffer>> constants_;
+};
+
+// What bp_buffer_t.memory points at in the device's own space.
+struct Allocation {
+  Buffer buffer;
+  uint64_t offset;  // of the allocation in the buffer, of an import
+};
+inline const Allocation& allocation(const bp_buffer_t& buffer) {
+  return *reinterpret_cast<const Allocation*>(buffer.memory);
+}
+
+}  // namespace backplane::opencl

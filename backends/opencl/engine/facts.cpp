@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/facts.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "backplane/graph.hpp"
+
+namespace backplane::opencl {
+namespace {
+
+// Queries of extensions, by their registered numbers.
+constexpr cl_device_info query_pci_khr = 0x410F;  // cl_khr_pci_bus_info
+constexpr cl_device_info query_pci_bus_nv = 0x4008, query_pci_slot_nv = 0x4009, query_pci_domain_nv = 0x400A;
+constexpr cl_device_info query_compute_major_nv = 0x4000, query_compute_minor_nv = 0x4001;
+
+struct PciKhr {
+  cl_uint domain, bus, device, function;
+};
+
+std::string pci_text(cl_device_id id) {
+  char text[32];
+  PciKhr pci{};
+  cl_uint bus = 0, slot = 0, domain = 0;
+  if (clGetDeviceInfo(id, query_pci_khr, sizeof pci, &pci, nullptr) != CL_SUCCESS) {
+    if (clGetDeviceInfo(id, query_pci_bus_nv, sizeof bus, &bus, nullptr) != CL_SUCCESS ||
+        clGetDeviceInfo(id, query_pci_slot_nv, sizeof slot, &slot, nullptr) != CL_SUCCESS)
+      return {};
+    if (clGetDeviceInfo(id, query_pci_domain_nv, sizeof domain, &domain, nullptr) != CL_SUCCESS) domain = 0;
+    pci = {domain, bus, slot >> 3, slot & 7};
+  }
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", pci.domain & 0xffff, pci.bus & 0xff, pci.device & 0xff,
+                pci.function & 0xf);
+  return text;
+}
+
+std::string arch_text(cl_device_id id) {
+  cl_uint major = 0, minor = 0;
+  if (clGetDeviceInfo(id, query_compute_major_nv, sizeof major, &major, nullptr) == CL_SUCCESS &&
+      clGetDeviceInfo(id, query_compute_minor_nv, sizeof minor, &minor, nullptr) == CL_SUCCESS)
+    return "sm_" + std::to_string(major) + std::to_string(minor);
+  return device_text(id, CL_DEVICE_VERSION);
+}
+
+uint32_t kind_of(cl_device_type type) {
+  if (type & CL_DEVICE_TYPE_CPU) return BP_DEVICE_CPU;
+  if (type & CL_DEVICE_TYPE_GPU) return BP_DEVICE_GPU;
+  return BP_DEVICE_OTHER;
+}
+
+// "pocl" and the like print spaces in front.
+std::string trimmed(std::string text) {
+  text.erase(0, std::min(text.size(), text.find_first_not_of(' ')));
+  return text;
+}
+
+}  // namespace
+
+Facts::Facts(cl_platform_id platform, cl_device_id id)
+    : platform(platform),
+      id(id),
+      name(trimmed(device_text(id, CL_DEVICE_NAME))),
+      vendor(trimmed(device_text(id, CL_DEVICE_VENDOR))),
+      driver(device_text(id, CL_DRIVER_VERSION)),
+      arch(arch_text(id)),
+      pci(pci_text(id)),
+      kind(kind_of(device_number<cl_device_type>(id, CL_DEVICE_TYPE))),
+      unified(device_number<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0) {
+  const std::string extensions = " " + device_text(id, CL_DEVICE_EXTENSIONS) + " ";
+  const auto has = [&](const char* extension) {
+    return extensions.find(" " + std::string(extension) + " ") != std::string::npos;
+  };
+  fp64 = has("cl_khr_fp64") && device_number<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  fp16 = has("cl_khr_fp16");
+  const auto single = device_number<cl_device_fp_config>(id, CL_DEVICE_SINGLE_FP_CONFIG);
+  subnormals = (single & CL_FP_DENORM) != 0;
+  exact_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+  local_memory = device_number<cl_device_local_mem_type>(id, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
+  units = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
+  float_lanes = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
+  alignment = std::max<cl_uint>(8, device_number<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN)) / 8;
+  memory_bytes = device_number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  max_buffer_bytes = device_number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  local_bytes = device_number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
+  max_group = std::max<size_t>(1, device_number<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  const double hertz = 1e6 * device_number<cl_uint>(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
+  // A unit of a CPU is a core with two fused multiply-adds a cycle; one of a GPU has about 64 scalar lanes with one.
+  const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
+  flops = units * hertz * per_cycle;
+  // A cache-less stream moves about a byte for twenty operations on both.
+  bandwidth = flops / 20;
+}
+
+bp_dtype_set_t Facts::dtypes() const {
+  bp_dtype_set_t set = 0;
+  for (const bp_dtype_t dtype :
+       {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT8, BP_DTYPE_INT16, BP_DTYPE_INT32,
+        BP_DTYPE_INT64, BP_DTYPE_UINT8, BP_DTYPE_UINT16, BP_DTYPE_UINT32, BP_DTYPE_UINT64, BP_DTYPE_BOOL})
+    set |= bp_dtype_set_t{1} << dtype;
+  if (fp64) set |= bp_dtype_set_t{1} << BP_DTYPE_DOUBLE;
+  return set;
+}
+
+bp_device_info_t Facts::info() const {
+  bp_device_info_t info{};
+  info.kind = kind;
+  info.flags = BP_DEVICE_SYNCHRONOUS | BP_DEVICE_DETERMINISTIC;
+  if (unified) info.flags |= BP_DEVICE_UNIFIED_MEMORY;
+  if (!subnormals) info.flags |= BP_DEVICE_FLUSHES_SUBNORMALS;
+  info.name = view::text(name);
+  info.vendor = view::text(vendor);
+  info.driver = view::text(driver);
+  info.arch = view::text(arch);
+  info.pci = view::text(pci);
+  info.memory_bytes = memory_bytes;
+  info.memory_bandwidth = static_cast<uint64_t>(bandwidth);
+  info.launch_ns = 20'000;
+  info.flops_fp32 = flops;
+  info.flops_fp16 = fp16 ? flops : 0;
+  info.dtypes = dtypes();
+  info.space_count = unified ? 2 : 1;
+  return info;
+}
+
+std::string Facts::identity() const {
+  return name + "\n" + vendor + "\n" + driver + "\n" + device_text(id, CL_DEVICE_VERSION) + "\n" +
+         platform_text(platform, CL_PLATFORM_NAME) + "\n" + platform_text(platform, CL_PLATFORM_VERSION) + "\n";
+}
+
+std::vector<Facts> find_devices(std::string& why_none) {
+  cl_uint count = 0;
+  cl_int status = clGetPlatformIDs(0, nullptr, &count);
+  if (status != CL_SUCCESS || count == 0) {
+    why_none = "no OpenCL platform is installed (" + (status == CL_SUCCESS ? "0 platforms" : error_name(status)) +
+               "); install the driver of your device, or pocl-opencl-icd for the processor";
+    return {};
+  }
+  std::vector<cl_platform_id> platforms(count);
+  check(clGetPlatformIDs(count, platforms.data(), nullptr), "platforms");
+  std::vector<Facts> found;
+  std::string without;
+  for (const cl_platform_id platform : platforms) {
+    cl_uint devices = 0;
+    status = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &devices);
+    std::vector<cl_device_id> ids(devices);
+    if (status == CL_SUCCESS && devices > 0)
+      status = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, devices, ids.data(), nullptr);
+    if (status != CL_SUCCESS || devices == 0) {
+      without += (without.empty() ? "" : ", ") + platform_text(platform, CL_PLATFORM_NAME) + " (" +
+                 (status == CL_SUCCESS ? "0 devices" : error_name(status)) + ")";
+      continue;
+    }
+    for (const cl_device_id id : ids) {
+      if (device_number<cl_bool>(id, CL_DEVICE_AVAILABLE) && device_number<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE))
+        found.emplace_back(platform, id);
+      else
+        without += (without.empty() ? "" : ", ") + device_text(id, CL_DEVICE_NAME) + " (not available, or no compiler)";
+    }
+  }
+  if (found.empty()) why_none = "no OpenCL platform has a device that can be used: " + without;
+  return found;
+}
+
+}  // namespace backplane::opencl

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device says of itself, asked once.
+#pragma once
+
+#include "backplane/plugin.h"
+#include "engine/cl.h"
+
+namespace backplane::opencl {
+
+struct Facts {
+  Facts(cl_platform_id platform, cl_device_id id);
+
+  cl_platform_id platform;
+  cl_device_id id;
+  std::string name, vendor, driver, arch, pci;
+  uint32_t kind;         // BP_DEVICE_*
+  bool unified;          // reads and writes host memory without a copy
+  bool fp64, fp16;       // computes in them; both are stored and loaded without
+  bool subnormals;       // keeps them in fp32
+  bool exact_division;   // fp32 division and square root can be correctly rounded
+  bool local_memory;     // has fast memory for a work group
+  uint32_t units;        // compute units
+  uint32_t float_lanes;  // of a vector register; 1 where there is none to see
+  uint32_t alignment;    // bytes, of a sub-buffer's offset
+  uint64_t memory_bytes, max_buffer_bytes, local_bytes;
+  size_t max_group;         // work items
+  double flops, bandwidth;  // a second: what units, lanes and clock allow, until they are measured
+
+  bp_dtype_set_t dtypes() const;
+  bp_device_info_t info() const;
+  // All that a binary depends on.
+  std::string identity() const;
+};
+
+// All devices of all platforms. With none, `why_none` says why.
+std::vector<Facts> find_devices(std::string& why_none);
+
+}  // namespace backplane::opencl

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/island.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "engine/instance.h"
+#include "engine/planner.h"
+#include "engine/weight.h"
+#include "ops/table.h"
+
+namespace backplane::opencl {
+namespace {
+
+constexpr size_t kept_plans = 16;
+
+}  // namespace
+
+Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, what), opencl_device_(device) {
+  for (uint32_t i = 0; i < graph().node_count(); ++i) {
+    supported_row(device.facts(), graph().node(i));
+    what.check_cancelled();
+  }
+  std::vector<Shape> inputs;
+  for (const sdk::Value& value : graph().inputs()) {
+    static_inputs_ = static_inputs_ && value.has_static_shape();
+    inputs.push_back(value.extents());
+  }
+  for (const sdk::Value& value : graph().outputs()) static_outputs_ = static_outputs_ && value.has_static_shape();
+  if (static_inputs_) plan(inputs);
+  what.progress(graph().node_count(), graph().node_count());
+}
+
+std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find(plans_, inputs, &Entry::inputs);
+  if (known != plans_.end()) {
+    plans_.splice(plans_.begin(), plans_, known);
+    return plans_.front().plan;
+  }
+  auto made = std::make_shared<Plan>(Planner(opencl_device_.facts(), graph(), inputs).make());
+  prepare(*made);
+  plans_.push_front({inputs, made});
+  if (plans_.size() > kept_plans) plans_.pop_back();
+  return made;
+}
+
+void Island::prepare(Plan& plan) const {
+  std::vector<const KernelSource*> sources;
+  for (const Launch& launch : plan.launches) sources.push_back(&launch.source);
+  opencl_device_.kernels().build(sources);
+
+  std::vector<bool> needed(plan.storages.size());
+  for (const Launch& launch : plan.launches) {
+    if (launch.once) continue;
+    for (const uint32_t storage : launch.reads)
+      needed[storage] = plan.storages[storage].place == Storage::Place::kConstant;
+  }
+  for (uint32_t i = 0; i < plan.storages.size(); ++i) {
+    if (needed[i]) plan.constant_bytes += plan.storages[i].bytes, resolve(plan, i);
+  }
+  for (uint32_t i = 0; i < plan.storages.size(); ++i) {
+    if (!needed[i]) plan.storages[i].constant.reset();  // was read while others were made
+  }
+  std::erase_if(plan.launches, [](const Launch& launch) { return launch.once; });
+  pack(plan, opencl_device_.facts().alignment);
+}
+
+Constant Island::resolve(Plan& plan, uint32_t index) const {
+  Storage& storage = plan.storages[index];
+  if (storage.constant == nullptr) storage.constant = opencl_device_.constant(storage.key);
+  if (storage.constant != nullptr) return storage.constant;
+  if (storage.weight != BP_NONE) return storage.constant = opencl_device_.share(storage.key, upload(storage));
+  const auto writer = std::ranges::find_if(
+      plan.launches, [&](const Launch& launch) { return launch.once && launch.writes.front() == index; });
+  return storage.constant = opencl_device_.share(storage.key, run_once(plan, *writer));
+}
+
+Buffer Island::upload(const Storage& storage) const {
+  const bp_graph_t* raw = graph().raw();
+  const auto value = std::ranges::find_if(std::views::iota(0u, raw->value_count),
+                                          [&](uint32_t v) { return bp_graph_value(raw, v)->weight == storage.weight; });
+  Buffer buffer = opencl_device_.buffer(storage.bytes);
+  if (storage.bytes == 0) return buffer;
+  const Queue queue = opencl_device_.queue();
+  check(clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, storage.bytes, weight_bytes(graph().value(*value)),
+                             0, nullptr, nullptr),
+        "upload of a weight of " + std::to_string(storage.bytes) + " bytes");
+  raw->api->weight_consumed(raw, storage.weight);
+  return buffer;
+}
+
+Buffer Island::run_once(Plan& plan, const Launch& launch) const {
+  Buffer result = opencl_device_.buffer(plan.storages[launch.writes.front()].bytes);
+  const ClKernel kernel = opencl_device_.kernels().kernel(launch.source);
+  for (uint32_t i = 0; i < launch.arguments.size(); ++i) {
+    const Argument& argument = launch.arguments[i];
+    const bool value = argument.storage == BP_NONE;
+    const bool written = argument.storage == launch.writes.front();
+    set_argument(kernel, i, argument, value ? Buffer() : written ? result : *resolve(plan, argument.storage));
+  }
+  const Queue queue = opencl_device_.queue();
+  enqueue(queue.get(), kernel, launch, nullptr);
+  check(clFinish(queue.get()), "preparing constants with kernel '" + launch.source.entry + "'");
+  return result;
+}
+
+std::unique_ptr<sdk::Instance> Island::instance() const {
+  return std::make_unique<Instance>(*this);
+}
+
+bp_program_info_t Island::info() const {
+  bp_program_info_t info{};
+  info.shapes = static_outputs_ ? BP_SHAPES_STATIC : BP_SHAPES_COMPUTED;
+  const std::lock_guard lock(mutex_);
+  if (!plans_.empty()) info.device_bytes = plans_.front().plan->constant_bytes;
+  return info;
+}
+
+std::vector<int64_t> Island::output_extents(const std::vector<bp_tensor_t>& inputs, uint32_t output) const {
+  std::vector<Shape> shapes;
+  for (const bp_tensor_t& tensor : inputs) shapes.emplace_back(tensor.extents, tensor.extents + tensor.rank);
+  return plan(shapes)->outputs[output];
+}
+
+void set_argument(const ClKernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer) {
+  const cl_mem memory = buffer.get();
+  const bool value = argument.storage == BP_NONE;
+  check(clSetKernelArg(kernel.get(), index, value ? argument.bytes : sizeof memory,
+                       value ? static_cast<const void*>(argument.value.data()) : &memory),
+        "argument " + std::to_string(index) + " of a kernel");
+}
+
+void enqueue(cl_command_queue queue, const ClKernel& kernel, const Launch& launch, cl_event* out_event) {
+  const cl_int status = clEnqueueNDRangeKernel(queue, kernel.get(), 3, nullptr, launch.global.data(),
+                                               launch.local.data(), 0, nullptr, out_event);
+  if (status != CL_SUCCESS) check(status, "kernel '" + launch.source.entry + "'");
+}
+
+}  // namespace backplane::opencl

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island compiled: a prepared plan for each set of input extents that it met.
+#pragma once
+
+#include <list>
+#include <mutex>
+
+#include "engine/device.h"
+
+namespace backplane::opencl {
+
+class Island final : public sdk::Program {
+ public:
+  Island(Device& device, const sdk::Compile& what);
+
+  Device& opencl_device() const { return opencl_device_; }
+  // Ready to run: kernels built, constants on the device, arena packed. Thread-safe.
+  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs) const;
+
+  std::unique_ptr<sdk::Instance> instance() const override;
+  bp_program_info_t info() const override;
+  std::vector<int64_t> output_extents(const std::vector<bp_tensor_t>& inputs, uint32_t output) const override;
+
+ private:
+  struct Entry {
+    std::vector<Shape> inputs;
+    std::shared_ptr<const Plan> plan;
+  };
+  void prepare(Plan& plan) const;
+  Constant resolve(Plan& plan, uint32_t storage) const;
+  Buffer upload(const Storage& storage) const;
+  Buffer run_once(Plan& plan, const Launch& launch) const;
+
+  Device& opencl_device_;
+  bool static_inputs_ = true, static_outputs_ = true;
+  mutable std::mutex mutex_;
+  mutable std::list<Entry> plans_;  // the latest used first
+};
+
+// Sets an argument of a kernel; `buffer` is that of its storage.
+void set_argument(const ClKernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);
+// Starts a kernel whose arguments are set; `out_event` may be NULL.
+void enqueue(cl_command_queue queue, const ClKernel& kernel, const Launch& launch, cl_event* out_event);
+
+}  // namespace backplane::opencl

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device's memory as the ABI sees it.
+#include <cstring>
+
+#include "engine/device.h"
+
+namespace backplane::opencl {
+namespace {
+
+constexpr uint64_t host_alignment = 64;
+
+cl_map_flags map_flags(uint32_t access) {
+  return ((access & BP_MAP_READ) != 0 ? CL_MAP_READ : 0) | ((access & BP_MAP_WRITE) != 0 ? CL_MAP_WRITE : 0);
+}
+
+char* host_address(const bp_buffer_t& buffer) {
+  return static_cast<char*>(buffer.address) + buffer.offset;
+}
+
+size_t offset_of(const bp_buffer_t& buffer) {
+  return allocation(buffer).offset + buffer.offset;
+}
+
+void check_reach(const bp_buffer_t& buffer, uint64_t bytes) {
+  if (buffer.memory == nullptr && buffer.address == nullptr && bytes != 0)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "a buffer has neither memory nor address");
+  if (bytes > buffer.bytes) {
+    throw sdk::Error(BP_INVALID_ARGUMENT, "a copy of " + std::to_string(bytes) + " bytes is more than the " +
+                                              std::to_string(buffer.bytes) + " of the buffer");
+  }
+}
+
+bp_buffer_t device_buffer(uint32_t space, uint64_t bytes, Buffer buffer, uint64_t offset) {
+  bp_buffer_t result{};
+  result.space = space;
+  result.memory = reinterpret_cast<bp_memory_t*>(new Allocation{std::move(buffer), offset});
+  result.bytes = bytes;
+  return result;
+}
+
+void check_no_stream(const bp_run_t* run) {
+  if (run != nullptr && run->stream != nullptr)
+    throw sdk::Error(BP_UNSUPPORTED, "this device has no streams; leave run.stream NULL");
+}
+
+}  // namespace
+
+bp_space_t Device::space(uint32_t index) {
+  bp_space_t space{};
+  if (facts_.unified && index == 0) {
+    space.name = sdk::text("host");
+    space.flags = BP_SPACE_HOST | BP_SPACE_MAPPABLE | BP_SPACE_COHERENT | BP_SPACE_DEVICE;
+    space.alignment = host_alignment;
+  } else if (index == device_space()) {
+    space.name = sdk::text("device");
+    space.flags = BP_SPACE_MAPPABLE | BP_SPACE_COHERENT | BP_SPACE_DEVICE;
+    space.alignment = facts_.alignment;
+    space.imports = 1u << BP_EXTERNAL_CL_MEM;
+    space.exports = 1u << BP_EXTERNAL_CL_MEM;
+  } else {
+    throw sdk::Error(BP_NOT_FOUND, facts_.name + " has no memory space " + std::to_string(index) + "; it has " +
+                                       std::to_string(device_space() + 1));
+  }
+  space.capacity = facts_.memory_bytes;
+  return space;
+}
+
+bp_buffer_t Device::allocate(uint32_t index, uint64_t bytes) {
+  space(index);  // refuses what is not there
+  if (index == device_space()) return device_buffer(index, bytes, buffer(bytes), 0);
+  bp_buffer_t result{};
+  result.address = host().allocate(std::max<uint64_t>(bytes, 1), host_alignment);
+  result.bytes = bytes;
+  return result;
+}
+
+void Device::release(bp_buffer_t& buffer) noexcept {
+  if (buffer.memory != nullptr)
+    delete reinterpret_cast<Allocation*>(buffer.memory);
+  else if (buffer.address != nullptr)
+    host().release(buffer.address, std::max<uint64_t>(buffer.bytes, 1), host_alignment);
+  buffer = {};
+}
+
+void* Device::map(const bp_buffer_t& buffer, uint32_t access) {
+  if (buffer.memory == nullptr) return host_address(buffer);
+  cl_int status = CL_SUCCESS;
+  void* pointer = clEnqueueMapBuffer(transfers_.get(), allocation(buffer).buffer.get(), CL_TRUE, map_flags(access),
+                                     offset_of(buffer), buffer.bytes, 0, nullptr, nullptr, &status);
+  check(status, "mapping " + std::to_string(buffer.bytes) + " bytes");
+  return pointer;
+}
+
+void Device::unmap(const bp_buffer_t& buffer, void* pointer) {
+  if (buffer.memory == nullptr) return;
+  check(clEnqueueUnmapMemObject(transfers_.get(), allocation(buffer).buffer.get(), pointer, 0, nullptr, nullptr),
+        "unmapping");
+  check(clFinish(transfers_.get()), "unmapping");
+}
+
+void Device::copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) {
+  check_no_stream(run);
+  check_reach(from, bytes);
+  check_reach(to, bytes);
+  if (bytes == 0) return;
+  const std::string what = "copy of " + std::to_string(bytes) + " bytes";
+  cl_command_queue queue = transfers_.get();
+  if (from.memory == nullptr && to.memory == nullptr) {
+    std::memmove(host_address(to), host_address(from), bytes);
+  } else if (from.memory == nullptr) {
+    check(clEnqueueWriteBuffer(queue, allocation(to).buffer.get(), CL_TRUE, offset_of(to), bytes, host_address(from), 0,
+                               nullptr, nullptr),
+          what);
+  } else if (to.memory == nullptr) {
+    check(clEnqueueReadBuffer(queue, allocation(from).buffer.get(), CL_TRUE, offset_of(from), bytes, host_address(to),
+                              0, nullptr, nullptr),
+          what);
+  } else {
+    Event done;
+    cl_event event = nullptr;
+    check(clEnqueueCopyBuffer(queue, allocation(from).buffer.get(), allocation(to).buffer.get(), offset_of(from),
+                              offset_of(to), bytes, 0, nullptr, &event),
+          what);
+    done = Event(event);
+    check(clWaitForEvents(1, &event), what);
+  }
+}
+
+void Device::fill(const bp_buffer_t& buffer, const void* pattern, uint32_t bytes, const bp_run_t* run) {
+  check_no_stream(run);
+  if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "a pattern has 1, 2, 4 or 8 bytes, not " + std::to_string(bytes));
+  const bp_run_t* none = nullptr;
+  // By way of a filled copy: neither offset nor size need be a multiple of the pattern.
+  std::vector<char> filled(buffer.bytes);
+  for (size_t i = 0; i < filled.size(); ++i) filled[i] = static_cast<const char*>(pattern)[i % bytes];
+  bp_buffer_t from{};
+  from.address = filled.data();
+  from.bytes = filled.size();
+  copy(from, buffer, filled.size(), none);
+}
+
+bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external) {
+  space(index);
+  if (index == device_space() && external.kind == BP_EXTERNAL_CL_MEM) {
+    const auto memory = reinterpret_cast<cl_mem>(external.handle);
+    check(clRetainMemObject(memory), "import of a cl_mem");
+    return device_buffer(index, external.bytes, Buffer(memory), external.offset);
+  }
+  throw sdk::Error(BP_UNSUPPORTED, "memory of kind " + std::to_string(external.kind) + " cannot be imported to space " +
+                                       std::to_string(index) + "; its `imports` names what can");
+}
+
+bp_external_t Device::export_memory(const bp_buffer_t& buffer, uint32_t kind) {
+  if (kind != BP_EXTERNAL_CL_MEM || buffer.memory == nullptr) {
+    throw sdk::Error(BP_UNSUPPORTED, "memory cannot be exported as kind " + std::to_string(kind) +
+                                         "; memory of space 'device' is exported as a cl_mem");
+  }
+  bp_external_t external{};
+  external.kind = kind;
+  external.handle = reinterpret_cast<uint64_t>(allocation(buffer).buffer.get());
+  external.bytes = buffer.bytes;
+  external.offset = offset_of(buffer);
+  return external;
+}
+
+}  // namespace backplane::opencl

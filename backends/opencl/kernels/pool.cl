@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools of [N·C, D, H, W]. TYPE, and the window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W.
+// KIND 0 maximum, 1 average, 2 average that counts the padding.
+kernel void pool(global const S(TYPE)* x, global S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
+                 int end_h, int end_w) {
+  const int ox = (int)get_global_id(0);
+  const int oy = (int)get_global_id(1);
+  const int outer = (int)get_global_id(2);  // (n·c, od)
+  if (ox >= ow || oy >= oh) return;
+  const int oz = outer % od;
+  x += (size_t)(outer / od) * d * h * w;
+  C(TYPE) result = 0;
+  bool any = false;
+  int padded = 0, inside = 0;
+  for (int kd = 0; kd < KERNEL_D; ++kd) {
+    const int iz = oz * STRIDE_D + kd * DILATION_D - PAD_D;
+    for (int kh = 0; kh < KERNEL_H; ++kh) {
+      const int iy = oy * STRIDE_H + kh * DILATION_H - PAD_H;
+      for (int kw = 0; kw < KERNEL_W; ++kw) {
+        const int ix = ox * STRIDE_W + kw * DILATION_W - PAD_W;
+        // Windows of ceil mode reach beyond the padding; what lies there counts for nothing.
+        if (iz < d + end_d && iy < h + end_h && ix < w + end_w) ++padded;
+        if (iz < 0 || iz >= d || iy < 0 || iy >= h || ix < 0 || ix >= w) continue;
+        const C(TYPE) v = LOAD(TYPE, x, (iz * h + iy) * w + ix);
+        ++inside;
+#if KIND == 0
+        result = !any || v > result || v != v ? v : result;
+        any = true;
+#else
+        result += v;
+#endif
+      }
+    }
+  }
+#if KIND == 1
+  result /= inside;
+#elif KIND == 2
+  result /= padded;
+#endif
+  STORE(TYPE, y, (outer * oh + oy) * ow + ox, result);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Put before every kernel: how each type is stored (S_), computed with (C_), loaded and stored.
+#pragma OPENCL FP_CONTRACT OFF
+#ifdef HAS_F64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+#define S(type) CAT(S_, type)
+#define C(type) CAT(C_, type)
+#define LOAD(type, p, i) CAT(load_, type)(p, i)
+#define STORE(type, p, i, v) CAT(store_, type)(p, i, v)
+
+// Types that are computed with as they are stored.
+#define PLAIN(type, c)                                                                      \
+  inline c CAT(load_, type)(global const c* p, int i) { return p[i]; }                      \
+  inline void CAT(store_, type)(global c* p, int i, c v) { p[i] = v; }
+
+#define S_f32 float
+#define C_f32 float
+PLAIN(f32, float)
+#ifdef HAS_F64
+#define S_f64 double
+#define C_f64 double
+PLAIN(f64, double)
+#endif
+#define S_i8 char
+#define C_i8 char
+PLAIN(i8, char)
+#define S_i16 short
+#define C_i16 short
+PLAIN(i16, short)
+#define S_i32 int
+#define C_i32 int
+PLAIN(i32, int)
+#define S_i64 long
+#define C_i64 long
+PLAIN(i64, long)
+#define S_u8 uchar
+#define C_u8 uchar
+PLAIN(u8, uchar)
+#define S_u16 ushort
+#define C_u16 ushort
+PLAIN(u16, ushort)
+#define S_u32 uint
+#define C_u32 uint
+PLAIN(u32, uint)
+#define S_u64 ulong
+#define C_u64 ulong
+PLAIN(u64, ulong)
+
+// A byte that is 0 or 1.
+#define S_b8 uchar
+#define C_b8 uchar
+PLAIN(b8, uchar)
+
+// 16-bit floats are computed with in fp32, on every device.
+#define S_f16 half
+#define C_f16 float
+inline float load_f16(global const half* p, int i) { return vload_half(i, p); }
+inline void store_f16(global half* p, int i, float v) { vstore_half_rte(v, i, p); }
+
+#define S_bf16 ushort
+#define C_bf16 float
+inline float load_bf16(global const ushort* p, int i) { return as_float((uint)p[i] << 16); }
+// To the nearest, halves to even; NaN stays NaN.
+inline void store_bf16(global ushort* p, int i, float v) {
+  const uint bits = as_uint(v);
+  p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products, for the operators that are made of them.
+#pragma once
+
+#include "ops/row.h"
+
+namespace backplane::opencl {
+
+struct Product {
+  Tensor a, b, y;  // a_count × [m, k], b_count × [k, n], batch × [m, n], dense; batch i uses matrices i % count
+  int64_t batch = 1, m, n, k;
+  int64_t a_count = 1, b_count = 1;
+  enum class Bias { kNone, kRows, kColumns } bias_of = Bias::kNone;
+  Tensor bias;  // kRows: a_count × [m]; kColumns: [n]
+  float alpha = 1;
+};
+void emit_product(Emit& e, const Product& p);
+
+}  // namespace backplane::opencl

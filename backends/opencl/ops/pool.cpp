@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// MaxPool, AveragePool and their global forms.
+#include "ops/table.h"
+#include "ops/window.h"
+
+namespace backplane::opencl {
+namespace {
+
+void emit_pool(Emit& e, std::string_view kind) {
+  const Tensor x = e.input(0);
+  const Window w = window_of(e.node, x.shape, e.node.ints_attribute("kernel_shape"));
+  const Tensor y = e.output(0, w.output_shape(x.shape[0], x.shape[1]));
+  const bool counts_padding = kind == "1" && e.node.int_attribute("count_include_pad", 0) != 0;
+  e.launch("pool", "pool",
+           "-DTYPE=" + Emit::type(x) + w.macros() + " -DKIND=" + (counts_padding ? "2" : std::string(kind)))
+      .in(x)
+      .out(y)
+      .arg(w.in[0])
+      .arg(w.in[1])
+      .arg(w.in[2])
+      .arg(w.out[0])
+      .arg(w.out[1])
+      .arg(w.out[2])
+      .arg(w.end[0])
+      .arg(w.end[1])
+      .arg(w.end[2])
+      .range(w.out[2], w.out[1], x.shape[0] * x.shape[1] * w.out[0]);
+}
+
+void emit_global_pool(Emit& e, std::string_view kind) {
+  const Tensor x = e.input(0);
+  Shape shape(x.rank(), 1);
+  shape[0] = x.shape[0];
+  shape[1] = x.shape[1];
+  const Tensor y = e.output(0, shape);
+  e.launch("global_pool", "global_pool", "-DTYPE=" + Emit::type(x) + " -DKIND=" + std::string(kind))
+      .in(x)
+      .out(y)
+      .arg(y.count())
+      .arg(elements(x.shape, 2, x.rank()))
+      .range(y.count());
+}
+
+Verdict supports_pool(const Node& node) {
+  if (node.ints_attribute("kernel_shape").empty()) return sdk::no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
+  return supports_window(node);
+}
+
+Verdict supports_global_pool(const Node& node) {
+  if (node.input(0).rank() < 3)
+    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()) + ", less than 3");
+  for (uint32_t i = 2; i < static_cast<uint32_t>(node.input(0).rank()); ++i) {
+    if (node.input(0).extent(i) == 0) return sdk::no(BP_REASON_SHAPE, "there is nothing to pool");
+  }
+  return accept();
+}
+
+constexpr Row rows[] = {
+    {"", "MaxPool", 8, numbers, unary, supports_pool, emit_pool, "0"},
+    {"", "AveragePool", 7, floats, unary, supports_pool, emit_pool, "1"},
+    {"", "GlobalMaxPool", 1, floats, unary, supports_global_pool, emit_global_pool, "0"},
+    {"", "GlobalAveragePool", 1, floats, unary, supports_global_pool, emit_global_pool, "1"},
+};
+
+}  // namespace
+
+std::span<const Row> pool_rows() {
+  return rows;
+}
+
+}  // namespace backplane::opencl

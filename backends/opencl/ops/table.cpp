@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/table.h"
+
+#include <climits>
+#include <cmath>
+#include <cstdio>
+
+#include "engine/weight.h"
+#include "ops/cost.h"
+
+namespace backplane::opencl {
+namespace {
+
+// The order in which a reader wants to see them.
+constexpr std::span<const Row> (*families[])() = {
+    elementwise_rows, movement_rows, gemm_rows, conv_rows, pool_rows, normalization_rows,
+};
+
+// Kernels number a tensor's dimensions in at most this many.
+constexpr int32_t max_rank = 16;
+
+const Row* find_row(const Node& node, bool& out_known) {
+  const Row* best = nullptr;
+  out_known = false;
+  for (const auto family : families) {
+    for (const Row& row : family()) {
+      if (row.op_type != node.op_type() || row.domain != node.domain()) continue;
+      out_known = true;
+      if (row.since_version <= node.since_version() && (best == nullptr || best->since_version < row.since_version))
+        best = &row;
+    }
+  }
+  return best;
+}
+
+Verdict check_operand(const Facts& facts, const Value& value, const std::string& place) {
+  if (!value.is_tensor()) return sdk::no(BP_REASON_DTYPE, place + " is not a tensor");
+  if ((facts.dtypes() >> value.dtype() & 1) == 0) {
+    return sdk::no(BP_REASON_DTYPE, place + " is " + std::string(view::dtype_name(value.dtype())) +
+                                        ", which this device does not compute with");
+  }
+  if (value.rank() < 0) return sdk::no(BP_REASON_SHAPE, place + " has no known rank");
+  if (value.rank() > max_rank) {
+    return sdk::no(BP_REASON_SHAPE, place + " has rank " + std::to_string(value.rank()) + "; at most " +
+                                        std::to_string(max_rank) + " is supported");
+  }
+  const auto bytes = view::dense_bytes(BP_DTYPE_UINT8, value.extents().data(), static_cast<uint32_t>(value.rank()));
+  if (value.has_static_shape() && (!bytes || *bytes > INT_MAX))
+    return sdk::no(BP_REASON_SHAPE, place + " has more elements than the kernels' 32 bits count");
+  return accept();
+}
+
+Verdict check_operands(const Facts& facts, const Node& node) {
+  for (uint32_t i = 0; i < node.input_count(); ++i) {
+    if (!node.input(i)) continue;
+    if (Verdict v = check_operand(facts, node.input(i), "input " + std::to_string(i)); !accepted(v)) return v;
+  }
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    if (!node.output(i)) continue;
+    if (Verdict v = check_operand(facts, node.output(i), "output " + std::to_string(i)); !accepted(v)) return v;
+  }
+  return accept();
+}
+
+Verdict check_form(const Row& row, const Node& node) {
+  const auto plural = [](uint32_t n, const char* what) { return std::to_string(n) + " " + what; };
+  uint32_t inputs = node.input_count(), outputs = node.output_count();
+  while (inputs > 0 && !node.input(inputs - 1)) --inputs;
+  while (outputs > 0 && !node.output(outputs - 1)) --outputs;
+  if (inputs < row.form.least || inputs > row.form.most)
+    return sdk::no(BP_REASON_OTHER, "it has " + plural(inputs, "inputs"));
+  for (uint32_t i = 0; i < row.form.least; ++i) {
+    if (!node.input(i)) return sdk::no(BP_REASON_OTHER, "input " + std::to_string(i) + " is omitted");
+  }
+  if (outputs == 0 || outputs > row.form.outputs) {
+    return sdk::no(BP_REASON_OTHER,
+                   plural(outputs, "outputs") + " are wanted and " + std::to_string(row.form.outputs) + " offered");
+  }
+  const bp_dtype_t wanted = row.form.result == Form::kBool ? BP_DTYPE_BOOL : node.input(0) ? node.input(0).dtype() : 0;
+  if (row.form.result != Form::kOpen && node.output(0) && node.output(0).dtype() != wanted) {
+    return sdk::no(BP_REASON_DTYPE, "its output is " + std::string(view::dtype_name(node.output(0).dtype())) +
+                                        " and would be " + std::string(view::dtype_name(wanted)));
+  }
+  return accept();
+}
+
+// Names mean the same in every operator here. One of another type would be read as if it were absent.
+struct AttributeType {
+  std::string_view name;
+  uint32_t type;
+};
+constexpr AttributeType attribute_types[] = {
+    {"alpha", BP_ATTR_FLOAT},
+    {"beta", BP_ATTR_FLOAT},
+    {"gamma", BP_ATTR_FLOAT},
+    {"epsilon", BP_ATTR_FLOAT},
+    {"bias", BP_ATTR_FLOAT},
+    {"lambd", BP_ATTR_FLOAT},
+    {"axis", BP_ATTR_INT},
+    {"keepdims", BP_ATTR_INT},
+    {"transA", BP_ATTR_INT},
+    {"transB", BP_ATTR_INT},
+    {"group", BP_ATTR_INT},
+    {"ceil_mode", BP_ATTR_INT},
+    {"allowzero", BP_ATTR_INT},
+    {"fmod", BP_ATTR_INT},
+    {"num_outputs", BP_ATTR_INT},
+    {"training_mode", BP_ATTR_INT},
+    {"to", BP_ATTR_INT},
+    {"count_include_pad", BP_ATTR_INT},
+    {"auto_pad", BP_ATTR_STRING},
+    {"approximate", BP_ATTR_STRING},
+    {"direction", BP_ATTR_STRING},
+    {"mode", BP_ATTR_STRING},
+    {"kernel_shape", BP_ATTR_INTS},
+    {"strides", BP_ATTR_INTS},
+    {"dilations", BP_ATTR_INTS},
+    {"pads", BP_ATTR_INTS},
+    {"perm", BP_ATTR_INTS},
+    {"axes", BP_ATTR_INTS},
+};
+
+Verdict check_attributes(const Node& node) {
+  for (const AttributeType& known : attribute_types) {
+    const bp_attribute_t* attribute = node.attribute(known.name);
+    if (attribute != nullptr && attribute->type != known.type)
+      return sdk::no(BP_REASON_ATTRIBUTE, "attribute " + std::string(known.name) + " has the wrong type");
+  }
+  return accept();
+}
+
+Verdict judge(const Facts& facts, const Node& node, const Row** out_row) {
+  bool known = false;
+  const Row* row = find_row(node, known);
+  const std::string op(node.op_type());
+  if (!known) return sdk::no(BP_REASON_OPERATOR, "operator " + op + " has no kernel for OpenCL");
+  for (const bp_opset_t& opset : newest_opsets) {
+    if (node.domain() != view::text(opset.domain) || node.since_version() <= opset.version) continue;
+    return sdk::no(BP_REASON_OPSET, op + " in its form of version " + std::to_string(node.since_version()) +
+                                        " is newer than version " + std::to_string(opset.version) +
+                                        ", the newest known");
+  }
+  if (row == nullptr)
+    return sdk::no(BP_REASON_OPSET, op + " in its form of version " + std::to_string(node.since_version()) +
+                                        " is older than the kernels");
+  if (Verdict v = check_operands(facts, node); !accepted(v)) return v;
+  if (Verdict v = check_form(*row, node); !accepted(v)) return v;
+  if (Verdict v = check_attributes(node); !accepted(v)) return v;
+  if (node.input_count() > 0 && node.input(0) && (row->types >> node.input(0).dtype() & 1) == 0) {
+    return sdk::no(BP_REASON_DTYPE, op + " has no kernel for " + std::string(view::dtype_name(node.input(0).dtype())));
+  }
+  if (row->supports != nullptr) {
+    if (Verdict v = row->supports(node); !accepted(v)) return v;
+  }
+  *out_row = row;
+  return accept();
+}
+
+}  // namespace
+
+Verdict verdict(const Facts& facts, const Node& node) {
+  const Row* row = nullptr;
+  Verdict answer = judge(facts, node, &row);
+  if (accepted(answer)) {
+    answer.seconds = expected_seconds(facts, node);
+    answer.confidence = 0.3f;
+  }
+  return answer;
+}
+
+const Row& supported_row(const Facts& facts, const Node& node) {
+  const Row* row = nullptr;
+  if (const Verdict v = judge(facts, node, &row); !accepted(v))
+    throw sdk::Error(BP_UNSUPPORTED, std::string(node.op_type()) + " '" + std::string(node.name()) + "': " + v.detail,
+                     node.id());
+  return *row;
+}
+
+std::string literal(float value) {
+  if (std::isnan(value)) return "NAN";
+  if (std::isinf(value)) return value > 0 ? "INFINITY" : "(-INFINITY)";
+  char text[40];
+  std::snprintf(text, sizeof text, value < 0 ? "(%af)" : "%af", static_cast<double>(value));
+  return text;
+}
+
+// ---- shared conditions ---------------------------------------------------------------------------------------------
+
+Verdict same_types(const Node& node) {
+  for (uint32_t i = 1; i < node.input_count(); ++i) {
+    if (node.input(i) && node.input(i).dtype() != node.input(0).dtype())
+      return sdk::no(BP_REASON_DTYPE, "input " + std::to_string(i) + " has another type than input 0");
+  }
+  return accept();
+}
+
+Verdict constant_ints(const Node& node, uint32_t slot) {
+  const Value value = node.input(slot);
+  if (!value || weight_ints(value)) return accept();
+  return sdk::no(BP_REASON_CONSTANT, "input " + std::to_string(slot) + " is not a constant");
+}
+
+}  // namespace backplane::opencl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// All operators. One question, `verdict`, answers coverage and gates the compiler.
+#pragma once
+
+#include "ops/row.h"
+
+namespace backplane::opencl {
+
+// The newest operator sets whose forms are known.
+inline constexpr bp_opset_t newest_opsets[] = {{{"", 0}, 27, 0}, {{"com.microsoft", 13}, 1, 0}};
+
+// Each family has a file named after it, with its rows at the end.
+std::span<const Row> elementwise_rows();
+std::span<const Row> movement_rows();
+std::span<const Row> gemm_rows();
+std::span<const Row> conv_rows();
+std::span<const Row> pool_rows();
+std::span<const Row> normalization_rows();
+
+// Whether the device runs the node, why not, and in what time.
+Verdict verdict(const Facts& facts, const Node& node);
+// The node's row. Throws BP_UNSUPPORTED with the reason where the verdict is no.
+const Row& supported_row(const Facts& facts, const Node& node);
+
+}  // namespace backplane::opencl

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend: every device of every OpenCL platform.
+#include <mutex>
+
+#include "engine/instance.h"
+#include "ops/table.h"
+
+namespace backplane::opencl {
+
+class Backend final : public sdk::Backend {
+ public:
+  static constexpr sdk::About about{"opencl", "OpenCL", "Backplane", "1.0"};
+  static constexpr auto& opsets = newest_opsets;
+  using Device = opencl::Device;
+  using Program = Island;
+  using Instance = opencl::Instance;
+  using sdk::Backend::Backend;
+
+  uint32_t device_count(std::string& why_none) override {
+    std::call_once(found_, [this] { devices_ = find_devices(why_none_); });
+    why_none = why_none_;
+    return static_cast<uint32_t>(devices_.size());
+  }
+  bp_device_info_t device_info(uint32_t index) override { return devices_[index].info(); }
+  std::unique_ptr<sdk::Device> open(uint32_t index, const sdk::Options& options, const bp_device_open_t&) override {
+    options.allow({});
+    return std::make_unique<Device>(*this, devices_[index]);
+  }
+
+ private:
+  std::once_flag found_;
+  std::vector<Facts> devices_;
+  std::string why_none_;
+};
+
+}  // namespace backplane::opencl
+
+BACKPLANE_PLUGIN(backplane::opencl::Backend)
