@@ -5,8 +5,9 @@ namespace backplane::conform {
 namespace {
 
 using Types = std::vector<bp_dtype_t>;
-const Types kArithmetic = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}, kFloat = {BP_DTYPE_FLOAT},
-            kBool = {BP_DTYPE_BOOL};
+const Types kReal(real_types().begin(), real_types().end()),
+    kArithmetic = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT32, BP_DTYPE_INT64},
+    kBool = {BP_DTYPE_BOOL};
 
 struct Row {
   const char* op;
@@ -22,12 +23,16 @@ const std::vector<Row>& rows() {
       {"Sub", kArithmetic, Fill::kMagnitudes, Fill::kMagnitudes, true},
       {"Mul", kArithmetic, Fill::kMagnitudes, Fill::kMagnitudes, true},
       {"Div", kArithmetic, Fill::kWide, Fill::kPositive, true},
-      {"Pow", kFloat, Fill::kPositive, Fill::kWide, false},
+      {"Pow", kReal, Fill::kPositive, Fill::kWide, false},
       {"Max", kArithmetic, Fill::kWide, Fill::kWide, true},
       {"Min", kArithmetic, Fill::kWide, Fill::kWide, true},
-      {"Sum", kFloat, Fill::kWide, Fill::kWide, false},
+      {"Sum", kReal, Fill::kWide, Fill::kWide, false},
       {"Mod", {BP_DTYPE_INT32, BP_DTYPE_INT64}, Fill::kWide, Fill::kPositive, false, {{"fmod", int64_t{0}}}},
-      {"Equal", {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64, BP_DTYPE_BOOL}, Fill::kWhole, Fill::kWhole, true},
+      {"Equal",
+       {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT32, BP_DTYPE_INT64, BP_DTYPE_BOOL},
+       Fill::kWhole,
+       Fill::kWhole,
+       true},
       {"Greater", kArithmetic, Fill::kWhole, Fill::kWhole, true},
       {"GreaterOrEqual", kArithmetic, Fill::kWhole, Fill::kWhole, true},
       {"Less", kArithmetic, Fill::kWhole, Fill::kWhole, true},
@@ -80,24 +85,24 @@ void add_binary_cases(OpCases& cases) {
     }
     if (!row.special) continue;
     const auto n = static_cast<int64_t>(special_values(BP_DTYPE_FLOAT).size());
-    cases.add(row.op, BP_DTYPE_FLOAT, "special", [=](Random& random) {  // each with each
-      onnx::Tensor left = random_tensor(random, BP_DTYPE_FLOAT, {n, 1}, Fill::kSpecial);
-      return problem(row, std::move(left), random_tensor(random, BP_DTYPE_FLOAT, {1, n}, Fill::kSpecial));
+    cases.add_real(row.op, "special", [=](Random& random, bp_dtype_t dtype) {  // each with each
+      onnx::Tensor left = random_tensor(random, dtype, {n, 1}, Fill::kSpecial);
+      return problem(row, std::move(left), random_tensor(random, dtype, {1, n}, Fill::kSpecial));
     });
   }
   for (const char* op : {"Max", "Min", "Sum"}) {
     for (const size_t count : {size_t{1}, size_t{3}, size_t{5}}) {
-      cases.add(op, BP_DTYPE_FLOAT, "of" + std::to_string(count), [=](Random& random) {
+      cases.add_real(op, "of" + std::to_string(count), [=](Random& random, bp_dtype_t dtype) {
         Problem many{op, {}, {}};
         for (size_t i = 0; i < count; ++i) {
           many.arguments.emplace_back(
-              random_tensor(random, BP_DTYPE_FLOAT, i % 2 == 0 ? Extents{3, 9} : Extents{9}, Fill::kWide));
+              random_tensor(random, dtype, i % 2 == 0 ? Extents{3, 9} : Extents{9}, Fill::kWide));
         }
         return many;
       });
     }
   }
-  for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}) {
+  for (const bp_dtype_t dtype : kArithmetic) {
     cases.add("Mod", dtype, "fmod", [=](Random& random) {
       onnx::Tensor left = random_tensor(random, dtype, {5, 11}, Fill::kWide);
       return Problem{
@@ -106,12 +111,10 @@ void add_binary_cases(OpCases& cases) {
   }
   const Shapes slopes[] = {{"one", {2, 3, 7}, {1}}, {"channel", {2, 3, 7}, {3, 1}}, {"same", {4, 9}, {4, 9}}};
   for (const Shapes& shapes : slopes) {
-    cases.add("PRelu", BP_DTYPE_FLOAT, shapes.variant, [=](Random& random) {
-      onnx::Tensor left = random_tensor(random, BP_DTYPE_FLOAT, shapes.left, Fill::kWide);
+    cases.add_real("PRelu", shapes.variant, [=](Random& random, bp_dtype_t dtype) {
+      onnx::Tensor left = random_tensor(random, dtype, shapes.left, Fill::kWide);
       return Problem{
-          "PRelu",
-          {},
-          {std::move(left), constant(random_tensor(random, BP_DTYPE_FLOAT, shapes.right, Fill::kAroundZero))}};
+          "PRelu", {}, {std::move(left), constant(random_tensor(random, dtype, shapes.right, Fill::kAroundZero))}};
     });
   }
 }

@@ -7,12 +7,47 @@
 
 namespace backplane::conform {
 
-void OpCases::add(const std::string& op, bp_dtype_t dtype, const std::string& variant,
-                  std::function<Problem(Random&)> make) {
-  cases_.push_back({op + "/" + std::string(view::dtype_name(dtype)) + "/" + variant, op, std::move(make)});
+namespace {
+
+constexpr Profile kProfiles[] = {
+    {"core", 1, "what CNNs and transformer encoders in 32-bit floating point use"},
+    {"fp16", 1, "the same operators on FLOAT16 and BFLOAT16"},
+    {"quant", 1, "8-bit and 16-bit quantisation, and products of 8-bit numbers"},
+    {"dynamic", 1, "extents that are told at run time"},
+    {"control-flow", 1, "If, Loop and Scan"},
+};
+constexpr bp_dtype_t kReal[] = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16};
+
+}  // namespace
+
+std::span<const Profile> profiles() {
+  return kProfiles;
 }
 
-const std::vector<OpCase>& core_cases() {
+std::span<const bp_dtype_t> real_types() {
+  return kReal;
+}
+
+void OpCases::add_to(std::string_view profile, const std::string& op, bp_dtype_t dtype, const std::string& variant,
+                     std::function<Problem(Random&)> make) {
+  cases_.push_back(
+      {op + "/" + std::string(view::dtype_name(dtype)) + "/" + variant, op, profile, false, std::move(make)});
+}
+
+void OpCases::add(const std::string& op, bp_dtype_t dtype, const std::string& variant,
+                  std::function<Problem(Random&)> make) {
+  const bool is_half = dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
+  add_to(is_half ? "fp16" : "core", op, dtype, variant, std::move(make));
+}
+
+void OpCases::add_real(const std::string& op, const std::string& variant,
+                       std::function<Problem(Random&, bp_dtype_t)> make) {
+  for (const bp_dtype_t dtype : kReal) {
+    add(op, dtype, variant, [=](Random& random) { return make(random, dtype); });
+  }
+}
+
+const std::vector<OpCase>& op_cases() {
   static const OpCases cases = [] {
     OpCases all;
     add_unary_cases(all);
@@ -25,13 +60,14 @@ const std::vector<OpCase>& core_cases() {
     add_shape_cases(all);
     add_select_cases(all);
     add_resize_cases(all);
+    add_quantize_cases(all);
     return all;
   }();
   return cases.all();
 }
 
 const OpCase& plain_case(std::string_view op) {
-  for (const OpCase& one : core_cases()) {
+  for (const OpCase& one : op_cases()) {
     if (one.op == op) return one;
   }
   throw std::invalid_argument("there is no case of operator '" + std::string(op) + "'");

@@ -1,20 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator cases of profile `core`: what fp32 CNNs and transformer encoders use.
+// The operator cases of every profile.
 #pragma once
+
+#include <span>
 
 #include "cases/problem.h"
 
 namespace backplane::conform {
 
+// A list of cases that a backend may claim to pass. A change of the list is a new version.
+struct Profile {
+  std::string_view name;
+  uint32_t version;
+  std::string_view what;
+};
+std::span<const Profile> profiles();
+
 class OpCases {
  public:
-  // Adds "Op/type/variant".
+  // Adds "Op/type/variant". `core` is for 32-bit floats and what goes with them, `fp16` for the 16-bit ones.
   void add(const std::string& op, bp_dtype_t dtype, const std::string& variant, std::function<Problem(Random&)> make);
+  // Adds it for every floating-point type of the two.
+  void add_real(const std::string& op, const std::string& variant, std::function<Problem(Random&, bp_dtype_t)> make);
+  // Adds it to a profile of another kind.
+  void add_to(std::string_view profile, const std::string& op, bp_dtype_t dtype, const std::string& variant,
+              std::function<Problem(Random&)> make);
+  // The case added last has nothing left to draw.
+  void mark_once() { cases_.back().once = true; }
   const std::vector<OpCase>& all() const { return cases_; }
 
  private:
   std::vector<OpCase> cases_;
 };
+
+// FLOAT, FLOAT16 and BFLOAT16.
+std::span<const bp_dtype_t> real_types();
 
 // One file for each family, as in oracle/.
 void add_unary_cases(OpCases& cases);
@@ -27,9 +47,10 @@ void add_reduce_cases(OpCases& cases);
 void add_shape_cases(OpCases& cases);
 void add_select_cases(OpCases& cases);
 void add_resize_cases(OpCases& cases);
+void add_quantize_cases(OpCases& cases);
 
 // All of them, made once.
-const std::vector<OpCase>& core_cases();
+const std::vector<OpCase>& op_cases();
 // The first case of an operator: a plain one.
 const OpCase& plain_case(std::string_view op);
 

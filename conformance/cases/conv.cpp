@@ -49,7 +49,7 @@ Extents or_all(const Extents& given, size_t count, int64_t otherwise) {
   return given.empty() ? Extents(count, otherwise) : given;
 }
 
-Problem problem(const char* op, Random& random, const Row& row, Fill fill, bool constant_weight) {
+Problem problem(const char* op, Random& random, bp_dtype_t dtype, const Row& row, Fill fill, bool constant_weight) {
   const size_t axes = row.x.size() - 2;
   const bool transposed = std::string_view(op) == "ConvTranspose";
   Problem result{op,
@@ -61,10 +61,10 @@ Problem problem(const char* op, Random& random, const Row& row, Fill fill, bool 
                  {}};
   if (std::string_view(row.auto_pad) == "NOTSET") result.attributes.push_back({"pads", or_all(row.pads, 2 * axes, 0)});
   if (transposed) result.attributes.push_back({"output_padding", or_all(row.output_padding, axes, 0)});
-  result.arguments.emplace_back(random_tensor(random, BP_DTYPE_FLOAT, row.x, fill));
-  result.arguments.emplace_back(random_tensor(random, BP_DTYPE_FLOAT, row.w, fill), constant_weight);
+  result.arguments.emplace_back(random_tensor(random, dtype, row.x, fill));
+  result.arguments.emplace_back(random_tensor(random, dtype, row.w, fill), constant_weight);
   const int64_t channels = transposed ? row.w[1] * row.group : row.w[0];
-  if (row.bias) result.arguments.emplace_back(random_tensor(random, BP_DTYPE_FLOAT, {channels}, fill), constant_weight);
+  if (row.bias) result.arguments.emplace_back(random_tensor(random, dtype, {channels}, fill), constant_weight);
   result.exact_sums = fill == Fill::kWhole;
   result.drawn_around_zero = fill == Fill::kAroundZero && !row.bias;
   return result;
@@ -74,8 +74,9 @@ template <size_t n>
 void add(OpCases& cases, const char* op, const Row (&rows)[n]) {
   for (const Row& row : rows) {
     const auto add_one = [&](const std::string& variant, Fill fill, bool constant_weight) {
-      cases.add(op, BP_DTYPE_FLOAT, std::string(row.name) + variant,
-                [=](Random& random) { return problem(op, random, row, fill, constant_weight); });
+      cases.add_real(op, std::string(row.name) + variant, [=](Random& random, bp_dtype_t dtype) {
+        return problem(op, random, dtype, row, fill, constant_weight);
+      });
     };
     add_one("_around_zero", Fill::kAroundZero, true);
     add_one("_positive", Fill::kPositive, true);

@@ -27,14 +27,10 @@ const Shapes kMatMuls[] = {
     {"row", {1, 128}, {128, 33}},
 };
 
-Problem matmul(Random& random, const Shapes& shapes, const Inputs& inputs, bool is_constant) {
-  onnx::Tensor a = random_tensor(random, BP_DTYPE_FLOAT, shapes.a, inputs.fill);
-  return {"MatMul",
-          {},
-          {std::move(a), {random_tensor(random, BP_DTYPE_FLOAT, shapes.b, inputs.fill), is_constant}},
-          1,
-          inputs.exact,
-          inputs.around_zero};
+Problem matmul(Random& random, bp_dtype_t dtype, const Shapes& shapes, const Inputs& inputs, bool is_constant) {
+  onnx::Tensor a = random_tensor(random, dtype, shapes.a, inputs.fill);
+  return {"MatMul", {},           {std::move(a), {random_tensor(random, dtype, shapes.b, inputs.fill), is_constant}},
+          1,        inputs.exact, inputs.around_zero};
 }
 
 struct GemmRow {
@@ -51,14 +47,15 @@ void add_dot_cases(OpCases& cases) {
     for (const Inputs& inputs : kInputs) {
       for (const bool is_constant : {false, true}) {
         const std::string name = std::string(shapes.name) + "_" + inputs.name + (is_constant ? "_constant" : "");
-        cases.add("MatMul", BP_DTYPE_FLOAT, name,
-                  [=](Random& random) { return matmul(random, shapes, inputs, is_constant); });
+        cases.add_real("MatMul", name, [=](Random& random, bp_dtype_t dtype) {
+          return matmul(random, dtype, shapes, inputs, is_constant);
+        });
       }
     }
   }
   for (const Shapes& shapes : {Shapes{"no_terms", {3, 0}, {0, 4}}, Shapes{"no_rows", {0, 3}, {3, 4}}}) {
-    cases.add("MatMul", BP_DTYPE_FLOAT, shapes.name,
-              [=](Random& random) { return matmul(random, shapes, kInputs[2], false); });
+    cases.add_real("MatMul", shapes.name,
+                   [=](Random& random, bp_dtype_t dtype) { return matmul(random, dtype, shapes, kInputs[2], false); });
   }
 
   const GemmRow rows[] = {
@@ -71,24 +68,24 @@ void add_dot_cases(OpCases& cases) {
   for (const GemmRow& row : rows) {
     for (const int64_t k : {int64_t{6}, int64_t{65}, int64_t{512}}) {
       for (const Inputs& inputs : kInputs) {
-        cases.add("Gemm", BP_DTYPE_FLOAT, std::string(row.name) + "_k" + std::to_string(k) + "_" + inputs.name,
-                  [=](Random& random) {
-                    const auto tensor = [&](Extents extents) {
-                      return random_tensor(random, BP_DTYPE_FLOAT, extents, inputs.fill);
-                    };
-                    Problem problem{"Gemm",
-                                    {{"alpha", row.alpha},
-                                     {"beta", row.beta},
-                                     {"transA", int64_t{row.trans_a}},
-                                     {"transB", int64_t{row.trans_b}}},
-                                    {}};
-                    problem.arguments.emplace_back(tensor(row.trans_a ? Extents{k, 5} : Extents{5, k}));
-                    problem.arguments.push_back(constant(tensor(row.trans_b ? Extents{7, k} : Extents{k, 7})));
-                    if (row.c) problem.arguments.push_back(constant(tensor(*row.c)));
-                    problem.exact_sums = inputs.exact;
-                    problem.drawn_around_zero = inputs.around_zero && !row.c;
-                    return problem;
-                  });
+        cases.add_real("Gemm", std::string(row.name) + "_k" + std::to_string(k) + "_" + inputs.name,
+                       [=](Random& random, bp_dtype_t dtype) {
+                         const auto tensor = [&](Extents extents) {
+                           return random_tensor(random, dtype, extents, inputs.fill);
+                         };
+                         Problem problem{"Gemm",
+                                         {{"alpha", row.alpha},
+                                          {"beta", row.beta},
+                                          {"transA", int64_t{row.trans_a}},
+                                          {"transB", int64_t{row.trans_b}}},
+                                         {}};
+                         problem.arguments.emplace_back(tensor(row.trans_a ? Extents{k, 5} : Extents{5, k}));
+                         problem.arguments.push_back(constant(tensor(row.trans_b ? Extents{7, k} : Extents{k, 7})));
+                         if (row.c) problem.arguments.push_back(constant(tensor(*row.c)));
+                         problem.exact_sums = inputs.exact;
+                         problem.drawn_around_zero = inputs.around_zero && !row.c;
+                         return problem;
+                       });
       }
     }
   }

@@ -77,7 +77,7 @@ TEST(Judge, FlushesOnlyWhereTheDeviceSaysSo) {
 // 16-bit inputs behind a 32-bit face: each element may be inside its bound, the sum of squares is not.
 TEST(Judge, FindsHalfPrecisionInADotProduct) {
   Problem problem;
-  for (const OpCase& one : core_cases()) {
+  for (const OpCase& one : op_cases()) {
     Random random(1, one.name);
     if (one.name == "MatMul/float/block_around_zero") problem = one.make(random);
   }

@@ -4,23 +4,24 @@
 namespace backplane::conform {
 namespace {
 
-onnx::Tensor draw(Random& random, Extents extents, Fill fill) {
-  return random_tensor(random, BP_DTYPE_FLOAT, std::move(extents), fill);
+onnx::Tensor draw(Random& random, bp_dtype_t dtype, Extents extents, Fill fill) {
+  return random_tensor(random, dtype, std::move(extents), fill);
 }
 
 }  // namespace
 
 void add_normalize_cases(OpCases& cases) {
   for (const Extents& extents : {Extents{2, 3, 5, 7}, Extents{4, 6}, Extents{1, 17, 9}, Extents{0, 3, 4, 4}}) {
-    cases.add("BatchNormalization", BP_DTYPE_FLOAT,
-              "rank" + std::to_string(extents.size()) + "_" + std::to_string(extents[0]), [=](Random& random) {
-                Problem problem{"BatchNormalization",
-                                {{"epsilon", 1e-5f}, {"momentum", 0.9f}, {"training_mode", int64_t{0}}},
-                                {draw(random, extents, Fill::kWide)}};
-                const Fill fills[] = {Fill::kAroundZero, Fill::kWide, Fill::kAroundZero, Fill::kPositive};
-                for (const Fill fill : fills) problem.arguments.push_back(constant(draw(random, {extents[1]}, fill)));
-                return problem;
-              });
+    cases.add_real("BatchNormalization", "rank" + std::to_string(extents.size()) + "_" + std::to_string(extents[0]),
+                   [=](Random& random, bp_dtype_t dtype) {
+                     Problem problem{"BatchNormalization",
+                                     {{"epsilon", 1e-5f}, {"momentum", 0.9f}, {"training_mode", int64_t{0}}},
+                                     {draw(random, dtype, extents, Fill::kWide)}};
+                     const Fill fills[] = {Fill::kAroundZero, Fill::kWide, Fill::kAroundZero, Fill::kPositive};
+                     for (const Fill fill : fills)
+                       problem.arguments.push_back(constant(draw(random, dtype, {extents[1]}, fill)));
+                     return problem;
+                   });
   }
 
   struct Row {
@@ -35,22 +36,24 @@ void add_normalize_cases(OpCases& cases) {
                       {"all", {3, 7}, 0, true},
                       {"bert", {1, 4, 768}, 2, true}};
   for (const Row& row : rows) {
-    cases.add("LayerNormalization", BP_DTYPE_FLOAT, row.name, [=](Random& random) {
+    cases.add_real("LayerNormalization", row.name, [=](Random& random, bp_dtype_t dtype) {
       const Extents inner(row.x.begin() + normal_axis(row.axis, static_cast<int64_t>(row.x.size())), row.x.end());
       Problem problem{"LayerNormalization",
                       {{"axis", row.axis}, {"epsilon", 1e-5f}, {"stash_type", int64_t{1}}},
-                      {draw(random, row.x, Fill::kWide), constant(draw(random, inner, Fill::kWide))}};
-      if (row.bias) problem.arguments.push_back(constant(draw(random, inner, Fill::kAroundZero)));
+                      {draw(random, dtype, row.x, Fill::kWide), constant(draw(random, dtype, inner, Fill::kWide))}};
+      if (row.bias) problem.arguments.push_back(constant(draw(random, dtype, inner, Fill::kAroundZero)));
       return problem;
     });
   }
   for (const Extents& extents : {Extents{2, 3, 6, 6}, Extents{1, 5, 17}}) {
-    cases.add("InstanceNormalization", BP_DTYPE_FLOAT, "rank" + std::to_string(extents.size()), [=](Random& random) {
-      return Problem{"InstanceNormalization",
-                     {{"epsilon", 1e-5f}},
-                     {draw(random, extents, Fill::kWide), constant(draw(random, {extents[1]}, Fill::kWide)),
-                      constant(draw(random, {extents[1]}, Fill::kAroundZero))}};
-    });
+    cases.add_real(
+        "InstanceNormalization", "rank" + std::to_string(extents.size()), [=](Random& random, bp_dtype_t dtype) {
+          return Problem{
+              "InstanceNormalization",
+              {{"epsilon", 1e-5f}},
+              {draw(random, dtype, extents, Fill::kWide), constant(draw(random, dtype, {extents[1]}, Fill::kWide)),
+               constant(draw(random, dtype, {extents[1]}, Fill::kAroundZero))}};
+        });
   }
 
   struct Axis {
@@ -62,12 +65,12 @@ void add_normalize_cases(OpCases& cases) {
                        {"long", {2, 1000}, -1}, {"vector", {9}, 0},       {"empty", {0, 4}, 1}};
   for (const char* op : {"Softmax", "LogSoftmax"}) {
     for (const Axis& axis : axes) {
-      cases.add(op, BP_DTYPE_FLOAT, axis.name, [=](Random& random) {
-        return Problem{op, {{"axis", axis.axis}}, {draw(random, axis.x, Fill::kWide)}};
+      cases.add_real(op, axis.name, [=](Random& random, bp_dtype_t dtype) {
+        return Problem{op, {{"axis", axis.axis}}, {draw(random, dtype, axis.x, Fill::kWide)}};
       });
     }
-    cases.add(op, BP_DTYPE_FLOAT, "large_numbers", [=](Random& random) {
-      Array x = to_array(draw(random, {3, 9}, Fill::kAroundZero));
+    cases.add_real(op, "large_numbers", [=](Random& random, bp_dtype_t dtype) {
+      Array x = to_array(draw(random, dtype, {3, 9}, Fill::kAroundZero));
       for (double& value : x.values) value += 1e4;  // exp of which would overflow
       return Problem{op, {{"axis", int64_t{-1}}}, {to_tensor(x)}};
     });

@@ -27,14 +27,14 @@ const Row kRows[] = {
 };
 
 void add(OpCases& cases, const char* op, const Row& row, const std::string& variant, Attributes more) {
-  cases.add(op, BP_DTYPE_FLOAT, row.name + variant, [=](Random& random) {
+  cases.add_real(op, row.name + variant, [=](Random& random, bp_dtype_t dtype) {
     Problem problem{op,
                     {{"auto_pad", std::string(row.auto_pad)},
                      {"ceil_mode", int64_t{row.ceil}},
                      {"dilations", row.dilations},
                      {"kernel_shape", row.kernel},
                      {"strides", row.strides}},
-                    {random_tensor(random, BP_DTYPE_FLOAT, row.x, Fill::kWide)}};
+                    {random_tensor(random, dtype, row.x, Fill::kWide)}};
     if (!row.pads.empty()) problem.attributes.push_back({"pads", row.pads});
     problem.attributes.insert(problem.attributes.end(), more.begin(), more.end());
     return problem;
@@ -52,10 +52,10 @@ void add_pool_cases(OpCases& cases) {
   for (const char* op : {"GlobalMaxPool", "GlobalAveragePool"}) {
     for (const Extents& extents :
          {Extents{2, 3, 7, 7}, Extents{1, 33, 5, 3}, Extents{1, 2, 19}, Extents{1, 2, 3, 4, 5}}) {
-      cases.add(op, BP_DTYPE_FLOAT, "rank" + std::to_string(extents.size()) + "_" + std::to_string(extents[1]),
-                [=](Random& random) {
-                  return Problem{op, {}, {random_tensor(random, BP_DTYPE_FLOAT, extents, Fill::kWide)}};
-                });
+      cases.add_real(op, "rank" + std::to_string(extents.size()) + "_" + std::to_string(extents[1]),
+                     [=](Random& random, bp_dtype_t dtype) {
+                       return Problem{op, {}, {random_tensor(random, dtype, extents, Fill::kWide)}};
+                     });
     }
   }
 }

@@ -28,18 +28,23 @@ References reference(const Problem& problem, bool flush) {
   }
   References results = find_operator(problem.op).compute(Call(inputs, problem.attributes, problem.outputs));
   for (Reference& result : results) {
-    if (problem.exact_sums) result.rule = Rule::exact();
+    if (!problem.exact_sums) continue;
+    result.rule = Rule::exact();  // of an exact sum, which a 16-bit type rounds once
+    if (!is_float(result.value.dtype)) continue;
+    for (double& x : result.value.values) x = float_type(result.value.dtype).round(x);
   }
   return results;
 }
 
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset) {
-  const std::vector<uint32_t>& versions = find_operator(problem.op).versions;
-  const auto newer = std::upper_bound(versions.begin(), versions.end(), opset);
-  if (newer == versions.begin()) return std::nullopt;
+  const bool brain = std::any_of(problem.arguments.begin(), problem.arguments.end(), [](const Argument& argument) {
+    return argument.tensor && argument.tensor->dtype == BP_DTYPE_BFLOAT16;
+  });
+  const std::optional<uint32_t> version = newest_form(find_operator(problem.op).versions, opset, brain);
+  if (!version) return std::nullopt;
 
   GraphSpec graph{.opset = opset};
-  NodeSpec node{.op_type = problem.op, .since_version = *(newer - 1), .attributes = problem.attributes};
+  NodeSpec node{.op_type = problem.op, .since_version = *version, .attributes = problem.attributes};
   for (const Argument& argument : problem.arguments) {
     if (!argument.tensor) {
       node.inputs.push_back(BP_NONE);
@@ -67,13 +72,16 @@ Judgement judge_all(const Problem& problem, const References& references, const 
                     bool flushes) {
   const auto judge_against = [&](const References& expected) {
     Judgement worst;
+    Histogram errors = {};  // of all outputs
     for (size_t i = 0; i < expected.size(); ++i) {
       Judgement one = judge(expected[i], seen.at(i), {flushes, problem.drawn_around_zero});
+      for (size_t bucket = 0; bucket < errors.size(); ++bucket) errors[bucket] += one.errors[bucket];
       if (one.answer == Judgement::kRight && worst.answer == Judgement::kRight)
         worst.worst = std::max(worst.worst, one.worst);
       else if (worst.answer == Judgement::kRight)
         worst = std::move(one);
     }
+    worst.errors = errors;
     return worst;
   };
   Judgement judgement = judge_against(references);

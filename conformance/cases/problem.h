@@ -38,6 +38,8 @@ struct Problem {
 struct OpCase {
   std::string name;  // "Conv/float/depthwise"
   std::string op;
+  std::string_view profile;  // one of profiles()
+  bool once = false;         // one draw says all
   std::function<Problem(Random& random)> make;
 };
 

@@ -45,6 +45,7 @@ onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t
   const bool real = is_float(dtype);
   const std::vector<double> special = real ? special_values(dtype) : std::vector<double>();
   uint64_t turn = random.next();
+  const double range = dtype == BP_DTYPE_FLOAT16 ? 12 : 30;  // of the exponents of kMagnitudes
   for (double& x : array.values) {
     if (dtype == BP_DTYPE_BOOL) {
       x = static_cast<double>(random.integer(0, 1));
@@ -53,10 +54,13 @@ onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t
       if (fill == Fill::kPositive) x = static_cast<double>(random.integer(1, 9));
     } else if (fill == Fill::kSpecial) {
       x = special[turn++ % special.size()];
+    } else if (fill == Fill::kEvery || fill == Fill::kEveryFinite) {
+      x = decode16(float_type(dtype), static_cast<uint16_t>(turn++));
+      if (fill == Fill::kEveryFinite && !std::isfinite(x)) x = 0;
     } else if (fill == Fill::kWhole) {
       x = static_cast<double>(random.integer(-8, 8));
     } else if (fill == Fill::kMagnitudes) {
-      x = std::exp2(random.uniform(-30, 30)) * (random.integer(0, 1) == 0 ? 1 : -1);
+      x = std::exp2(random.uniform(-range, range)) * (random.integer(0, 1) == 0 ? 1 : -1);
     } else {
       const double low = fill == Fill::kPositive ? 0.05 : fill == Fill::kWide ? -8 : -1;
       x = random.uniform(low, fill == Fill::kPositive ? 4 : -low);
@@ -71,10 +75,14 @@ onnx::Tensor integers(const std::vector<int64_t>& values) {
   return to_tensor(array);
 }
 
-onnx::Tensor floats(std::vector<int64_t> extents, const std::vector<float>& values) {
-  Array array(BP_DTYPE_FLOAT, std::move(extents));
-  array.values.assign(values.begin(), values.end());
+onnx::Tensor reals(bp_dtype_t dtype, std::vector<int64_t> extents, const std::vector<double>& values) {
+  Array array(dtype, std::move(extents));
+  array.values = values;
   return to_tensor(array);
+}
+
+onnx::Tensor floats(std::vector<int64_t> extents, const std::vector<float>& values) {
+  return reals(BP_DTYPE_FLOAT, std::move(extents), {values.begin(), values.end()});
 }
 
 }  // namespace backplane::conform

@@ -28,12 +28,15 @@ enum class Fill {
   kWhole,       // integers of at most 8: sums of products stay exact
   kMagnitudes,  // both signs, 2^-30 to 2^30
   kSpecial,     // every special value in turn, from a random one on
+  kEvery,       // every number of a 16-bit type in turn
+  kEveryFinite,
 };
 
 // Integer types get integers from the same range, bools both values.
 onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, Fill fill);
 onnx::Tensor integers(const std::vector<int64_t>& values);  // int64, one axis
 onnx::Tensor floats(std::vector<int64_t> extents, const std::vector<float>& values);
+onnx::Tensor reals(bp_dtype_t dtype, std::vector<int64_t> extents, const std::vector<double>& values);
 
 // NaN, ±infinity, ±0, subnormals, the ends of the range and small numbers.
 std::vector<double> special_values(bp_dtype_t dtype);

@@ -26,8 +26,9 @@ void add_reduce_cases(OpCases& cases) {
     Fill fill;
     std::vector<bp_dtype_t> types;
   };
-  const std::vector<bp_dtype_t> with_ints = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64},
-                                only_float = {BP_DTYPE_FLOAT};
+  const std::vector<bp_dtype_t> with_ints = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT32,
+                                             BP_DTYPE_INT64},
+                                only_float(real_types().begin(), real_types().end());
   const Op ops[] = {{"ReduceSum", Fill::kAroundZero, with_ints},
                     {"ReduceL1", Fill::kAroundZero, only_float},
                     {"ReduceSumSquare", Fill::kAroundZero, only_float},
@@ -53,10 +54,10 @@ void add_reduce_cases(OpCases& cases) {
       }
     }
   }
-  cases.add("ReduceSum", BP_DTYPE_FLOAT, "whole", [](Random& random) {
+  cases.add_real("ReduceSum", "whole", [](Random& random, bp_dtype_t dtype) {
     return Problem{"ReduceSum",
                    {{"keepdims", int64_t{0}}, {"noop_with_empty_axes", int64_t{0}}},
-                   {random_tensor(random, BP_DTYPE_FLOAT, {3, 777}, Fill::kWhole), constant(integers({1}))},
+                   {random_tensor(random, dtype, {3, 777}, Fill::kWhole), constant(integers({1}))},
                    1,
                    true};
   });
@@ -64,13 +65,13 @@ void add_reduce_cases(OpCases& cases) {
     for (const int64_t axis : {int64_t{0}, int64_t{1}, int64_t{-1}}) {
       for (const int64_t last : {int64_t{0}, int64_t{1}}) {
         for (const Fill fill : {Fill::kWide, Fill::kWhole}) {  // whole numbers are often equal
-          cases.add(op, BP_DTYPE_FLOAT,
-                    "axis" + std::to_string(axis) + (last != 0 ? "_last" : "") + (fill == Fill::kWhole ? "_ties" : ""),
-                    [=](Random& random) {
-                      return Problem{op,
-                                     {{"axis", axis}, {"keepdims", int64_t{axis != 0}}, {"select_last_index", last}},
-                                     {random_tensor(random, BP_DTYPE_FLOAT, {4, 21, 5}, fill)}};
-                    });
+          cases.add_real(
+              op, "axis" + std::to_string(axis) + (last != 0 ? "_last" : "") + (fill == Fill::kWhole ? "_ties" : ""),
+              [=](Random& random, bp_dtype_t dtype) {
+                return Problem{op,
+                               {{"axis", axis}, {"keepdims", int64_t{axis != 0}}, {"select_last_index", last}},
+                               {random_tensor(random, dtype, {4, 21, 5}, fill)}};
+              });
         }
       }
     }

@@ -26,7 +26,7 @@ void add_resize_cases(OpCases& cases) {
       {"linear_asymmetric", "linear", "asymmetric", "floor", {1, 1, 2, 4}, {}},
   };
   for (const Row& row : rows) {
-    cases.add("Resize", BP_DTYPE_FLOAT, row.variant, [=](Random& random) {
+    cases.add_real("Resize", row.variant, [=](Random& random, bp_dtype_t dtype) {
       Problem problem{"Resize",
                       {{"antialias", int64_t{0}},
                        {"coordinate_transformation_mode", std::string(row.coordinates)},
@@ -36,7 +36,7 @@ void add_resize_cases(OpCases& cases) {
                        {"keep_aspect_ratio_policy", std::string("stretch")},
                        {"mode", std::string(row.mode)},
                        {"nearest_mode", std::string(row.nearest)}},
-                      {random_tensor(random, BP_DTYPE_FLOAT, {1, 2, 4, 6}, Fill::kWide), {}}};
+                      {random_tensor(random, dtype, {1, 2, 4, 6}, Fill::kWide), {}}};
       if (row.sizes.empty()) {
         problem.arguments.push_back(constant(floats({4}, row.scales)));
       } else {

@@ -6,7 +6,8 @@
 namespace backplane::conform {
 namespace {
 
-const bp_dtype_t kTypes[] = {BP_DTYPE_FLOAT, BP_DTYPE_INT64, BP_DTYPE_INT32, BP_DTYPE_BOOL};
+const bp_dtype_t kTypes[] = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16,
+                             BP_DTYPE_INT64, BP_DTYPE_INT32,   BP_DTYPE_BOOL};
 
 onnx::Tensor data(Random& random, bp_dtype_t dtype, Extents extents) {
   return random_tensor(random, dtype, std::move(extents), is_float(dtype) ? Fill::kSpecial : Fill::kWide);
@@ -16,6 +17,10 @@ onnx::Tensor indices(Random& random, bp_dtype_t dtype, Extents extents, int64_t 
   Array array(dtype, std::move(extents));
   for (double& x : array.values) x = static_cast<double>(random.integer(-limit, limit - 1));
   return to_tensor(array);
+}
+
+bool is_half(bp_dtype_t dtype) {
+  return dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
 }
 
 void add_slices(OpCases& cases) {
@@ -70,11 +75,10 @@ void add_gathers(OpCases& cases) {
     }
   }
   for (const int64_t axis : {int64_t{0}, int64_t{1}}) {
-    cases.add("GatherElements", BP_DTYPE_FLOAT, "axis" + std::to_string(axis), [=](Random& random) {
-      return Problem{
-          "GatherElements",
-          {{"axis", axis}},
-          {data(random, BP_DTYPE_FLOAT, {4, 5}), indices(random, BP_DTYPE_INT64, {3, 4}, axis == 0 ? 4 : 5)}};
+    cases.add_real("GatherElements", "axis" + std::to_string(axis), [=](Random& random, bp_dtype_t dtype) {
+      return Problem{"GatherElements",
+                     {{"axis", axis}},
+                     {data(random, dtype, {4, 5}), indices(random, BP_DTYPE_INT64, {3, 4}, axis == 0 ? 4 : 5)}};
     });
   }
 }
@@ -94,11 +98,10 @@ void add_pads(OpCases& cases) {
                       {"edge", "edge", {3, 4}, {2, 1, 1, 4}, false},
                       {"wrap", "wrap", {4, 5}, {1, 2, 3, 0}, false}};
   for (const Row& row : rows) {
-    cases.add("Pad", BP_DTYPE_FLOAT, row.variant, [=](Random& random) {
-      Problem problem{"Pad",
-                      {{"mode", std::string(row.mode)}},
-                      {data(random, BP_DTYPE_FLOAT, row.x), constant(integers(row.pads))}};
-      if (row.with_value) problem.arguments.push_back(constant(floats({}, {-2.5f})));
+    cases.add_real("Pad", row.variant, [=](Random& random, bp_dtype_t dtype) {
+      Problem problem{
+          "Pad", {{"mode", std::string(row.mode)}}, {data(random, dtype, row.x), constant(integers(row.pads))}};
+      if (row.with_value) problem.arguments.push_back(constant(reals(dtype, {}, {-2.5})));
       return problem;
     });
   }
@@ -126,26 +129,27 @@ void add_wheres(OpCases& cases) {
 }
 
 void add_casts(OpCases& cases) {
-  const bp_dtype_t types[] = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64,
-                              BP_DTYPE_BOOL,  BP_DTYPE_UINT8, BP_DTYPE_INT8};
+  const bp_dtype_t types[] = {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64,   BP_DTYPE_BOOL,
+                              BP_DTYPE_UINT8, BP_DTYPE_INT8,  BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16};
   for (const bp_dtype_t from : types) {
     for (const bp_dtype_t to : types) {
-      cases.add("Cast", from, "to_" + std::to_string(to), [=](Random& random) {
-        const Fill fill = to == BP_DTYPE_UINT8 ? Fill::kPositive : Fill::kWide;
-        return Problem{"Cast",
-                       {{"round_mode", std::string("up")}, {"saturate", int64_t{1}}, {"to", int64_t{to}}},
-                       {random_tensor(random, from, {5, 13}, fill)}};
-      });
+      cases.add_to(is_half(from) || is_half(to) ? "fp16" : "core", "Cast", from, "to_" + std::to_string(to),
+                   [=](Random& random) {
+                     const Fill fill = to == BP_DTYPE_UINT8 ? Fill::kPositive : Fill::kWide;
+                     return Problem{"Cast",
+                                    {{"round_mode", std::string("up")}, {"saturate", int64_t{1}}, {"to", int64_t{to}}},
+                                    {random_tensor(random, from, {5, 13}, fill)}};
+                   });
     }
   }
 }
 
 void add_clips(OpCases& cases) {
   for (const int limits : {0, 1, 2, 3}) {  // bit 0: a lower one, bit 1: an upper one
-    cases.add("Clip", BP_DTYPE_FLOAT, "limits" + std::to_string(limits), [=](Random& random) {
-      Problem problem{"Clip", {}, {random_tensor(random, BP_DTYPE_FLOAT, {4, 9}, Fill::kWide)}};
-      if (limits != 0) problem.arguments.push_back((limits & 1) != 0 ? constant(floats({}, {-1.5f})) : Argument());
-      if ((limits & 2) != 0) problem.arguments.push_back(constant(floats({}, {2.25f})));
+    cases.add_real("Clip", "limits" + std::to_string(limits), [=](Random& random, bp_dtype_t dtype) {
+      Problem problem{"Clip", {}, {random_tensor(random, dtype, {4, 9}, Fill::kWide)}};
+      if (limits != 0) problem.arguments.push_back((limits & 1) != 0 ? constant(reals(dtype, {}, {-1.5})) : Argument());
+      if ((limits & 2) != 0) problem.arguments.push_back(constant(reals(dtype, {}, {2.25})));
       return problem;
     });
   }

@@ -4,7 +4,8 @@
 namespace backplane::conform {
 namespace {
 
-const bp_dtype_t kTypes[] = {BP_DTYPE_FLOAT, BP_DTYPE_INT64, BP_DTYPE_INT32, BP_DTYPE_BOOL, BP_DTYPE_UINT8};
+const bp_dtype_t kTypes[] = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT64,
+                             BP_DTYPE_INT32, BP_DTYPE_BOOL,    BP_DTYPE_UINT8};
 
 // Floats carry every special value: data that is only moved keeps them all.
 onnx::Tensor data(Random& random, bp_dtype_t dtype, Extents extents) {

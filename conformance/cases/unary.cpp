@@ -55,7 +55,7 @@ void add(OpCases& cases, const Row& row, bp_dtype_t dtype, const char* variant, 
 
 void add_unary_cases(OpCases& cases) {
   for (const Row& row : rows()) {
-    std::vector<bp_dtype_t> types = {BP_DTYPE_FLOAT};
+    std::vector<bp_dtype_t> types(real_types().begin(), real_types().end());
     types.insert(types.end(), row.others.begin(), row.others.end());
     for (const bp_dtype_t dtype : types) {
       add(cases, row, dtype, "block", {2, 3, 16}, row.fill);
@@ -64,12 +64,18 @@ void add_unary_cases(OpCases& cases) {
       add(cases, row, dtype, "one", {1, 1, 1}, row.fill);
       add(cases, row, dtype, "empty", {3, 0}, row.fill);
       add(cases, row, dtype, "long", {1, 4099}, row.fill);
+      if (dtype == BP_DTYPE_FLOAT) add(cases, row, dtype, "dense", {64, 521}, row.fill);
     }
-    if (row.special) add(cases, row, BP_DTYPE_FLOAT, "special", {3, 29}, Fill::kSpecial);
+    for (const bp_dtype_t dtype : real_types()) {
+      if (row.special) add(cases, row, dtype, "special", {3, 29}, Fill::kSpecial);
+      if (dtype == BP_DTYPE_FLOAT) continue;
+      add(cases, row, dtype, "every_value", {256, 256}, row.special ? Fill::kEvery : Fill::kEveryFinite);
+      cases.mark_once();
+    }
   }
-  cases.add("Gelu", BP_DTYPE_FLOAT, "tanh", [](Random& random) {
+  cases.add_real("Gelu", "tanh", [](Random& random, bp_dtype_t dtype) {
     return Problem{
-        "Gelu", {{"approximate", std::string("tanh")}}, {random_tensor(random, BP_DTYPE_FLOAT, {5, 33}, Fill::kWide)}};
+        "Gelu", {{"approximate", std::string("tanh")}}, {random_tensor(random, dtype, {5, 33}, Fill::kWide)}};
   });
   for (const std::vector<int64_t>& extents : {std::vector<int64_t>{2, 9}, {}, {0}, {1031}}) {
     cases.add("Not", BP_DTYPE_BOOL, "rank" + std::to_string(extents.size()) + "_" + std::to_string(count_of(extents)),

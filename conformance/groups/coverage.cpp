@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Claimed, accepted, compiled and run are one and the same.
+#include <set>
+
 #include "groups/group.h"
 
 namespace backplane::conform {
@@ -34,11 +36,11 @@ std::string dishonesty(const Device& device, const Graph& graph, const std::vect
   return answer.ok() ? "" : "the node is claimed and " + answer.describe();
 }
 
-Result check_operator(Bench& bench, std::string_view op, size_t limit) {
+Result check_operator(Bench& bench, std::string_view op, std::string_view profile, size_t limit) {
   uint32_t ran_nodes = 0;
   size_t seen = 0;
-  for (const OpCase& one : core_cases()) {
-    if (one.op != op || seen++ == limit) continue;
+  for (const OpCase& one : op_cases()) {
+    if (one.op != op || one.profile != profile || seen++ == limit) continue;
     Random random(bench.seed(), "coverage/" + one.name);
     const Problem problem = one.make(random);
     const auto spec = graph_of(problem, reference(problem), bench.device().newest_opset());
@@ -70,9 +72,12 @@ Result check_unknown(Bench& bench, const std::function<void(NodeSpec&)>& change)
 
 void add_coverage(const Selection& selection, std::vector<GroupCase>& out_cases) {
   const size_t limit = selection.full ? SIZE_MAX : 12;
-  for (const Operator* op : all_operators()) {
-    out_cases.push_back({fmt::format("coverage/{}", op->name),
-                         [op, limit](Bench& bench) { return check_operator(bench, op->name, limit); }});
+  std::set<std::pair<std::string_view, std::string_view>> added;
+  for (const OpCase& one : op_cases()) {
+    if (!added.emplace(one.op, one.profile).second) continue;
+    const std::string suffix = one.profile == "fp16" ? "/fp16" : "";  // operators that `core` has too
+    const auto check = [&one, limit](Bench& bench) { return check_operator(bench, one.op, one.profile, limit); };
+    out_cases.push_back({fmt::format("coverage/{}{}", one.op, suffix), check, one.profile});
   }
   const auto add_unknown = [&](const char* name, void (*change)(NodeSpec&)) {
     out_cases.push_back(

@@ -17,8 +17,9 @@ const Device& Bench::device() {
 }
 
 std::vector<GroupCase> all_cases(const Selection& selection) {
-  constexpr AddCases groups[] = {add_abi,        add_coverage,    add_ops,       add_negative,
-                                 add_robustness, add_concurrency, add_lifecycle, add_determinism};
+  constexpr AddCases groups[] = {add_abi,       add_coverage,    add_ops,        add_graph,
+                                 add_written,   add_negative,    add_robustness, add_concurrency,
+                                 add_lifecycle, add_determinism, add_performance};
   std::vector<GroupCase> cases;
   for (const AddCases add : groups) add(selection, cases);
   return cases;
@@ -58,7 +59,7 @@ std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Res
 }
 
 Problem problem_of(std::string_view op_case, uint64_t seed, std::string_view stream) {
-  for (const OpCase& one : core_cases()) {
+  for (const OpCase& one : op_cases()) {
     if (one.name != op_case) continue;
     Random random(seed, stream);
     return one.make(random);

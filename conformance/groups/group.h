@@ -23,6 +23,7 @@ class Bench {
   const std::filesystem::path& plugin() const { return plugin_; }
   uint32_t device_index() const { return device_index_; }
   uint64_t seed() const { return seed_; }
+  void set_seed(uint64_t seed) { seed_ = seed; }
   // These throw Breach.
   const Library& library();
   Host& host() { return host_; }
@@ -42,6 +43,7 @@ class Bench {
 struct GroupCase {
   std::string name;  // "ops/Add/float/row/0"
   std::function<Result(Bench& bench)> run;
+  std::string_view profile = "";  // of which it is a part; empty: of every one
 };
 
 struct Selection {
@@ -52,7 +54,10 @@ using AddCases = void (*)(const Selection& selection, std::vector<GroupCase>& ou
 void add_abi(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_coverage(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_ops(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_graph(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_written(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_negative(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_performance(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_robustness(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_concurrency(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_lifecycle(const Selection& selection, std::vector<GroupCase>& out_cases);
@@ -82,7 +87,7 @@ struct Subject {
 };
 // NULL, and why in `out_result`, if the device does not claim it.
 std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Result& out_result);
-// One case of profile `core` by its name, with the inputs that `stream` names; throws std::invalid_argument.
+// One operator case by its name, with the inputs that `stream` names; throws std::invalid_argument.
 Problem problem_of(std::string_view op_case, uint64_t seed, std::string_view stream);
 // The first of a few ordinary calls that the device claims; NULL if it claims none.
 std::unique_ptr<Subject> any_subject(Bench& bench, Result& out_result);

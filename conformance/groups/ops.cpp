@@ -20,17 +20,19 @@ Result run_op(Bench& bench, const OpCase& one, const std::string& name) {
           .reason = judgement.reason,
           .nodes = 1,
           .worst = judgement.worst,
-          .close = judgement.answer == Judgement::kWrong && judgement.close};
+          .close = judgement.answer == Judgement::kWrong && judgement.close,
+          .opset = subject->graph->spec().nodes[0].since_version,
+          .errors = judgement.errors};
 }
 
 }  // namespace
 
 void add_ops(const Selection& selection, std::vector<GroupCase>& out_cases) {
   const int draws = selection.full ? 10 : 1;  // of the inputs of each case
-  for (const OpCase& one : core_cases()) {
-    for (int draw = 0; draw < draws; ++draw) {
+  for (const OpCase& one : op_cases()) {
+    for (int draw = 0; draw < (one.once ? 1 : draws); ++draw) {
       const std::string name = fmt::format("ops/{}/{}", one.name, draw);
-      out_cases.push_back({name, [&one, name](Bench& bench) { return run_op(bench, one, name); }});
+      out_cases.push_back({name, [&one, name](Bench& bench) { return run_op(bench, one, name); }, one.profile});
     }
   }
 }

@@ -62,7 +62,8 @@ bp_text_t text(const T& string) {
 
 }  // namespace
 
-Graph::Graph(GraphSpec spec) : spec_(std::move(spec)) {
+Graph::Graph(GraphSpec spec, const Graph* parent, std::string prefix)
+    : spec_(std::move(spec)), parent_(parent), prefix_(std::move(prefix)) {
   for (NodeSpec& node : spec_.nodes) {
     std::sort(node.attributes.begin(), node.attributes.end(),
               [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
@@ -97,8 +98,8 @@ Graph::Graph(GraphSpec spec) : spec_(std::move(spec)) {
       .weights = weights_.data(),
       .weight_count = static_cast<uint32_t>(weights_.size()),
       .weight_stride = sizeof(bp_weight_t),
-      .symbols = nullptr,
-      .symbol_count = 0,
+      .symbols = symbols_.data(),
+      .symbol_count = static_cast<uint32_t>(symbols_.size()),
       .symbol_stride = sizeof(bp_symbol_t),
       .opsets = &opset_,
       .opset_count = 1,
@@ -113,6 +114,9 @@ Graph::Graph(GraphSpec spec) : spec_(std::move(spec)) {
       .operand_count = static_cast<uint32_t>(operands_.size()),
       .input_count = static_cast<uint32_t>(spec_.inputs.size()),
       .output_count = static_cast<uint32_t>(spec_.outputs.size()),
+      .subgraph_count = static_cast<uint32_t>(body_tables_.size()),
+      .subgraphs = body_tables_.data(),
+      .parent = parent_ == nullptr ? nullptr : parent_->table(),
       .host = this,
   };
 }
@@ -120,7 +124,9 @@ Graph::Graph(GraphSpec spec) : spec_(std::move(spec)) {
 void Graph::add_value(uint32_t index) {
   const ValueSpec& value = spec_.values[index];
   const auto first_dim = static_cast<uint32_t>(dims_.size());
-  for (const int64_t extent : value.extents) dims_.push_back({extent, BP_NONE, 0});
+  for (size_t i = 0; i < value.extents.size(); ++i) {
+    dims_.push_back({value.extents[i], i < value.symbols.size() ? symbol(value.symbols[i]) : BP_NONE, 0});
+  }
   const auto rank = static_cast<uint32_t>(value.extents.size());
   types_.push_back({BP_KIND_TENSOR, value.dtype, static_cast<int32_t>(rank), first_dim, BP_NONE, 0});
   uint32_t weight = BP_NONE;
@@ -138,21 +144,31 @@ void Graph::add_value(uint32_t index) {
                         .file_offset = 0,
                         .id = weight + 1});
   }
-  names_.push_back("v" + std::to_string(index));
+  names_.push_back(prefix_ + "v" + std::to_string(index));
   values_.push_back({.name = text(names_.back()),
                      .type = index,
                      .producer = BP_NONE,
                      .slot = BP_NONE,
                      .weight = weight,
-                     .outer = BP_NONE,
+                     .outer = value.outer,
                      .first_use = 0,
                      .use_count = 0,
                      .flags = 0});
 }
 
+uint32_t Graph::symbol(const std::string& name) {
+  if (name.empty()) return BP_NONE;
+  for (uint32_t i = 0; i < symbols_.size(); ++i) {
+    if (std::string_view(symbols_[i].name.data, symbols_[i].name.size) == name) return i;
+  }
+  names_.push_back(name);
+  symbols_.push_back({text(names_.back()), 0, INT64_MAX});
+  return static_cast<uint32_t>(symbols_.size() - 1);
+}
+
 void Graph::add_node(uint32_t index) {
   const NodeSpec& node = spec_.nodes[index];
-  names_.push_back("n" + std::to_string(index));
+  names_.push_back(prefix_ + "n" + std::to_string(index));
   bp_node_t raw = {.op_type = text(node.op_type),
                    .domain = text(node.domain),
                    .overload = {nullptr, 0},
@@ -191,6 +207,12 @@ void Graph::add_node(uint32_t index) {
       a.type = BP_ATTR_FLOATS;
       a.count = static_cast<uint32_t>(floats->size());
       a.data = floats->data();
+    } else if (const auto* body = std::get_if<std::shared_ptr<const GraphSpec>>(&attribute.value)) {
+      const std::string prefix = prefix_ + "n" + std::to_string(index) + "." + attribute.name + ".";
+      a.type = BP_ATTR_GRAPH;
+      a.data = &body_indices_.emplace_back(static_cast<uint32_t>(bodies_.size()));
+      bodies_.push_back(std::unique_ptr<Graph>(new Graph(**body, this, prefix)));
+      body_tables_.push_back(bodies_.back()->table());
     }
     attributes_.push_back(a);
   }
@@ -204,6 +226,13 @@ void Graph::add_uses() {
       const std::vector<uint32_t>& inputs = spec_.nodes[n].inputs;
       for (uint32_t slot = 0; slot < inputs.size(); ++slot) {
         if (inputs[slot] == v) uses_.push_back({n, slot});
+      }
+      for (const Attribute& attribute : spec_.nodes[n].attributes) {
+        const auto* body = std::get_if<std::shared_ptr<const GraphSpec>>(&attribute.value);
+        if (body == nullptr) continue;
+        for (const ValueSpec& inner : (*body)->values) {
+          if (inner.outer == v) uses_.push_back({n, BP_NONE});
+        }
       }
     }
     values_[v].use_count = static_cast<uint32_t>(uses_.size()) - values_[v].first_use;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -14,9 +15,11 @@
 
 namespace backplane::conform {
 
+struct GraphSpec;
 struct Attribute {
   std::string name;
-  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>> value;
+  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::shared_ptr<const GraphSpec>>
+      value;
 };
 using Attributes = std::vector<Attribute>;
 
@@ -31,8 +34,10 @@ struct NodeSpec {
 
 struct ValueSpec {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
-  std::vector<int64_t> extents;
+  std::vector<int64_t> extents;        // -1: not known
   std::optional<onnx::Tensor> weight;  // its bytes, where the value is constant
+  uint32_t outer = BP_NONE;            // in the body of a node: the value around it that this one is
+  std::vector<std::string> symbols;    // of extents that are not known: a name, or empty; fewer are empty ones
 };
 
 // Nodes stand in topological order. Nothing here is checked.
@@ -46,7 +51,7 @@ struct GraphSpec {
 // The tables of a description. Weights lie at odd addresses, as the ABI permits. Immutable.
 class Graph {
  public:
-  explicit Graph(GraphSpec spec);
+  explicit Graph(GraphSpec spec) : Graph(std::move(spec), nullptr, "") {}
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -54,11 +59,16 @@ class Graph {
   const GraphSpec& spec() const { return spec_; }
 
  private:
+  // `prefix`: of the names, which differ from those of the graphs around.
+  Graph(GraphSpec spec, const Graph* parent, std::string prefix);
   void add_value(uint32_t index);
   void add_node(uint32_t index);
   void add_uses();
+  uint32_t symbol(const std::string& name);
 
   GraphSpec spec_;
+  const Graph* const parent_;
+  const std::string prefix_;
   bp_graph_t table_ = {};
   bp_opset_t opset_ = {};
   std::vector<bp_node_t> nodes_;
@@ -72,6 +82,10 @@ class Graph {
   std::deque<std::string> names_;
   std::deque<bp_text_t> texts_;
   std::deque<std::vector<std::byte>> bytes_;
+  std::vector<bp_symbol_t> symbols_;
+  std::vector<std::unique_ptr<Graph>> bodies_;
+  std::vector<const bp_graph_t*> body_tables_;
+  std::deque<uint32_t> body_indices_;
 };
 
 // The same as a serialised ModelProto, weights inside.

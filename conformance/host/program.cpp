@@ -117,7 +117,7 @@ Answer Instance::run(const RunSettings& settings) {
   return {status, Stage::kRun, detail.text()};
 }
 
-Answer Instance::bind_all(const std::vector<onnx::Tensor>& inputs) {
+Answer Instance::bind_all(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents) {
   const GraphSpec& spec = program_.graph().spec();
   inputs_.clear();
   outputs_.clear();
@@ -127,7 +127,8 @@ Answer Instance::bind_all(const std::vector<onnx::Tensor>& inputs) {
   }
   for (uint32_t i = 0; i < spec.outputs.size(); ++i) {
     const ValueSpec& value = spec.values[spec.outputs[i]];
-    outputs_.push_back(std::make_unique<Memory>(program_.device(), value.dtype, value.extents));
+    outputs_.push_back(
+        std::make_unique<Memory>(program_.device(), value.dtype, extents.empty() ? value.extents : extents[i]));
     if (Answer answer = bind(BP_SLOT_OUTPUT + i, *outputs_.back()); !answer.ok()) return answer;
   }
   if (const bp_program_info_t info = program_.info(); info.scratch_bytes != 0) {

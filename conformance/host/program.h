@@ -53,7 +53,8 @@ class Instance {
   Answer run(const RunSettings& settings = {});
 
   // Binds inputs and fresh memory for every output. The memory is kept until the instance ends.
-  Answer bind_all(const std::vector<onnx::Tensor>& inputs);
+  // `extents` of the outputs, where the graph does not tell all of them.
+  Answer bind_all(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents = {});
   Memory& input(uint32_t i) { return *inputs_[i]; }
   Memory& output(uint32_t i) { return *outputs_[i]; }
   // Poisons the outputs before, checks all canaries after: BP_INTERNAL with what is wrong. [after bind_all]

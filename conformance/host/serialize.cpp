@@ -5,11 +5,24 @@
 namespace backplane::conform {
 namespace {
 
-std::string name_of(uint32_t value) {
-  return value == BP_NONE ? std::string() : "v" + std::to_string(value);
-}
+// A graph and the names of its values: those of a body differ from those around it, and a value of the graph around
+// has the name that it has there.
+struct Scope {
+  const GraphSpec& spec;
+  std::string prefix;
+  const Scope* around = nullptr;
 
-void add_attribute(const Attribute& attribute, onnx::NodeProto& node) {
+  std::string name_of(uint32_t value) const {
+    if (value == BP_NONE) return "";
+    const uint32_t outer = spec.values[value].outer;
+    return outer != BP_NONE && around != nullptr ? around->name_of(outer) : prefix + "v" + std::to_string(value);
+  }
+};
+
+void set_graph(const Scope& scope, onnx::GraphProto& out);
+
+void add_attribute(const Scope& scope, const std::string& node_name, const Attribute& attribute,
+                   onnx::NodeProto& node) {
   onnx::AttributeProto& out = *node.add_attribute();
   out.set_name(attribute.name);
   if (const auto* i = std::get_if<int64_t>(&attribute.value)) {
@@ -27,15 +40,45 @@ void add_attribute(const Attribute& attribute, onnx::NodeProto& node) {
   } else if (const auto* floats = std::get_if<std::vector<float>>(&attribute.value)) {
     out.set_type(onnx::AttributeProto::FLOATS);
     for (const float value : *floats) out.add_floats(value);
+  } else if (const auto* body = std::get_if<std::shared_ptr<const GraphSpec>>(&attribute.value)) {
+    out.set_type(onnx::AttributeProto::GRAPH);
+    set_graph({**body, node_name + "." + attribute.name + ".", &scope}, *out.mutable_g());
   }
 }
 
-void set_info(const GraphSpec& spec, uint32_t value, onnx::ValueInfoProto& out) {
-  out.set_name(name_of(value));
+void set_info(const Scope& scope, uint32_t value, onnx::ValueInfoProto& out) {
+  const ValueSpec& spec = scope.spec.values[value];
+  out.set_name(scope.name_of(value));
   auto& tensor = *out.mutable_type()->mutable_tensor_type();
-  tensor.set_elem_type(static_cast<int32_t>(spec.values[value].dtype));
+  tensor.set_elem_type(static_cast<int32_t>(spec.dtype));
   auto& shape = *tensor.mutable_shape();
-  for (const int64_t extent : spec.values[value].extents) shape.add_dim()->set_dim_value(extent);
+  for (size_t i = 0; i < spec.extents.size(); ++i) {
+    auto& dim = *shape.add_dim();
+    if (spec.extents[i] >= 0)
+      dim.set_dim_value(spec.extents[i]);
+    else if (i < spec.symbols.size() && !spec.symbols[i].empty())
+      dim.set_dim_param(spec.symbols[i]);
+  }
+}
+
+void set_graph(const Scope& scope, onnx::GraphProto& out) {
+  const GraphSpec& spec = scope.spec;
+  out.set_name("case");
+  for (size_t n = 0; n < spec.nodes.size(); ++n) {
+    const NodeSpec& node = spec.nodes[n];
+    onnx::NodeProto& to = *out.add_node();
+    to.set_op_type(node.op_type);
+    to.set_domain(node.domain);
+    for (const uint32_t input : node.inputs) to.add_input(scope.name_of(input));
+    for (const uint32_t output : node.outputs) to.add_output(scope.name_of(output));
+    const std::string name = scope.prefix + "n" + std::to_string(n);
+    for (const Attribute& attribute : node.attributes) add_attribute(scope, name, attribute, to);
+  }
+  for (uint32_t i = 0; i < spec.values.size(); ++i) {
+    if (spec.values[i].weight) *out.add_initializer() = onnx::to_message(*spec.values[i].weight, scope.name_of(i));
+  }
+  for (const uint32_t input : spec.inputs) set_info(scope, input, *out.add_input());
+  for (const uint32_t output : spec.outputs) set_info(scope, output, *out.add_output());
 }
 
 }  // namespace
@@ -44,21 +87,7 @@ std::string serialize(const GraphSpec& spec) {
   onnx::ModelProto model;
   model.set_ir_version(10);
   model.add_opset_import()->set_version(spec.opset);
-  onnx::GraphProto& graph = *model.mutable_graph();
-  graph.set_name("case");
-  for (const NodeSpec& node : spec.nodes) {
-    onnx::NodeProto& out = *graph.add_node();
-    out.set_op_type(node.op_type);
-    out.set_domain(node.domain);
-    for (const uint32_t input : node.inputs) out.add_input(name_of(input));
-    for (const uint32_t output : node.outputs) out.add_output(name_of(output));
-    for (const Attribute& attribute : node.attributes) add_attribute(attribute, out);
-  }
-  for (uint32_t i = 0; i < spec.values.size(); ++i) {
-    if (spec.values[i].weight) *graph.add_initializer() = onnx::to_message(*spec.values[i].weight, name_of(i));
-  }
-  for (const uint32_t input : spec.inputs) set_info(spec, input, *graph.add_input());
-  for (const uint32_t output : spec.outputs) set_info(spec, output, *graph.add_output());
+  set_graph({spec, ""}, *model.mutable_graph());
   return model.SerializeAsString();
 }
 

@@ -24,6 +24,8 @@ double dot_unit(const FloatType& type, double scale) {
 
 double bound(const Rule& rule, const FloatType& type, double value, double scale) {
   const double ulp = type.ulp(value), relative = type.epsilon() * std::fabs(value);
+  // Subnormal numbers lie further apart than 2^-frac·|value|: there a result is rounded once more.
+  const double subnormal = std::fabs(value) < type.min_normal() ? ulp : 0;
   const double ksb = piled_up(rule.terms, type, accumulator_bits(type));
   switch (rule.kind) {
     case Rule::kBits:
@@ -40,16 +42,16 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
     // exp(x(1+d)) = exp(x)·(1 + x·d): the rounding of the scaled argument is multiplied by |x|. Vulkan grants
     // 3 + 2|x| ULP to fp32 and 1 + 2|x| to fp16.
     case Rule::kExp:
-      return relative * (2 * scale + (type.fraction_bits == 23 ? 3 : 1));
+      return relative * (2 * scale + (type.fraction_bits == 23 ? 3 : 1)) + subnormal;
     // 1 / (1 + exp(-x)): the error of exp, an addition and a division.
     case Rule::kSigmoid:
-      return relative * 2 * (1 + scale);
+      return relative * 2 * (1 + scale) + subnormal;
     // exp(y·ln|x|): the error of the logarithm and of the product are multiplied by the argument of exp.
     case Rule::kPower:
-      return relative * (7.5 * scale + 3);
+      return relative * (7.5 * scale + 3) + subnormal;
     // Every factor multiplies by (1 + d) with |d| <= 2^-(frac+1).
     case Rule::kProduct:
-      return std::fabs(value) * std::expm1(rule.terms * std::log1p(type.epsilon() / 2));
+      return std::fabs(value) * std::expm1(rule.terms * std::log1p(type.epsilon() / 2)) + subnormal;
     // Each of ksb roundings is at most u, in the worst case all on one side; products round too, hence 2.
     case Rule::kDot:
       return 2 * ksb * dot_unit(type, scale);
@@ -58,6 +60,10 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
     // Texture units interpolate with 8-bit weights: 1.5/256.
     case Rule::kResize:
       return std::max(0.006 * scale, 20 * ulp);
+    case Rule::kStep:
+      return 0.5 + scale;
+    case Rule::kGraph:
+      return scale;
   }
   return 0;
 }

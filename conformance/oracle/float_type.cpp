@@ -61,4 +61,15 @@ uint16_t encode16(const FloatType& type, double x) {
   return static_cast<uint16_t>(sign | ((exponent - type.min_exponent + 1) << type.fraction_bits) | fraction);
 }
 
+double decode16(const FloatType& type, uint16_t bits) {
+  const int exponent_bits = 15 - type.fraction_bits, fraction = bits & ((1 << type.fraction_bits) - 1);
+  const int exponent = (bits >> type.fraction_bits) & ((1 << exponent_bits) - 1);
+  double x = std::ldexp(fraction, type.min_exponent - type.fraction_bits);
+  if (exponent != 0)
+    x = std::ldexp(std::ldexp(1.0, type.fraction_bits) + fraction,
+                   exponent - 1 + type.min_exponent - type.fraction_bits);
+  if (exponent == (1 << exponent_bits) - 1) x = fraction == 0 ? HUGE_VAL : std::nan("");
+  return (bits & 0x8000) != 0 ? -x : x;
+}
+
 }  // namespace backplane::conform

@@ -26,5 +26,6 @@ struct FloatType {
 const FloatType& float_type(bp_dtype_t dtype);
 // The bits of x in FLOAT16 or BFLOAT16.
 uint16_t encode16(const FloatType& type, double x);
+double decode16(const FloatType& type, uint16_t bits);
 
 }  // namespace backplane::conform

@@ -62,6 +62,21 @@ std::string whole_dot_fault(const Reference& reference, const std::vector<double
   return "";
 }
 
+// The same of a graph: the mean square of the errors stays below that of their typical size.
+std::string mean_square_fault(const Reference& reference, const std::vector<double>& seen) {
+  double squares = 0, elements = 0;
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (!std::isfinite(seen[i]) || reference.typical[i] == 0) continue;
+    const double error = (seen[i] - reference.value.values[i]) / reference.typical[i];
+    squares += error * error;
+    elements += 1;
+  }
+  if (squares <= elements) return "";
+  return fmt::format(
+      "the squares of all errors, each as a fraction of its typical size, add up to {:.3g} over {} elements", squares,
+      elements);
+}
+
 Judgement wrong(std::string reason) {
   return {Judgement::kWrong, std::move(reason), HUGE_VAL, false};
 }
@@ -93,6 +108,25 @@ Judgement judge_exact(const Reference& reference, const onnx::Tensor& seen) {
   return {};
 }
 
+// Integers that come from real numbers.
+Judgement judge_steps(const Reference& reference, const onnx::Tensor& seen) {
+  Judgement result;
+  for (uint64_t i = 0; i < reference.value.values.size(); ++i) {
+    const double expected = reference.value.values[i], allowed = 0.5 + reference.scale[i];
+    const double part =
+        std::fabs(onnx::number_at(seen, i).real() - expected) / (allowed + kReferenceError * std::fabs(expected));
+    ++result.errors[bucket_of(part)];
+    if (!(part > result.worst)) continue;
+    result.worst = part;
+    if (part <= 1) continue;
+    result.answer = Judgement::kWrong;
+    result.close = false;
+    result.reason = fmt::format("element {} is {}, expected {:.9g} rounded, within {:.3g}",
+                                place(reference.value.extents, i), onnx::text_at(seen, i), expected, allowed);
+  }
+  return result;
+}
+
 }  // namespace
 
 Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circumstances& circumstances) {
@@ -102,6 +136,7 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circ
                              onnx::describe(expected.dtype, expected.extents)));
   }
   if (reference.rule.kind == Rule::kBits || reference.rule.kind == Rule::kExact) return judge_exact(reference, seen);
+  if (reference.rule.kind == Rule::kStep) return judge_steps(reference, seen);
 
   const FloatType& type = float_type(expected.dtype);
   Judgement result;
@@ -112,9 +147,11 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circ
     numbers[i] = e.seen;
     e.bound = bound(reference.rule, type, e.expected, reference.scale.empty() ? 0 : reference.scale[i]);
     if (circumstances.flushes) e.bound += type.min_normal();
-    missing += e.seen == 0 && std::fabs(e.expected) >= type.min_normal();
+    const double noise = reference.typical.empty() ? type.min_normal() : reference.typical[i];  // that may cancel to 0
+    missing += e.seen == 0 && std::fabs(e.expected) >= std::max(noise, type.min_normal());
     result.close = result.close && close(e.expected, e.seen);
     const double part = fraction(e, type);
+    ++result.errors[bucket_of(part)];
     if (!(part > result.worst)) continue;
     result.worst = part;
     if (part > 1) {
@@ -125,6 +162,10 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circ
   }
   if (result.answer == Judgement::kRight && reference.rule.kind == Rule::kDot) {
     result.reason = whole_dot_fault(reference, numbers, type, circumstances.drawn_around_zero);
+    if (!result.reason.empty()) result.answer = Judgement::kWrong;
+  }
+  if (result.answer == Judgement::kRight && reference.rule.kind == Rule::kGraph) {
+    result.reason = mean_square_fault(reference, numbers);
     if (!result.reason.empty()) result.answer = Judgement::kWrong;
   }
   // Zeros inside the bounds: that is how memory looks that nobody wrote.

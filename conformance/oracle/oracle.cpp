@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "oracle/oracle.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -47,11 +48,20 @@ std::vector<int64_t> Call::ints(std::string_view name, std::vector<int64_t> othe
   return value == nullptr ? otherwise : *value;
 }
 
+std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain) {
+  // Operators with a form of operator set 22 learnt BFLOAT16 there; the others know it in their first form listed.
+  const auto since_22 = std::find(versions.begin(), versions.end(), 22u);
+  const auto first = brain && since_22 != versions.end() ? since_22 : versions.begin();
+  const auto newer = std::upper_bound(first, versions.end(), opset);
+  if (newer == first) return std::nullopt;
+  return *(newer - 1);
+}
+
 std::vector<const Operator*> all_operators() {
   std::vector<const Operator*> all;
-  for (const auto family :
-       {unary_operators(), binary_operators(), dot_operators(), conv_operators(), pool_operators(),
-        normalize_operators(), reduce_operators(), shape_operators(), select_operators(), resize_operators()}) {
+  for (const auto family : {unary_operators(), binary_operators(), dot_operators(), conv_operators(), pool_operators(),
+                            normalize_operators(), reduce_operators(), shape_operators(), select_operators(),
+                            resize_operators(), quantize_operators()}) {
     for (const Operator& op : family) all.push_back(&op);
   }
   return all;

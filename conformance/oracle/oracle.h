@@ -2,6 +2,7 @@
 // What every operator should answer, computed in double precision and written for clarity.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ class Call {
 
   size_t input_count() const { return inputs_.size(); }
   uint32_t output_count() const { return output_count_; }
+  const Attributes& attributes() const { return attributes_; }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
   // Throws std::invalid_argument if it is omitted.
   const Array& in(size_t i) const;
@@ -42,10 +44,11 @@ class Call {
 struct Reference {
   Array value;
   Rule rule;
-  std::vector<double> scale = {};  // for each element what the rule calls so; empty where it needs none
+  std::vector<double> scale = {};    // for each element what the rule calls so; empty where it needs none
+  std::vector<double> typical = {};  // of Rule::kGraph: what the root mean square of the errors must stay below
 
   Reference(Array array, Rule how) : value(std::move(array)), rule(how) {
-    if (!is_float(value.dtype)) rule = Rule::exact();
+    if (!is_float(value.dtype) && how.kind != Rule::kStep) rule = Rule::exact();
   }
 };
 
@@ -70,7 +73,10 @@ std::span<const Operator> reduce_operators();
 std::span<const Operator> shape_operators();
 std::span<const Operator> select_operators();
 std::span<const Operator> resize_operators();
+std::span<const Operator> quantize_operators();
 
+// The newest of an operator's versions in operator set `opset`, if there is one; with `brain` one that takes BFLOAT16.
+std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain);
 // Throws std::invalid_argument.
 const Operator& find_operator(std::string_view name);
 std::vector<const Operator*> all_operators();

@@ -9,11 +9,11 @@ namespace backplane::conform {
 namespace {
 
 // Where in the input, as a real number, position `out` of an axis lies.
-double coordinate(std::string_view mode, int64_t out, int64_t in_extent, int64_t out_extent, double scale) {
+double coordinate(std::string_view mode, int64_t out, int64_t in_extent, double out_extent, double scale) {
   const auto x = static_cast<double>(out);
   if (mode == "asymmetric") return x / scale;
   if (mode == "align_corners") {
-    return out_extent == 1 ? 0 : x * static_cast<double>(in_extent - 1) / static_cast<double>(out_extent - 1);
+    return out_extent == 1 ? 0 : x * static_cast<double>(in_extent - 1) / (out_extent - 1);
   }
   if (mode == "pytorch_half_pixel" && out_extent == 1) return 0;
   return (x + 0.5) / scale - 0.5;
@@ -39,7 +39,8 @@ References resize(const Call& call) {
   }
   const std::string_view where = call.text("coordinate_transformation_mode");
   const auto source = [&](size_t axis, int64_t out) {
-    return coordinate(where, out, x.extents[axis], shape[axis], scales[axis]);
+    // As ONNX has it, the resized extent is the real number before it is cut down.
+    return coordinate(where, out, x.extents[axis], static_cast<double>(x.extents[axis]) * scales[axis], scales[axis]);
   };
   const auto inside = [&](size_t axis, int64_t at) { return std::clamp<int64_t>(at, 0, x.extents[axis] - 1); };
 

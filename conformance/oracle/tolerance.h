@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "oracle/float_type.h"
+#include "oracle/histogram.h"
 #include "schema/value.h"
 
 namespace backplane::conform {
@@ -26,6 +27,8 @@ struct Rule {
     kDot,      // of length `terms`; scale: Σ|a·b|
     kSum,      // a sum of `terms` inside a smooth function; scale: Σ|summand| in units of the result
     kResize,   // linear; scale: max|input|
+    kStep,     // the number is rounded to an integer; scale: what is granted beyond that half step
+    kGraph,    // the result of several operators; scale: the bound itself (see estimate.cpp)
   } kind;
   double terms = 1;
   double ulps = 0;
@@ -51,6 +54,7 @@ struct Judgement {
   std::string reason;  // one line; empty when right
   double worst = 0;    // the largest error as a fraction of its bound
   bool close = true;   // within ONNX's bounds for whole models: 1e-3 relative, 1e-7 absolute
+  Histogram errors = {};
 };
 
 struct Circumstances {

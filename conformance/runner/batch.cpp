@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/batch.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <exception>
 #include <mutex>
 #include <thread>
 
+#include "runner/progress.h"
+
 namespace backplane::conform {
 
-void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, Journal& journal) {
+void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, const Sink& sink) {
   constexpr size_t kBatch = 32;
-  const bool shows_progress = isatty(STDERR_FILENO) != 0;
-  std::atomic<size_t> next = 0, done = 0;
+  Progress progress(cases.size());
+  std::atomic<size_t> next = 0;
   std::exception_ptr failure;
-  std::mutex failure_mutex;
+  std::mutex sink_mutex, failure_mutex;
   const auto report = [&](Result result) {
-    journal.add(std::move(result));
-    if (shows_progress) fmt::print(stderr, "\r{} of {}", ++done, cases.size());
+    const std::lock_guard lock(sink_mutex);
+    const State state = sink(std::move(result));
+    progress.step(state != State::kPass && state != State::kNotSupported);
   };
   const auto work = [&] {
     try {
       for (size_t first; (first = next.fetch_add(kBatch)) < cases.size();) {
         const size_t last = std::min(first + kBatch, cases.size());
-        run_in_children(settings, {cases.begin() + first, cases.begin() + last}, report);
+        run_in_children(settings,
+                        {cases.begin() + static_cast<int64_t>(first), cases.begin() + static_cast<int64_t>(last)},
+                        report);
       }
     } catch (...) {
       const std::lock_guard lock(failure_mutex);
@@ -38,7 +39,6 @@ void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector
   std::vector<std::thread> workers;
   for (uint32_t i = 0; i < jobs; ++i) workers.emplace_back(work);
   for (std::thread& worker : workers) worker.join();
-  if (shows_progress) fmt::print(stderr, "\r\033[K");
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -2,15 +2,16 @@
 // Many cases on several processes at a time.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "runner/child.h"
-#include "runner/journal.h"
 
 namespace backplane::conform {
 
-// Deals the cases in small batches to `jobs` workers, each with one child at a time; every result goes to the journal,
-// and a counter to a terminal. Throws Fatal.
-void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, Journal& journal);
+// Deals the cases in small batches to `jobs` workers, each with one child at a time. Every result goes to `sink`, one
+// call at a time, which gives it back as it counts; progress goes to a terminal. Throws Fatal, and what `sink` throws.
+using Sink = std::function<State(Result)>;
+void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, const Sink& sink);
 
 }  // namespace backplane::conform

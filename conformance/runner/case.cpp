@@ -17,9 +17,7 @@ constexpr int kMaxDepth = 3;
 void collect(const fs::path& data, const fs::path& folder, int depth, std::vector<Case>& cases) {
   std::error_code ignored;
   if (fs::is_regular_file(folder / "model.onnx", ignored)) {
-    const fs::path name =
-        depth == 0 ? fs::absolute(folder).lexically_normal().filename() : folder.lexically_relative(data);
-    cases.push_back({name.string(), folder});
+    cases.push_back({name_in(data, folder), folder});
     return;
   }
   if (depth == kMaxDepth) return;
@@ -28,14 +26,18 @@ void collect(const fs::path& data, const fs::path& folder, int depth, std::vecto
   }
 }
 
-// FNV-1a: the same on every machine.
-uint64_t hash(const std::string& text) {
+}  // namespace
+
+uint64_t hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
   return hash;
 }
 
-}  // namespace
+std::string name_in(const fs::path& data, const fs::path& folder) {
+  if (folder == data) return fs::absolute(folder).lexically_normal().filename().string();
+  return folder.lexically_relative(data).string();
+}
 
 std::vector<Case> find_cases(const fs::path& data) {
   std::vector<Case> cases;
@@ -62,8 +64,12 @@ Shard parse_shard(const std::string& text) {
   return shard;
 }
 
+bool is_in(std::string_view case_name, Shard shard) {
+  return hash(case_name) % shard.count == shard.index - 1;
+}
+
 std::vector<Case> select(std::vector<Case> cases, Shard shard) {
-  std::erase_if(cases, [&](const Case& one) { return hash(one.name) % shard.count != shard.index - 1; });
+  std::erase_if(cases, [&](const Case& one) { return !is_in(one.name, shard); });
   return cases;
 }
 

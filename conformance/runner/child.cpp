@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -33,7 +34,7 @@ void check(int error, const char* what) {
 // A child in a process group of its own, and the pipe that it answers on. Ends with the object.
 class Child {
  public:
-  explicit Child(const std::vector<std::string>& arguments) {
+  Child(const std::vector<std::string>& arguments, uint64_t memory) {
     int pipe_ends[2];
     if (pipe2(pipe_ends, O_CLOEXEC) != 0) check(errno, "pipe2");
     answers_ = pipe_ends[0];
@@ -41,6 +42,7 @@ class Child {
     close(pipe_ends[1]);
     if (error != 0) close(answers_);
     check(error, "posix_spawn");
+    limit(memory);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -107,6 +109,15 @@ class Child {
     posix_spawnattr_destroy(&attributes);
     return error;
   }
+  void limit(uint64_t memory) const {
+    const rlimit no_core = {0, 0}, own = {memory, memory};
+    prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadows are larger than any memory
+    if (memory != 0) prlimit(pid_, RLIMIT_DATA, &own, nullptr);      // not RLIMIT_AS: drivers reserve addresses
+#else
+    (void)own;
+#endif
+  }
   // Ends the whole group first: after the wait its id may be somebody else's.
   int reap() {
     int status = 0;
@@ -122,12 +133,17 @@ class Child {
   std::string buffer_;
 };
 
-// Runs cases from `first` on until the child ends; gives the first case that has no result yet.
-size_t run_once(const ChildSettings& settings, const std::vector<Case>& cases, size_t first,
-                const std::function<void(Result)>& report) {
+struct End {
+  size_t next;                  // the first case without a result
+  std::optional<Result> crash;  // of the one before it, or of the process after the last
+};
+
+// Runs cases from `first` on until the child ends; crashes are left to the caller to report.
+End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size_t first,
+             const std::function<void(Result)>& report) {
   std::vector<std::string> arguments = settings.arguments;
   for (size_t i = first; i < cases.size(); ++i) arguments.push_back(cases[i].folder.string());
-  Child child(arguments);
+  Child child(arguments, settings.memory);
 
   bool ready = false;
   size_t current = first;
@@ -153,10 +169,10 @@ size_t run_once(const ChildSettings& settings, const std::vector<Case>& cases, s
       if (!ready) throw Fatal(fmt::format("the child process is not ready after {:.1f} s", seconds));
       if (current == cases.size()) {
         report({"(end of process)", State::kTimeout, "the backend does not unload in time", seconds, 0});
-        return current;
+        return {current, {}};
       }
       report({cases[current].name, State::kTimeout, fmt::format("no result after {:.1f} s", seconds), seconds, 0});
-      return current + 1;
+      return {current + 1, {}};
     }
     const std::string why = child.end(Clock::now() + settings.deadline);
     if (!ready)
@@ -164,11 +180,31 @@ size_t run_once(const ChildSettings& settings, const std::vector<Case>& cases, s
     if (current == cases.size()) {
       if (!why.empty())
         report({"(end of process)", State::kCrash, "the backend's unloading ended in " + why, seconds, 0});
-      return current;
+      return {current, {}};
     }
-    report({cases[current].name, State::kCrash, why.empty() ? "the process ended without a result" : why, seconds, 0});
-    return current + 1;
+    const std::string reason = why.empty() ? "the process ended without a result" : why;
+    return {current + 1, Result{cases[current].name, State::kCrash, reason, seconds, 0}};
   }
+}
+
+// Whether the last case crashes where the cases from `first` on run before it in one process.
+bool crashes_after(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
+  const End end = run_once(settings, cases, first, [](const Result&) {});
+  return end.crash && end.next == cases.size();
+}
+
+// What a crash at the last case, after those from `first` on, has to do with them; empty: nothing, it crashes alone
+// too.
+std::string accomplice(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
+  const size_t last = cases.size() - 1;
+  if (first == last || crashes_after(settings, cases, last)) return "";
+  if (!crashes_after(settings, cases, first)) return "; not again in two more attempts";
+  size_t crashes = first, passes = last;  // when one begins there
+  while (passes - crashes > 1) {
+    const size_t middle = crashes + (passes - crashes) / 2;
+    (crashes_after(settings, cases, middle) ? crashes : passes) = middle;
+  }
+  return "; not alone, but after " + cases[crashes].name;
 }
 
 void say(std::string line) {
@@ -186,13 +222,19 @@ void say(std::string line) {
 
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases,
                      const std::function<void(Result)>& report) {
-  for (size_t next = 0; next < cases.size();) next = run_once(settings, cases, next, report);
+  for (size_t first = 0; first < cases.size();) {
+    End end = run_once(settings, cases, first, report);
+    if (end.crash) {
+      const std::vector<Case> until(cases.begin(), cases.begin() + static_cast<int64_t>(end.next));
+      end.crash->reason += accomplice(settings, until, first);
+      report(std::move(*end.crash));
+    }
+    first = end.next;
+  }
 }
 
 int answer(const std::vector<std::string>& folders, const std::function<RunFolder()>& set_up) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // no child outlives the harness
-  const rlimit no_core = {0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
   fcntl(kAnswers, F_SETFD, FD_CLOEXEC);
   RunFolder run;
   try {

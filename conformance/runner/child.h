@@ -24,9 +24,12 @@ struct Fatal : std::runtime_error {
 struct ChildSettings {
   std::vector<std::string> arguments;         // of the child; the folders of its cases follow
   std::chrono::milliseconds deadline{20000};  // for each case, and for the setting up
+  uint64_t memory = 0;                        // bytes that a child may have of its own; 0 is no limit
 };
 
-// Runs the cases in order, each once, in as many children as it takes. Throws Fatal. [thread-safe]
+// Runs the cases in order in as many children as it takes, and reports each once. A case at which its child crashed is
+// run again alone, and where that does not crash, the reason names the earlier case after which it does, found by
+// bisection. Throws Fatal. [thread-safe]
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
 
 // The child's part: `set_up` is called once and gives what runs a folder; either may throw std::exception, and what

@@ -9,6 +9,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace backplane::conform {
@@ -17,12 +19,23 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+bool is_spoilt = false;
+const std::string once = testing::TempDir() + "backplane_child_test_once";
+
 Result misbehave(const std::string& folder) {
   if (folder == "crash") raise(SIGSEGV);
   if (folder == "abort") abort();
   if (folder == "exit") _exit(0);
   if (folder == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
   if (folder == "throw") throw std::runtime_error("thrown");
+  if (folder == "spoil") is_spoilt = true;
+  if (folder == "spoilt" && is_spoilt) raise(SIGSEGV);
+  if (folder == "once" && !std::filesystem::exists(once)) {
+    std::ofstream(once).put('x');
+    raise(SIGSEGV);
+  }
+  if (folder == "eat" && calloc(1, size_t{1} << 30) == nullptr) throw std::runtime_error("no memory");
+  if (folder == "fork" && fork() == 0) std::this_thread::sleep_for(std::chrono::hours(1));
   if (folder == "print") puts("{\"case\":\"print\",\"state\":\"pass\"}");
   if (folder == "forge") std::atexit([] { raise(SIGSEGV); });
   return {"", State::kPass, "", 0, 1};
@@ -32,7 +45,7 @@ std::vector<Result> run(const std::vector<std::string>& names, std::vector<std::
   std::vector<Case> cases;
   for (const std::string& name : names) cases.push_back({name, name});
   std::vector<Result> results;
-  run_in_children({std::move(arguments), std::chrono::milliseconds(1500)}, cases,
+  run_in_children({std::move(arguments), std::chrono::milliseconds(1500), size_t{512} << 20}, cases,
                   [&](Result result) { results.push_back(std::move(result)); });
   return results;
 }
@@ -57,6 +70,33 @@ TEST(Child, AHangFailsItsOwnCase) {
 
 TEST(Child, TheReasonOfACrashIsItsSignal) {
   EXPECT_THAT(run({"abort"})[0].reason, HasSubstr("signal 6"));
+}
+
+TEST(Child, ACrashThatAnEarlierCaseCausedNamesIt) {
+  const std::vector<Result> results = run({"a", "spoil", "b", "c", "spoilt", "d"});
+  EXPECT_THAT(states(results), ElementsAre("a pass", "spoil pass", "b pass", "c pass", "spoilt crash", "d pass"));
+  EXPECT_THAT(results[4].reason, HasSubstr("; not alone, but after spoil"));
+}
+
+TEST(Child, ACrashThatDoesNotComeBackIsTold) {
+  std::filesystem::remove(once);
+  const std::vector<Result> results = run({"a", "once", "b"});
+  EXPECT_THAT(states(results), ElementsAre("a pass", "once crash", "b pass"));
+  EXPECT_THAT(results[1].reason, HasSubstr("not again"));
+  std::filesystem::remove(once);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Child, MemoryIsLimited) {
+  EXPECT_THAT(states(run({"eat", "b"})), ElementsAre("eat infra_error", "b pass"));
+}
+#endif
+
+// A process that a case left behind keeps the pipe open: the end of the run would wait for it.
+TEST(Child, WhatACaseLeavesBehindIsEnded) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(states(run({"fork", "b"})), ElementsAre("fork pass", "b pass", "(end of process) timeout"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
 TEST(Child, ACrashAtTheEndIsAResultToo) {

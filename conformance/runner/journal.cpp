@@ -4,86 +4,93 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "runner/digest.h"
+
 namespace backplane::conform {
+namespace {
 
-bool Summary::has_failures() const {
-  const Summary& self = *this;
-  return self[State::kFail] + self[State::kCrash] + self[State::kTimeout] + self[State::kMistrusted] +
-             self[State::kInfraError] >
-         0;
+namespace fs = std::filesystem;
+
+fs::path file_in(const fs::path& folder) {
+  return folder / "journal.jsonl";
 }
 
-std::string Summary::to_json(const std::vector<std::string>& levels) const {
-  const Summary& self = *this;
-  const nlohmann::ordered_json json = {{"passed", self[State::kPass]},
-                                       {"failed", self[State::kFail]},
-                                       {"crashed", self[State::kCrash]},
-                                       {"timeout", self[State::kTimeout]},
-                                       {"not_supported", self[State::kNotSupported]},
-                                       {"waived", self[State::kWaived]},
-                                       {"mistrusted", self[State::kMistrusted]},
-                                       {"infra_error", self[State::kInfraError]},
-                                       {"no_node", no_node},
-                                       {"statistical", statistical},
-                                       {"total", total},
-                                       {"seconds", seconds},
-                                       {"levels", levels}};
-  return json.dump();
+void sort_by_name(std::vector<Result>& results) {
+  std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) { return a.name < b.name; });
 }
 
-std::string Summary::to_text() const {
-  const Summary& self = *this;
-  return fmt::format(
-      "{} passed ({} of them without a node left to run, {} by statistics), {} failed, {} crashed, {} timeout, {} not "
-      "supported, {} "
-      "waived, "
-      "{} mistrusted, {} infra error, {} in all, {:.1f} s",
-      self[State::kPass], no_node, statistical, self[State::kFail], self[State::kCrash], self[State::kTimeout],
-      self[State::kNotSupported], self[State::kWaived], self[State::kMistrusted], self[State::kInfraError], total,
-      seconds);
+}  // namespace
+
+Record read_journal(const fs::path& path) {
+  const fs::path file = fs::is_directory(path) ? file_in(path) : path;
+  return parse_journal(read_file(file), file.string());
 }
 
-Journal::Journal(const std::filesystem::path& folder) {
-  if (folder.empty()) return;
+Record parse_journal(const std::string& text, const std::string& whose) {
+  Record record;
+  for (size_t line = 1;; ++line) {
+    const size_t end = text.find('\n', record.bytes);
+    if (end == std::string::npos) break;
+    const std::string_view one = std::string_view(text).substr(record.bytes, end - record.bytes);
+    record.bytes = end + 1;
+    if (line == 1) {
+      if (!from_json_line(one, record.header))
+        throw std::runtime_error(fmt::format("'{}' is no journal: its first line describes no run", whose));
+    } else if (!from_json_line(one, record.results.emplace_back())) {
+      throw std::runtime_error(fmt::format("'{}' line {} is no result", whose, line));
+    }
+  }
+  if (record.bytes == 0) throw std::runtime_error(fmt::format("'{}' is no journal: it has no line", whose));
+  return record;
+}
+
+void write_journal(const fs::path& folder, const Record& record) {
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  std::string text = to_json_line(record.header) + '\n';
+  for (const Result& result : record.results) text += to_json_line(result) + '\n';
+  write_file(file_in(folder), text);
+}
+
+Journal::Journal(const fs::path& folder, Header header, bool resume) {
+  record_.header = std::move(header);
+  if (!folder.empty()) open(folder, resume);
+}
+
+void Journal::open(const fs::path& folder, bool resume) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  path_ = folder / "journal.jsonl";
-  file_.open(path_, std::ios::app);
+  fs::create_directories(folder, error);
+  path_ = file_in(folder);
+  const bool exists = fs::exists(path_, error) && fs::file_size(path_, error) != 0;
+  if (exists && !resume) {
+    throw std::runtime_error(
+        fmt::format("'{}' exists: --resume goes on with it, or choose another folder for --out", path_.string()));
+  }
+  const bool has_line = exists && read_file(path_).find('\n') != std::string::npos;
+  if (has_line) {
+    Record before = read_journal(path_);
+    if (const std::string other = difference(record_.header, before.header, false); !other.empty())
+      throw std::runtime_error(fmt::format("'{}' is of another run: {}", path_.string(), other));
+    fs::resize_file(path_, before.bytes);  // drops the line that was being written when the run ended
+    record_ = std::move(before);
+  }
+  file_.open(path_, has_line ? std::ios::app : std::ios::trunc);
+  if (!has_line) file_ << to_json_line(record_.header) << '\n' << std::flush;
   if (!file_) throw std::runtime_error(fmt::format("'{}' cannot be written", path_.string()));
 }
 
 void Journal::add(Result result) {
-  const std::lock_guard lock(mutex_);
   if (file_.is_open() && !(file_ << to_json_line(result) << '\n' << std::flush)) {
     throw std::runtime_error(fmt::format("'{}' cannot be written", path_.string()));
   }
-  results_.push_back(std::move(result));
+  record_.results.push_back(std::move(result));
 }
 
 const std::vector<Result>& Journal::results() {
-  std::sort(results_.begin(), results_.end(), [](const Result& a, const Result& b) { return a.name < b.name; });
-  return results_;
-}
-
-Summary Journal::summary() const {
-  Summary summary;
-  for (const Result& result : results_) {
-    ++summary.counts[static_cast<size_t>(result.state)];
-    summary.executed += result.nodes > 0;
-    summary.statistical += result.state == State::kPass && result.is_statistical;
-    summary.no_node += result.state == State::kPass && result.nodes == 0;
-  }
-  if (summary.executed == 0) {
-    summary.counts[static_cast<size_t>(State::kMistrusted)] += summary.no_node;
-    summary.counts[static_cast<size_t>(State::kPass)] -= summary.no_node;
-    summary.no_node = 0;
-  }
-  summary.total = static_cast<uint32_t>(results_.size());
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  return summary;
+  sort_by_name(record_.results);
+  return record_.results;
 }
 
 }  // namespace backplane::conform

@@ -1,52 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as they come, and what they add up to.
+// The file to which results are appended as they come. README.md describes it.
 #pragma once
 
-#include <array>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "runner/header.h"
 #include "runner/result.h"
 
 namespace backplane::conform {
 
-struct Summary {
-  std::array<uint32_t, kStateNames.size()> counts = {};  // by State
-  uint32_t no_node = 0;                                  // passes of models of which nothing was left to run
-  uint32_t statistical = 0;                              // passes of random draws, by their law
-  uint32_t executed = 0;                                 // cases in which the device under test ran a node
-  uint32_t total = 0;
-  double seconds = 0;
-
-  uint32_t operator[](State state) const { return counts[static_cast<size_t>(state)]; }
-  bool has_failures() const;
-  // One JSON object with the keys of the harness's reports.
-  std::string to_json(const std::vector<std::string>& levels = {}) const;
-  std::string to_text() const;
+// What is written of a run.
+struct Record {
+  Header header;
+  std::vector<Result> results;  // in the order in which they came
+  uint64_t bytes = 0;           // of whole lines; what stands behind them is of a write that was interrupted
 };
 
+// `path` is a journal or the folder of journal.jsonl. Throws std::runtime_error, which names file and line.
+Record read_journal(const std::filesystem::path& path);
+Record parse_journal(const std::string& text, const std::string& whose);
+// A journal anew, in a new folder or a file that is replaced. Throws std::runtime_error.
+void write_journal(const std::filesystem::path& folder, const Record& record);
+
+// [one at a time]
 class Journal {
  public:
-  // Appends to `folder`/journal.jsonl, unless `folder` is empty. Throws std::runtime_error if that cannot be written.
-  explicit Journal(const std::filesystem::path& folder);
-  // [thread-safe]
+  // Writes to `folder`/journal.jsonl, unless `folder` is empty. A file that is there already is continued with
+  // `resume`, if it is of the same run; without, it is refused. Throws std::runtime_error.
+  Journal(const std::filesystem::path& folder, Header header, bool resume = false);
   void add(Result result);
-  // By case. [one at a time], after the last `add`
+  const Header& header() const { return record_.header; }
+  // By case, those of a resumed journal among them.
   const std::vector<Result>& results();
-  // A model of which nothing was left to run passes only beside others that did run: a device that runs nothing passes
-  // nothing.
-  Summary summary() const;
 
  private:
+  void open(const std::filesystem::path& folder, bool resume);
+
   std::filesystem::path path_;
   std::ofstream file_;
-  std::mutex mutex_;
-  std::vector<Result> results_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Record record_;
 };
 
 }  // namespace backplane::conform

@@ -12,9 +12,9 @@ struct Demand {
   bool close_is_enough;
 };
 constexpr Demand kDemands[] = {
-    {"L0", "abi", false},        {"L1", "coverage", false},    {"L1", "ops", true},
-    {"L2", "ops", false},        {"L2", "determinism", false}, {"L3", "negative", false},
-    {"L3", "robustness", false}, {"L3", "concurrency", false}, {"L3", "lifecycle", false},
+    {"L0", "abi", false},         {"L1", "coverage", false},    {"L1", "ops", true},       {"L2", "ops", false},
+    {"L2", "graph", false},       {"L2", "determinism", false}, {"L3", "negative", false}, {"L3", "robustness", false},
+    {"L3", "concurrency", false}, {"L3", "lifecycle", false},
 };
 
 // What a device may promise or not: determinism.

@@ -23,8 +23,8 @@ std::string_view group_of(std::string_view case_name);
 bool is_missing(const Result& result, bool claims_profile);
 
 // L0 loadable, L1 functional, L2 accurate, L3 robust; each needs the ones below. A group counts if at least one of its
-// cases passed and none failed. With `claims_profile` what is not supported is a failure. The `onnx` and `graph` groups
-// of the page are run by other commands: L2 and L3 here are reached without them.
+// cases passed and none failed. With `claims_profile` what is not supported is a failure. The `onnx` group of
+// the page is run by a command of its own: L2 and L3 here are reached without it.
 std::vector<Level> levels(const std::vector<Result>& results, bool claims_profile);
 
 }  // namespace backplane::conform

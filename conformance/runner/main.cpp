@@ -4,6 +4,9 @@
 #include <functional>
 #include <map>
 
+#include "certify/command.h"
+#include "report/command.h"
+#include "runner/case_child.h"
 #include "runner/onnx.h"
 #include "runner/plugin_run.h"
 
@@ -17,7 +20,17 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"onnx", "runs ONNX's own test data on one device", backplane::conform::declare_onnx},
+    {"vendor", "runs a vendor's own cases, with its own tolerances", backplane::conform::declare_vendor},
     {"list", "tells the names of the cases that run without a command", backplane::conform::declare_list},
+    {"repro", "runs one case alone", backplane::conform::declare_repro},
+    {"merge", "makes one journal of those of all shards", backplane::conform::declare_merge},
+    {"report", "tells of a run: summary.json, junit.xml, coverage.csv and one HTML page",
+     backplane::conform::declare_report},
+    {"compare", "tells what a run does worse and better than another", backplane::conform::declare_compare},
+    {"keygen", "makes a key to sign bundles with", backplane::conform::declare_keygen},
+    {"certify", "commits to a plugin, runs the cases with seeds of a nonce, signs",
+     backplane::conform::declare_certify},
+    {"verify-bundle", "tells what a certification's bundle proves", backplane::conform::declare_verify_bundle},
     {"case-child", "", backplane::conform::declare_case_child},  // of the harness itself
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform onnx`: ONNX's own test data on one device.
+// `backplane-conform onnx`: ONNX's own test data on one device; `vendor`: a vendor's own cases of the same form.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,7 +7,8 @@
 
 namespace backplane::conform {
 
-// Declares the command's options; what it gives runs the command and answers the exit status.
+// Declare a command's options; what they give runs the command and answers the exit status.
 std::function<int()> declare_onnx(CLI::App& command);
+std::function<int()> declare_vendor(CLI::App& command);
 
 }  // namespace backplane::conform

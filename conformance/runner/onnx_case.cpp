@@ -147,8 +147,8 @@ std::vector<Value> read_expected(const Run& run, const std::vector<fs::path>& fi
   return expected;
 }
 
-// Fourier transforms: each result sums N terms of at most max|x|, and the float32 reference rounds each by up to 2^-24 of it. So
-// N·2^-24·max|x| is the absolute part of the bound; N is at most the largest extent.
+// Fourier transforms: each result sums N terms of at most max|x|, and the float32 reference rounds each by up to 2^-24
+// of it. So N·2^-24·max|x| is the absolute part of the bound; N is at most the largest extent.
 Tolerance tolerance_for(const Run& run, Tolerance tolerance) {
   const std::vector<view::Node> nodes = run.graph.nodes();
   const bool transforms = std::any_of(nodes.begin(), nodes.end(), [](const view::Node& node) {
@@ -261,8 +261,7 @@ OnnxCases::OnnxCases(const Target& target)
         }
         return options;
       }()),
-      device_(target.device),
-      tolerance_(target.tolerance) {
+      device_(target.device) {
   std::string there;
   for (const Device& device : env_.devices()) {
     if (index_ == 0 && (device_.empty() || device.name == device_)) {
@@ -281,7 +280,7 @@ OnnxCases::OnnxCases(const Target& target)
   throw Error(BP_NOT_FOUND, text);
 }
 
-Result OnnxCases::run(const fs::path& folder) const {
+Result OnnxCases::run(const fs::path& folder, const Tolerance& tolerance) const {
   const std::vector<fs::path> sets = data_sets(folder);
   SessionOptions options;
   options.devices = {device_};
@@ -297,7 +296,7 @@ Result OnnxCases::run(const fs::path& folder) const {
     }
     Result result;
     for (const fs::path& set : sets) {
-      result = run_data_set({env_, session, session.model().graph(), {}, {}, {}, session.exec()}, set, tolerance_);
+      result = run_data_set({env_, session, session.model().graph(), {}, {}, {}, session.exec()}, set, tolerance);
       if (result.state == State::kPass) continue;
       if (sets.size() > 1) result.reason = fmt::format("{}: {}", set.filename().string(), result.reason);
       break;

@@ -17,7 +17,6 @@ struct Target {
   std::string device;  // may be empty with a plugin
   std::string plugin;  // a library or manifest, or empty
   uint32_t threads = 0;
-  Tolerance tolerance;
 };
 
 class OnnxCases {
@@ -26,13 +25,12 @@ class OnnxCases {
   explicit OnnxCases(const Target& target);
   // Runs all data sets of the folder, with no node anywhere else than on the device. Throws std::exception where the
   // test data itself is at fault.
-  Result run(const std::filesystem::path& folder) const;
+  Result run(const std::filesystem::path& folder, const Tolerance& tolerance) const;
 
  private:
   Environment env_;
   std::string device_;
   uint32_t index_ = 0;
-  Tolerance tolerance_;
 };
 
 }  // namespace backplane::conform

@@ -2,133 +2,125 @@
 #include "runner/plugin_run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <exception>
+#include <chrono>
 #include <filesystem>
 #include <map>
-#include <thread>
+#include <set>
 
-#include "groups/group.h"
 #include "runner/batch.h"
-#include "runner/child.h"
-#include "runner/journal.h"
+#include "runner/digest.h"
+#include "runner/identity.h"
 #include "runner/level.h"
 
 namespace backplane::conform {
 namespace {
 
-constexpr const char* kProfile = "core";
+namespace fs = std::filesystem;
 
-struct Options {
-  std::string plugin, profile, filter, shard, out, repro, require_level;
-  std::vector<std::string> cases;
-  uint32_t device = 0;
-  uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
-  uint64_t seed = 1;
-  double timeout = 20;
-  bool quick = false, full = false, json = false;
-};
-
-// The cases that the options choose, those of --repro alone if it is given.
-std::vector<Case> chosen_cases(const Options& options) {
-  if (!options.profile.empty() && options.profile != kProfile) {
-    throw Usage(fmt::format("--profile '{}' is not known: there is '{}'", options.profile, kProfile));
-  }
-  std::vector<Case> cases;
-  for (const GroupCase& one : all_cases({.full = options.full || !options.repro.empty()})) {
-    if (options.repro.empty() || one.name == options.repro) cases.push_back({one.name, one.name});
-  }
-  if (cases.empty())
-    throw Usage(fmt::format("--repro '{}' is no case: `backplane-conform list --full` tells all", options.repro));
-  if (!options.filter.empty()) cases = filter(std::move(cases), options.filter);
-  if (!options.shard.empty()) cases = select(std::move(cases), parse_shard(options.shard));
-  if (cases.empty()) throw Usage("--filter and --shard leave no case");
-  return cases;
-}
-
-// Names the list of cases: equal hashes, equal lists.
-uint64_t hash_of(const std::vector<Case>& cases) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const Case& one : cases) {
-    for (const char c : one.name + '\n') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return hash;
-}
-
-void print_failures(const Options& options, const std::vector<Result>& results) {
-  for (const Result& result : results) {
-    if (result.state == State::kPass || result.state == State::kNotSupported) continue;
-    fmt::print("{:13} {}: {}\n", name_of(result.state), result.name, result.reason);
-    fmt::print("{:13} backplane-conform --plugin {} --seed {} --repro {}\n", "", options.plugin, options.seed,
-               result.name);
-  }
-}
-
-void print_groups(const std::vector<Result>& results) {
-  std::map<std::string_view, std::map<State, uint32_t>> groups;
-  for (const Result& result : results) ++groups[group_of(result.name)][result.state];
-  for (const auto& [group, states] : groups) {
-    std::string line;
-    for (const auto& [state, count] : states) line += fmt::format("  {} {}", count, name_of(state));
-    fmt::print("{:13}{}\n", group, line);
-  }
-}
-
-// 0 only if something ran and nothing failed; with --require-level if that level is reached.
-int verdict(const Options& options, const std::vector<Result>& results, const Summary& summary,
-            const std::vector<Level>& reached) {
-  if (!options.require_level.empty()) {
-    for (const Level& level : reached) {
-      if (level.name == options.require_level) return level.reached ? 0 : 1;
-    }
-  }
-  if (summary[State::kPass] == 0) return 1;
-  const bool claims = !options.profile.empty();
-  if (std::any_of(results.begin(), results.end(), [=](const Result& one) { return is_missing(one, claims); })) return 1;
-  return summary.has_failures() ? 1 : 0;
-}
-
-int run_parent(const Options& options) {
-  if (options.plugin.empty()) throw Usage("--plugin is missing: the library of the backend under test");
-  if (!std::filesystem::is_regular_file(options.plugin))
-    throw Usage(fmt::format("--plugin '{}' is no file; a build has its plugins in lib/backplane/", options.plugin));
-  if (options.quick && options.full) throw Usage("--quick and --full exclude each other");
-  const std::vector<Case> cases = chosen_cases(options);
-  Journal journal(options.out);
+ChildSettings child_settings(const RunOptions& options, const Choice& choice) {
   ChildSettings settings;
   settings.deadline = std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
+  const auto machine = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  settings.memory = options.memory != 0 ? options.memory << 20 : machine / options.jobs;
   settings.arguments = {"case-child",
                         "--plugin",
                         options.plugin,
                         "--device",
                         std::to_string(options.device),
                         "--seed",
-                        std::to_string(options.seed)};
-  if (options.full) settings.arguments.emplace_back("--full");
-  run_batches(options.jobs, settings, cases, journal);
-
-  const std::vector<Result>& results = journal.results();
-  const Summary summary = journal.summary();
-  const std::vector<Level> reached = levels(results, !options.profile.empty());
-  if (options.json) {
-    std::vector<std::string> names;
-    for (const Level& level : reached) {
-      if (level.reached) names.emplace_back(level.name);
-    }
-    fmt::print("{}\n", summary.to_json(names));
-    return verdict(options, results, summary, reached);
-  }
-  print_failures(options, results);
-  print_groups(results);
-  fmt::print("{}\ncase list {:016x}, seed {}\n", summary.to_text(), hash_of(cases), options.seed);
-  for (const Level& level : reached)
-    fmt::print("{} {}\n", level.name, level.reached ? "reached" : "not reached: " + level.reason);
-  if (summary.executed == 0) fmt::print(stderr, "backplane-conform: no node ran on the device under test\n");
-  return verdict(options, results, summary, reached);
+                        std::to_string(options.seeds.seed)};
+  if (options.seeds.nonce)
+    settings.arguments.insert(settings.arguments.end(), {"--nonce-seed", std::to_string(*options.seeds.nonce)});
+  if (choice.full) settings.arguments.emplace_back("--full");
+  return settings;
 }
 
-// Usage and environment errors as exit statuses.
+Header describe(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions) {
+  return {.harness = sha256_of_file("/proc/self/exe"),
+          .plugin = options.plugin,
+          .plugin_sha256 = sha256_of_file(options.plugin),
+          .selection = choice.full ? "full" : "quick",
+          .profiles = choice.profiles,
+          .filter = choice.filter,
+          .shard = plan.shard,
+          .seeds = options.seeds,
+          .cases = plan.total,
+          .list = plan.list,
+          .waivers = exceptions.digest(),
+          .started = utc_now()};
+}
+
+std::string repro_line(const RunOptions& options, const Choice& choice, const Result& result) {
+  return fmt::format("backplane-conform repro {} --plugin {}{}{} --seed {}", result.name, options.plugin,
+                     options.device == 0 ? "" : fmt::format(" --device {}", options.device),
+                     choice.full ? " --full" : "", result.seed);
+}
+
+// Cases of what has no result yet. A plugin that cannot be used is told once, and then fails its abi cases alone.
+std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::string& unusable) {
+  std::set<std::string> done;
+  for (const Result& result : journal.results()) done.insert(result.name);
+  std::vector<Case> cases = plan.cases;
+  std::erase_if(cases, [&](const Case& one) {
+    return done.count(one.name) != 0 || (!unusable.empty() && label_of(one.name).group != "abi");
+  });
+  return cases;
+}
+
+}  // namespace
+
+void check_plugin(const RunOptions& options) {
+  if (options.plugin.empty()) throw Usage("--plugin is missing: the library of the backend under test");
+  if (!fs::is_regular_file(options.plugin))
+    throw Usage(fmt::format("--plugin '{}' is no file; a build has its plugins in lib/backplane/", options.plugin));
+}
+
+std::string expectations_file(const RunOptions& options) {
+  if (!options.expect.empty()) return options.expect;
+  const fs::path beside = fs::path(options.plugin).replace_extension(".conformance.json");
+  return fs::exists(beside) ? beside.string() : "";
+}
+
+Exceptions exceptions_of(const RunOptions& options) {
+  Exceptions exceptions;
+  if (!options.waivers.empty()) exceptions.add_waivers(read_file(options.waivers), options.waivers);
+  const std::string expected = expectations_file(options);
+  if (!expected.empty()) exceptions.add_expectations(read_file(expected), expected);
+  return exceptions;
+}
+
+Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions) {
+  check_plugin(options);
+  const ChildSettings settings = child_settings(options, choice);
+  Header header = describe(options, choice, plan, exceptions);
+  header.identity.device_index = options.device;
+  std::string unusable;
+  try {
+    header.identity = identify(settings);
+  } catch (const Unusable& error) {
+    unusable = error.what();
+    fmt::print(stderr, "backplane-conform: '{}' cannot be used, only the group abi is run: {}\n", options.plugin,
+               unusable);
+  }
+  const std::string day = header.started.substr(0, 10);
+  Journal journal(options.out, std::move(header), options.resume);
+  std::map<std::string_view, std::string_view> profiles;
+  for (const Case& one : plan.cases) profiles[one.name] = one.profile;
+  run_batches(options.jobs, settings, left_over(plan, journal, unusable), [&](Result result) {
+    const auto profile = profiles.find(result.name);
+    if (profile != profiles.end()) result.profile = profile->second;
+    result.seed = options.seeds.of(result.name);
+    result = exceptions.apply(std::move(result), journal.header().identity, day);
+    if (result.state != State::kPass && is_of_list(result)) result.repro = repro_line(options, choice, result);
+    const State state = result.state;
+    journal.add(std::move(result));
+    return state;
+  });
+  return journal;
+}
+
 int guarded(const std::function<int()>& run) {
   try {
     return run();
@@ -141,71 +133,55 @@ int guarded(const std::function<int()>& run) {
   }
 }
 
-void declare_choice(CLI::App& command, Options& options) {
-  command.add_option("--profile", options.profile, "The profile that the backend claims: what it lacks is a failure");
-  command.add_flag("--quick", options.quick, "One draw of each case's inputs (the default)");
-  command.add_flag("--full", options.full, "Ten draws, and longer loops");
-  command.add_option("--filter", options.filter, "Only cases whose name matches this glob");
-  command.add_option("--shard", options.shard, "Only part i of n, as i/n");
+void declare_target(CLI::App& command, RunOptions& options) {
+  command.add_option("--plugin", options.plugin, "The library of the backend under test");
+  command.add_option("--device", options.device, "Which of its devices, from 0");
 }
 
-int run_child(const Options& options) {
-  return answer(options.cases, [&]() -> RunFolder {
-    const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seed);
-    const auto cases = std::make_shared<std::map<std::string, GroupCase>>();
-    // --repro takes names of --full too, whose loops are long only if it is given.
-    for (const bool full : {options.full, true}) {
-      for (GroupCase& one : all_cases({.full = full})) cases->emplace(one.name, std::move(one));
-    }
-    return [bench, cases](const std::string& name) {
-      try {
-        return cases->at(name).run(*bench);
-      } catch (const Breach& breach) {
-        return failed(breach.what());
-      }
-    };
-  });
+void declare_execution(CLI::App& command, RunOptions& options) {
+  command.add_option("--jobs", options.jobs, "Processes at a time")->check(CLI::Range(1, 1024));
+  command.add_option("--timeout", options.timeout, "Seconds for each case")->check(CLI::Range(0.1, 86400.0));
+  command.add_option("--memory", options.memory, "MiB that a process may have; default: its share of the machine's")
+      ->check(CLI::Range(64, 1 << 26));
 }
 
-}  // namespace
+void declare_exceptions(CLI::App& command, RunOptions& options) {
+  command.add_option("--waivers", options.waivers, "File of failures that are forgiven until a day");
+  command.add_option("--expect", options.expect,
+                     "File of failures that the vendor declares; default: the plugin's name with .conformance.json");
+}
 
 std::function<int()> declare_plugin_run(CLI::App& app) {
+  struct Options {
+    RunOptions run;
+    Choice choice;
+    std::string require_level;
+    bool json = false;
+  };
   const auto options = std::make_shared<Options>();
-  app.add_option("--plugin", options->plugin, "The library of the backend under test");
-  app.add_option("--device", options->device, "Which of its devices, from 0");
-  declare_choice(app, *options);
-  app.add_option("--seed", options->seed, "From which all inputs are drawn");
-  app.add_option("--repro", options->repro, "One case alone, by its full name");
-  app.add_option("--jobs", options->jobs, "Processes at a time")->check(CLI::Range(1, 1024));
-  app.add_option("--timeout", options->timeout, "Seconds for each case")->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--out", options->out, "Folder for journal.jsonl, to which each result is appended");
+  declare_target(app, options->run);
+  declare_choice(app, options->choice);
+  app.add_option("--seed", options->run.seeds.seed, "From which all inputs are drawn");
+  declare_execution(app, options->run);
+  declare_exceptions(app, options->run);
+  app.add_option("--out", options->run.out, "Folder for journal.jsonl, to which each result is appended");
+  app.add_flag("--resume", options->run.resume, "Go on with the journal in --out: what it has is not run again");
   app.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       ->check(CLI::IsMember({"L0", "L1", "L2", "L3"}));
   app.add_flag("--json", options->json, "The summary as JSON on standard output");
-  return [options] { return guarded([&] { return run_parent(*options); }); };
-}
-
-std::function<int()> declare_list(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
-  declare_choice(command, *options);
   return [options] {
     return guarded([&] {
-      const std::vector<Case> cases = chosen_cases(*options);
-      for (const Case& one : cases) fmt::print("{}\n", one.name);
-      fmt::print(stderr, "{} cases, list {:016x}\n", cases.size(), hash_of(cases));
-      return 0;
+      if (options->run.resume && options->run.out.empty())
+        throw Usage("--resume needs --out: the folder of the journal");
+      const auto start = std::chrono::steady_clock::now();
+      const Plan cases = plan(options->choice);
+      Journal journal = run_plugin(options->run, options->choice, cases, exceptions_of(options->run));
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const std::vector<Result>& results = journal.results();
+      return tell(journal.header(), results, verdict(journal.header(), results, options->require_level, seconds),
+                  options->json);
     });
   };
-}
-
-std::function<int()> declare_case_child(CLI::App& command) {
-  const auto options = std::make_shared<Options>();
-  command.add_option("--plugin", options->plugin);
-  command.add_option("--device", options->device);
-  command.add_option("--seed", options->seed);
-  command.add_flag("--full", options->full);
-  command.add_option("cases", options->cases);
-  return [options] { return run_child(*options); };
 }
 
 }  // namespace backplane::conform

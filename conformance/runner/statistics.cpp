@@ -54,7 +54,8 @@ std::string Draws::add_bernoulli(const onnx::Tensor& y) {
   for (uint64_t i = 0; i < y.count(); ++i) {
     const double x = number(x_, i), p = law_ == Law::kBernoulli ? x : 1 - x, seen = number(y, i);
     if (seen != 0 && seen != 1) return fmt::format("element {} is {}, neither 0 nor 1", i, seen);
-    if ((p <= 0 && seen != 0) || (p >= 1 && seen != 1)) return fmt::format("element {} is {} with probability {}", i, seen, p);
+    if ((p <= 0 && seen != 0) || (p >= 1 && seen != 1))
+      return fmt::format("element {} is {} with probability {}", i, seen, p);
     seen_ += seen;
     mean_ += p;
     variance_ += p * (1 - p);

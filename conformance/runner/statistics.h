@@ -24,8 +24,8 @@ class Draws {
  public:
   // `inputs` are the graph's, in order. Throws onnx::Malformed where they are not what the law needs.
   Draws(Law law, const std::vector<onnx::Value>& inputs);
-  // Another run's outputs, of the types and shapes of the test data (the caller compared those). Answers what cannot be, or
-  // nothing.
+  // Another run's outputs, of the types and shapes of the test data (the caller compared those). Answers what cannot
+  // be, or nothing.
   std::string add(const std::vector<onnx::Value>& outputs);
   // Whether the count of ones (of kept elements) is within five standard deviations of its mean: a right backend fails
   // once in 1.7 million times.

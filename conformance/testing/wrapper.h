@@ -32,7 +32,8 @@ struct Bound {
 
 // What a lie sees of a run.
 struct Run {
-  std::string op;  // of the program's first node
+  std::string op;      // of the program's first node
+  uint32_t nodes = 0;  // of the program
   std::vector<Bound> inputs, outputs;
   uint64_t number = 0;              // of the instance's runs, from 0
   uint32_t together = 1;            // runs going on in the process, this one included
@@ -47,11 +48,13 @@ struct Lie {
   void (*info)(bp_device_info_t& info) = nullptr;
   void (*verdict)(const std::string& op, bp_verdict_t& verdict) = nullptr;
   bp_status_t (*compile)(const std::string& op) = nullptr;  // anything but BP_OK is answered in place of compiling
+  bp_status_t (*compile_nodes)(uint32_t nodes) = nullptr;   // likewise
   void (*bind)(bp_tensor_t& tensor) = nullptr;              // before it is passed on
   bool (*bind_refused)() = nullptr;                         // true: the refusal is not told
   void (*settings)(bp_run_t& run) = nullptr;                // before it is passed on
   void (*before)(Run& run) = nullptr;
-  bool skip = false;  // does not run at all and says it did
+  bool skip = false;                     // does not run at all and says it did
+  bool (*answered)(Run& run) = nullptr;  // true: `before` has the answer already
   void (*after)(Run& run) = nullptr;
 };
 

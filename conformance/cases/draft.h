@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph written down by hand, node by node.
+#pragma once
+
+#include "cases/network.h"
+
+namespace backplane::conform {
+
+class Draft {
+ public:
+  explicit Draft(uint32_t opset) { spec_.opset = opset; }
+
+  uint32_t input(bp_dtype_t dtype, Extents extents) {
+    spec_.inputs.push_back(value(dtype, std::move(extents)));
+    return spec_.inputs.back();
+  }
+  uint32_t weight(onnx::Tensor tensor) {
+    const uint32_t index = value(tensor.dtype, tensor.extents);
+    spec_.values[index].weight = std::move(tensor);
+    return index;
+  }
+  // A value of the graph around this one.
+  uint32_t outer(const Draft& around, uint32_t value_there) {
+    const ValueSpec& there = around.spec_.values[value_there];
+    const uint32_t index = value(there.dtype, there.extents);
+    spec_.values[index].outer = value_there;
+    return index;
+  }
+  // Names of a value's extents that are not known.
+  void symbols(uint32_t index, std::vector<std::string> names) { spec_.values[index].symbols = std::move(names); }
+  // Nodes with one output, or with several: the first of their values, which follow each other.
+  uint32_t node(const std::string& op, std::vector<uint32_t> inputs, bp_dtype_t dtype, Extents extents,
+                Attributes attributes = {}) {
+    return node(op, std::move(inputs), {{dtype, std::move(extents)}}, std::move(attributes));
+  }
+  uint32_t node(const std::string& op, std::vector<uint32_t> inputs, const std::vector<ValueSpec>& outputs,
+                Attributes attributes = {});
+  void output(uint32_t index) { spec_.outputs.push_back(index); }
+
+  // As the body of a node.
+  std::shared_ptr<const GraphSpec> body() && { return std::make_shared<const GraphSpec>(std::move(spec_)); }
+  GraphSpec graph() && { return std::move(spec_); }
+
+ private:
+  uint32_t value(bp_dtype_t dtype, Extents extents) {
+    spec_.values.push_back({dtype, std::move(extents)});
+    return static_cast<uint32_t>(spec_.values.size() - 1);
+  }
+
+  GraphSpec spec_;
+};
+
+// A graph that is run once or, where extents are not known, on several sets of inputs with one program.
+struct NetworkCase {
+  std::string name;  // "Loop/until"
+  std::string_view profile;
+  struct Runs {
+    GraphSpec spec;
+    std::vector<std::vector<onnx::Tensor>> inputs;
+  };
+  Runs (*make)(Random& random, uint32_t opset);
+};
+std::span<const NetworkCase> control_networks();
+std::span<const NetworkCase> dynamic_networks();
+
+}  // namespace backplane::conform

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random graphs: valid, typed, drawn from a seed, and such that the bounds of their results mean something.
+#pragma once
+
+#include "cases/random.h"
+#include "oracle/estimate.h"
+
+namespace backplane::conform {
+
+// A graph and what it is run on.
+struct Network {
+  GraphSpec spec;
+  std::vector<onnx::Tensor> inputs;
+};
+
+struct Recipe {
+  uint32_t nodes = 5;
+  bp_dtype_t dtype = BP_DTYPE_FLOAT;
+  bool linear = false;  // in the inputs, without a bias: their negatives give the negative results
+};
+
+// Each value that nobody reads is an output, and a few others.
+Network random_network(Random& random, const Recipe& recipe, uint32_t opset);
+
+// The nodes that `mask` allows, cut into graphs that can run one after the other: a value that comes from outside is an
+// input, with what the oracle estimates rounded to its type.
+std::vector<Network> islands(const Network& network, const std::vector<bool>& mask);
+
+}  // namespace backplane::conform

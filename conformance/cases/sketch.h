@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A random graph while it is drawn, with every value estimated.
+#pragma once
+
+#include <functional>
+
+#include "cases/network.h"
+
+namespace backplane::conform {
+
+class Sketch {
+ public:
+  Sketch(Random& random, const Recipe& recipe, uint32_t opset);
+
+  Random& random() { return random_; }
+  const Recipe& recipe() const { return recipe_; }
+  bool chance(double probability) { return random_.uniform(0, 1) < probability; }
+  template <class T>
+  T one_of(const std::vector<T>& choices) {
+    return choices[static_cast<size_t>(random_.integer(0, static_cast<int64_t>(choices.size()) - 1))];
+  }
+
+  const Array& at(uint32_t value) const { return values_[value].value; }
+  const Extents& shape(uint32_t value) const { return values_[value].value.extents; }
+
+  // A value of the recipe's type that suits, later ones with preference; BP_NONE if there is none.
+  uint32_t pick(const std::function<bool(uint32_t value)>& suits);
+  uint32_t pick() {
+    return pick([](uint32_t) { return true; });
+  }
+  uint32_t pick_rank(size_t least, size_t most = 5) {
+    return pick([&](uint32_t v) { return shape(v).size() >= least && shape(v).size() <= most; });
+  }
+  uint32_t pick_bool();
+  uint32_t input(Extents extents);
+  uint32_t constant(const onnx::Tensor& tensor);
+  uint32_t constant(Extents extents, Fill fill);
+  uint32_t weights(Extents extents, int64_t terms);  // around zero, scaled so that sums of `terms` stay as large
+
+  // False if a bound would mean nothing.
+  bool add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes = {}, uint32_t outputs = 1);
+  // Before a node's constants and inputs are made, and where there will be no such node.
+  void start();
+  void undo();
+
+  uint32_t node_count() const { return static_cast<uint32_t>(network_.spec.nodes.size()); }
+  Network finish() &&;
+
+ private:
+  uint32_t add_value(Estimate estimate);
+  bool means_something(const Estimate& estimate) const;
+
+  Random& random_;
+  const Recipe& recipe_;
+  Network network_;
+  std::vector<Estimate> values_;
+  std::vector<bool> constants_;
+  size_t start_values_ = 0, start_inputs_ = 0;
+};
+
+// Draws one node; false if nothing here suits it.
+struct Maker {
+  bool (*make)(Sketch& sketch);
+  uint32_t weight;  // of the draw
+  bool linear;      // in the sense of Recipe
+};
+std::span<const Maker> makers();
+
+}  // namespace backplane::conform

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "certify/bundle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "runner/digest.h"
+#include "runner/waiver.h"
+
+namespace backplane::conform {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Verdict& verdict) {
+  Json levels = Json::object();
+  for (const Level& level : verdict.levels) levels[std::string(level.name)] = level.reached ? "reached" : level.reason;
+  return {{"levels", levels},
+          {"fault", verdict.fault},
+          {"summary", Json::parse(verdict.summary.to_json(verdict.reached()))}};
+}
+
+std::string part(const Parts& parts, const char* name) {
+  const auto found = parts.find(name);
+  if (found == parts.end()) throw Refused(name, "it is missing");
+  return found->second;
+}
+std::string part_or_nothing(const Parts& parts, const char* name) {
+  return parts.count(name) != 0 ? parts.at(name) : "";
+}
+
+bool is_signature(const std::string& name) {
+  return name == kVendorSignature || name == kLabSignature;
+}
+
+Verdict verdict_of(const Record& record) {
+  double seconds = 0;
+  for (const Result& result : record.results) seconds += result.seconds;
+  return verdict(record.header, record.results, "", seconds);
+}
+
+Record record_of(const Parts& parts) {
+  Record record = parse_journal(part(parts, kJournal), kJournal);
+  std::stable_sort(record.results.begin(), record.results.end(),
+                   [](const Result& a, const Result& b) { return a.name < b.name; });
+  return record;
+}
+
+// --- the steps of `verify` ---
+
+// Calls `step`; what it throws is told as a fault of `name`.
+template <typename Step>
+auto of_part(const char* name, const Step& step) {
+  try {
+    return step();
+  } catch (const Refused&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Refused(name, error.what());
+  }
+}
+
+Signature check_signature(const Parts& parts, const char* name, const char* role,
+                          const std::vector<const char*>& signed_parts) {
+  const Signature signature = of_part(name, [&] { return read_signature(part(parts, name)); });
+  if (signature.role != role)
+    throw Refused(name, fmt::format("it is signed as '{}', not as '{}'", signature.role, role));
+  if (signature.over.size() != signed_parts.size()) throw Refused(name, "it signs other parts than it should");
+  for (const char* signed_part : signed_parts) {
+    const auto expected = signature.over.find(signed_part);
+    if (expected == signature.over.end()) throw Refused(name, fmt::format("it does not sign {}", signed_part));
+    const std::string seen = sha256(part(parts, signed_part));
+    if (seen != expected->second)
+      throw Refused(signed_part, fmt::format("its SHA-256 is {}, {} says {}", seen, name, expected->second));
+  }
+  return signature;
+}
+
+Statement check_parts(const Parts& parts) {
+  return of_part(kStatement, [&]() -> Statement {
+    const Json json = Json::parse(part(parts, kStatement));
+    const Json& listed = json.at("parts");
+    for (const auto& [name, digest] : listed.items()) {
+      const std::string seen = sha256(part(parts, name.c_str()));
+      if (seen != digest.get<std::string>())
+        throw Refused(name, fmt::format("its SHA-256 is {}, {} says {}", seen, kStatement, digest.get<std::string>()));
+    }
+    for (const auto& [name, text] : parts) {
+      if (name != kStatement && !is_signature(name) && !listed.contains(name))
+        throw Refused(name, fmt::format("{} does not name it", kStatement));
+    }
+    return {json.at("nonce"), json.at("ended"), json.at("machine").dump()};
+  });
+}
+
+Plan check_cases(const Parts& parts, const Commitment& commitment) {
+  if (sha256(part(parts, kCases)) != commitment.list)
+    throw Refused(kCases, fmt::format("its SHA-256 is not the list {} of {}", commitment.list, kCommitment));
+  Plan own = of_part(kCommitment, [&] { return plan(choice_of(commitment)); });
+  if (own.list != commitment.list) {
+    throw Refused(kCases,
+                  fmt::format("the list {} is not that of this harness, {}: verify with the release that made it",
+                              commitment.list, own.list));
+  }
+  return own;
+}
+
+void check_header(const Header& header, const Commitment& commitment, const Seeds& seeds,
+                  const Exceptions& exceptions) {
+  const auto check = [](bool is_right, const char* what) {
+    if (!is_right) throw Refused(kJournal, fmt::format("its {} is not that of {}", what, kCommitment));
+  };
+  check(header.plugin_sha256 == commitment.plugin, "plugin_sha256");
+  check(header.harness == commitment.harness, "harness");
+  check(header.identity.device_index == commitment.device, "device");
+  check(header.selection == commitment.selection, "selection");
+  check(header.profiles == commitment.profiles, "profiles");
+  check(header.filter == commitment.filter, "filter");
+  check(header.list == commitment.list && header.cases == commitment.cases, "list");
+  check(header.shard.count == 1, "shard");
+  if (header.seeds.seed != seeds.seed || header.seeds.nonce != seeds.nonce)
+    throw Refused(kJournal, fmt::format("its seeds do not follow from {} and the nonce", kCommitment));
+  if (header.waivers != exceptions.digest())
+    throw Refused(kJournal, fmt::format("its waivers are not those of {} and {}", kWaivers, kExpected));
+}
+
+void check_results(const Record& record, const Plan& plan, const Seeds& seeds, const Exceptions& exceptions) {
+  std::map<std::string_view, const Case*> left;
+  for (const Case& one : plan.cases) left[one.name] = &one;
+  const std::string day = record.header.started.substr(0, 10);
+  for (const Result& result : record.results) {
+    const auto refuse = [&](const char* what) {
+      throw Refused(kJournal, fmt::format("case {} {}", result.name, what));
+    };
+    Result before = result;
+    before.state = result.was.value_or(result.state);
+    before.was.reset();
+    if (exceptions.apply(before, record.header.identity, day).state != result.state)
+      refuse("has a state that no waiver gives");
+    if (!is_of_list(result)) continue;
+    const auto found = left.find(result.name);
+    if (found == left.end()) refuse("is there twice, or not of the list");
+    if (result.profile != found->second->profile) refuse("is told of another profile");
+    if (result.seed != seeds.of(result.name)) refuse("was not drawn from its seed");
+    left.erase(found);
+  }
+  if (!left.empty())
+    throw Refused(kJournal, fmt::format("{} cases are missing, the first is {}", left.size(), left.begin()->first));
+}
+
+void check_statement(const Parts& parts, const Statement& statement) {
+  const std::string derived = statement_of(parts, statement), told = part(parts, kStatement);
+  if (derived == told) return;
+  const Json a = Json::parse(told), b = Json::parse(derived);
+  for (const auto& [key, value] : b.items()) {
+    if (!a.contains(key) || a[key] != value)
+      throw Refused(kStatement,
+                    fmt::format("'{}' does not follow from the other parts, which give {}", key, value.dump()));
+  }
+  throw Refused(kStatement, "it is not in the form in which statements are written");
+}
+
+}  // namespace
+
+Parts read_parts(const fs::path& folder) {
+  if (!fs::is_directory(folder)) throw std::runtime_error(fmt::format("'{}' is no folder", folder.string()));
+  Parts parts;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file() || entry.is_symlink()) throw Refused(name, "it is no file of a bundle");
+    parts[name] = read_file(entry.path());
+  }
+  return parts;
+}
+
+std::string statement_of(const Parts& parts, const Statement& what) {
+  const std::string commitment_text = part(parts, kCommitment);
+  const Commitment commitment = commitment_of(commitment_text);
+  const Record record = record_of(parts);
+  const Header& header = record.header;
+  const Verdict verdict = verdict_of(record);
+  std::string levels;
+  for (const std::string& level : verdict.reached()) levels += (levels.empty() ? "" : ", ") + level;
+  Json digests = Json::object();
+  for (const auto& [name, text] : parts) {
+    if (name != kStatement && !is_signature(name)) digests[name] = sha256(text);
+  }
+  const Json json = {
+      {"bundle", 1},
+      {"statement",
+       fmt::format(
+           "Backend {} {} of {} on device {} ran the {} list {} of {} cases ({}) after the nonce was known, and "
+           "reached {}. What it ran, and with which seeds, is in the parts; all else here follows from them.",
+           header.identity.backend, header.identity.version, header.identity.vendor, header.identity.device,
+           header.selection, header.list, header.cases,
+           header.profiles.empty() ? "no profile claimed" : fmt::format("{}", fmt::join(header.profiles, ", ")),
+           levels.empty() ? "no level" : levels)},
+      {"nonce", what.nonce},
+      {"seed", header.seeds.seed},
+      {"nonce_seed", header.seeds.nonce.value_or(0)},
+      {"backend",
+       {{"id", header.identity.backend}, {"version", header.identity.version}, {"vendor", header.identity.vendor}}},
+      {"device",
+       {{"name", header.identity.device}, {"driver", header.identity.driver}, {"arch", header.identity.arch}}},
+      {"machine", Json::parse(what.machine_json)},
+      {"plugin_sha256", commitment.plugin},
+      {"manifest_sha256", commitment.manifest},
+      {"loader_sha256", commitment.loader},
+      {"harness_sha256", commitment.harness},
+      {"list", header.list},
+      {"verdict", to_json(verdict)},
+      {"committed", commitment.made},
+      {"started", header.started},
+      {"ended", what.ended},
+      {"parts", digests}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Proof verify(const Parts& parts) {
+  Proof proof;
+  proof.vendor = check_signature(parts, kVendorSignature, "vendor", {kStatement});
+  if (parts.count(kLabSignature) != 0) {
+    const Signature lab = check_signature(parts, kLabSignature, "lab", {kStatement, kVendorSignature});
+    proof.lab = fmt::format("{} ({})", lab.owner, lab.public_hex);
+  }
+  proof.statement = check_parts(parts);
+  const std::string commitment_text = part(parts, kCommitment);
+  proof.commitment = of_part(kCommitment, [&] { return commitment_of(commitment_text); });
+  proof.plan = check_cases(parts, proof.commitment);
+  const Seeds seeds = seeds_of(commitment_text, proof.statement.nonce);
+  Exceptions exceptions;
+  const std::string waivers = part_or_nothing(parts, kWaivers), expected = part_or_nothing(parts, kExpected);
+  if ((waivers.empty() ? "" : sha256(waivers)) != proof.commitment.waivers)
+    throw Refused(kWaivers, fmt::format("it is not the one of {}", kCommitment));
+  if ((expected.empty() ? "" : sha256(expected)) != proof.commitment.expected)
+    throw Refused(kExpected, fmt::format("it is not the one of {}", kCommitment));
+  of_part(kWaivers, [&] {
+    if (!waivers.empty()) exceptions.add_waivers(waivers, kWaivers);
+  });
+  of_part(kExpected, [&] {
+    if (!expected.empty()) exceptions.add_expectations(expected, kExpected);
+  });
+  proof.record = of_part(kJournal, [&] { return record_of(parts); });
+  check_header(proof.record.header, proof.commitment, seeds, exceptions);
+  check_results(proof.record, proof.plan, seeds, exceptions);
+  proof.verdict = verdict_of(proof.record);
+  check_statement(parts, proof.statement);
+  return proof;
+}
+
+}  // namespace backplane::conform

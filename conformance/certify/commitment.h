@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a vendor binds himself to before he knows the seeds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "runner/choice.h"
+#include "runner/header.h"
+
+namespace backplane::conform {
+
+struct Commitment {
+  std::string plugin, manifest, loader, harness;  // SHA-256; the manifest's may be empty
+  uint32_t device = 0;
+  std::string selection;  // quick or full
+  std::vector<std::string> profiles;
+  std::string filter;
+  std::string list;  // SHA-256 of the cases' names
+  uint64_t cases = 0;
+  uint64_t seed = 0;              // the public one
+  std::string waivers, expected;  // SHA-256 of these files, or empty
+  std::string made;               // UTC
+};
+
+std::string to_text(const Commitment& commitment);
+// Throws std::runtime_error.
+Commitment commitment_of(const std::string& text);
+
+Choice choice_of(const Commitment& commitment);
+
+// The public seed, and the one that nobody could know before the nonce: it follows from both texts.
+Seeds seeds_of(const std::string& commitment_text, const std::string& nonce);
+
+}  // namespace backplane::conform

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "certify/key.h"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "runner/digest.h"
+
+namespace backplane::conform {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Bytes = std::vector<unsigned char>;
+
+void start_sodium() {
+  if (sodium_init() < 0) throw std::runtime_error("libsodium does not start");
+}
+
+std::string hex(const Bytes& bytes) {
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+// Exactly `size` bytes, in lower case.
+Bytes unhex(const std::string& text, size_t size, const char* what) {
+  Bytes bytes(size);
+  size_t count = 0;
+  if (text.size() != 2 * size || text.find_first_not_of("0123456789abcdef") != std::string::npos ||
+      sodium_hex2bin(bytes.data(), size, text.data(), text.size(), nullptr, &count, nullptr) != 0)
+    throw std::runtime_error(fmt::format("its {} is not {} hexadecimal digits", what, 2 * size));
+  return bytes;
+}
+
+// What is signed: everything of the signature but itself.
+Json unsigned_json(const Signature& signature) {
+  return {{"role", signature.role},
+          {"owner", signature.owner},
+          {"public_key", signature.public_hex},
+          {"sha256", signature.over}};
+}
+
+std::string text_of(const Signature& signature) {
+  Json json = unsigned_json(signature);
+  json["signature"] = signature.signature_hex;
+  return json.dump(2) + '\n';
+}
+
+std::string message_of(const Signature& signature) {
+  return "backplane-conform bundle 1\n" + unsigned_json(signature).dump();
+}
+
+Json parse(const std::string& text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception&) {
+    throw std::runtime_error("it is no JSON");
+  }
+}
+
+}  // namespace
+
+Key make_key(const std::string& owner) {
+  start_sodium();
+  Bytes open(crypto_sign_PUBLICKEYBYTES), secret(crypto_sign_SECRETKEYBYTES);
+  crypto_sign_keypair(open.data(), secret.data());
+  return {owner, hex(open), hex(secret)};
+}
+
+void write_key(const Key& key, const fs::path& folder, const std::string& name) {
+  const fs::path secret = folder / (name + ".key"), open = folder / (name + ".pub");
+  for (const fs::path& file : {secret, open}) {
+    if (fs::exists(file)) throw std::runtime_error(fmt::format("'{}' exists and is not overwritten", file.string()));
+  }
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  write_file(secret, "");
+  fs::permissions(secret, fs::perms::owner_read | fs::perms::owner_write);
+  const Json json = {{"owner", key.owner}, {"public_key", key.public_hex}, {"secret_key", key.secret_hex}};
+  write_file(secret, json.dump(2) + '\n');
+  write_file(open, key.public_hex + '\n');
+}
+
+Key read_key(const fs::path& file) {
+  try {
+    const Json json = parse(read_file(file));
+    Key key = {json.value("owner", ""), json.value("public_key", ""), json.value("secret_key", "")};
+    unhex(key.public_hex, crypto_sign_PUBLICKEYBYTES, "public_key");
+    unhex(key.secret_hex, crypto_sign_SECRETKEYBYTES, "secret_key");
+    return key;
+  } catch (const Json::exception&) {
+    throw std::runtime_error(fmt::format("'{}' is no key file of `backplane-conform keygen`", file.string()));
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(
+        fmt::format("'{}' is no key file of `backplane-conform keygen`: {}", file.string(), error.what()));
+  }
+}
+
+std::string read_public_key(const fs::path& file) {
+  std::string text = read_file(file);
+  text.erase(text.find_last_not_of(" \r\n") + 1);
+  try {
+    unhex(text, crypto_sign_PUBLICKEYBYTES, "text");
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(fmt::format("'{}' is no public key: {}", file.string(), error.what()));
+  }
+  return text;
+}
+
+std::string sign(const Key& key, const std::string& role, const std::map<std::string, std::string>& over) {
+  start_sodium();
+  Signature signature = {role, key.owner, key.public_hex, over, ""};
+  const Bytes secret = unhex(key.secret_hex, crypto_sign_SECRETKEYBYTES, "secret_key");
+  const std::string message = message_of(signature);
+  Bytes bytes(crypto_sign_BYTES);
+  crypto_sign_detached(bytes.data(), nullptr, reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+                       secret.data());
+  signature.signature_hex = hex(bytes);
+  return text_of(signature);
+}
+
+Signature read_signature(const std::string& text) {
+  start_sodium();
+  Signature signature;
+  try {
+    const Json json = parse(text);
+    signature = {json.at("role"), json.at("owner"), json.at("public_key"), json.at("sha256"), json.at("signature")};
+  } catch (const Json::exception&) {
+    throw std::runtime_error("it is no signature");
+  }
+  if (text_of(signature) != text) throw std::runtime_error("it is not in the form in which signatures are written");
+  const Bytes open = unhex(signature.public_hex, crypto_sign_PUBLICKEYBYTES, "public_key");
+  const Bytes bytes = unhex(signature.signature_hex, crypto_sign_BYTES, "signature");
+  const std::string message = message_of(signature);
+  if (crypto_sign_verify_detached(bytes.data(), reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+                                  open.data()) != 0)
+    throw std::runtime_error("the signature is not of this text and this key");
+  return signature;
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast a few ordinary calls are; and whether they are computed each time.
+#include <algorithm>
+#include <chrono>
+
+#include "groups/group.h"
+
+namespace backplane::conform {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Large enough that a run takes long against the clock and against a call.
+Problem large_matmul(Random& random) {
+  return {"MatMul",
+          {},
+          {random_tensor(random, BP_DTYPE_FLOAT, {256, 512}, Fill::kAroundZero),
+           constant(random_tensor(random, BP_DTYPE_FLOAT, {512, 384}, Fill::kAroundZero))}};
+}
+Problem large_conv(Random& random) {
+  return {"Conv",
+          {{"auto_pad", std::string("NOTSET")},
+           {"dilations", Extents{1, 1}},
+           {"group", int64_t{1}},
+           {"kernel_shape", Extents{3, 3}},
+           {"pads", Extents{1, 1, 1, 1}},
+           {"strides", Extents{1, 1}}},
+          {random_tensor(random, BP_DTYPE_FLOAT, {1, 32, 28, 28}, Fill::kAroundZero),
+           constant(random_tensor(random, BP_DTYPE_FLOAT, {32, 32, 3, 3}, Fill::kAroundZero))}};
+}
+Problem large_softmax(Random& random) {
+  return {"Softmax", {{"axis", int64_t{-1}}}, {random_tensor(random, BP_DTYPE_FLOAT, {512, 1024}, Fill::kWide)}};
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+struct Times {
+  double fresh = 0, repeated = 0;  // medians, in seconds
+  bool is_suspicious() const { return repeated < 0.9 * fresh; }
+};
+
+// Runs on inputs that are new each time and on the same once more, in turn: whatever slows the machine slows both.
+// Either way the inputs are written before the clock starts.
+Answer measure(Instance& instance, Random& random, const std::vector<onnx::Tensor>& inputs, Times& out_times) {
+  constexpr int kRounds = 15;
+  std::vector<double> fresh, repeated;
+  for (int round = -2; round < kRounds; ++round) {
+    std::vector<onnx::Tensor> drawn;
+    for (const onnx::Tensor& input : inputs) {
+      drawn.push_back(random_tensor(random, input.dtype, input.extents, Fill::kAroundZero));
+    }
+    for (std::vector<double>* times : {&fresh, &repeated}) {
+      for (uint32_t i = 0; i < drawn.size(); ++i) instance.input(i).write(drawn[i]);
+      const auto start = Clock::now();
+      const Answer answer = instance.run();
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      if (!answer.ok()) return answer;
+      if (round >= 0) times->push_back(seconds);
+    }
+  }
+  out_times = {median(fresh), median(repeated)};
+  return {};
+}
+
+Result run(Bench& bench, Problem (*make)(Random& random), const std::string& name) {
+  Random random(bench.seed(), name);
+  Result result;
+  const auto subject = make_subject(bench.device(), make(random), result);
+  if (subject == nullptr) return result;
+  Answer answer;
+  const auto program = Program::compile(bench.device(), *subject->graph, answer);
+  const auto instance = program == nullptr ? nullptr : Instance::create(*program, answer);
+  if (instance == nullptr) return failed(answer.describe());
+  if (answer = instance->bind_all(subject->inputs); !answer.ok()) return failed(answer.describe());
+  Times times;
+  for (int attempt = 0; attempt < 3; ++attempt) {  // a suspicion must last
+    if (answer = measure(*instance, random, subject->inputs, times); !answer.ok()) return failed(answer.describe());
+    if (!times.is_suspicious()) break;
+  }
+  result = passed(1);
+  result.reason = fmt::format("{:.3f} ms", times.fresh * 1e3);
+  if (times.is_suspicious()) {
+    result.state = State::kMistrusted;
+    result.reason = fmt::format("{:.3f} ms, and {:.3f} ms on the inputs of the run before: is it computed each time?",
+                                times.fresh * 1e3, times.repeated * 1e3);
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_performance(const Selection&, std::vector<GroupCase>& out_cases) {
+  struct Row {
+    const char* name;
+    Problem (*make)(Random& random);
+  };
+  constexpr Row rows[] = {{"matmul", large_matmul}, {"conv", large_conv}, {"softmax", large_softmax}};
+  for (const Row& row : rows) {
+    const std::string name = fmt::format("performance/{}", row.name);
+    out_cases.push_back({name, [=](Bench& bench) { return run(bench, row.make, name); }});
+  }
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "minimise/case.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "groups/graph.h"
+#include "minimise/sound.h"
+#include "minimise/trial.h"
+#include "runner/case.h"
+#include "runner/digest.h"
+#include "schema/wire.h"
+
+namespace backplane::conform {
+namespace {
+
+bool is_failure(State state) {
+  return state == State::kFail || state == State::kCrash || state == State::kTimeout || state == State::kMistrusted;
+}
+
+// The graphs that a case runs, one after the other.
+std::vector<Network> networks_in(const std::string& name, uint64_t seed, uint32_t opset) {
+  const std::string_view group = label_of(name).group;
+  if (group == "graph") return networks_of(name, seed, opset);
+  if (group != "ops") return {};
+  // "ops/Add/float/row/0": the draw is no part of the operator case's name.
+  const size_t begin = name.find('/') + 1, end = name.rfind('/');
+  const Problem problem = problem_of(name.substr(begin, end - begin), seed, name);
+  std::optional<GraphSpec> spec = graph_of(problem, reference(problem), opset);
+  if (!spec) return {};
+  return {{std::move(*spec), run_inputs(problem)}};
+}
+
+std::string operators_of(const Network& network) {
+  std::set<std::string> names;
+  for (const NodeSpec& node : network.spec.nodes) names.insert(node.op_type);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, const Limits& limits) {
+  const Result opened = in_fork(
+      [&] {
+        Bench bench(scene.plugin, scene.device, scene.seed);
+        Result result = passed();
+        result.opset = bench.device().newest_opset();
+        return result;
+      },
+      scene.deadline);
+  if (opened.state != State::kPass) throw std::runtime_error(opened.reason);
+  const std::vector<Network> networks = networks_in(case_name, scene.seed, opened.opset);
+  if (networks.empty())
+    throw Usage(
+        fmt::format("'{}' runs no graph that could be cut: --minimise is for values in ops/ and graph/", case_name));
+
+  const auto judge_alone = [&](const Network& network) {
+    return in_fork(
+        [&] {
+          Bench bench(scene.plugin, scene.device, scene.seed);
+          return judge_network(bench, network);
+        },
+        scene.deadline);
+  };
+  for (Network network : networks) {
+    if (!is_sound(network) || !settle(network)) continue;
+    const State state = judge_alone(network).state;
+    if (!is_failure(state)) continue;
+    MinimisedCase out{.start = network};
+    out.minimised =
+        minimise(std::move(network),
+                 {is_sound, [&](const Network& smaller) { return judge_alone(smaller).state == state; }}, limits);
+    out.result = judge_alone(out.minimised.network);
+    return out;
+  }
+  throw std::runtime_error(fmt::format("'{}' does not fail when its graph runs alone", case_name));
+}
+
+void write_network(const Network& network, const std::filesystem::path& folder) {
+  const std::filesystem::path data = folder / "test_data_set_0";
+  std::filesystem::create_directories(data);
+  write_file(folder / "model.onnx", serialize(network.spec));
+  const auto write = [&](const char* stem, size_t i, uint32_t value, const onnx::Tensor& tensor) {
+    write_file(data / fmt::format("{}_{}.pb", stem, i),
+               onnx::to_message(tensor, fmt::format("v{}", value)).SerializeAsString());
+  };
+  for (size_t i = 0; i < network.inputs.size(); ++i) write("input", i, network.spec.inputs[i], network.inputs[i]);
+  const std::vector<onnx::Tensor> values = computed_values(network);
+  for (size_t i = 0; i < network.spec.outputs.size(); ++i)
+    write("output", i, network.spec.outputs[i], values[network.spec.outputs[i]]);
+}
+
+int minimise_and_tell(const std::string& case_name, const Scene& scene, const std::filesystem::path& folder) {
+  const MinimisedCase found = minimise_case(case_name, scene);
+  const Network& smallest = found.minimised.network;
+  write_network(smallest, folder);
+  const Size before = size_of(found.start), after = size_of(smallest);
+  fmt::print("{} {}: {}\n", name_of(found.result.state), case_name, found.result.reason);
+  fmt::print("{} of {} nodes left ({}), {} of {} elements, after {} attempts{}\n", after.nodes, before.nodes,
+             operators_of(smallest), after.elements, before.elements, found.minimised.attempts,
+             found.minimised.finished ? "" : ", out of time");
+  fmt::print("{}\n", (folder / "model.onnx").string());
+  return 1;
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a failing case to the smallest graph that fails like it: `backplane-conform repro CASE --minimise DIR`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "minimise/minimise.h"
+#include "runner/result.h"
+
+namespace backplane::conform {
+
+// Where a case runs.
+struct Scene {
+  std::filesystem::path plugin;
+  uint32_t device = 0;
+  uint64_t seed = 1;
+  std::chrono::milliseconds deadline{20000};  // for each attempt
+};
+
+struct MinimisedCase {
+  Minimised minimised;
+  Network start;
+  Result result;  // of the smallest
+};
+
+// Cases of the groups `ops` and `graph` that compare values. Throws Usage for others, and std::runtime_error if the
+// failure does not show when the case's graph runs alone.
+MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, const Limits& limits = {});
+
+// model.onnx and test_data_set_0/ with the inputs and the outputs that the oracle expects: ONNX's own form, which
+// `backplane-conform onnx` and every runtime's tests read.
+void write_network(const Network& network, const std::filesystem::path& folder);
+
+// Both, and what came of it on standard output. Gives the exit status: 1, for a failure is there.
+int minimise_and_tell(const std::string& case_name, const Scene& scene, const std::filesystem::path& folder);
+
+}  // namespace backplane::conform

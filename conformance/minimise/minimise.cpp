@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "minimise/minimise.h"
+
+namespace backplane::conform {
+
+Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
+  const auto end = std::chrono::steady_clock::now() + limits.time;
+  Minimised best{std::move(start)};
+  bool met = false;  // a limit
+  const Attempt attempt = [&](Network smaller) {
+    met = met || best.attempts >= limits.attempts || std::chrono::steady_clock::now() >= end;
+    if (met || !ask.is_sound(smaller) || !settle(smaller) || !(size_of(smaller) < size_of(best.network))) return false;
+    ++best.attempts;
+    if (!ask.fails(smaller)) return false;
+    best.network = std::move(smaller);
+    return true;
+  };
+  // What works once often works again; what removes more is asked first after every success of a later step.
+  const std::span<const Step> all = steps();
+  for (size_t i = 0; i < all.size() && !met;) {
+    const Network now = best.network;
+    const bool worked = all[i].offer(now, attempt);
+    i = worked ? 0 : i + 1;
+  }
+  best.finished = !met;
+  return best;
+}
+
+}  // namespace backplane::conform

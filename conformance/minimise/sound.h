@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a cut-down graph is still a valid model: what no host would offer a plugin proves nothing about it.
+#pragma once
+
+#include "minimise/candidate.h"
+
+namespace backplane::conform {
+
+// The loader takes it, and finds the shapes that the oracle finds. In a process of its own: the oracle trusts its
+// inputs.
+bool is_sound(const Network& network);
+
+}  // namespace backplane::conform

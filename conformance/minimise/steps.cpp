@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "minimise/minimise.h"
+#include "oracle/array.h"
+#include "schema/number.h"
+
+namespace backplane::conform {
+namespace {
+
+// One output alone.
+bool keep_one_output(const Network& candidate, const Attempt& attempt) {
+  if (candidate.spec.outputs.size() < 2) return false;
+  for (const uint32_t output : candidate.spec.outputs) {
+    Network smaller = candidate;
+    smaller.spec.outputs = {output};
+    if (attempt(std::move(smaller))) return true;
+  }
+  return false;
+}
+
+// The graph ends where a node ends; the earliest such end that still fails.
+bool end_earlier(const Network& candidate, const Attempt& attempt) {
+  for (const NodeSpec& node : candidate.spec.nodes) {
+    for (const uint32_t output : node.outputs) {
+      if (output == BP_NONE) continue;
+      Network smaller = candidate;
+      smaller.spec.outputs = {output};
+      if (attempt(std::move(smaller))) return true;
+    }
+  }
+  return false;
+}
+
+// A computed value is given instead; the latest such value first.
+bool begin_later(const Network& candidate, const Attempt& attempt) {
+  const std::vector<onnx::Tensor> values = computed_values(candidate);
+  for (size_t i = candidate.spec.nodes.size(); i-- > 0;) {
+    for (const uint32_t output : candidate.spec.nodes[i].outputs) {
+      if (output == BP_NONE) continue;
+      Network smaller = candidate;
+      std::erase(smaller.spec.nodes[i].outputs, output);
+      if (!smaller.spec.nodes[i].outputs.empty()) continue;  // of several outputs none can be given alone
+      smaller.spec.nodes.erase(smaller.spec.nodes.begin() + static_cast<std::ptrdiff_t>(i));
+      smaller.spec.inputs.push_back(output);
+      smaller.inputs.push_back(values[output]);
+      if (attempt(std::move(smaller))) return true;
+    }
+  }
+  return false;
+}
+
+// A node's readers read what it reads, where type and shape are the same.
+bool bypass_node(const Network& candidate, const Attempt& attempt) {
+  const GraphSpec& graph = candidate.spec;
+  for (const NodeSpec& node : graph.nodes) {
+    for (const uint32_t input : node.inputs) {
+      const uint32_t output = node.outputs[0];
+      if (input == BP_NONE || output == BP_NONE || graph.values[input].dtype != graph.values[output].dtype ||
+          graph.values[input].extents != graph.values[output].extents) {
+        continue;
+      }
+      Network smaller = candidate;
+      for (NodeSpec& reader : smaller.spec.nodes) std::ranges::replace(reader.inputs, output, input);
+      std::ranges::replace(smaller.spec.outputs, output, input);
+      if (attempt(std::move(smaller))) return true;
+    }
+  }
+  return false;
+}
+
+// The first `extent` elements along an axis.
+onnx::Tensor slice(const onnx::Tensor& tensor, size_t axis, int64_t extent) {
+  onnx::Tensor out{tensor.dtype, tensor.extents, {}};
+  out.extents[axis] = extent;
+  uint64_t outer = 1;
+  for (size_t i = 0; i < axis; ++i) outer *= static_cast<uint64_t>(tensor.extents[i]);
+  const uint64_t row = tensor.bytes.size() / outer;  // whole bytes: callers leave smaller types alone
+  const uint64_t kept = row / static_cast<uint64_t>(tensor.extents[axis]) * static_cast<uint64_t>(extent);
+  for (uint64_t i = 0; i < outer; ++i)
+    out.bytes.insert(out.bytes.end(), tensor.bytes.begin() + static_cast<std::ptrdiff_t>(i * row),
+                     tensor.bytes.begin() + static_cast<std::ptrdiff_t>(i * row + kept));
+  return out;
+}
+
+bool can_slice(const onnx::Tensor& tensor) {
+  return tensor.dtype != BP_DTYPE_STRING && tensor.count() != 0 && tensor.bytes.size() % tensor.count() == 0;
+}
+
+// Every tensor that is given.
+template <class F>
+void for_each_given(Network& candidate, F visit) {
+  for (onnx::Tensor& input : candidate.inputs) visit(input);
+  for (ValueSpec& value : candidate.spec.values) {
+    if (!value.weight) continue;
+    visit(*value.weight);
+    value.extents = value.weight->extents;
+  }
+}
+
+// Integers that tell a shape and hold `from` hold `to`.
+void replace_number(Network& candidate, int64_t from, int64_t to) {
+  for_each_given(candidate, [&](onnx::Tensor& tensor) {
+    if (tensor.dtype != BP_DTYPE_INT64) return;
+    for (size_t at = 0; at < tensor.bytes.size(); at += sizeof from) {
+      if (std::memcmp(&tensor.bytes[at], &from, sizeof from) == 0) std::memcpy(&tensor.bytes[at], &to, sizeof to);
+    }
+  });
+  for (NodeSpec& node : candidate.spec.nodes) {
+    for (Attribute& attribute : node.attributes) {
+      if (auto* ints = std::get_if<std::vector<int64_t>>(&attribute.value)) std::ranges::replace(*ints, from, to);
+    }
+  }
+}
+
+// An extent becomes 1, its half, or one less: wherever it is, with or without the numbers that tell it, or in one
+// place.
+bool shrink_extents(const Network& candidate, const Attempt& attempt) {
+  Network copy = candidate;
+  std::set<int64_t> extents;
+  size_t given = 0;
+  for_each_given(copy, [&](const onnx::Tensor& tensor) {
+    extents.insert(tensor.extents.begin(), tensor.extents.end());
+    ++given;
+  });
+  for (auto extent = extents.rbegin(); extent != extents.rend() && *extent > 1; ++extent) {
+    for (const int64_t smaller : std::set<int64_t>{1, *extent / 2, *extent - 1}) {
+      for (size_t only = 0; only <= given + 1;
+           ++only) {  // one tensor, by number; `given` is all, one more all and numbers
+        Network next = candidate;
+        size_t number = 0;
+        for_each_given(next, [&](onnx::Tensor& tensor) {
+          if ((only < given && only != number++) || !can_slice(tensor)) return;
+          for (size_t axis = 0; axis < tensor.extents.size(); ++axis) {
+            if (tensor.extents[axis] == *extent) tensor = slice(tensor, axis, smaller);
+          }
+        });
+        if (only == given + 1) replace_number(next, *extent, smaller);
+        if (attempt(std::move(next))) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// An attribute's numbers become all 0 or all 1, or one of them does.
+bool plain_attributes(const Network& candidate, const Attempt& attempt) {
+  for (size_t n = 0; n < candidate.spec.nodes.size(); ++n) {
+    for (size_t a = 0; a < candidate.spec.nodes[n].attributes.size(); ++a) {
+      for (const int plain : {0, 1}) {
+        Network next = candidate;
+        auto& value = next.spec.nodes[n].attributes[a].value;
+        if (auto* i = std::get_if<int64_t>(&value))
+          *i = plain;
+        else if (auto* f = std::get_if<float>(&value))
+          *f = static_cast<float>(plain);
+        else if (auto* ints = std::get_if<std::vector<int64_t>>(&value))
+          std::ranges::fill(*ints, plain);
+        else
+          continue;
+        if (attempt(std::move(next))) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// A tensor's floating-point elements become 1, 0, or whole numbers.
+bool plain_elements(const Network& candidate, const Attempt& attempt) {
+  using Change = double (*)(double);
+  constexpr Change changes[] = {[](double) { return 1.0; }, [](double) { return 0.0; },
+                                [](double x) { return std::fabs(x) < 1.5 ? std::nearbyint(x) : x; }};
+  Network copy = candidate;
+  size_t given = 0;
+  for_each_given(copy, [&](const onnx::Tensor&) { ++given; });
+  for (size_t chosen = 0; chosen < given; ++chosen) {
+    for (const Change change : changes) {
+      Network next = candidate;
+      size_t number = 0;
+      for_each_given(next, [&](onnx::Tensor& tensor) {
+        if (chosen != number++ || !onnx::is_inexact(tensor.dtype)) return;
+        Array array = to_array(tensor);
+        for (double& x : array.values) x = change(x);
+        tensor = to_tensor(array);
+      });
+      if (attempt(std::move(next))) return true;
+    }
+  }
+  return false;
+}
+
+constexpr Step kSteps[] = {
+    {"keep one output", keep_one_output}, {"end earlier", end_earlier},       {"begin later", begin_later},
+    {"bypass a node", bypass_node},       {"shrink extents", shrink_extents}, {"plain attributes", plain_attributes},
+    {"plain elements", plain_elements},
+};
+
+}  // namespace
+
+std::span<const Step> steps() {
+  return kSteps;
+}
+
+}  // namespace backplane::conform

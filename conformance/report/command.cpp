@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/command.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include "report/write.h"
+
+namespace backplane::conform {
+namespace {
+
+// Usage and environment errors as exit statuses.
+int guarded(const std::function<int()>& run) {
+  try {
+    return run();
+  } catch (const Usage& error) {
+    fmt::print(stderr, "backplane-conform: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "backplane-conform: {}\n", error.what());
+    return 1;
+  }
+}
+
+struct Options {
+  std::string run, before, out;
+  bool json = false;
+};
+
+int report(const Options& options) {
+  const Run run = read_run(options.run);
+  std::optional<Comparison> comparison;
+  if (!options.before.empty()) comparison = compare_runs(read_run(options.before), run);
+  const std::filesystem::path journal(options.run);
+  const std::filesystem::path folder = !options.out.empty()                     ? std::filesystem::path(options.out)
+                                       : std::filesystem::is_directory(journal) ? journal
+                                                                                : journal.parent_path();
+  write_reports(run, comparison ? &*comparison : nullptr, folder);
+  if (options.json)
+    fmt::print("{}", summary_json(run));
+  else
+    fmt::print("{}: summary.json, junit.xml, coverage.csv, report.html\n", folder.empty() ? "." : folder.string());
+  return 0;
+}
+
+int compare(const Options& options) {
+  const Comparison comparison = compare_runs(read_run(options.before), read_run(options.run));
+  fmt::print("{}{}", options.json ? comparison.to_json() : comparison.to_text(), options.json ? "\n" : "");
+  return comparison.holds() ? 0 : 1;
+}
+
+}  // namespace
+
+std::function<int()> declare_report(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("run", options->run, "A journal, or the folder that --out wrote")->required();
+  command.add_option("--compare", options->before, "An earlier run: the page tells what changed since");
+  command.add_option("--out", options->out, "Folder for the reports; without it beside the journal");
+  command.add_flag("--json", options->json, "The summary as JSON on standard output");
+  return [options] { return guarded([&] { return report(*options); }); };
+}
+
+std::function<int()> declare_compare(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("before", options->before, "A journal, or the folder that --out wrote")->required();
+  command.add_option("after", options->run, "The run to judge by it")->required();
+  command.add_flag("--json", options->json, "As JSON on standard output");
+  return [options] { return guarded([&] { return compare(*options); }); };
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "report/tally.h"
+#include "report/write.h"
+
+namespace backplane::conform {
+namespace {
+
+// Text of an element or an attribute. What XML 1.0 has no way to write becomes '?'.
+std::string xml(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\n':
+        out += "&#10;";
+        break;
+      case '\t':
+        out += "&#9;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+    }
+  }
+  return out;
+}
+
+// As JUnit has only these: failure is a wrong answer, error is none.
+const char* element_of(State state) {
+  return state == State::kCrash || state == State::kTimeout || state == State::kInfraError ? "error" : "failure";
+}
+
+std::string case_xml(const Run& run, const Result& result) {
+  std::string out = fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\"",
+                                xml(label_of(result.name).group), xml(result.name), result.seconds);
+  if (result.state == State::kPass) return out + "/>\n";
+  out += ">\n";
+  if (run.is_bad(result)) {
+    const char* element = element_of(result.state);
+    out += fmt::format("      <{0} type=\"{1}\" message=\"{2}\">{3}</{0}>\n", element, name_of(result.state),
+                       xml(result.reason), xml(result.repro));
+  } else {
+    out += fmt::format("      <skipped message=\"{}: {}\"/>\n", name_of(result.state), xml(result.reason));
+  }
+  return out + "    </testcase>\n";
+}
+
+// tests, failures, errors, skipped and time, as attributes.
+std::string counts(const Run& run, const std::vector<const Result*>& results) {
+  uint64_t failures = 0, errors = 0, skipped = 0;
+  double seconds = 0;
+  for (const Result* result : results) {
+    seconds += result->seconds;
+    if (result->state == State::kPass) continue;
+    if (!run.is_bad(*result))
+      ++skipped;
+    else
+      ++(element_of(result->state) == std::string_view("error") ? errors : failures);
+  }
+  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.6f}\"", results.size(),
+                     failures, errors, skipped, seconds);
+}
+
+}  // namespace
+
+std::string junit_xml(const Run& run) {
+  std::map<std::string_view, std::vector<const Result*>> suites;
+  std::vector<const Result*> all;
+  for (const Result& result : run.results) {
+    suites[label_of(result.name).group].push_back(&result);
+    all.push_back(&result);
+  }
+  std::string out = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n",
+                                xml(run.title()), counts(run, all));
+  for (const auto& [group, results] : suites) {
+    out += fmt::format("  <testsuite name=\"{}\" {}>\n", xml(group), counts(run, results));
+    for (const Result* result : results) out += case_xml(run, *result);
+    out += "  </testsuite>\n";
+  }
+  return out + "</testsuites>\n";
+}
+
+}  // namespace backplane::conform

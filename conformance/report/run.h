@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as its journal tells it (runner/README.md): where every report begins.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runner/header.h"
+#include "runner/result.h"
+
+namespace backplane::conform {
+
+struct Run {
+  Header header;
+  std::vector<Result> results;  // by name
+
+  bool is_bad(const Result& result) const;  // neither passed nor declared beforehand
+  double seconds() const;                   // in cases
+  std::string title() const;                // the backend's id and version, or the plugin's file
+  // What the header tells, labelled for people. What is empty is left out.
+  std::vector<std::pair<std::string, std::string>> facts() const;
+};
+
+// `path` is a journal or the folder of journal.jsonl. Throws Usage.
+Run read_run(const std::filesystem::path& path);
+
+}  // namespace backplane::conform

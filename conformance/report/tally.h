@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results counted by group, and by operator × type × opset.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "report/run.h"
+
+namespace backplane::conform {
+
+struct Tally {
+  std::array<uint64_t, kStateNames.size()> states = {};  // by State
+  uint64_t bad = 0;                                      // see Run::is_bad
+  double seconds = 0;
+  double worst = 0;                                      // the largest error as a fraction of its bound
+  std::array<uint64_t, Histogram().size()> errors = {};  // of elements, in the buckets of Histogram
+
+  uint64_t operator[](State state) const { return states[static_cast<size_t>(state)]; }
+  uint64_t total() const;
+  void add(const Run& run, const Result& result);
+};
+
+struct CoverageRow {
+  std::string op, dtype;
+  uint32_t opset = 0;  // 0 where no form ran
+  Tally tally;
+};
+
+Tally tally_all(const Run& run);
+std::map<std::string, Tally> tally_groups(const Run& run);
+// The cases that ask for an operator's results, by operator, type and opset.
+std::vector<CoverageRow> tally_coverage(const Run& run);
+
+}  // namespace backplane::conform

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/case_child.h"
+
+#include <map>
+#include <memory>
+
+#include "groups/group.h"
+#include "runner/child.h"
+#include "runner/header.h"
+#include "runner/identity.h"
+
+namespace backplane::conform {
+namespace {
+
+struct Options {
+  std::string plugin;
+  uint32_t device = 0;
+  Seeds seeds;
+  bool full = false;
+  std::vector<std::string> cases;
+};
+
+int run_child(const Options& options) {
+  return answer(options.cases, [&]() -> RunFolder {
+    const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seeds.seed);
+    const auto cases = std::make_shared<std::map<std::string, GroupCase>>();
+    for (GroupCase& one : all_cases({.full = options.full})) cases->emplace(one.name, std::move(one));
+    cases->emplace(kIdentityCase, GroupCase{.name = kIdentityCase, .run = tell_identity});
+    return [bench, cases, seeds = options.seeds](const std::string& name) {
+      bench->set_seed(seeds.of(name));
+      try {
+        return cases->at(name).run(*bench);
+      } catch (const Breach& breach) {
+        return failed(breach.what());
+      }
+    };
+  });
+}
+
+}  // namespace
+
+std::function<int()> declare_case_child(CLI::App& command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("--plugin", options->plugin);
+  command.add_option("--device", options->device);
+  command.add_option("--seed", options->seeds.seed);
+  command.add_option("--nonce-seed", options->seeds.nonce);
+  command.add_flag("--full", options->full);
+  command.add_option("cases", options->cases);
+  return [options] { return run_child(*options); };
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which cases a run is to have.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "runner/case.h"
+
+namespace backplane::conform {
+
+struct Choice {
+  std::vector<std::string> profiles;  // claimed; none: the cases of all, and nothing is claimed
+  bool quick = false, full = false;
+  std::string filter, shard;
+};
+
+void declare_choice(CLI::App& command, Choice& choice);
+
+struct Plan {
+  std::vector<Case> cases;  // of this shard
+  Shard shard;
+  uint64_t total = 0;  // of all shards
+  std::string list;    // the SHA-256 of their names
+};
+
+// Throws Usage.
+Plan plan(const Choice& choice);
+
+}  // namespace backplane::conform

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a run is, on a terminal.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace backplane::conform {
+
+// "[######............] 1234/4000  31%  2 bad  1:05 left"
+std::string progress_line(size_t done, size_t total, size_t bad, double seconds);
+
+// Draws the line on standard error, at most ten times a second, and nothing where that is no terminal. The destructor
+// wipes it away. [thread-safe]
+class Progress {
+ public:
+  explicit Progress(size_t total);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress();
+
+  void step(bool is_bad);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const size_t total_;
+  const bool is_terminal_;
+  const Clock::time_point start_ = Clock::now();
+  std::mutex mutex_;
+  size_t done_ = 0, bad_ = 0;
+  Clock::time_point drawn_ = {};
+};
+
+}  // namespace backplane::conform

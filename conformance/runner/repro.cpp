@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// `backplane-conform repro CASE`: one case alone.
+#include <fmt/format.h>
+
+#include "minimise/case.h"
+#include "runner/plugin_run.h"
+
+namespace backplane::conform {
+namespace {
+
+// The case of that name, or none.
+std::vector<Case> find(const std::string& name, bool full) {
+  std::vector<Case> cases = plan({.full = full}).cases;
+  std::erase_if(cases, [&](const Case& one) { return one.name != name; });
+  return cases;
+}
+
+}  // namespace
+
+std::function<int()> declare_repro(CLI::App& command) {
+  struct Options {
+    RunOptions run;
+    Choice choice;
+    std::string name, minimise;
+  };
+  const auto options = std::make_shared<Options>();
+  command.add_option("CASE", options->name, "The case's full name")->required();
+  declare_target(command, options->run);
+  command.add_option("--seed", options->run.seeds.seed, "From which its inputs are drawn");
+  command.add_flag("--full", options->choice.full, "As in a full run, whose loops are longer");
+  command.add_option("--minimise", options->minimise,
+                     "Folder for the smallest graph that still fails, as ONNX test data");
+  declare_execution(command, options->run);
+  declare_exceptions(command, options->run);
+  return [options] {
+    return guarded([&] {
+      Plan one{.cases = find(options->name, options->choice.full), .total = 1};
+      if (one.cases.empty()) {  // a name of full runs
+        options->choice.full = true;
+        one.cases = find(options->name, true);
+      }
+      if (one.cases.empty())
+        throw Usage(fmt::format("'{}' is no case: `backplane-conform list --full` tells all", options->name));
+      if (!options->minimise.empty()) {
+        const RunOptions& run = options->run;
+        const std::chrono::milliseconds deadline(static_cast<int64_t>(run.timeout * 1000));
+        return minimise_and_tell(options->name, {run.plugin, run.device, run.seeds.of(options->name), deadline},
+                                 options->minimise);
+      }
+      Journal journal = run_plugin(options->run, options->choice, one, exceptions_of(options->run));
+      for (const Result& result : journal.results())
+        fmt::print("{} {}{}{}\n", name_of(result.state), result.name, result.reason.empty() ? "" : ": ", result.reason);
+      return verdict(journal.header(), journal.results()).summary.has_failures() ? 1 : 0;
+    });
+  };
+}
+
+}  // namespace backplane::conform

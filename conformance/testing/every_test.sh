@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# every_test.sh PROGRAM MARKER LIAR STATE: LIAR crashes or hangs in exactly the cases in which MARKER is wrong. A run comes to
+# its end, and each of them, and no other, ends in STATE.
+set -euo pipefail
+
+program=$1 state=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The states of all cases of a run with plugin $2, in $work/$1.
+states() {
+    "$program" --plugin "$2" --profile core --filter 'ops/*' --timeout 2 --out "$work/$1" >/dev/null 2>&1 || true
+    sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$work/$1/journal.jsonl" | sort >"$work/$1.txt"
+}
+states marked "$2"
+states seen "$3"
+
+total=$(grep -c . "$work/marked.txt")
+expected=$(grep -c ' fail$' "$work/marked.txt" || true)
+[[ $total -gt 1000 && $expected -gt 2 && $expected -lt $((total / 20)) ]] || { echo "$expected of $total: too few or too many"; exit 1; }
+sed -i "s/ fail\$/ $state/" "$work/marked.txt"
+diff "$work/marked.txt" "$work/seen.txt"
+echo "$expected of $total cases end in $state, all others as they should"

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Never comes back in one of 200 cases.
+#include <unistd.h>
+
+#include "testing/every.h"
+
+namespace backplane::liar {
+
+static void hang(Run& run) {
+  while (is_one_of(run, 200)) pause();
+}
+
+const Lie kLie = {.before = hang};
+
+}  // namespace backplane::liar

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Claims every node and compiles them one at a time only.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static bp_status_t refuse(uint32_t nodes) {
+  return nodes > 1 ? BP_UNSUPPORTED : BP_OK;
+}
+
+const Lie kLie = {.compile_nodes = refuse};
+
+}  // namespace backplane::liar

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vendor/tolerances.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "runner/case.h"
+#include "runner/digest.h"
+
+namespace backplane::conform {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// An object of "relative" and "absolute"; what it leaves out is as in `otherwise`. `skip` is a key for the caller.
+Tolerance parse(const Json& json, const std::string& where, const char* skip, Tolerance otherwise) {
+  if (!json.is_object()) throw Usage(fmt::format("{} is {}: it must be an object", where, json.dump()));
+  for (const auto& [key, value] : json.items()) {
+    if (key == skip) continue;
+    if (key != "relative" && key != "absolute")
+      throw Usage(fmt::format("{} has the key '{}': there are 'relative' and 'absolute'", where, key));
+    if (!value.is_number() || !(value.get<double>() >= 0))
+      throw Usage(fmt::format("{}: '{}' is {}: it must be a number from 0 on", where, key, value.dump()));
+    (key == "relative" ? otherwise.relative : otherwise.absolute) = value.get<double>();
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+Tolerances Tolerances::read(const std::filesystem::path& data) {
+  const std::filesystem::path file = data / "tolerance.json";
+  Tolerances tolerances;
+  if (std::error_code error; !std::filesystem::exists(file, error)) return tolerances;
+  const std::string where = fmt::format("'{}'", file.string());
+  const Json json = Json::parse(read_file(file), nullptr, false);
+  if (json.is_discarded()) throw Usage(where + " is no JSON");
+  tolerances.all_ = parse(json, where, "cases", {});
+  const Json cases = json.value("cases", Json::object());
+  if (!cases.is_object()) throw Usage(fmt::format("{}: 'cases' is {}: it must be an object", where, cases.dump()));
+  for (const auto& [pattern, entry] : cases.items()) {
+    tolerances.entries_.emplace_back(pattern,
+                                     parse(entry, fmt::format("{}: '{}'", where, pattern), "", tolerances.all_));
+  }
+  return tolerances;
+}
+
+Tolerance Tolerances::of(const std::string& case_name) const {
+  Tolerance tolerance = all_;
+  for (const auto& [pattern, entry] : entries_) {
+    if (fnmatch(pattern.c_str(), case_name.c_str(), 0) == 0) tolerance = entry;
+  }
+  return tolerance;
+}
+
+std::vector<std::string> Tolerances::unused(const std::vector<std::string>& case_names) const {
+  std::vector<std::string> unused;
+  for (const auto& [pattern, entry] : entries_) {
+    const bool is_used = std::any_of(case_names.begin(), case_names.end(), [&](const std::string& name) {
+      return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    });
+    if (!is_used) unused.push_back(pattern);
+  }
+  return unused;
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How close the results of a vendor's own cases must be: a file beside them, vendor/README.md.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runner/compare.h"
+
+namespace backplane::conform {
+
+class Tolerances {
+ public:
+  Tolerances() = default;  // ONNX's own for every case
+  // `data`/tolerance.json, or ONNX's own where there is none. Throws Usage, which names the file and the key.
+  static Tolerances read(const std::filesystem::path& data);
+
+  // That of the last entry whose pattern matches the case's name.
+  Tolerance of(const std::string& case_name) const;
+  // Patterns that match none of the names: most likely misspelt.
+  std::vector<std::string> unused(const std::vector<std::string>& case_names) const;
+
+ private:
+  Tolerance all_;
+  std::vector<std::pair<std::string, Tolerance>> entries_;
+};
+
+}  // namespace backplane::conform

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vendor/tolerances.h"
+
+#include <gmock/gmock.h>
+
+#include "runner/case.h"
+#include "runner/digest.h"
+
+namespace backplane::conform {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Tolerances of_text(const std::string& text) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "backplane_tolerances_test";
+  std::filesystem::create_directories(folder);
+  write_file(folder / "tolerance.json", text);
+  return Tolerances::read(folder);
+}
+
+std::string refusal_of(const std::string& text) {
+  try {
+    of_text(text);
+  } catch (const Usage& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Tolerances, TheLastEntryThatMatchesCounts) {
+  const Tolerances tolerances =
+      of_text(R"({"absolute": 0.5, "cases": {"a/*": {"relative": 0.1}, "a/b": {"relative": 0.2, "absolute": 0}}})");
+  EXPECT_EQ(tolerances.of("x").relative, Tolerance().relative);
+  EXPECT_EQ(tolerances.of("x").absolute, 0.5);
+  EXPECT_EQ(tolerances.of("a/c").relative, 0.1);
+  EXPECT_EQ(tolerances.of("a/c").absolute, 0.5);
+  EXPECT_EQ(tolerances.of("a/b").relative, 0.2);
+  EXPECT_EQ(tolerances.of("a/b").absolute, 0);
+  EXPECT_THAT(tolerances.unused({"a/c", "x"}), ElementsAre("a/b"));
+}
+
+TEST(Tolerances, WithoutAFileTheyAreThoseOfOnnx) {
+  EXPECT_EQ(Tolerances::read("/nonexistent").of("x").relative, Tolerance().relative);
+}
+
+TEST(Tolerances, WhatIsWrongIsNamed) {
+  EXPECT_THAT(refusal_of("nonsense"), HasSubstr("no JSON"));
+  EXPECT_THAT(refusal_of("[]"), HasSubstr("must be an object"));
+  EXPECT_THAT(refusal_of(R"({"relativ": 1})"), HasSubstr("'relativ'"));
+  EXPECT_THAT(refusal_of(R"({"relative": -1})"), HasSubstr("'relative' is -1"));
+  EXPECT_THAT(refusal_of(R"({"relative": "1"})"), HasSubstr("must be a number"));
+  EXPECT_THAT(refusal_of(R"({"cases": 1})"), HasSubstr("'cases' is 1"));
+  EXPECT_THAT(refusal_of(R"({"cases": {"a": {"bsolute": 1}}})"), HasSubstr("'a' has the key 'bsolute'"));
+}
+
+}  // namespace
+}  // namespace backplane::conform

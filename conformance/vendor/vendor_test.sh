@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# vendor_test.sh PROGRAM LIAR PLUGIN: what a liar gets wrong is minimised into a case of the vendor's own, which the plugin
+# passes, the liar fails, and a wider tolerance forgives.
+set -euo pipefail
+program=$1 liar=$2 plugin=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Expects exit status $1 of the rest.
+expect() {
+    local wanted=$1 status=0
+    shift
+    "$@" >"$work/out" 2>&1 || status=$?
+    [[ $status -eq $wanted ]] || { cat "$work/out"; echo "exit status $status, expected $wanted: $*"; exit 1; }
+}
+
+expect 1 "$program" repro ops/Sigmoid/float/block/0 --plugin "$liar" --minimise "$work/cases/sigmoid"
+grep -q "1 of 1 nodes left (Sigmoid)" "$work/out"
+expect 0 "$program" vendor --data "$work/cases" --plugin "$plugin" --out "$work/good"
+grep -q '"case":"vendor/sigmoid".*"state":"pass"' "$work/good/journal.jsonl"
+
+echo '{"relative": 1e-6, "cases": {"sig*": {"relative": 1e-5}}}' >"$work/cases/tolerance.json"
+expect 1 "$program" vendor --data "$work/cases" --plugin "$liar"
+echo '{"relative": 1e-6, "cases": {"sig*": {"relative": 1e-2}}}' >"$work/cases/tolerance.json"
+expect 0 "$program" vendor --data "$work/cases" --plugin "$liar"
+echo '{"cases": {"relu": {"relative": 1e-2}}}' >"$work/cases/tolerance.json"
+expect 2 "$program" vendor --data "$work/cases" --plugin "$plugin"
+grep -q "'relu' matches no case" "$work/out"
+
+expect 0 "$program" report "$work/good"
+expect 0 "$program" compare "$work/good" "$work/good"
