@@ -170,8 +170,9 @@ void Instance::prepare(const bp_run_t& run) {
 // bound.
 class Instance::RunOutputs final : public Outputs {
  public:
-  RunOutputs(Instance& instance, const bp_run_t& run)
-      : instance_(instance), run_(run), given_(instance.outputs_.size()) {}
+  RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {
+    given_.assign(instance.outputs_.size(), std::nullopt);
+  }
 
   Value memory(uint32_t output, const Tensor& tensor) override {
     Tensor placed = tensor;
@@ -225,7 +226,7 @@ class Instance::RunOutputs final : public Outputs {
 
   Instance& instance_;
   const bp_run_t& run_;
-  std::vector<std::optional<void*>> given_;
+  std::vector<std::optional<void*>>& given_;
 };
 
 void Instance::run(const bp_run_t& run) {
@@ -276,7 +277,8 @@ void Instance::read_inputs() {
 void Instance::execute(const bp_run_t& run) {
   read_inputs();
   RunOutputs outputs(*this, run);
-  frame_.run(outputs, {program().device().host(), run.cancel, run.deadline, run.trace_id});
+  run_inside(program().device().threads(),
+             [&] { frame_.run(outputs, {program().device().host(), run.cancel, run.deadline, run.trace_id}); });
 }
 
 }  // namespace backplane::cpu

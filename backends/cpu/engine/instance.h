@@ -43,6 +43,7 @@ class Instance {
   Frame frame_;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
+  std::vector<std::optional<void*>> given_;  // by output: the memory of the run in flight; here so that runs allocate nothing
   bool inputs_changed_ = true;
   std::atomic<bool> busy_{false};
 };

@@ -19,6 +19,8 @@ struct Activation {
     kHardSigmoid,  // alpha · x + beta, between 0 and 1
     kHardSwish,    // x · HardSigmoid(x) with 1/6 and 1/2
     kSwish,        // x · sigmoid(alpha · x)
+    kGelu,         // x · (1 + erf(x / √2)) / 2
+    kGeluTanh,     // the same with an approximation by tanh
   };
   Function function = kRelu;
   float alpha = 0;
@@ -36,5 +38,11 @@ struct PostOp {
   std::vector<float> shift;
   Activation activation;
 };
+
+// Whether a kernel that scales and shifts within its weights, and then adds and activates, can take `next` behind what it has.
+inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
+  return next.kind == PostOp::kActivation || post_ops.empty() ||
+         (post_ops.back().kind == PostOp::kAffine && next.kind != PostOp::kActivation);
+}
 
 }  // namespace backplane::cpu

@@ -13,17 +13,20 @@ namespace backplane::cpu {
 namespace {
 
 thread_local Threads* current = nullptr;
+thread_local bool inside_arena = false;  // of `current`
 
 // More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
 constexpr int64_t kPiecesPerThread = 4;
 
 }  // namespace
 
-UseThreads::UseThreads(Threads& threads) : before_(current) {
+UseThreads::UseThreads(Threads& threads, bool inside) : before_(current), before_inside_(inside_arena) {
+  inside_arena = inside || (inside_arena && current == &threads);
   current = &threads;
 }
 UseThreads::~UseThreads() {
   current = before_;
+  inside_arena = before_inside_;
 }
 
 bool reference_only() {
@@ -65,7 +68,7 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   };
   // A full arena has one of its own threads begin the loop.
   happens_before(&pieces);
-  if (current != nullptr)
+  if (current != nullptr && !inside_arena)
     current->arena().execute(loop);
   else
     loop();

@@ -24,14 +24,25 @@ class Threads {
 // arena that the calling worker belongs to.
 class UseThreads {
  public:
-  explicit UseThreads(Threads& threads);
+  explicit UseThreads(Threads& threads, bool inside = false);
   ~UseThreads();
   UseThreads(const UseThreads&) = delete;
   UseThreads& operator=(const UseThreads&) = delete;
 
  private:
   Threads* before_;
+  bool before_inside_;
 };
+
+// Runs f() as one of these threads, perhaps not the calling one: its parallel loops start without entering the arena each
+// time, and callers beyond the number of threads wait.
+template <class F>
+void run_inside(Threads& threads, const F& f) {
+  threads.arena().execute([&] {
+    UseThreads use(threads, true);
+    f();
+  });
+}
 
 // Whether kernels and steps that are made now are to be those that follow the operator's definition: no fusion, no
 // blocked tensors, no oneDNN where there is plain code. For comparison (BACKPLANE_CPU_REFERENCE=1, cpu.reference=1).

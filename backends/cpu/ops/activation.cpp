@@ -7,6 +7,7 @@
 #include "engine/kernel.h"
 #include "ops/clones.h"
 #include "ops/support.h"
+#include "ops/vector_math.h"
 
 namespace backplane::cpu {
 
@@ -55,6 +56,12 @@ CLONES void hard_swish(float* y, int64_t n) {
     y[i] *= gate > 1 ? 1 : gate;
   }
 }
+CLONES void swish(float* y, int64_t n, float alpha) {
+  for (int64_t i = 0; i < n; ++i) y[i] *= sigmoid_formula(alpha * y[i]);
+}
+CLONES void affine_row(float* y, const float* scale, const float* shift, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale[i] + shift[i];
+}
 CLONES void add(float* y, const float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
@@ -73,9 +80,9 @@ void activate(const Activation& a, float* y, int64_t n) {
     case Activation::kClip:
       return clip(y, n, a.alpha, a.beta);
     case Activation::kSigmoid:
-      return each([](float x) { return 1 / (1 + std::exp(-x)); });
+      return sigmoid_row(y, y, n);
     case Activation::kTanh:
-      return each([](float x) { return std::tanh(x); });
+      return tanh_row(y, y, n);
     case Activation::kElu:
       return each([&](float x) { return x < 0 ? a.alpha * std::expm1(x) : x; });
     case Activation::kHardSigmoid:
@@ -84,7 +91,11 @@ void activate(const Activation& a, float* y, int64_t n) {
     case Activation::kHardSwish:
       return hard_swish(y, n);
     case Activation::kSwish:
-      return each([&](float x) { return x / (1 + std::exp(-a.alpha * x)); });
+      return swish(y, n, a.alpha);
+    case Activation::kGelu:
+      return gelu_row(y, y, n);
+    case Activation::kGeluTanh:
+      return gelu_tanh_row(y, y, n);
   }
 }
 
@@ -96,6 +107,39 @@ void affine(const float* x, float* y, int64_t count, int64_t lanes, const float*
   if (lanes == 1) return affine_1(x, y, count, scale, shift);
   if (lanes == 8) return affine_8(x, y, count, scale, shift);
   return affine_16(x, y, count, scale, shift);
+}
+
+ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, const float* bias) {
+  ChannelAffine joined;
+  const auto count = static_cast<size_t>(channels);
+  for (const PostOp& op : post_ops) {
+    if (op.kind != PostOp::kAffine) continue;
+    if (joined.scale.empty()) {
+      joined.scale.assign(count, 1.0f);
+      joined.shift.assign(count, 0.0f);
+      if (bias != nullptr) joined.shift.assign(bias, bias + count);
+    }
+    for (size_t c = 0; c < count; ++c) {
+      joined.scale[c] *= op.scale[c];
+      joined.shift[c] = joined.shift[c] * op.scale[c] + op.shift[c];
+    }
+  }
+  return joined;
+}
+
+void finish_rows(std::span<const PostOp> post_ops, float* y, int64_t first, int64_t last, int64_t n,
+                 const float* summand) {
+  for (int64_t row = first; row < last; ++row) {
+    float* to = y + row * n;
+    for (const PostOp& op : post_ops) {
+      if (op.kind == PostOp::kAffine)
+        affine_row(to, op.scale.data(), op.shift.data(), n);
+      else if (op.kind == PostOp::kAdd)
+        add(to, summand + row * n, n);
+      else
+        activate(op.activation, to, n);
+    }
+  }
 }
 
 void apply_post_ops(std::span<const PostOp> post_ops, float* y, int64_t outer, int64_t channels, int64_t inner,

@@ -60,7 +60,7 @@ struct Broadcast {
   void rows(int64_t begin, int64_t end, const F& f) const {
     if (begin >= end) return;
     const size_t rank = extents.size();
-    std::vector<int64_t> index(rank);
+    std::array<int64_t, BP_MAX_RANK> index{};
     std::array<int64_t, N> offset{};
     for (size_t d = rank, rest = static_cast<size_t>(begin); d-- > 0; rest /= static_cast<size_t>(extents[d])) {
       index[d] = static_cast<int64_t>(rest % static_cast<size_t>(extents[d]));

@@ -51,8 +51,7 @@ class Conv final : public Kernel {
 
   // Affine operations become part of the weights, an addition and activations are done by oneDNN in this order.
   bool append(PostOp op) override {
-    bool fits = op.kind == PostOp::kActivation || post_ops_.empty() ||
-                (post_ops_.back().kind == PostOp::kAffine && op.kind != PostOp::kActivation);
+    const bool fits = keeps_order(post_ops_, op);
     if (fits) post_ops_.push_back(std::move(op));
     return fits;
   }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations: LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization,
 // MeanVarianceNormalization and LpNormalization. Statistics are taken in double, in two passes.
+#include "ops/layer_norm.h"
+
 #include <cmath>
 
+#include "engine/threads.h"
 #include "ops/broadcast.h"
 #include "ops/function_kernel.h"
 #include "ops/odometer.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "ops/vector_math.h"
 
 namespace backplane::cpu {
 namespace {
@@ -75,10 +79,30 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
   });
 }
 
+// The usual case: floats, and a scale and bias for each element of a row.
+void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon) {
+  const Tensor bias = at(in, 2), mean = at(out, 1), inverse = at(out, 2);
+  parallel(rows, 1 + kCheapGrain / 2 / n, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const RowStatistics s = normalize_row(in[0].as<float>() + row * n, in[1].as<float>(), bias.as<float>(), epsilon,
+                                            out[0].as<float>() + row * n, n);
+      const auto stash = [&](const Tensor& t, float value) {
+        if (t.data == nullptr) return;
+        if (t.dtype == BP_DTYPE_DOUBLE)
+          t.as<double>()[row] = static_cast<double>(value);
+        else
+          t.as<float>()[row] = value;
+      };
+      stash(mean, s.mean);
+      stash(inverse, s.inverse);
+    }
+  });
+}
+
 template <bool centred>
-std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
+std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon) {
   return make_kernel(
-      [axis_attribute = node.attr("axis", int64_t{-1}), epsilon = node.attr("epsilon", 1e-5f)](Tensors inputs) -> Plan {
+      [axis_attribute, epsilon](Tensors inputs) -> Plan {
         const Shape shape = inputs[0].shape, scale = inputs[1].shape;
         const int axis = axis_of(axis_attribute, shape.rank());
         if (axis < 0) return bad_axis(axis_attribute, shape.rank());
@@ -92,6 +116,14 @@ std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
         for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
         const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
         const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
+        const auto per_element = [&](const Tensor& t) {
+          return !t.present() || (t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == n);
+        };
+        if (centred && inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) &&
+            !reference_only())
+          return make_plan({shape, stashed, stashed},
+                           [=](Tensors in, Tensors out) { layer_norm_rows_of_floats(in, out, rows, n, epsilon); },
+                           {.inplace = 0});
         return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
           if (n == 0) return;
           dispatch<Floats>(in[0].dtype, [&](auto tag) {
@@ -106,6 +138,11 @@ std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
           });
         });
       });
+}
+
+template <bool centred>
+std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
+  return layer_norm_kernel<centred>(node.attr("axis", int64_t{-1}), node.attr("epsilon", 1e-5f));
 }
 
 // ---- InstanceNormalization, GroupNormalization
@@ -247,6 +284,10 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_layer_norm(int64_t axis, float epsilon) {
+  return layer_norm_kernel<true>(axis, epsilon);
+}
 
 std::span<const Row> layer_norm_rows() {
   return kRows;

@@ -2,8 +2,11 @@
 // MatMul: numpy's matmul. Batches are broadcast; a one-dimensional operand is a row or a column.
 #include "ops/matmul.h"
 
+#include "engine/threads.h"
+#include "ops/activation.h"
 #include "ops/function_kernel.h"
-#include "ops/onednn.h"
+#include "ops/gemv.h"
+#include "ops/onednn_matmul.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 
@@ -57,12 +60,12 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
 
 namespace {
 
-Plan plan_matmul(Tensors inputs) {
+Plan plan_product(Tensors inputs) {
   std::string error;
   std::optional<MatMulSize> size = matmul_size(inputs[0].shape, inputs[1].shape, &error);
   if (!size) return fail(error);
   Shape shape = size->shape;
-  if (inputs[0].dtype == BP_DTYPE_FLOAT) {
+  if (inputs[0].dtype == BP_DTYPE_FLOAT && !reference_only()) {
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       const auto batch = static_cast<int64_t>(s.a_offsets.size());
       // Many small products run side by side, large ones are spread themselves.
@@ -98,8 +101,48 @@ Verdict supports(const Node& node) {
   return same_type(node, 0, 1);
 }
 
+// What is appended to it (engine/fusion.cpp) has a known matrix to follow.
+class MatMul final : public Kernel {
+ public:
+  Plan plan(Tensors inputs) const override {
+    const Tensor& b = inputs[1];
+    std::string error;
+    std::optional<MatMulSize> size = matmul_size(inputs[0].shape, b.shape, &error);
+    if (!size) return fail(error);
+    const bool fast = inputs[0].dtype == BP_DTYPE_FLOAT && b.data != nullptr && b.shape.rank() == 2 && !reference_only();
+    if (fast && size->m > kGemvRows) {
+      Plan plan = plan_known_product({size->m, size->n, size->k, false, post_ops_, size->shape}, inputs, packed_);
+      if (plan.step) return plan;
+    }
+    if (!fast && post_ops_.empty()) return plan_product(inputs);
+    const MatMulSize& s = *size;
+    return make_plan({s.shape}, [m = s.m, n = s.n, k = s.k, ops = post_ops_](Tensors in, Tensors out) {
+      const float *x = in[0].as<float>(), *w = in[1].as<float>();
+      float* y = out[0].as<float>();
+      if (m <= kGemvRows)
+        gemv(m, n, k, x, w, y);
+      else
+        sgemm(m, n, k, 1, {x, k}, {w, n}, 0, y, n);
+      if (ops.empty()) return;
+      parallel(m, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
+        finish_rows(ops, y, begin, end, n, in.back().as<float>());
+      });
+    });
+  }
+
+  bool append(PostOp op) override {
+    const bool fits = keeps_order(post_ops_, op);
+    if (fits) post_ops_.push_back(std::move(op));
+    return fits;
+  }
+
+ private:
+  std::vector<PostOp> post_ops_;
+  mutable PackedWeights packed_;
+};
+
 constexpr Row kRows[] = {
-    {"", "MatMul", 1, supports, [](const Node&) { return make_kernel(plan_matmul); }},
+    {"", "MatMul", 1, supports, [](const Node&) -> std::unique_ptr<Kernel> { return std::make_unique<MatMul>(); }},
 };
 
 }  // namespace

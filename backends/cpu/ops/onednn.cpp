@@ -22,17 +22,6 @@ int64_t offset(const Matrix& matrix, int64_t row, int64_t column) {
   return matrix.transposed ? column * matrix.stride + row : row * matrix.stride + column;
 }
 
-void sgemm_piece(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c,
-                 int64_t c_stride, const float* row_bias) {
-  SingleThreaded single;
-  if (row_bias != nullptr) {
-    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, row_bias[i]);
-    beta = 1;
-  }
-  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data, std::max<int64_t>(a.stride, 1),
-             b.data, std::max<int64_t>(b.stride, 1), beta, c, c_stride);
-}
-
 }  // namespace
 
 dnnl::engine& onednn_engine() {
@@ -129,22 +118,31 @@ void append(dnnl::post_ops& ops, const Activation& a) {
       return eltwise(algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);
     case Activation::kSwish:
       return eltwise(algorithm::eltwise_swish, a.alpha);
+    case Activation::kGelu:
+      return eltwise(algorithm::eltwise_gelu_erf);
+    case Activation::kGeluTanh:
+      return eltwise(algorithm::eltwise_gelu_tanh);
   }
 }
 
-}  // namespace
-
-dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& a) {
+dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // one primitive serves many threads
   dnnl::post_ops ops;
-  for (const PostOp& op : a.post_ops) {
+  for (const PostOp& op : post_ops) {
     if (op.kind == PostOp::kAdd)
       ops.append_sum();
     else
       append(ops, op.activation);
   }
   attributes.set_post_ops(ops);
+  return attributes;
+}
+
+}  // namespace
+
+dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& a) {
+  const dnnl::primitive_attr attributes = attributes_for(a.post_ops);
   constexpr auto kind = dnnl::prop_kind::forward_inference;
   const auto algorithm = a.algorithm;
 #if DNNL_VERSION_MAJOR >= 3
@@ -166,6 +164,22 @@ dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArgu
 #endif
 }
 
+dnnl::matmul::primitive_desc make_product(const ProductArguments& a) {
+  const dnnl::primitive_attr attributes = attributes_for(a.post_ops);
+#if DNNL_VERSION_MAJOR >= 3
+  if (a.has_bias) return {onednn_engine(), a.source, a.weights, a.bias, a.result, attributes};
+  return {onednn_engine(), a.source, a.weights, a.result, attributes};
+#else
+  if (a.has_bias) return {{a.source, a.weights, a.bias, a.result}, attributes, onednn_engine()};
+  return {{a.source, a.weights, a.result}, attributes, onednn_engine()};
+#endif
+}
+
+bool is_fast(const char* implementation) {
+  const std::string_view name = implementation;
+  return !name.starts_with("ref") && !name.starts_with("gemm:ref");
+}
+
 SingleThreaded::SingleThreaded() : before_(omp_get_max_threads()) {
   if (before_ != 1) omp_set_num_threads(1);
 }
@@ -173,9 +187,9 @@ SingleThreaded::~SingleThreaded() {
   if (before_ != 1) omp_set_num_threads(before_);
 }
 
-void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
-           const float* row_bias) {
-  if (m == 0 || n == 0) return;
+void sgemm_here(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c,
+                 int64_t c_stride, const float* row_bias) {
+  SingleThreaded single;
   if (k == 0) {
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
@@ -184,6 +198,18 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
     }
     return;
   }
+  if (row_bias != nullptr) {
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, row_bias[i]);
+    beta = 1;
+  }
+  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data, std::max<int64_t>(a.stride, 1),
+             b.data, std::max<int64_t>(b.stride, 1), beta, c, c_stride);
+}
+
+void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
+           const float* row_bias) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) return sgemm_here(m, n, k, alpha, a, b, beta, c, c_stride, row_bias);
   // The longer side is cut, so that each task packs little of what others pack too.
   bool by_columns = n >= m;
   int64_t side = by_columns ? n : m;
@@ -197,10 +223,10 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
     int64_t count = std::min(end * block, side) - first;
     if (by_columns) {
       Matrix part{b.data + offset(b, 0, first), b.stride, b.transposed};
-      sgemm_piece(m, count, k, alpha, a, part, beta, c + first, c_stride, row_bias);
+      sgemm_here(m, count, k, alpha, a, part, beta, c + first, c_stride, row_bias);
     } else {
       Matrix part{a.data + offset(a, first, 0), a.stride, a.transposed};
-      sgemm_piece(count, n, k, alpha, part, b, beta, c + first * c_stride, c_stride,
+      sgemm_here(count, n, k, alpha, part, b, beta, c + first * c_stride, c_stride,
                   row_bias == nullptr ? nullptr : row_bias + first);
     }
   });

@@ -7,6 +7,7 @@
 
 #include "engine/memory.h"
 #include "engine/threads.h"
+#include "ops/activation.h"
 #include "ops/onednn.h"
 #include "ops/support.h"
 
@@ -150,20 +151,16 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
 }
 
 // Winograd's transforms pay off for 3×3 windows over several places and many channels, unless the blocks of output
-// channels are so many that the kernels should work on parts of them, and cannot be parted evenly.
+// channels are so many that the kernels should work on parts of them, and cannot be parted evenly. Its weights are four
+// times as large: over few places reading them takes longer than the multiplications that they spare.
 bool suits_winograd(const Geometry& g, const Share& share) {
   const Window& w = g.window;
   const int64_t blocks = share.out_count / 16;
   const bool parts_evenly = blocks <= 12 || blocks % 4 == 0 || blocks % 5 == 0 || blocks % 6 == 0;
   return channel_block() == 16 && g.source == Format::kBlocked && g.size.groups == 1 && w.dims == 2 &&
          w.kernel == Spatial{1, 3, 3} && w.stride == Spatial{1, 1, 1} && w.dilation == Spatial{1, 1, 1} &&
-         share.in_count % 16 == 0 && share.out_count % 16 == 0 && share.out_count >= 32 && w.out_size() >= 49 &&
+         share.in_count % 16 == 0 && share.out_count % 16 == 0 && w.out_size() >= 100 &&
          parts_evenly;
-}
-
-bool is_fast(const Primitive::primitive_desc& description) {
-  std::string_view name = description.impl_info_str();
-  return !name.starts_with("ref") && !name.starts_with("gemm:ref");
 }
 
 class OnednnConv final : public Step {
@@ -182,7 +179,8 @@ class OnednnConv final : public Step {
     }
     scratchpad_bytes_ = scratchpad;
     threads_ = thread_count();
-    fold_affine(post_ops, inputs);
+    affine_ = join_affine(post_ops, geometry_.size.out_channels,
+                          has_bias(inputs) ? inputs[2].as<float>() : nullptr);
     if (inputs[1].data != nullptr) {
       pack_ = packed.get(inputs[1].data, layouts_, [&] {
         std::shared_ptr<std::byte> pack(allocate(weight_bytes_));
@@ -203,7 +201,7 @@ class OnednnConv final : public Step {
       pack_weights(in[1].as<float>(), scratchpads + threads_ * scratchpad_bytes_);
       weights = scratchpads + threads_ * scratchpad_bytes_;
     }
-    const float* bias = !bias_.empty() ? bias_.data() : has_bias(in) ? in[2].as<float>() : nullptr;
+    const float* bias = !affine_.shift.empty() ? affine_.shift.data() : has_bias(in) ? in[2].as<float>() : nullptr;
     const auto count = static_cast<int64_t>(shares_.size());
     const int64_t source_image = stored_elements(geometry_.source, in[0].shape) / geometry_.size.batch;
     const int64_t result_image = out[0].stored() / geometry_.size.batch;
@@ -227,23 +225,6 @@ class OnednnConv final : public Step {
 
  private:
   static bool has_bias(std::span<const Tensor> in) { return in.size() > 2 && in[2].present(); }
-
-  // y = (conv + bias) · scale + shift: the scales go into the weights, all else into the bias.
-  void fold_affine(std::span<const PostOp> post_ops, std::span<const Tensor> inputs) {
-    const auto channels = static_cast<size_t>(geometry_.size.out_channels);
-    for (const PostOp& op : post_ops) {
-      if (op.kind != PostOp::kAffine) continue;
-      if (bias_.empty()) {
-        scale_.assign(channels, 1.0f);
-        bias_.assign(channels, 0.0f);
-        if (has_bias(inputs)) std::copy_n(inputs[2].as<float>(), channels, bias_.begin());
-      }
-      for (size_t c = 0; c < channels; ++c) {
-        scale_[c] *= op.scale[c];
-        bias_[c] = bias_[c] * op.scale[c] + op.shift[c];
-      }
-    }
-  }
 
   void pack_weights(const float* weights, std::byte* pack) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
@@ -269,7 +250,7 @@ class OnednnConv final : public Step {
       const int64_t channel = share.out_first + o;
       const int64_t first = geometry_.depthwise ? 0 : channel / out_group * in_group - share.in_first;
       const float* from = weights + channel * in_group * kernel;
-      const float scale = scale_.empty() ? 1.0f : scale_[static_cast<size_t>(channel)];
+      const float scale = affine_.scale.empty() ? 1.0f : affine_.scale[static_cast<size_t>(channel)];
       float* to = dense.data() + o * row + first * kernel;
       for (int64_t i = 0; i < in_group * kernel; ++i) to[i] = from[i] * scale;
     }
@@ -291,7 +272,7 @@ class OnednnConv final : public Step {
   std::vector<Share> shares_;
   PackedWeights::Layouts layouts_;
   PackedWeights::Pack pack_;  // null: weights are not known before the run
-  std::vector<float> scale_, bias_;
+  ChannelAffine affine_;  // the scales go into the weights, all else into the bias
   bool adds_ = false;
   int summand_ = -1;
   int64_t threads_ = 1, weight_bytes_ = 0, scratchpad_bytes_ = 0;
@@ -316,7 +297,7 @@ Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pack
     std::vector<Share> shares = cut(geometry);
     auto describe_all = [&](dnnl::algorithm algorithm) {
       return std::ranges::all_of(shares, [&](Share& share) {
-        return describe(geometry, share, has_bias, later_ops, algorithm) && is_fast(share.description);
+        return describe(geometry, share, has_bias, later_ops, algorithm) && is_fast(share.description.impl_info_str());
       });
     };
     bool winograd = std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });

@@ -2,19 +2,24 @@
 // Softmax, LogSoftmax and Hardmax along one axis.
 #include <cmath>
 
+#include "engine/threads.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "ops/vector_math.h"
 
 namespace backplane::cpu {
 
 namespace {
 
-// Elements of a row, `step` apart; all three may work in place.
+// Elements of a row, `step` apart; all three may work in place. `plain`: by the definition alone.
 struct SoftmaxRow {
   template <class T>
-  static void run(const T* x, T* y, int64_t n, int64_t step) {
+  static void run(const T* x, T* y, int64_t n, int64_t step, bool plain) {
     using C = compute_t<T>;
+    if constexpr (std::is_same_v<T, float>) {
+      if (step == 1 && !plain) return softmax_row(x, y, n);
+    }
     C top = static_cast<C>(x[0]);
     for (int64_t i = 1; i < n; ++i) top = std::max(top, static_cast<C>(x[i * step]));
     C sum = 0;
@@ -30,7 +35,7 @@ struct SoftmaxRow {
 };
 struct LogSoftmaxRow {
   template <class T>
-  static void run(const T* x, T* y, int64_t n, int64_t step) {
+  static void run(const T* x, T* y, int64_t n, int64_t step, bool) {
     using C = compute_t<T>;
     C top = static_cast<C>(x[0]);
     for (int64_t i = 1; i < n; ++i) top = std::max(top, static_cast<C>(x[i * step]));
@@ -42,7 +47,7 @@ struct LogSoftmaxRow {
 };
 struct HardmaxRow {
   template <class T>
-  static void run(const T* x, T* y, int64_t n, int64_t step) {
+  static void run(const T* x, T* y, int64_t n, int64_t step, bool) {
     int64_t best = 0;
     for (int64_t i = 1; i < n; ++i) {
       if (static_cast<compute_t<T>>(x[i * step]) > static_cast<compute_t<T>>(x[best * step])) best = i;
@@ -66,7 +71,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     int64_t inner = shape.elements(axis + 1, shape.rank());
     if (n == 0) outer = 0;
     return make_plan({shape},
-                     [=](Tensors in, Tensors out) {
+                     [=, plain = reference_only()](Tensors in, Tensors out) {
                        dispatch<Floats>(in[0].dtype, [&](auto tag) {
                          using T = typename decltype(tag)::type;
                          const T* x = in[0].as<T>();
@@ -74,7 +79,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
                          parallel(outer * inner, 1 + kMathGrain / (n + 1), [&](int64_t begin, int64_t end) {
                            for (int64_t row = begin; row < end; ++row) {
                              int64_t first = row / inner * n * inner + row % inner;
-                             Function::run(x + first, y + first, n, inner);
+                             Function::run(x + first, y + first, n, inner, plain);
                            }
                          });
                        });

@@ -9,6 +9,7 @@
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "ops/vector_math.h"
 
 namespace backplane::cpu {
 namespace {
@@ -201,21 +202,39 @@ constexpr auto sigmoid = [](auto x) {  // exp of a negative number alone: no ove
 constexpr auto softplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
 constexpr auto hard_swish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
 
-constexpr Row kRelu = unary<[](auto x) { return x < 0 ? decltype(x)(0) : x; }, SignedNumbers>("Relu", 6);
-
-std::unique_ptr<Kernel> create_relu(const Node& node) {
-  if (node.input_type(0).dtype != BP_DTYPE_FLOAT || reference_only()) return kRelu.create(node);
+// The row with a loop over floats that the compiler could turn into vectors (ops/vector_math.h).
+template <const Row& plain, void (*row)(const float* x, float* y, int64_t n)>
+std::unique_ptr<Kernel> create_by_rows(const Node& node) {
+  if (node.input_type(0).dtype != BP_DTYPE_FLOAT || reference_only()) return plain.create(node);
   return make_kernel([](Tensors inputs) -> Plan {
     Plan plan = make_plan({inputs[0].shape},
                           [n = inputs[0].stored()](Tensors in, Tensors out) {
-                            parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
-                              rectify(in[0].as<float>() + begin, out[0].as<float>() + begin, end - begin);
+                            parallel(n, kCheapGrain / 2, [&](int64_t begin, int64_t end) {
+                              row(in[0].as<float>() + begin, out[0].as<float>() + begin, end - begin);
                             });
+                            if (out[0].format == Format::kBlocked) clear_padding(out[0]);
                           },
                           {.inplace = 0});
     keep_format(plan, inputs);
     return plan;
   });
+}
+template <const Row& plain, void (*row)(const float*, float*, int64_t)>
+constexpr Row by_rows() {
+  Row fast = plain;
+  fast.create = create_by_rows<plain, row>;
+  return fast;
+}
+
+constexpr Row kRelu = unary<[](auto x) { return x < 0 ? decltype(x)(0) : x; }, SignedNumbers>("Relu", 6);
+constexpr Row kExp = unary<[](auto x) { return std::exp(x); }>("Exp", 6);
+constexpr Row kErf = unary<[](auto x) { return std::erf(x); }>("Erf", 9);
+constexpr Row kTanh = unary<[](auto x) { return std::tanh(x); }>("Tanh", 6);
+constexpr Row kSigmoid = unary<sigmoid>("Sigmoid", 6);
+constexpr Row kGelu = with_check(unary<Gelu>("Gelu", 20), supports_gelu);
+
+std::unique_ptr<Kernel> create_gelu(const Node& node) {
+  return Gelu(node).tanh ? create_by_rows<kGelu, gelu_tanh_row>(node) : create_by_rows<kGelu, gelu_row>(node);
 }
 
 constexpr Row kRows[] = {
@@ -227,9 +246,9 @@ constexpr Row kRows[] = {
     unary<[](auto x) { return std::nearbyint(x); }>("Round", 11),
     unary<[](auto x) { return 1 / x; }>("Reciprocal", 6),
     unary<[](auto x) { return std::sqrt(x); }>("Sqrt", 6),
-    unary<[](auto x) { return std::exp(x); }>("Exp", 6),
+    by_rows<kExp, exp_row>(),
     unary<[](auto x) { return std::log(x); }>("Log", 6),
-    unary<[](auto x) { return std::erf(x); }>("Erf", 9),
+    by_rows<kErf, erf_row>(),
     unary<[](auto x) { return std::sin(x); }>("Sin", 7),
     unary<[](auto x) { return std::cos(x); }>("Cos", 7),
     unary<[](auto x) { return std::tan(x); }>("Tan", 7),
@@ -238,12 +257,12 @@ constexpr Row kRows[] = {
     unary<[](auto x) { return std::atan(x); }>("Atan", 7),
     unary<[](auto x) { return std::sinh(x); }>("Sinh", 9),
     unary<[](auto x) { return std::cosh(x); }>("Cosh", 9),
-    unary<[](auto x) { return std::tanh(x); }>("Tanh", 6),
+    by_rows<kTanh, tanh_row>(),
     unary<[](auto x) { return std::asinh(x); }>("Asinh", 9),
     unary<[](auto x) { return std::acosh(x); }>("Acosh", 9),
     unary<[](auto x) { return std::atanh(x); }>("Atanh", 9),
-    {"", "Relu", 6, kRelu.supports, create_relu},
-    unary<sigmoid>("Sigmoid", 6),
+    by_rows<kRelu, rectify>(),
+    by_rows<kSigmoid, sigmoid_row>(),
     unary<softplus>("Softplus", 1),
     unary<[](auto x) { return x / (1 + std::fabs(x)); }>("Softsign", 1),
     unary<hard_swish>("HardSwish", 14),
@@ -256,7 +275,7 @@ constexpr Row kRows[] = {
     unary<HardSigmoid>("HardSigmoid", 6),
     unary<Swish>("Swish", 24),
     unary<Shrink, Numbers>("Shrink", 9),
-    with_check(unary<Gelu>("Gelu", 20), supports_gelu),
+    {"", "Gelu", 20, supports_gelu, create_gelu},
     question<IsNan>("IsNaN", 9),
     question<IsInf>("IsInf", 10),
     unary<[](bool x) { return !x; }, Booleans>("Not", 1),

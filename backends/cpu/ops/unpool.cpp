@@ -73,7 +73,8 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
 // --------------------------------------------------------------------------------------------------------------
 
 Verdict supports_col2im(const Node& node) {
-  return accepts(node, 3, {set_of(Numbers{}), just(BP_DTYPE_INT64), just(BP_DTYPE_INT64)});
+  const bp_dtype_set_t added = set_of(NumbersAndBool{}) | just(BP_DTYPE_COMPLEX64) | just(BP_DTYPE_COMPLEX128);
+  return accepts(node, 3, {added, just(BP_DTYPE_INT64), just(BP_DTYPE_INT64)});
 }
 
 // How one spatial dimension is walked by the windows.
@@ -81,8 +82,9 @@ struct Span {
   int64_t image, block, windows, stride, dilation, pad;
 };
 
+// Where columns overlap they are added; truth values are joined by or. A complex element has two parts.
 template <class T>
-void col2im(const T* x, T* y, int64_t planes, const std::vector<Span>& spans) {
+void col2im(const T* x, T* y, int64_t planes, int64_t parts, const std::vector<Span>& spans) {
   int64_t block = 1, windows = 1, image = 1;
   for (const Span& s : spans) {
     block *= s.block;
@@ -92,7 +94,7 @@ void col2im(const T* x, T* y, int64_t planes, const std::vector<Span>& spans) {
   using Acc = std::conditional_t<is_floating<T>, double, uint64_t>;
   parallel(planes, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, block * windows)),
            [&](int64_t begin, int64_t end) {
-             std::vector<Acc> sums(static_cast<size_t>(image));
+             std::vector<Acc> sums(static_cast<size_t>(image * parts));
              for (int64_t plane = begin; plane < end; ++plane) {
                std::ranges::fill(sums, Acc(0));
                for (int64_t i = 0; i < block * windows; ++i) {
@@ -107,12 +109,12 @@ void col2im(const T* x, T* y, int64_t planes, const std::vector<Span>& spans) {
                    window /= s.windows;
                    in_block /= s.block;
                  }
-                 if (inside)
-                   sums[static_cast<size_t>(at)] +=
-                       static_cast<Acc>(static_cast<compute_t<T>>(x[plane * block * windows + i]));
+                 for (int64_t part = 0; inside && part < parts; ++part)
+                   sums[static_cast<size_t>(at * parts + part)] +=
+                       static_cast<Acc>(static_cast<compute_t<T>>(x[(plane * block * windows + i) * parts + part]));
                }
-               for (int64_t i = 0; i < image; ++i)
-                 y[plane * image + i] = static_cast<T>(static_cast<compute_t<T>>(sums[static_cast<size_t>(i)]));
+               for (int64_t i = 0; i < image * parts; ++i)
+                 y[plane * image * parts + i] = static_cast<T>(static_cast<compute_t<T>>(sums[static_cast<size_t>(i)]));
              }
            });
 }
@@ -146,9 +148,12 @@ std::unique_ptr<Kernel> create_col2im(const Node& node) {
     Shape to{from[0], from[1] / blocks};
     for (int64_t extent : image) to.push_back(extent);
     return make_plan({to}, [spans, planes = to[0] * to[1]](Tensors in, Tensors out) {
-      dispatch<Numbers>(in[0].dtype, [&](auto tag) {
+      const bp_dtype_t dtype = in[0].dtype;
+      if (dtype == BP_DTYPE_COMPLEX64) return col2im(in[0].as<float>(), out[0].as<float>(), planes, 2, spans);
+      if (dtype == BP_DTYPE_COMPLEX128) return col2im(in[0].as<double>(), out[0].as<double>(), planes, 2, spans);
+      dispatch<NumbersAndBool>(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        col2im(in[0].as<T>(), out[0].as<T>(), planes, spans);
+        col2im(in[0].as<T>(), out[0].as<T>(), planes, 1, spans);
       });
     });
   });

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of floats as formulas without branches or calls, which compilers turn into vectors: for use inside loops
+// marked CLONES. Errors are a few units in the last place; infinities and NaN are what they should be.
+#pragma once
+
+#include <cstdint>
+
+namespace backplane::cpu {
+
+// A vector of floats that may lie anywhere; the compiler splits it where the processor's own are shorter.
+typedef float FloatLanes __attribute__((vector_size(64), aligned(4), may_alias));
+inline constexpr int64_t kFloatLanes = 16;
+
+[[gnu::always_inline]] inline float sum_of(FloatLanes lanes) {
+  float sum[kFloatLanes];
+  *reinterpret_cast<FloatLanes*>(sum) = lanes;
+  for (int64_t half = kFloatLanes / 2; half > 0; half /= 2) {
+    for (int64_t l = 0; l < half; ++l) sum[l] += sum[l + half];
+  }
+  return sum[0];
+}
+
+// e^x = 2^n · e^r with |r| ≤ ln 2 / 2, where adding and subtracting 1.5 · 2^23 rounds to the integer n. The power of
+// two comes in two factors, so that results below the smallest normal number are right too.
+[[gnu::always_inline]] inline float exp_formula(float x) {
+  constexpr float kRound = 12582912.0f;
+  float c = x < -105.0f ? -105.0f : x;
+  c = c > 89.0f ? 89.0f : c;
+  const float shifted = c * 1.44269504f + kRound;
+  const float n = shifted - kRound;
+  float r = c - n * 0.693359375f;
+  r = r - n * -2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  const uint32_t whole = __builtin_bit_cast(uint32_t, shifted) - __builtin_bit_cast(uint32_t, kRound);
+  const auto half = static_cast<uint32_t>(static_cast<int32_t>(whole) >> 1);
+  return p * __builtin_bit_cast(float, (half + 127) << 23) * __builtin_bit_cast(float, (whole - half + 127) << 23);
+}
+
+// Within 2 units in the last place: below 1 an odd polynomial, from there on 1 - e^q, where the polynomial q is
+// log(1 - erf). Beyond ±4 the result is ±1 in this precision.
+[[gnu::always_inline]] inline float erf_close_formula(float x) {
+  float t = __builtin_fabsf(x);
+  t = t > 4.0f ? 4.0f : t;
+  const float s = t * t;
+  float p = 7.882497448008507e-05f;
+  p = p * s + -8.018855005502701e-04f;
+  p = p * s + 5.189312156289816e-03f;
+  p = p * s + -2.685432881116867e-02f;
+  p = p * s + 1.128359735012054e-01f;
+  p = p * s + -3.761262595653534e-01f;
+  p = p * s + 1.283791661262512e-01f;
+  float q = 7.342138701460499e-07f;
+  q = q * t + -1.163509023172082e-05f;
+  q = q * t + 5.854854316567071e-05f;
+  q = q * t + 1.252433430636302e-04f;
+  q = q * t + -3.420318709686398e-03f;
+  q = q * t + 2.393699437379837e-02f;
+  q = q * t + -1.070715934038162e-01f;
+  q = q * t + -6.341199278831482e-01f;
+  q = q * t + -1.129234075546265e+00f;
+  q = q * t + 1.305398909607902e-04f;
+  const float y = t < 1.0f ? t + t * p : 1.0f - exp_formula(q);
+  return __builtin_copysignf(y, x);
+}
+
+// Faster, within 8: where the error of erf is one among others. An odd rational function; beyond ±4 the result is ±1.
+[[gnu::always_inline]] inline float erf_formula(float x) {
+  float c = x < -4.0f ? -4.0f : x;
+  c = c > 4.0f ? 4.0f : c;
+  const float s = c * c;
+  float p = -2.72614225801306e-10f;
+  p = p * s + 2.77068142495902e-08f;
+  p = p * s + -2.10102402082508e-06f;
+  p = p * s + -5.69250639462346e-05f;
+  p = p * s + -7.34990630326855e-04f;
+  p = p * s + -2.95459980854025e-03f;
+  p = p * s + -1.60960333262415e-02f;
+  float q = -1.45660718464996e-05f;
+  q = q * s + -2.13374055278905e-04f;
+  q = q * s + -1.68282697438203e-03f;
+  q = q * s + -7.37332916720468e-03f;
+  q = q * s + -1.42647390514189e-02f;
+  return c * p / q;
+}
+
+// Another one; beyond ±7.9 the result is ±1 in this precision.
+[[gnu::always_inline]] inline float tanh_formula(float x) {
+  float c = x < -7.9f ? -7.9f : x;
+  c = c > 7.9f ? 7.9f : c;
+  const float s = c * c;
+  float p = -2.76076847742355e-16f;
+  p = p * s + 2.00018790482477e-13f;
+  p = p * s + -8.60467152213735e-11f;
+  p = p * s + 5.12229709037114e-08f;
+  p = p * s + 1.48572235717979e-05f;
+  p = p * s + 6.37261928875436e-04f;
+  p = p * s + 4.89352455891786e-03f;
+  float q = 1.19825839466702e-06f;
+  q = q * s + 1.18534705686654e-04f;
+  q = q * s + 2.26843463243900e-03f;
+  q = q * s + 4.89352518554385e-03f;
+  return c * p / q;
+}
+
+[[gnu::always_inline]] inline float sigmoid_formula(float x) {
+  return 1.0f / (1.0f + exp_formula(-x));
+}
+[[gnu::always_inline]] inline float gelu_formula(float x) {
+  return 0.5f * x * (1.0f + erf_formula(x * 0.70710678f));
+}
+[[gnu::always_inline]] inline float gelu_tanh_formula(float x) {
+  return 0.5f * x * (1.0f + tanh_formula(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+// Whole rows on the calling thread; y may be x.
+void exp_row(const float* x, float* y, int64_t n);
+void erf_row(const float* x, float* y, int64_t n);
+void tanh_row(const float* x, float* y, int64_t n);
+void sigmoid_row(const float* x, float* y, int64_t n);
+void gelu_row(const float* x, float* y, int64_t n);
+void gelu_tanh_row(const float* x, float* y, int64_t n);
+
+// y = softmax(scale · x), n > 0. A row of -infinity becomes NaN.
+void softmax_row(const float* x, float* y, int64_t n, float scale = 1);
+
+// y = (x - mean) / sqrt(variance + epsilon) · gain + bias, n > 0; y may be x, `bias` may be null.
+struct RowStatistics {
+  float mean, inverse;  // `inverse` of the standard deviation
+};
+RowStatistics normalize_row(const float* x, const float* gain, const float* bias, float epsilon, float* y, int64_t n);
+
+}  // namespace backplane::cpu
