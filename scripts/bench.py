@@ -1,116 +1,136 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench.py [--rounds N] [--runs N] [--threads N] [--json FILE] [NAME…]: Backplane beside ONNX Runtime, in one interleaved run.
+"""bench.py [--rounds N] [--runs N] [--threads N] [--load] [--overhead] [--out FOLDER] [NAME…]: Backplane beside onnxruntime.
+
+Without names: all models, then the loader's overhead. With names: these models; with --overhead: that alone.
 
 For each model and round, first one of the two runs RUNS times in a process of its own, then the other; who is first alternates. Same
-threads, same stored input; both outputs are compared with the stored result first. Prints the median of all runs, the 90th
-percentile, the ratio of medians, the time until the first run can start, and the peak memory of the process.
+threads, same stored input; our output is compared with the stored one of onnxruntime. A row is met by its ratio, or where our time is
+within 1.15 of the floor: the model's operations over the peak rate measured here, or its weights over the bandwidth. Memory is the
+peak of a process less what it had before it opened the model. --load pins a busy process to a core meanwhile; then the 99th percentile
+counts too. With --out, results.json and results.png are written there.
 """
 import argparse
+import contextlib
+import dataclasses
 import json
 import math
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
-import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+from benchmark import floor, overhead, report, sides
+from benchmark.rows import FLOOR_SLACK, LOAD_GOAL, MEAN_GOAL, MEMORY_GOAL, ROWS
+
+BUILD = pathlib.Path(__file__).resolve().parent.parent / "build/dev"
 DATA = pathlib.Path(os.environ.get("BACKPLANE_DATA", pathlib.Path.home() / ".cache/backplane"))
-MODELS = ["resnet50", "vgg19", "densenet121", "inception_v1", "inception_v2", "squeezenet", "shufflenet", "alexnet", "zfnet512"]
+SAME = {False: 1e-3, True: 0.1}  # largest difference of outputs over their magnitude: fp32, int8 (steps add up over the layers)
 
 
-def peer(model, threads, runs):
-    """Runs ONNX Runtime in this process and prints its times as JSON."""
-    import numpy
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    start = time.perf_counter()
-    session = onnxruntime.InferenceSession(str(model / "model.onnx"), options, providers=["CPUExecutionProvider"])
-    create = time.perf_counter() - start
-    feed = {session.get_inputs()[0].name: numpy.load(model / "input_0.npy")}
-    for _ in range(3):
-        session.run(None, feed)
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        session.run(None, feed)
-        times.append(1e3 * (time.perf_counter() - start))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"create_ms": 1e3 * create, "times_ms": times, "peak_rss_mb": peak}))
+def combine(rounds):
+    """Medians over rounds; the worst round's 99th percentile and memory."""
+    one = {key: statistics.median(r[key] for r in rounds) for key in ("median_ms", "p90_ms", "create_ms", "first_ms")}
+    one["p99_ms"] = max(r["p99_ms"] for r in rounds)
+    one["peak_rss_mb"] = max(r["peak_rss_mb"] for r in rounds)
+    one["memory_mb"] = max(r["peak_rss_mb"] - r["base_rss_mb"] for r in rounds)
+    return one
 
 
-def run_peer(model, threads, runs):
-    command = [sys.executable, __file__, "--peer", str(model), "--threads", str(threads), "--runs", str(runs)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def run_ours(program, model, threads, runs):
-    # One process gives the median and the 90th percentile of its runs; a round adds these two.
-    name = json.loads(subprocess.run([program, "info", model / "model.onnx", "--json"], check=True, capture_output=True).stdout)["inputs"][0]["name"]
-    command = [program, "bench", model / "model.onnx", "--device", "cpu", "--input", f"{name}={model / 'input_0.npy'}",
-               "--threads", str(threads), "--runs", str(runs), "--json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def measure(program, name, arguments):
-    model = DATA / "light" / name
-    ours, theirs = [], []
+def measure(row, ours, theirs, arguments, rates):
+    folder = DATA / row.folder
+    taken = {ours: [], theirs: []}
     for round_ in range(arguments.rounds):
-        order = [("ours", run_ours), ("theirs", run_peer)]
-        for who, _ in order if round_ % 2 == 0 else reversed(order):
-            if who == "ours":
-                ours.append(run_ours(program, model, arguments.threads, arguments.runs))
-            else:
-                theirs.append(run_peer(model, arguments.threads, arguments.runs))
-    times = sorted(t for one in theirs for t in one["times_ms"])
-    row = {
-        "model": name,
-        "ours_median_ms": statistics.median(one["median_ms"] for one in ours),
-        "ours_p90_ms": statistics.median(one["p90_ms"] for one in ours),
-        "ours_create_ms": statistics.median(one["create_ms"] for one in ours),
-        "ours_peak_mb": max(one["peak_rss_mb"] for one in ours),
-        "theirs_median_ms": statistics.median(times),
-        "theirs_p90_ms": times[int(0.9 * (len(times) - 1))],
-        "theirs_create_ms": statistics.median(one["create_ms"] for one in theirs),
-        "theirs_peak_mb": max(one["peak_rss_mb"] for one in theirs),
-    }
-    row["ratio"] = row["ours_median_ms"] / row["theirs_median_ms"]
-    return row
+        for side in (ours, theirs) if round_ % 2 == 0 else (theirs, ours):
+            taken[side].append(side.measure(folder, arguments.threads, arguments.runs))
+    result = {"model": row.name, "goal": row.goal, "int8": row.int8, "ours": combine(taken[ours]), "theirs": combine(taken[theirs])}
+    result["ratio"] = result["ours"]["median_ms"] / result["theirs"]["median_ms"]
+    result["p90_ratio"] = result["ours"]["p90_ms"] / result["theirs"]["p90_ms"]
+    result["memory_ratio"] = result["ours"]["memory_mb"] / result["theirs"]["memory_mb"]
+    result["difference"] = ours.difference(folder)
+    result["same"] = result["difference"] <= SAME[row.int8]
+    if arguments.load:
+        result["p99_limit_ms"] = 3 * result["ours"]["median_ms"] + 8
+        result["met"] = max(result["ratio"], result["p90_ratio"]) <= LOAD_GOAL and result["ours"]["p99_ms"] <= result["p99_limit_ms"] and result["same"]
+        return result
+    result["floor_ms"] = floor.floor_ms(folder, row.int8, rates)
+    result["met_by_ratio"] = result["same"] and result["ratio"] <= row.goal
+    result["met_by_floor"] = result["same"] and result["ours"]["median_ms"] <= FLOOR_SLACK * result["floor_ms"]
+    result["met"] = result["met_by_ratio"] or result["met_by_floor"]
+    return result
+
+
+@contextlib.contextmanager
+def busy_core():
+    """Something else that computes on the last core we may use."""
+    core = max(os.sched_getaffinity(0))
+    other = subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{core}])\nwhile True: pass"])
+    try:
+        yield core
+    finally:
+        other.kill()
+        other.wait()
+
+
+def run_models(chosen, arguments):
+    ours, theirs = sides.Ours(arguments.program), sides.Theirs()
+    rates = None
+    if not arguments.load:
+        rates = floor.rates(arguments.threads)
+        print(f"measured here: {rates['flops'] / 1e9:.0f} GFLOP/s, {rates['int8_ops'] / 1e9:.0f} G int8 operations/s, {rates['bytes'] / 1e9:.1f} GB/s")
+    print(report.load_header() if arguments.load else report.model_header())
+    results = []
+    for row in chosen:
+        results.append(measure(row, ours, theirs, arguments, rates))
+        print(report.load_line(results[-1]) if arguments.load else report.model_line(results[-1]), flush=True)
+        if not results[-1]["same"]:
+            print(f"  the outputs differ by {results[-1]['difference']:.2g} of their magnitude: not met")
+    summary = {"rates": rates, "models": results}
+    exact = [r["ratio"] for r in results if not r["int8"]]
+    if exact:
+        summary["geometric_mean"] = math.exp(statistics.mean(map(math.log, exact)))
+        print(f"geometric mean of the fp32 ratios: {summary['geometric_mean']:.3f} (goal {LOAD_GOAL if arguments.load else MEAN_GOAL})")
+    over = [r["model"] for r in results if r["memory_ratio"] > MEMORY_GOAL]
+    print(f"peak memory: {len(results) - len(over)} of {len(results)} within {MEMORY_GOAL} of theirs" + (f"; not {', '.join(over)}" if over else ""))
+    print(f"{sum(r['met'] for r in results)} of {len(results)} rows met")
+    return summary
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--runs", type=int, default=15)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--program", default=str(HERE.parent / "build/dev/bin/backplane"))
-    parser.add_argument("--json", help="also write the rows to this file")
-    parser.add_argument("--peer", help=argparse.SUPPRESS)
-    parser.add_argument("names", nargs="*", default=MODELS)
+    parser.add_argument("--runs", type=int, help="in each round; default 15, with --load so many that there are 1,000 in all")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--load", action="store_true", help="beside a busy process")
+    parser.add_argument("--overhead", action="store_true", help="the loader's overhead alone")
+    parser.add_argument("--program", default=str(BUILD / "bin/backplane"))
+    parser.add_argument("--overhead-program", default=str(BUILD / "tests/session_bench"))
+    parser.add_argument("--out", type=pathlib.Path, help="a folder for results.json and results.png")
+    parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    if arguments.peer:
-        peer(pathlib.Path(arguments.peer), arguments.threads, arguments.runs)
-        return 0
-    unknown = set(arguments.names) - set(MODELS)
+    arguments.runs = arguments.runs or (math.ceil(1000 / arguments.rounds) if arguments.load else 15)
+    unknown = set(arguments.names) - {row.name for row in ROWS}
     if unknown:
-        parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
+        parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(row.name for row in ROWS)}")
+    if arguments.overhead and (arguments.names or arguments.load):
+        parser.error("--overhead goes alone")
+    chosen = [row for row in ROWS if not arguments.names or row.name in arguments.names]
     print(f"{arguments.threads} threads, {arguments.rounds} rounds of {arguments.runs} runs; load average before: {os.getloadavg()[0]:.2f}")
-    print(f"{'model':<14}{'ours ms':>9}{'p90':>9}{'theirs':>9}{'p90':>9}{'ratio':>7}{'create':>9}{'theirs':>9}{'MB':>7}{'theirs':>8}")
-    rows = []
-    for name in arguments.names:
-        r = measure(arguments.program, name, arguments)
-        rows.append(r)
-        print(f"{name:<14}{r['ours_median_ms']:9.2f}{r['ours_p90_ms']:9.2f}{r['theirs_median_ms']:9.2f}{r['theirs_p90_ms']:9.2f}"
-              f"{r['ratio']:7.2f}{r['ours_create_ms']:9.1f}{r['theirs_create_ms']:9.1f}{r['ours_peak_mb']:7.0f}{r['theirs_peak_mb']:8.0f}", flush=True)
-    mean = math.exp(statistics.mean(math.log(r["ratio"]) for r in rows))
-    print(f"geometric mean of the ratios: {mean:.3f}")
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps({"threads": arguments.threads, "rows": rows, "geometric_mean": mean}, indent=1))
+    summary = {"threads": arguments.threads, "rounds": arguments.rounds, "runs": arguments.runs, "load": arguments.load}
+    if not arguments.overhead:
+        with busy_core() if arguments.load else contextlib.nullcontext():
+            summary |= run_models(chosen, arguments)
+    if arguments.overhead or not (arguments.names or arguments.load):
+        overheads = overhead.measure(sides.Ours(arguments.program), sides.Theirs(), arguments.overhead_program, arguments.threads, arguments.rounds)
+        print("\n".join(report.overhead_lines(overheads)))
+        summary["overhead"] = [dataclasses.asdict(one) | {"met": one.met} for one in overheads]
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        (arguments.out / "results.json").write_text(json.dumps(summary, indent=1) + "\n")
+        if "models" in summary:
+            title = f"Backplane beside onnxruntime, {arguments.threads} threads" + (", one core busy" if arguments.load else "")
+            report.plot(summary["models"], title, arguments.out / "results.png")
     return 0
 
 

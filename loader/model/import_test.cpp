@@ -212,6 +212,34 @@ TEST(Import, SubgraphsSeeOuterValues) {
   EXPECT_EQ(body.values[body.nodes[0].inputs[1]].outer, g.nodes[0].outputs[0]);
 }
 
+// A body's own inputs hide values around it that have the same names; what the body reads beside them is still seen.
+TEST(Import, SubgraphInputsHideOuterNames) {
+  const std::string body = graph(
+      {node("Add", {"x", "w"}, {"sum"}), node("Identity", {"n"}, {"more"})},
+      {tensor_value("i", BP_DTYPE_INT64, {}), tensor_value("n", BP_DTYPE_BOOL, {}), tensor_value("x", kFloat, {3})},
+      {value("more"), value("sum")});
+  auto result = read(model_bytes(
+      {{"", 17}},
+      graph({node("Loop", {"n", "c", "w"}, {"y"}, {graph_attribute("body", body)}), node("Neg", {"x"}, {"z"})},
+            {tensor_value("x", kFloat, {2}), tensor_value("n", BP_DTYPE_INT64, {}),
+             tensor_value("c", BP_DTYPE_BOOL, {}), tensor_value("w", kFloat, {3})},
+            {value("y"), tensor_value("z", kFloat, {2})})));
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Graph& g = (*result)->graph;
+  const auto loop = std::find_if(g.nodes.begin(), g.nodes.end(), [](const auto& n) { return n.op_type == "Loop"; });
+  ASSERT_NE(loop, g.nodes.end());
+  const Graph& inner = *g.subgraphs[loop->find("body")->indices()[0]];
+  ASSERT_EQ(inner.inputs.size(), 3u);
+  for (const ValueId input : inner.inputs) EXPECT_EQ(inner.values[input].outer, BP_NONE);
+  const auto add =
+      std::find_if(inner.nodes.begin(), inner.nodes.end(), [](const auto& n) { return n.op_type == "Add"; });
+  ASSERT_NE(add, inner.nodes.end());
+  EXPECT_EQ(add->inputs[0], inner.inputs[2]);
+  EXPECT_EQ(inner.values[add->inputs[1]].outer, g.inputs[3]);
+  EXPECT_EQ(g.values[g.outputs[1]].type.dims[0].extent, 2);
+  EXPECT_EQ(inner.values[inner.outputs[1]].type.dims[0].extent, 3);
+}
+
 TEST(Import, ExternalDataLiesBesideTheModel) {
   const Folder folder;
   const std::vector<float> numbers_in{1, 2, 3, 4};

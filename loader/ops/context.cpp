@@ -393,6 +393,13 @@ void Context::copy_type(size_t slot, const model::Type& type) {
   output(slot) = type;
 }
 
+void Context::forget_declared_shape(size_t slot) {
+  if (node_->output(slot) == BP_NONE) return;
+  model::Type& declared = scope_.graph.values[node_->output(slot)].type;
+  declared.rank = -1;
+  declared.dims.clear();
+}
+
 Status Context::broadcast(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what) {
   if (a.is(1) || a.same(b)) {
     out = b;

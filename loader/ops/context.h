@@ -87,6 +87,8 @@ class Context {
   Status set_rank(size_t slot, int64_t rank);  // all extents unknown
   void set_contents(size_t slot, Contents contents);
   void copy_type(size_t slot, const model::Type& type);
+  // The shape that the model declares of this output is known not to hold.
+  void forget_declared_shape(size_t slot);
 
   // Extents. Both give `a` and `b` as one, or fail naming `what`.
   Status broadcast(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what = "extents");

@@ -52,6 +52,17 @@ Status expect_inputs(Context& c, const Graph& graph, size_t count) {
                 " inputs, but gets " + std::to_string(count));
 }
 
+// Two shapes that no tensor can have both.
+bool exclude_each_other(const Type& a, const Type& b) {
+  if (a.rank < 0 || b.rank < 0) return false;
+  if (a.rank != b.rank) return true;
+  for (size_t i = 0; i < a.dims.size(); ++i) {
+    const int64_t x = a.dims[i].extent, y = b.dims[i].extent;
+    if (x >= 0 && y >= 0 && x != y) return true;
+  }
+  return false;
+}
+
 Status branch(Context& c) {
   Graph *yes = c.subgraph("then_branch"), *no = c.subgraph("else_branch");
   if (!yes || !no) return c.fail("lacks then_branch or else_branch");
@@ -63,6 +74,8 @@ Status branch(Context& c) {
   auto condition = c.number(0);  // a branch that is never taken says nothing
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
     Type type = result(condition && *condition == 0 ? *no : *yes, slot);
+    // Exporters declare one branch's shape for both: torch a scalar where the other branch has [1].
+    if (!condition && exclude_each_other(type, result(*no, slot))) c.forget_declared_shape(slot);
     if (!condition && !join_types(type, result(*no, slot))) {
       return c.fail("its branches give a " + type_text(type) + " and a " + type_text(result(*no, slot)) +
                     " for output " + std::to_string(slot) + ": they must be alike");

@@ -330,12 +330,40 @@ TEST(Infer, SubgraphsSeeTheOuterGraph) {
   EXPECT_EQ(b.text(y), "float[?,4]");
 }
 
+// torch declares the shape that one branch gives; that is no truth where the other gives another.
+TEST(Infer, BranchesThatDifferOverruleTheDeclaredShape) {
+  const auto declared_as = [](std::vector<std::string> declared, const std::vector<std::string>(&given)[2]) {
+    Builder b;
+    const ValueId condition = b.input({}, BP_DTYPE_BOOL);
+    Attribute branches[2] = {Attribute::of("then_branch", int64_t{0}), Attribute::of("else_branch", int64_t{0})};
+    for (uint32_t i = 0; i < 2; ++i) {
+      const ValueId x = b.input(given[i]);
+      auto inner = std::make_unique<Graph>();
+      inner->parent = b.graph;
+      const ValueId seen = inner->add_value("seen");
+      inner->values[seen].outer = x;
+      inner->outputs.push_back(seen);
+      branches[i].type = BP_ATTR_GRAPH;
+      branches[i].data = std::vector<uint32_t>{i};
+      b.graph->subgraphs.push_back(std::move(inner));
+    }
+    const ValueId y = b.node("If", {condition}, {branches[0], branches[1]});
+    b.graph->values[y].type = b.type(BP_DTYPE_FLOAT, declared);
+    b.expect_ok();
+    return b.text(y);
+  };
+  EXPECT_EQ(declared_as({}, {{"1"}, {}}), "float");
+  EXPECT_EQ(declared_as({"2", "3"}, {{"2", "3"}, {"4", "3"}}), "float[?,3]");
+  EXPECT_EQ(declared_as({"N", "3"}, {{"M", "3"}, {"K", "3"}}), "float[N,3]");
+}
+
 // Types follow through operators that have no schema; what is not known of a foreign domain stays so.
 TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
   Builder b;
   ValueId x = b.input({"N", "S", "64"}), weights = b.input({"32", "2", "16"}, BP_DTYPE_UINT8), scales = b.input({"64"});
   ValueId lengths = b.input({"N"}, BP_DTYPE_INT32), total = b.input({}, BP_DTYPE_INT32);
-  const auto outputs = [&](const char* op, std::vector<ValueId> inputs, size_t count, std::vector<Attribute> attributes) {
+  const auto outputs = [&](const char* op, std::vector<ValueId> inputs, size_t count,
+                           std::vector<Attribute> attributes) {
     return b.nodes(op, std::move(inputs), count, std::move(attributes), "com.microsoft");
   };
   auto product = outputs("MatMulNBits", {x, weights, scales}, 1, {Attribute::of("N", int64_t{32})});

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare.py OURS.npy REFERENCE.npy: whether a model's output agrees with the reference.
 
-Type and shape must be equal, and every element within 1e-3 of its own size plus 1e-7. An element near zero of an output that sums
+Type and shape must be equal, texts too, and every number within 1e-3 of its own size plus 1e-7. An element near zero of an output that sums
 large terms (raw scores) carries the rounding of those terms instead. That part of the bound is derived: a float32 sum of K terms is
 uncertain by 2^-24 * sqrt(K) of their size, L layers add theirs independently, and with K = 1024 and L = 128 this is 2^-15.5 of the
 output's largest magnitude. Prints one line, with the count of elements that need it; exits with 1 if they differ.
@@ -12,9 +12,14 @@ import sys
 import numpy
 
 ours, reference = (numpy.load(path) for path in sys.argv[1:3])
-if ours.dtype != reference.dtype or ours.shape != reference.shape:
+texts = ours.dtype.kind == reference.dtype.kind == "U"
+if (ours.dtype != reference.dtype and not texts) or ours.shape != reference.shape:
     print(f"{ours.dtype}{list(ours.shape)}, expected {reference.dtype}{list(reference.shape)}")
     sys.exit(1)
+if texts:
+    wrong = int((ours != reference).sum())
+    print(f"{wrong} of {ours.size} texts differ")
+    sys.exit(1 if wrong else 0)
 error = numpy.abs(ours.astype("float64") - reference.astype("float64"))
 size = numpy.abs(reference.astype("float64"))
 bound = numpy.maximum(1e-3 * size + 1e-7, 2.0**-15.5 * size.max(initial=0))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast a model could run here at best: its operations over the measured peak rate, its weights over the measured bandwidth.
+
+Rates are those of large products and sums by NumPy and onnxruntime, whichever is faster. Operations are counted as the model writes
+them, so that Winograd's convolutions may pass below.
+"""
+import json
+import math
+import os
+import pathlib
+import sys
+import time
+
+import numpy
+import onnx
+from onnx import helper
+
+from . import sides
+
+SHAPED = ("Conv", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger", "ConvInteger")
+
+
+def best(seconds, call):
+    """The shortest of the calls within about that time."""
+    call()
+    shortest, end = math.inf, time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        shortest = min(shortest, time.perf_counter() - start)
+    return shortest
+
+
+def product_session(op, n, threads):
+    import onnxruntime
+
+    kinds = {"MatMul": (1, 1, 1), "MatMulInteger": (2, 3, 6)}[op]
+    a, b, y = (helper.make_tensor_value_info(name, kind, [n, n]) for name, kind in zip("aby", kinds))
+    weights = numpy.random.default_rng(0).integers(-3, 4, (n, n))
+    constant = onnx.numpy_helper.from_array(weights.astype(helper.tensor_dtype_to_np_dtype(kinds[1])), "b")
+    graph = helper.make_graph([helper.make_node(op, ["a", "b"], ["y"])], "g", [a], [y], [constant])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feed = {"a": numpy.ones((n, n), helper.tensor_dtype_to_np_dtype(kinds[0]))}
+    return lambda: session.run(None, feed)
+
+
+def measure_here(threads):
+    """In a process whose NumPy was told its threads."""
+    n = 2048
+    a = numpy.ones((n, n), numpy.float32)
+    x, y = (numpy.ones(1 << 26, numpy.float32) for _ in range(2))
+    product = min(best(1.0, lambda: a @ a), best(1.0, product_session("MatMul", n, threads)))
+    return {
+        "flops": 2 * n**3 / product,
+        "int8_ops": 2 * n**3 / best(1.0, product_session("MatMulInteger", n, threads)),
+        "bytes": 2 * x.nbytes / best(1.0, lambda: numpy.dot(x, y)),
+    }
+
+
+def rates(threads):
+    environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
+    return json.loads(sides.call([sys.executable, "-m", "benchmark.floor", threads], env=environment, cwd=pathlib.Path(__file__).resolve().parent.parent))
+
+
+def work(folder):
+    """(operations, bytes of weights that are read) of one run with the stored inputs."""
+    model = onnx.load(folder / "model.onnx")
+    inputs = sides.stored(folder, "input")
+    weights = {w.name: w for w in model.graph.initializer}
+    for info, value in zip([i for i in model.graph.input if i.name not in weights], inputs):
+        del info.type.tensor_type.shape.dim[:]
+        for extent in value.shape:
+            info.type.tensor_type.shape.dim.add().dim_value = extent
+    for info in model.graph.output:
+        info.type.tensor_type.ClearField("shape")
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    shapes = {name: list(w.dims) for name, w in weights.items()}
+    for info in [*inferred.value_info, *inferred.input, *inferred.output]:
+        shapes.setdefault(info.name, [d.dim_value for d in info.type.tensor_type.shape.dim])
+    operations, looked_up, read = 0, set(), set()
+    for node in model.graph.node:
+        (looked_up if node.op_type == "Gather" else read).update(node.input)
+        if node.op_type not in SHAPED:
+            continue
+        a, b, y = (shapes[name] for name in (node.input[0], node.input[1], node.output[0]))
+        terms = math.prod(b[1:]) if node.op_type in ("Conv", "ConvInteger") else a[-1]
+        if node.op_type == "Gemm" and any(at.name == "transA" and at.i for at in node.attribute):
+            terms = a[0]
+        if node.op_type == "ConvTranspose":
+            operations += 2 * math.prod(a) * math.prod(b[1:])
+            continue
+        operations += 2 * math.prod(y) * terms
+    bytes_read = sum(len(w.raw_data) or onnx.numpy_helper.to_array(w).nbytes for name, w in weights.items() if name in read or name not in looked_up)
+    return operations, bytes_read
+
+
+def floor_ms(folder, int8, rate):
+    operations, bytes_read = work(folder)
+    return 1e3 * max(operations / rate["int8_ops" if int8 else "flops"], bytes_read / rate["bytes"])
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_here(int(sys.argv[1]))))

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the loader itself costs, beside its goals. Our figures are those of loader/session_bench.cpp, theirs come through Python."""
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+import onnx
+from onnx import helper
+
+from . import sides
+from .floor import best
+
+GIGABYTE_WIDTH, GIGABYTE_LAYERS = 8192, 4
+
+
+@dataclasses.dataclass
+class Overhead:
+    name: str
+    ours: float
+    unit: str
+    goal: float
+    theirs: float | None = None
+
+    @property
+    def met(self):
+        return self.ours <= self.goal
+
+
+def chain(length):
+    """As session_bench.cpp builds it."""
+    names = ["x", *(f"v{i}" for i in range(length - 1)), "y"]
+    nodes = [helper.make_node("Add", [a, "w"], [b]) if i % 2 == 0 else helper.make_node("Relu", [a], [b]) for i, (a, b) in enumerate(zip(names, names[1:]))]
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [1.0])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+def open_theirs(model):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def bound_run(length):
+    session = open_theirs(chain(length))
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", numpy.ones(1, numpy.float32))
+    binding.bind_output("y")
+    return best(0.5, lambda: session.run_with_iobinding(binding))
+
+
+def theirs_here():
+    """In a process of its own. Seconds."""
+    runs = {n: bound_run(n) for n in (1, 1001)}
+    sessions = {n: best(1.0, lambda: open_theirs(model)) for n, model in ((n, chain(n)) for n in (1000, 10000, 100000))}
+    return {"run": runs[1], "node": (runs[1001] - runs[1]) / 1000, "sessions": sessions}
+
+
+def write_gigabyte(path):
+    """A model of one gigabyte of random weights, in one file."""
+    rng, shape = numpy.random.default_rng(3), (GIGABYTE_WIDTH, GIGABYTE_WIDTH)
+    weights = [onnx.numpy_helper.from_array(rng.standard_normal(shape, numpy.float32) / numpy.float32(90), f"w{i}") for i in range(GIGABYTE_LAYERS)]
+    nodes = [helper.make_node("MatMul", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(GIGABYTE_LAYERS)]
+    ends = [helper.make_tensor_value_info(f"v{i}", onnx.TensorProto.FLOAT, [1, GIGABYTE_WIDTH]) for i in (0, GIGABYTE_LAYERS)]
+    graph = helper.make_graph(nodes, "gigabyte", ends[:1], ends[1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    os.sync()
+
+
+def forget(path):
+    """Takes the file out of the system's cache."""
+    with open(path, "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def read_cold(path):
+    forget(path)
+    start = time.perf_counter()
+    subprocess.run(["cat", str(path)], stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - start
+
+
+def gigabyte(ours, theirs, threads, rounds):
+    """Loading and the first result over reading the cold file and one run: the least of some rounds, for both sides."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BACKPLANE_DATA")) as scratch:
+        folder = pathlib.Path(scratch)
+        write_gigabyte(folder / "model.onnx")
+        numpy.save(folder / "input_0.npy", numpy.ones((1, GIGABYTE_WIDTH), numpy.float32))
+        ratios = {"ours": [], "theirs": []}
+        for _ in range(rounds):
+            cat = read_cold(folder / "model.onnx")
+            for name, side in (("ours", ours), ("theirs", theirs)):
+                forget(folder / "model.onnx")
+                one = side.measure(folder, threads, 3)
+                ratios[name].append((one["create_ms"] + one["first_ms"]) / (1e3 * cat + one["median_ms"]))
+    return min(ratios["ours"]), min(ratios["theirs"])
+
+
+def measure(ours, theirs, bench_program, threads, rounds):
+    report = json.loads(sides.call([bench_program, "--benchmark_format=json", "--benchmark_min_time=0.5", "--benchmark_repetitions=3", "--benchmark_report_aggregates_only=true"]))
+    units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    took = {b["run_name"].removesuffix("/repeats:3"): b["real_time"] * units[b["time_unit"]] for b in report["benchmarks"] if b["aggregate_name"] == "median"}
+    them = json.loads(sides.call([sys.executable, "-m", "benchmark.overhead"], cwd=pathlib.Path(__file__).resolve().parent.parent))
+    per_node = lambda sessions: (sessions(100000) / 100000) / (sessions(1000) / 1000)
+    big, their_big = gigabyte(ours, theirs, threads, rounds)
+    return [
+        Overhead("bound run of one tiny node", 1e6 * took["bound_run/1"], "us", 0.3, 1e6 * them["run"]),
+        Overhead("each further tiny node", 1e9 * (took["bound_run/1001"] - took["bound_run/1"]) / 1000, "ns", 50, 1e9 * them["node"]),
+        Overhead("session for a chain of 10,000 nodes", 1e3 * took["session/10000"], "ms", 20, 1e3 * them["sessions"]["10000"]),
+        Overhead("2,000 nodes that alternate between two devices", 1e3 * took["alternating_islands/2000"], "ms", 50),
+        Overhead("growth from 1,000 to 100,000 nodes, each node", per_node(lambda n: took[f"session/{n}"]), "x", 1.2, per_node(lambda n: them["sessions"][str(n)])),
+        Overhead("scan of 50 known backends", 1e3 * took["known_backends/50"], "ms", 2),
+        Overhead("1 GB model: load and first result, over cat cold and one run", big, "x", 1.2, their_big),
+    ]
+
+
+if __name__ == "__main__":
+    print(json.dumps(theirs_here()))

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every operator in every older form on a device: the loader upgrades it, and the result must be what the old form meant.
+
+    $BACKPLANE_DATA/venv/bin/python scripts/upgrades.py --conform build/dev/bin/backplane-conform [--device cpu]
+
+The forms are those of loader/ops/schemas.txt, the newest of each operator left out: one without a case fails. Cases come from
+upgrade_cases.py, which says what they mean, or are drawn by differential_ops until one is valid in the old form; its meaning is
+then that of the newest form. Where onnxruntime runs the old form itself it must agree too. Exit status: 0 if every form has a case and
+all agree, 1 if not, 2 for wrong usage.
+"""
+import argparse
+import collections
+import dataclasses
+import pathlib
+import re
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper
+
+import differential
+import differential_ops as ops
+import upgrade_cases
+
+DRAWS, TRIES, SEED = 3, 200, 7
+SCHEMAS = pathlib.Path(__file__).resolve().parent.parent / "loader/ops/schemas.txt"
+# Attributes that were dropped because nothing depends on them.
+IDLE = {"consumed_inputs": lambda node: [0] * len(node.inputs), "output_sequence": lambda node: 1}
+# Old forms that onnxruntime runs differently, with the reason.
+ONNXRUNTIME_DIFFERS = {
+    ("Dropout", 7): "the mask of inference is not defined before opset 12: ours is all ones, its all zeros",
+    ("Dropout", 10): "as above",
+    ("Bernoulli", 15): "it runs ONNX's function body, which draws 1 with probability 1 - x",
+}
+
+
+def old_forms():
+    """(domain, operator, form, the last opset in which it holds), for all forms but the newest."""
+    forms, domain = collections.defaultdict(list), ""
+    for line in SCHEMAS.read_text().splitlines():
+        words = line.split()
+        if words[:1] == ["domain"]:
+            domain = "" if words[1] == "ai.onnx" else words[1]
+        elif words[:1] == ["op"]:
+            forms[domain, words[1]].append(int(words[2]))
+    return [(*key, form, after - 1) for key, versions in forms.items() for form, after in zip(versions, versions[1:])]
+
+
+def accepts(schema, node):
+    """Whether this form has the node's attributes, inputs and types."""
+    given = [value is not None for value in node.inputs]
+    if not set(node.attributes) <= set(schema.attributes) or not schema.min_input <= len(given) <= schema.max_input:
+        return False
+    types = {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
+    bound = {}
+    for i, value in enumerate(node.inputs):
+        formal = schema.inputs[min(i, len(schema.inputs) - 1)]
+        if value is None:
+            if formal.option == onnx.defs.OpSchema.FormalParameterOption.Single:
+                return False
+            continue
+        if isinstance(value, (list, dict)):
+            continue
+        name = helper.tensor_dtype_to_string(differential.dtype_of(value)).split(".")[1].lower()
+        text = f"tensor({name})"
+        if text not in types.get(formal.type_str, {formal.type_str}):
+            return False
+        if formal.is_homogeneous and bound.setdefault(formal.type_str, text) != text:
+            return False
+    return True
+
+
+def drawn(domain, op, schema):
+    """Some nodes that are valid in this form, as cases."""
+    generators = {name: generator for generator, names in ops.FAMILIES for name in names.split()}
+    if op not in generators:
+        return
+    for attempt in range(TRIES):
+        node = generators[op](ops.Draw(op, np.random.default_rng([SEED, schema.since_version, attempt])))
+        if node.domain != domain:
+            return
+        node.attributes = {name: value for name, value in node.attributes.items() if name in schema.attributes}
+        while node.inputs and node.inputs[-1] is None:
+            node.inputs.pop()
+        node.inputs = [None if value is None else differential.as_array(value) for value in node.inputs]
+        if not accepts(schema, node):
+            continue
+        idle = {name: make(node) for name, make in IDLE.items() if name in schema.attributes}
+        yield upgrade_cases.Case(op, (schema.since_version,), node.inputs, node, node.attributes | idle, node.outputs, domain, node.constants)
+
+
+class NoMeaning(Exception):
+    pass
+
+
+def meaning(case, stated):
+    """The case's result. Where it is given as a node, it is what the references make of that; a drawn one on which they differ has none."""
+    if isinstance(case.result, list):
+        return [differential.as_array(value) for value in case.result]
+    node = case.result or ops.Node(case.op, case.inputs, case.attributes, case.outputs, case.domain, case.constants)
+    feeds = {f"x{i}": differential.plain(v) for i, v in enumerate(node.inputs) if v is not None and i not in node.constants}
+    answers = {}
+    for reference, opset in (("onnxruntime", 23), ("onnxruntime", 21), ("onnxruntime", 17), ("onnx.reference", 23)):
+        if reference in answers:
+            continue
+        try:
+            results = differential.REFERENCES[reference](differential.make_model(node, opset), feeds)
+            answers[reference] = [differential.as_array(r) for r in results]
+        except Exception as error:  # a reference may fail in any way it likes
+            problem = error
+    first, *others = answers.values() or [None]
+    if first is None:
+        raise NoMeaning(f"no reference computes it: {problem}")
+    if not stated and not all(agrees(first, other) for other in others):
+        raise NoMeaning("the references differ")
+    return first
+
+
+def old_model(case, opset):
+    node = ops.Node(case.op, case.inputs, case.attributes, case.outputs, case.domain, case.constants)
+    model = differential.make_model(dataclasses.replace(node, attributes={}) if case.before else node, 23)
+    if case.before:
+        read = [name for made in case.before for name in made.output]
+        last = helper.make_node(case.op, read, [f"y{i}" for i in range(case.outputs)], **case.attributes)
+        del model.graph.node[:]
+        model.graph.node.extend([*case.before, last])
+    domains = {"": opset, ops.ML: 1} if not case.domain else {"": 7, case.domain: opset}
+    del model.opset_import[:]
+    model.opset_import.extend(helper.make_opsetid(*one) for one in domains.items())
+    return model
+
+
+def agrees(ours, theirs):
+    if isinstance(ours, list):
+        return len(ours) == len(theirs) and all(map(agrees, ours, theirs))
+    if isinstance(ours, dict) or ours.dtype == object:
+        return np.array_equal(ours, theirs)
+    return ours.shape == np.shape(theirs) and np.allclose(ours, theirs, 1e-3, 1e-6, equal_nan=True)
+
+
+def write(form, opset, number, case, stated, folder):
+    """Writes one case; answers its name and what onnxruntime says of it: agrees, differs or cannot."""
+    op = case.op
+    name = f"{op}-{form}_{number}"
+    model, results = old_model(case, opset), meaning(case, stated)
+    node = ops.Node(op, case.inputs, case.attributes, case.outputs, case.domain, case.constants)
+    differential.write_case(folder / name, model, node, results)
+    feeds = {f"x{i}": differential.plain(v) for i, v in enumerate(case.inputs) if v is not None and i not in case.constants}
+    try:
+        theirs = differential.by_onnxruntime(differential.with_types(model, results), feeds)
+    except Exception:  # it has kernels for most forms from opset 7 on
+        return name, "cannot"
+    return name, "agrees" if all(map(agrees, results, theirs)) else "differs"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--conform", required=True, help="backplane-conform")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--filter", default="", help="only operators whose name matches this expression")
+    parser.add_argument("--keep", type=pathlib.Path, help="a new folder for the cases, which stays")
+    arguments = parser.parse_args()
+    arguments.plugin = None
+    onnxruntime.set_default_logger_severity(4)
+    given = collections.defaultdict(list)
+    for case in upgrade_cases.CASES:
+        for form in case.forms:
+            given[case.domain, case.op, form].append(case)
+    with tempfile.TemporaryDirectory(prefix="upgrades-") as scratch:
+        folder = arguments.keep or pathlib.Path(scratch) / "cases"
+        folder.mkdir()
+        problems, said = [], collections.Counter()
+        forms = [form for form in old_forms() if re.search(arguments.filter, form[1])]
+        for domain, op, form, opset in forms:
+            schema = onnx.defs.get_schema(op, form, domain)
+            written = 0
+            stated = given.pop((domain, op, form), None)
+            for case in stated or drawn(domain, op, schema):
+                try:
+                    name, answer = write(form, opset, written, case, bool(stated), folder)
+                except NoMeaning as error:
+                    if stated:
+                        problems.append(f"{op}-{form}: {error}")
+                    continue
+                written += 1
+                said[answer] += 1
+                if answer == "differs" and (op, form) not in ONNXRUNTIME_DIFFERS:
+                    problems.append(f"{name}: onnxruntime gives another result in opset {opset}")
+                if written == DRAWS and not stated:
+                    break
+            if not written:
+                problems.append(f"{domain or 'ai.onnx'}.{op}-{form}: no case; add one to upgrade_cases.py")
+        if not arguments.filter:
+            problems += [f"{op}-{form} of upgrade_cases.py is no older form" for _, op, form in given]
+        answers = differential.run_device(arguments, folder)
+    problems += [f"{name}: {state}: {reason}" for name, (state, reason) in sorted(answers.items()) if state != "pass"]
+    print("\n".join(problems))
+    print(f"{len(answers)} cases of {len(forms)} older forms: {len(problems)} problems; onnxruntime runs {said['agrees'] + said['differs']} of them "
+          f"in the old form, {said['agrees']} agree")
+    return 1 if problems or not answers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
