@@ -172,7 +172,10 @@ std::string report(const Session& session) {
                               {"launch_seconds", placement.islands[k].launch_seconds},
                               {"inputs", program.inputs.size()},
                               {"outputs", program.outputs.size()}});
+    if (!program.cache.empty()) out["islands"].back()["cache"] = program.cache;
+    if (!program.cache_reason.empty()) out["islands"].back()["cache_reason"] = program.cache_reason;
   }
+  out["faults"] = session.faults();
   out["nodes"] = json::array();
   out["uncovered"] = json::array();  // positions in "nodes"
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
@@ -201,7 +204,10 @@ std::string report(const Session& session) {
                    {"answer", verdict.answer < 3 ? answers[verdict.answer] : "no"},
                    {"reason", reason_name(verdict.reason)},
                    {"detail", verdict.detail}};
-      if (verdict.usable() && std::isfinite(seconds[d])) said["seconds"] = seconds[d];
+      if (verdict.usable() && std::isfinite(seconds[d])) {
+        said["seconds"] = seconds[d];
+        said["source"] = source_name(verdict.source);
+      }
       entry["verdicts"].push_back(std::move(said));
     }
     out["nodes"].push_back(std::move(entry));
@@ -213,7 +219,8 @@ std::string report(const Session& session) {
                              {"from", name(copy.from)},
                              {"to", name(copy.to)},
                              {"bytes", static_cast<uint64_t>(std::min(copy.bytes, 0x1p63))},
-                             {"seconds", copy.seconds}});
+                             {"seconds", copy.seconds},
+                             {"source", source_name(copy.source)}});
   // Nodes that another device would compute faster, and what it saves all in all that they are not there.
   out["savings"] = json::array();
   for (const Saving& saving : placement.savings)
@@ -223,6 +230,7 @@ std::string report(const Session& session) {
                               {"nodes", saving.nodes},
                               {"seconds", saving.seconds}});
   const double copies = placement.cost.copies, launches = placement.cost.launches;
+  if (!out["uncovered"].empty()) compute = 0;  // it cannot run
   out["cost"] = {{"compute", compute}, {"copies", copies}, {"launches", launches}};
   out["seconds"] = compute + copies + launches;
   return dump(out);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "place/partial.h"
+#include "profile/measure.h"
 
 namespace backplane {
 namespace {
@@ -50,78 +51,53 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
   auto session = std::shared_ptr<Session>(new Session);
   session->environment_ = environment;
   session->model_ = model;
-  session->refit_ = request.flags & BP_SESSION_REFIT;
+  session->request_ = request;
+  session->refit_.possible = request.flags & BP_SESSION_REFIT;
 
   BP_ASSIGN(const std::vector<Device*> devices, choose_devices(*environment, request.devices));
-  CoverageOptions asking{request.precision, request.cancel, request.options};
+  CoverageOptions asking{request.precision, request.costs, request.cancel, request.options};
   BP_ASSIGN(session->coverage_, ask(model, devices, asking));
+  if (request.costs != Costs::kTold) measure_copies(*environment, session->coverage_);
+  if (request.costs == Costs::kMeasure) BP_TRY(measure_nodes(environment, *model, request, session->coverage_));
 
-  const bool place_only = request.flags & BP_SESSION_PLACE_ONLY;
-  for (int round = 0;; ++round) {
-    BP_ASSIGN(session->placement_, (place_only ? place_partly : place)(model->graph, session->coverage_, request.policy));
-    session->programs_.clear();
-    for (const Island& island : session->placement_.islands)
-      session->programs_.push_back(propose(model, session->coverage_[island.device], island));
-    BP_ASSIGN(const bool accepted, review(session->coverage_, session->placement_, session->programs_));
-    if (accepted) break;
-    if (round == max_review_rounds)
-      return Status(BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) + " rounds of review");
-  }
-  if (place_only) return session;
-
-  CompileOptions compiling;
-  compiling.precision = request.precision;
-  compiling.flags = session->refit_ ? BP_COMPILE_REFIT : 0;
-  compiling.cancel = request.cancel;
-  compiling.options = request.options;
-  compiling.progress = request.progress;
-  BP_TRY(compile(model->graph, environment->services(), session->coverage_, session->placement_, session->programs_, compiling));
-  session->compiled_ = true;
+  BP_TRY(session->place_and_compile(nullptr));
+  session->request_.cancel = nullptr;  // theirs who asked
+  session->request_.progress = nullptr;
   return session;
 }
 
-Result<std::vector<std::pair<const Program*, uint32_t>>> Session::holders(std::string_view name, const bp_tensor_t& tensor) const {
-  if (!refit_ || !compiled_)
-    return Status(BP_BAD_STATE, "the session was not made with BP_SESSION_REFIT: its weights are fixed");
-  const model::Graph& graph = model_->graph;
-  const auto value = std::ranges::find_if(
-      graph.values, [&](const model::Value& v) { return v.weight != BP_NONE && v.name == name; });
-  if (value == graph.values.end()) return Status(BP_NOT_FOUND, "the model has no weight '" + std::string(name) + "'");
-  const model::Weight& weight = graph.weights[value->weight];
-  if (tensor.dtype != weight.dtype || tensor.layout != BP_LAYOUT_DENSE ||
-      !std::equal(weight.dims.begin(), weight.dims.end(), tensor.extents, tensor.extents + tensor.rank))
-    return Status(BP_TYPE_MISMATCH, "weight '" + std::string(name) + "': the tensor's type or extents differ from the model's");
-  std::vector<std::pair<const Program*, uint32_t>> found;
-  for (const auto& program : programs_) {
-    const bp_graph_t& island = *program->view->abi();
-    for (uint32_t w = 0; w < island.weight_count; ++w) {
-      if (bp_graph_weight(&island, w)->id != weight.id) continue;
-      const bp_weights_api_t* api = program->plugin->weights;
-      if (!api || !api->refit || !api->read)
-        return Status(BP_UNSUPPORTED, "backend '" + program->device->backend().id + "' cannot replace or read back weights");
-      found.emplace_back(program.get(), w);
+Status Session::place_and_compile(const Session* before) {
+  const bool place_only = request_.flags & BP_SESSION_PLACE_ONLY;
+  for (int round = 0;; ++round) {
+    BP_ASSIGN(placement_, (place_only ? place_partly : place)(model_->graph, coverage_, request_.policy));
+    programs_.clear();
+    for (const Island& island : placement_.islands)
+      programs_.push_back(propose(model_, coverage_[island.device], island, refit_));
+    BP_ASSIGN(const bool accepted, review(coverage_, placement_, programs_));
+    if (accepted) break;
+    if (round == max_review_rounds)
+      return {BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) + " rounds of review"};
+  }
+  if (place_only) return {};
+
+  for (size_t k = 0; before && k < programs_.size(); ++k) {
+    const Island& island = placement_.islands[k];
+    for (size_t j = 0; j < before->programs_.size(); ++j) {
+      const Island& old = before->placement_.islands[j];
+      if (old.device == island.device && old.nodes == island.nodes && old.outputs == island.outputs)
+        programs_[k] = before->programs_[j];
     }
   }
-  return found;
-}
-
-Status Session::refit(std::string_view weight, const bp_tensor_t& tensor) {
-  BP_ASSIGN(const auto found, holders(weight, tensor));
-  for (const auto& [program, index] : found) {
-    PluginError error;
-    BP_TRY(error.status(program->plugin->weights->refit(program->handle, index, &tensor, error.get()),
-                        "device '" + program->device->name() + "'"));
-  }
+  CompileOptions compiling;
+  compiling.precision = request_.precision;
+  compiling.refit = refit_.possible;
+  compiling.cancel = request_.cancel;
+  compiling.cache = environment_->cache();
+  compiling.options = request_.options;
+  compiling.progress = request_.progress;
+  BP_TRY(compile(model_->graph, environment_->services(), coverage_, placement_, programs_, compiling));
+  compiled_ = true;
   return {};
-}
-
-Status Session::read_weight(std::string_view weight, bp_tensor_t& tensor) const {
-  BP_ASSIGN(const auto found, holders(weight, tensor));
-  if (found.empty()) return {BP_NOT_FOUND, "weight '" + std::string(weight) + "' is used by no island"};
-  PluginError error;
-  const Program& program = *found.front().first;
-  return error.status(program.plugin->weights->read(program.handle, found.front().second, &tensor, error.get()),
-                      "device '" + program.device->name() + "'");
 }
 
 }  // namespace backplane

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "backplane/client.hpp"
+#include "testing/face.h"
 
 namespace backplane {
 namespace {
@@ -19,75 +20,6 @@ using ::testing::HasSubstr;
 const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
 const std::string fake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
 const std::string old = BACKPLANE_BUILD_DIR "/tests/plugins/old.so";
-
-Environment environment(std::vector<std::string> files, std::map<std::string, std::string> options = {}) {
-  EnvironmentOptions how;
-  how.backend_files = std::move(files);
-  how.only_given = true;
-  how.options = std::move(options);
-  return Environment(how);
-}
-
-// The C builder with just enough comfort for tests.
-class Graph {
- public:
-  explicit Graph(uint32_t opset = 27) {
-    const bp_opset_t version{{"", 0}, opset, 0};
-    detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &version, 1u, static_cast<uint32_t>(sizeof version), &builder_);
-  }
-  ~Graph() { api().builder_destroy(builder_); }
-
-  uint32_t input(const std::string& name, bp_dtype_t dtype, std::vector<int64_t> extents, std::vector<std::string> symbols = {}) {
-    std::vector<bp_text_t> names;
-    for (const std::string& symbol : symbols) names.push_back(view::text(symbol));
-    uint32_t value = 0;
-    detail::call(api().builder_input, builder_, view::text(name), dtype, static_cast<uint32_t>(extents.size()),
-                 static_cast<const int64_t*>(extents.data()), static_cast<const bp_text_t*>(names.empty() ? nullptr : names.data()), &value);
-    return value;
-  }
-  uint32_t weight(const std::string& name, const Tensor& tensor) {
-    weights_.push_back(tensor);
-    const bp_tensor_t raw = tensor.abi();
-    uint32_t value = 0;
-    detail::call(api().builder_weight, builder_, view::text(name), &raw, &value);
-    return value;
-  }
-  uint32_t node(const std::string& op, const std::string& name, std::vector<uint32_t> inputs) {
-    const bp_text_t output = view::text(name);
-    bp_node_desc_t desc{};
-    desc.size = sizeof desc;
-    desc.op_type = view::text(op);
-    desc.name = view::text(name);
-    desc.inputs = inputs.data();
-    desc.input_count = static_cast<uint32_t>(inputs.size());
-    desc.output_count = 1;
-    desc.output_names = &output;
-    uint32_t value = 0;
-    detail::call(api().builder_node, builder_, &desc, &value);
-    return value;
-  }
-  Model finish(std::vector<uint32_t> outputs) {
-    for (uint32_t output : outputs) detail::call(api().builder_output, builder_, output);
-    bp_model_t* model = nullptr;
-    detail::call(api().builder_finish, builder_, &model);
-    return Model(model, std::make_shared<std::vector<Tensor>>(weights_));
-  }
-
- private:
-  bp_builder_t* builder_ = nullptr;
-  std::vector<Tensor> weights_;  // lent to the model
-};
-
-// The error that a call throws.
-template <class Call>
-Error failure(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(BP_OK, "nothing was thrown");
-}
 
 // y = relu(x + b), with a free first dimension.
 Model relu_of_sum() {
@@ -382,15 +314,46 @@ TEST(Session, AChildOfAForkIsToldSo) {
 }
 #endif
 
-TEST(Session, RefitNeedsTheFlagAndABackendThatCan) {
+TEST(Session, WeightsAreReplacedAndReadBack) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, -1}));
+  const uint32_t unused = graph.weight("c", Tensor::of<float>({1}, {9}));
+  const Model model = graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {x, b})}), b, unused});
+  const Environment env = environment({cpu});
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  const auto outputs = [&](Exec& e) {
+    e.bind("x", Tensor::of<float>({2}, {1, 2}));
+    e.run();
+    std::vector<float> all = e.output(0u).values<float>();
+    for (float value : e.output(1u).values<float>()) all.push_back(value);
+    return all;
+  };
+  EXPECT_THAT(outputs(exec), ElementsAre(2, 1, 1, -1));
+  for (float v = 10; v < 13; ++v) {
+    session.refit("b", Tensor::of<float>({2}, {v, -v}));
+    EXPECT_THAT(outputs(exec), ElementsAre(v + 1, 0, v, -v));
+    Tensor back(BP_DTYPE_FLOAT, {2});
+    session.read_weight("b", back);
+    EXPECT_THAT(back.values<float>(), ElementsAre(v, -v));
+  }
+  Exec fresh = session.exec();
+  EXPECT_THAT(outputs(fresh), ElementsAre(13, 0, 12, -12));
+}
+
+TEST(Session, RefitsThatCannotBeAreNamed) {
   const Environment env = environment({cpu});
   const Tensor b = Tensor::of<float>({2}, {0, 0});
   EXPECT_EQ(failure([&] { env.compile(relu_of_sum()).refit("b", b); }).status(), BP_BAD_STATE);
   SessionOptions how;
   how.flags = BP_SESSION_REFIT;
-  const Error error = failure([&] { env.compile(relu_of_sum(), how); });
-  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
-  EXPECT_THAT(error.text(), HasSubstr("'cpu'"));
+  const Session session = env.compile(relu_of_sum(), how);
+  EXPECT_EQ(failure([&] { session.refit("nobody", b); }).status(), BP_NOT_FOUND);
+  EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<float>({1}, {0})); }).status(), BP_TYPE_MISMATCH);
+  EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<int32_t>({2}, {0, 0})); }).status(), BP_TYPE_MISMATCH);
 }
 
 }  // namespace

@@ -157,6 +157,8 @@ bp_status_t BP_CALL program_info(const bp_program_t* program, bp_program_info_t*
     info.output_count = program->graph().output_count;
     info.shapes = program->shapes();
     info.device_bytes = program->held_bytes();
+    info.inplace = program->inplace().data();
+    info.inplace_count = static_cast<uint32_t>(program->inplace().size());
     cpu::write(out_info, info, "out_info");
   });
 }

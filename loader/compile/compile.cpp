@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "abi.h"
+#include "compile/cache.h"
 
 namespace backplane {
 
@@ -23,13 +24,15 @@ std::string label_of(const model::Graph& graph, uint64_t node_id) {
 }
 
 std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& model, const DeviceCoverage& coverage,
-                                 const Island& island) {
+                                 const Island& island, const model::Refit& refit) {
   auto program = std::make_shared<Program>();
   program->device = coverage.device;
   program->plugin = coverage.device->backend().plugin;
-  program->view = model::View::island(model, island.nodes, island.outputs, coverage.device->backend().newest_opsets);
+  program->view =
+      model::View::island(model, island.nodes, island.outputs, coverage.device->backend().newest_opsets, refit);
   const bp_graph_t& graph = *program->view->abi();
-  for (uint32_t i = 0; i < graph.input_count; ++i) program->inputs.push_back(program->view->graph_value(graph.inputs[i]));
+  for (uint32_t i = 0; i < graph.input_count; ++i)
+    program->inputs.push_back(program->view->graph_value(graph.inputs[i]));
   program->outputs = island.outputs;
   program->seconds = island.seconds;
   return program;
@@ -93,14 +96,72 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
   return accepted;
 }
 
+namespace {
+
+// The program from the cache, where it is there and the plugin takes it. What is wrong with an entry is a reason to
+// compile, no error.
+Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& what, const ProgramCache& cache,
+            const std::string& key) {
+  const bp_cache_api_t& api = *program.plugin->cache;
+  program.cache = "compiled";
+  if (!api.deserialize) return {};
+  if (!cache.read(key, program.blob, program.cache_reason)) {
+    if (!program.cache_reason.empty()) cache.remove(key);
+    return {};
+  }
+  const bp_bytes_t blob{program.blob.data(), program.blob.size()};
+  const auto refuse = [&](const PluginError& error, const char* otherwise) {
+    program.handle = nullptr;
+    program.blob.clear();
+    program.cache_reason = error.text().empty() ? otherwise : std::string(error.text());
+    cache.remove(key);
+  };
+  uint32_t answer = BP_CACHE_EXACT;
+  PluginError error;
+  if (api.validate && api.validate(device.handle, blob, &answer, error.get()) != BP_OK) answer = BP_CACHE_UNUSABLE;
+  if (answer != BP_CACHE_EXACT && answer != BP_CACHE_USABLE) {
+    refuse(error, answer == BP_CACHE_RECOMPILE ? "the entry is for something else" : "the entry is of no use");
+    return {};
+  }
+  PluginError failure;
+  const bp_status_t code = api.deserialize(device.handle, &what, blob, &program.handle, failure.get());
+  if (code == BP_DEVICE_LOST || code == BP_CANCELLED)
+    return failure.status(code, "device '" + device.device->name() + "'");
+  if (code != BP_OK || !program.handle) {
+    refuse(failure, "the entry cannot be read");
+    return {};
+  }
+  program.cache = answer == BP_CACHE_EXACT ? "exact" : "usable";
+  return {};
+}
+
+// Keeps a program that was compiled. A cache that cannot be written costs time at the next start and nothing else.
+void store(Program& program, const ProgramCache& cache, const std::string& key) {
+  const bp_cache_api_t& api = *program.plugin->cache;
+  if (!api.serialize) return;
+  std::string blob;
+  const auto sink = [](void* self, bp_text_t piece) { *static_cast<std::string*>(self) += abi::view(piece); };
+  PluginError error;
+  if (api.serialize(program.handle, sink, &blob, error.get()) != BP_OK) {
+    if (program.cache_reason.empty()) program.cache_reason = error.text();
+    return;
+  }
+  if (cache.write(key, blob)) program.cache = "stored";
+}
+
+}  // namespace
+
 Status compile(const model::Graph& graph, Services& services, const std::vector<DeviceCoverage>& coverage,
-               const Placement& placement, const std::vector<std::shared_ptr<Program>>& programs, const CompileOptions& options) {
+               const Placement& placement, const std::vector<std::shared_ptr<Program>>& programs,
+               const CompileOptions& options) {
   std::vector<Status> statuses(programs.size());
   std::mutex progress_mutex;
   uint32_t done = 0;
 
+  const ProgramCache cache(options.cache);
   const auto compile_one = [&](size_t k) -> Status {
     Program& program = *programs[k];
+    if (program.handle) return {};
     const DeviceCoverage& device = coverage[placement.islands[k].device];
     std::vector<bp_option_t> told;
     if (auto found = options.options.find(program.device->backend().id); found != options.options.end())
@@ -112,24 +173,36 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     what.options = told.data();
     what.option_count = static_cast<uint32_t>(told.size());
     what.option_stride = sizeof(bp_option_t);
-    what.flags = options.flags;
+    // Programs of backends that cannot replace weights are compiled again instead.
+    if (options.refit && program.plugin->weights && program.plugin->weights->refit) what.flags = BP_COMPILE_REFIT;
     what.cancel = options.cancel;
-    PluginError error;
-    const bp_status_t code = program.plugin->program->compile(device.handle, &what, &program.handle, error.get());
     const std::string where = "device '" + device.device->name() + "'";
-    if (Status status = error.status(code, where); !status.ok()) {
-      program.handle = nullptr;
-      const std::string label = label_of(graph, status.node());
-      return std::move(status).context(label.empty() ? "island " + std::to_string(k) : label);
+    std::string key;
+    if (cache.is_on() && program.plugin->cache) {
+      BP_ASSIGN(key, cache_key(*device.device, *program.view, what));
+      BP_TRY(load(program, device, what, cache, key));
+      if (!program.cache_reason.empty())
+        services.log().warning(where + ": an island is compiled anew: " + program.cache_reason);
     }
-    if (!program.handle) return {BP_INTERNAL, where + ": compile answered BP_OK without a program"};
+    if (!program.handle) {
+      PluginError error;
+      const bp_status_t code = program.plugin->program->compile(device.handle, &what, &program.handle, error.get());
+      if (Status status = error.status(code, where); !status.ok()) {
+        program.handle = nullptr;
+        const std::string label = label_of(graph, status.node());
+        return std::move(status).context(label.empty() ? "island " + std::to_string(k) : label);
+      }
+      if (!program.handle) return {BP_INTERNAL, where + ": compile answered BP_OK without a program"};
+      if (!key.empty()) store(program, cache, key);
+    }
     program.info.size = sizeof program.info;
     PluginError info_error;
     BP_TRY(info_error.status(program.plugin->program->info(program.handle, &program.info, info_error.get()), where));
     if (program.info.input_count != program.inputs.size() || program.info.output_count != program.outputs.size())
       return {BP_INTERNAL, where + ": the program has " + std::to_string(program.info.input_count) + " inputs and " +
                                std::to_string(program.info.output_count) + " outputs, its island " +
-                               std::to_string(program.inputs.size()) + " and " + std::to_string(program.outputs.size())};
+                               std::to_string(program.inputs.size()) + " and " +
+                               std::to_string(program.outputs.size())};
     return {};
   };
 
@@ -142,7 +215,8 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     }
   };
   services.parallel_for(
-      programs.size(), 1, [](void* self, uint64_t begin, uint64_t end) { (*static_cast<decltype(&body)>(self))(begin, end); },
+      programs.size(), 1,
+      [](void* self, uint64_t begin, uint64_t end) { (*static_cast<decltype(&body)>(self))(begin, end); },
       const_cast<void*>(static_cast<const void*>(&body)));
   for (Status& status : statuses) BP_TRY(std::move(status));
   return {};

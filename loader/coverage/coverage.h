@@ -10,9 +10,14 @@
 #include "discover/environment.h"
 #include "model/graph.h"
 #include "model/view.h"
+#include "profile/profile.h"
 #include "status.h"
 
 namespace backplane {
+
+// Where a cost comes from, least trusted first.
+enum class Source { kEstimate, kBackend, kMeasured };
+std::string_view source_name(Source source);  // "estimate", "backend", "measured"
 
 struct NodeVerdict {
   uint32_t answer = BP_ANSWER_NO;
@@ -20,6 +25,7 @@ struct NodeVerdict {
   bp_dtype_t precision = 0;  // less than the node's own, or 0
   float confidence = 0;
   double seconds = 0;  // 0: unknown
+  Source source = Source::kEstimate;
   uint64_t bytes = 0;
   std::string detail;  // of a refusal, for people
   uint32_t part = 0;   // set by review: nodes of one device with different parts never share an island
@@ -27,7 +33,8 @@ struct NodeVerdict {
   bool usable() const { return answer != BP_ANSWER_NO; }
 };
 
-// Nodes that a device runs as one, ascending. The verdicts of an atomic group's nodes hold only while all of them are in one island.
+// Nodes that a device runs as one, ascending. The verdicts of an atomic group's nodes hold only while all of them are
+// in one island.
 struct NodeGroup {
   std::vector<uint32_t> nodes;
   bool atomic = false;
@@ -41,19 +48,33 @@ struct DeviceCoverage {
   std::shared_ptr<const model::View> view;  // the whole graph as this device's backend sees it
   std::vector<NodeVerdict> nodes;           // one for each node of the graph
   std::vector<NodeGroup> groups;
+  std::shared_ptr<Profile> profile;  // what is known of it; null: nothing is to be
+};
+
+// Which costs count.
+enum class Costs {
+  kTold,     // what backends say, and estimates
+  kKnown,    // what was measured overrides them
+  kMeasure,  // the same, measured before (profile/measure.h)
 };
 
 struct CoverageOptions {
   uint32_t precision = BP_PRECISION_STRICT;
+  Costs costs = Costs::kKnown;
   const bp_cancel_t* cancel = nullptr;
   // For each backend id, what it is told ("name" without the id).
   std::map<std::string, Host::Options, std::less<>> options;
 };
 
-// Asks `devices` in order. A node that a backend did not mention is a refusal; a conditional answer whose range does not hold
-// everything that the model's symbols may be is one too, with BP_REASON_SHAPE.
-Result<std::vector<DeviceCoverage>> ask(const std::shared_ptr<const model::Model>& model, const std::vector<Device*>& devices,
-                                        const CoverageOptions& options);
+// Asks `devices` in order. A node with bodies is taken by a device that takes every node in them: each body is asked
+// about as a graph of its own, and a refusal is one of the node with BP_REASON_SUBGRAPH. A node that a backend did not
+// mention is a refusal; a conditional answer whose range does not hold everything that the model's symbols may be is
+// one too, with BP_REASON_SHAPE.
+Result<std::vector<DeviceCoverage>> ask(const std::shared_ptr<const model::Model>& model,
+                                        const std::vector<Device*>& devices, const CoverageOptions& options);
+
+// Puts what the device's profile knows of its nodes into the verdicts.
+void recall(const model::Graph& graph, uint32_t precision, DeviceCoverage& coverage);
 
 // "operator", "opset", "dtype" …: how reports spell BP_REASON_*.
 std::string_view reason_name(uint32_t reason);

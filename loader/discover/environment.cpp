@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -16,6 +17,7 @@
 #include "discover/negotiate.h"
 #include "discover/probe.h"
 #include "discover/search.h"
+#include "host/cache.h"
 
 namespace backplane {
 namespace {
@@ -28,6 +30,7 @@ constexpr uint32_t kMaxOpsets = 1024;
 struct Settings {
   std::set<std::string, std::less<>> disabled;
   ProbePolicy probe = ProbePolicy::kCached;
+  CacheSettings cache;
   std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
 };
 
@@ -56,11 +59,26 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
               fmt::format("option loader.probe is \"{}\": it must be always, cached or never", value)};
     return {};
   }
-  return {BP_NOT_FOUND, fmt::format("there is no option loader.{}: there are loader.disable and loader.probe", name)};
+  if (name == "cache") {
+    settings.cache.folder = value;
+    if (value.empty() || settings.cache.folder.is_absolute()) return {};
+    return {BP_INVALID_ARGUMENT,
+            fmt::format("option loader.cache is \"{}\": it must be an absolute path, or empty for none", value)};
+  }
+  if (name == "cache_bytes") {
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), settings.cache.bytes);
+    if (error == std::errc() && end == value.data() + value.size()) return {};
+    return {BP_INVALID_ARGUMENT, fmt::format("option loader.cache_bytes is \"{}\": it must be a number", value)};
+  }
+  return {BP_NOT_FOUND,
+          fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable and "
+                      "loader.probe",
+                      name)};
 }
 
 Result<Settings> read_settings(const bp_env_desc_t& desc) {
   Settings settings;
+  if (const fs::path folder = cache_folder(); !folder.empty()) settings.cache.folder = folder / "programs";
   if ((desc.option_count && !desc.options) || (desc.backend_file_count && !desc.backend_files) ||
       (desc.backend_folder_count && !desc.backend_folders))
     return Status(BP_INVALID_ARGUMENT, "bp_env_desc_t has a count whose array is NULL");
@@ -233,6 +251,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   BP_ASSIGN(Settings settings, read_settings(desc));
   std::shared_ptr<Environment> env(new Environment);
   env->services_ = std::make_shared<Services>(desc);
+  env->cache_ = settings.cache;
   Maker maker{*env, std::move(settings)};
   for (const Found& found : search(desc)) {
     Candidate candidate;

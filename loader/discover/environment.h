@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -69,6 +70,12 @@ struct Candidate {
   uint32_t device_count = 0;
 };
 
+// Where compiled programs are kept. No folder: nowhere.
+struct CacheSettings {
+  std::filesystem::path folder;
+  uint64_t bytes = uint64_t{1} << 30;  // of all of them; the least lately used go
+};
+
 class Environment {
  public:
   // Finds, loads and negotiates. `desc` was already copied by the ABI's rules.
@@ -81,11 +88,13 @@ class Environment {
   Result<Device*> find(std::string_view name) const;
   Result<Device*> device(uint32_t index) const;
   Services& services() const { return *services_; }
+  const CacheSettings& cache() const { return cache_; }
 
  private:
   struct Maker;  // builds it in environment.cpp
   Environment() = default;
   std::shared_ptr<Services> services_;
+  CacheSettings cache_;
   std::vector<Candidate> candidates_;
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<std::unique_ptr<Device>> devices_;

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -14,6 +12,7 @@
 #include "discover/child.h"
 #include "discover/file.h"
 #include "discover/search.h"
+#include "host/cache.h"
 #include "release.h"
 
 namespace backplane {
@@ -48,13 +47,11 @@ uint64_t fnv1a(std::string_view text) {
 class CacheEntry {
  public:
   explicit CacheEntry(const fs::path& library) {
-    const char* cache = secure_getenv("XDG_CACHE_HOME");
-    const char* home = secure_getenv("HOME");
-    fs::path base = cache && *cache ? fs::path(cache) : home && *home ? fs::path(home) / ".cache" : fs::path();
+    const fs::path folder = cache_folder();
     File file;
-    if (!base.is_absolute() || library.native().find('\n') != std::string::npos || file.open(library)) return;
+    if (folder.empty() || library.native().find('\n') != std::string::npos || file.open(library)) return;
     state_ = fmt::format("{} {} {} {}", library.string(), file.size(), file.modified_ns(), build_id);
-    path_ = base / "backplane/probe" / fmt::format("{:016x}", fnv1a(state_));
+    path_ = folder / "probe" / fmt::format("{:016x}", fnv1a(state_));
   }
 
   const fs::path& path() const { return path_; }
@@ -70,19 +67,7 @@ class CacheEntry {
 
   // A cache that cannot be written costs time at the next start and nothing else.
   void write(std::string_view answer) const {
-    if (path_.empty()) return;
-    std::error_code error;
-    fs::create_directories(path_.parent_path(), error);
-    fs::path fresh = path_;
-    fresh += fmt::format(".{}", ::getpid());
-    bool whole;
-    {
-      std::ofstream file(fresh);
-      file << state_ << '\n' << answer << '\n' << std::flush;
-      whole = file.good();
-    }
-    if (whole) fs::rename(fresh, path_, error);
-    if (!whole || error) fs::remove(fresh, error);
+    if (!path_.empty()) write_whole(path_, fmt::format("{}\n{}\n", state_, answer));
   }
 
  private:

@@ -38,8 +38,6 @@ Status copy_host(const Opened& device, const bp_buffer_t& from, const bp_buffer_
   return device.status(error, device.api->copy(device.handle, &from, &to, bytes, nullptr, error.get()));
 }
 
-char* host_address(const bp_buffer_t& buffer) { return static_cast<char*>(buffer.address) + buffer.offset; }
-
 }  // namespace
 
 bp_status_t bp_memory_space(bp_env_t* env, uint32_t device, uint32_t index, bp_space_t* out_space, uint32_t space_size,

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
 #include "backplane/loader.h"
 #include "face/handles.h"
 #include "report.h"
@@ -8,15 +12,38 @@ using face::fenced;
 
 namespace {
 
+Status loader_option(std::string_view name, std::string_view value, SessionRequest& request) {
+  if (name == "max_island_nodes") {
+    const auto [end, failed] =
+        std::from_chars(value.data(), value.data() + value.size(), request.policy.max_island_nodes);
+    if (failed == std::errc() && end == value.data() + value.size()) return {};
+    return {BP_INVALID_ARGUMENT,
+            "option loader.max_island_nodes is '" + std::string(value) + "': it must be a number, 0 for no bound"};
+  }
+  if (name != "costs")
+    return {BP_NOT_FOUND, "a session has no option loader." + std::string(name) +
+                              ": there are loader.costs and loader.max_island_nodes"};
+  constexpr std::pair<std::string_view, Costs> known[] = {
+      {"told", Costs::kTold}, {"known", Costs::kKnown}, {"measure", Costs::kMeasure}};
+  const auto found = std::ranges::find(known, value, &std::pair<std::string_view, Costs>::first);
+  if (found == std::end(known))
+    return {BP_INVALID_ARGUMENT,
+            "option loader.costs is '" + std::string(value) + "': it must be told, known or measure"};
+  request.costs = found->second;
+  return {};
+}
+
 // "cpu.threads" = "2" goes to backend cpu as "threads".
 Status add_option(const Environment& environment, const bp_option_t& option, SessionRequest& request) {
   const std::string_view name = abi::view(option.name);
   const size_t dot = name.find('.');
   const std::string_view id = name.substr(0, dot);
+  if (id == "loader" && dot != std::string_view::npos)
+    return loader_option(name.substr(dot + 1), abi::view(option.value), request);
   bool known = false;
   for (const auto& device : environment.devices()) known |= device->backend().id == id;
   if (dot == std::string_view::npos || !known)
-    return {BP_NOT_FOUND, "option '" + std::string(name) + "': a session takes \"<backend>.<name>\", and there is no backend '" + std::string(id) + "'"};
+    return {BP_NOT_FOUND, "option '" + std::string(name) + "': a session takes \"<backend>.<name>\" and \"loader.<name>\", and there is no backend '" + std::string(id) + "'"};
   request.options[std::string(id)][std::string(name.substr(dot + 1))] = abi::string(option.value);
   return {};
 }
@@ -66,7 +93,8 @@ void bp_session_destroy(bp_session_t* session) { face::destroy(session); }
 bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(session, "session"));
-    const Session& s = *session->session;
+    const std::shared_ptr<const Session> latest = session->session->latest();
+    const Session& s = *latest;
     const Placement& placement = s.placement();
     if (i >= placement.device.size())
       return {BP_NOT_FOUND, "the graph has " + std::to_string(placement.device.size()) + " nodes, no number " + std::to_string(i)};
@@ -90,7 +118,7 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
 bp_status_t bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(session, "session"));
-    return face::send(report(*session->session), sink, context);
+    return face::send(report(*session->session->latest()), sink, context);
   });
 }
 
@@ -98,7 +126,7 @@ bp_status_t bp_session_refit(bp_session_t* session, bp_text_t weight, const bp_t
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(session, "session"));
     BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, "tensor"));
-    return session->session->refit(abi::view(weight), known);
+    return session->session->latest()->refit(abi::view(weight), known);
   });
 }
 
@@ -106,6 +134,6 @@ bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(session, "session"));
     BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));
-    return session->session->read_weight(abi::view(weight), known);
+    return session->session->latest()->read_weight(abi::view(weight), known);
   });
 }

@@ -32,6 +32,7 @@ class Arrays {
     std::vector<bp_symbol_t> symbols;
     std::vector<bp_opset_t> opsets;
     const View::Newest& newest;
+    const Refit& refit;
   };
 
   // `whole`: all of the graph's values and weights, under their own numbers. Otherwise those that the nodes touch.
@@ -102,15 +103,22 @@ class Arrays {
     out.file = text(weight.file);
     out.file_offset = weight.file_offset;
     out.id = weight.id;
+    if (shared_.refit.possible && !parent_) out.flags = BP_WEIGHT_REFIT;
     weights_.push_back(out);
     weight_of_.push_back(&weight);
     return static_cast<uint32_t>(weights_.size() - 1);
   }
 
+  // Only weights of the outermost graph have names that reach the framework.
+  const Weight& current(WeightId weight) const {
+    const auto replaced = shared_.refit.replaced.find(weight);
+    return parent_ || replaced == shared_.refit.replaced.end() ? graph_.weights[weight] : *replaced->second;
+  }
+
   uint32_t local_weight(WeightId weight) {
     if (weight == BP_NONE || whole_) return weight;
     const auto [place, added] = local_weights_.try_emplace(weight, 0);
-    if (added) place->second = add_weight(graph_.weights[weight]);
+    if (added) place->second = add_weight(current(weight));
     return place->second;
   }
 
@@ -401,12 +409,14 @@ std::vector<bp_opset_t> opsets_of(const Model& model, const View::Newest& newest
 
 struct View::Impl {
   Newest newest;
+  Refit refit;
   Arrays::Shared shared;
   Arrays arrays;
 
-  Impl(std::shared_ptr<const Model> model, const Newest& known, bool whole)
+  Impl(std::shared_ptr<const Model> model, const Newest& known, const Refit& weights, bool whole)
       : newest(known),
-        shared{model, {}, opsets_of(*model, newest), newest},
+        refit(weights),
+        shared{model, {}, opsets_of(*model, newest), newest, refit},
         arrays(shared, model->graph, whole, nullptr) {
     for (const Symbol& symbol : model->graph.symbols)
       shared.symbols.push_back({text(symbol.name), symbol.min, symbol.max});
@@ -414,7 +424,7 @@ struct View::Impl {
 };
 
 std::shared_ptr<const View> View::whole(std::shared_ptr<const Model> model, const Newest& newest) {
-  auto impl = std::make_unique<Impl>(model, newest, true);
+  auto impl = std::make_unique<Impl>(model, newest, Refit{}, true);
   std::vector<uint32_t> nodes(model->graph.nodes.size());
   std::iota(nodes.begin(), nodes.end(), 0);
   impl->arrays.build(nodes, model->graph.inputs, model->graph.outputs);
@@ -422,8 +432,8 @@ std::shared_ptr<const View> View::whole(std::shared_ptr<const Model> model, cons
 }
 
 std::shared_ptr<const View> View::island(std::shared_ptr<const Model> model, std::span<const uint32_t> nodes,
-                                         std::span<const ValueId> outputs, const Newest& newest) {
-  auto impl = std::make_unique<Impl>(model, newest, false);
+                                         std::span<const ValueId> outputs, const Newest& newest, const Refit& refit) {
+  auto impl = std::make_unique<Impl>(model, newest, refit, false);
   impl->arrays.build(nodes, {}, outputs);
   return std::shared_ptr<const View>(new View(std::move(impl)));
 }

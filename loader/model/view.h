@@ -12,6 +12,12 @@
 
 namespace backplane::model {
 
+// Weights that are no longer those of the model.
+struct Refit {
+  bool possible = false;  // more may be replaced later: BP_WEIGHT_REFIT
+  std::map<WeightId, std::shared_ptr<const Weight>> replaced;
+};
+
 class View {
  public:
   // The newest operator set that a plugin knows for each domain: nodes are presented in the newest form that fits. A
@@ -23,7 +29,8 @@ class View {
   // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do
   // not make (constants come along as weights); its outputs are those of `outputs` (graph values) in that order.
   static std::shared_ptr<const View> island(std::shared_ptr<const Model> model, std::span<const uint32_t> nodes,
-                                            std::span<const ValueId> outputs, const Newest& newest);
+                                            std::span<const ValueId> outputs, const Newest& newest,
+                                            const Refit& refit = {});
   ~View();
 
   const bp_graph_t* abi() const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "ops/dtype.h"
@@ -57,17 +58,7 @@ constexpr OperatorClass classes[] = {
 double elements(const model::Graph& graph, const model::Type& type) {
   if (type.rank < 0) return open_elements;
   double count = 1;
-  for (const bp_dim_t& dim : type.dims) {
-    int64_t extent = dim.extent;
-    if (extent < 0) {
-      extent = open_extent;
-      if (dim.symbol < graph.symbols.size()) {
-        const model::Symbol& symbol = graph.symbols[dim.symbol];
-        extent = std::max(symbol.min, std::min(extent, symbol.max));
-      }
-    }
-    count *= static_cast<double>(extent);
-  }
+  for (const bp_dim_t& dim : type.dims) count *= static_cast<double>(expected_extent(graph, dim));
   return count;
 }
 
@@ -103,6 +94,13 @@ double operations(const model::Graph& graph, const model::Node& node) {
 
 }  // namespace
 
+int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
+  if (dim.extent >= 0) return dim.extent;
+  if (dim.symbol >= graph.symbols.size()) return open_extent;
+  const model::Symbol& symbol = graph.symbols[dim.symbol];
+  return std::max(symbol.min, std::min(open_extent, symbol.max));
+}
+
 double value_bytes(const model::Graph& graph, model::ValueId value) {
   const model::Type& type = graph.values[value].type;
   const uint32_t bits = ops::dtype_bits(type.dtype);
@@ -128,21 +126,48 @@ bool in_host_memory(const Device& device) {
          (device.info().flags & BP_DEVICE_UNIFIED_MEMORY);
 }
 
-CopyRate copy_rate(const Device* from, const Device* to) {
-  if (from && in_host_memory(*from)) from = nullptr;
-  if (to && in_host_memory(*to)) to = nullptr;
+bool peers(const Device& from, const Device& to) {
+  const uint32_t peer = to.plugin_index();
+  return &from.backend() == &to.backend() && peer < 64 && (from.info().peers >> peer & 1);
+}
+
+namespace {
+
+// From the times of a small and a large copy, if both were measured.
+std::optional<CopyRate> measured_rate(const Profile* profile, std::string_view from, std::string_view to) {
+  if (!profile) return std::nullopt;
+  const auto small = profile->find(profile_key_of_copy(from, to, small_copy));
+  const auto large = profile->find(profile_key_of_copy(from, to, large_copy));
+  if (!small || !large) return std::nullopt;
+  CopyRate rate;
+  rate.source = Source::kMeasured;
+  rate.seconds_per_byte = std::max(0.0, *large - *small) / static_cast<double>(large_copy - small_copy);
+  rate.seconds = std::max(0.0, *small - rate.seconds_per_byte * static_cast<double>(small_copy));
+  return rate;
+}
+
+}  // namespace
+
+CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to) {
+  if (from && in_host_memory(*from->device)) from = nullptr;
+  if (to && in_host_memory(*to->device)) to = nullptr;
   if (from == to) return {};
-  const auto leg = [](const Device& device) {
-    const double told = static_cast<double>(device.info().link_bandwidth);
-    return CopyRate{copy_latency, 1 / (told > 0 ? told : link_bandwidth)};
+  // From or to the host.
+  const auto leg = [](const DeviceCoverage& one, bool in) {
+    const std::string& name = one.device->name();
+    if (const auto rate = measured_rate(one.profile.get(), in ? "host" : name, in ? name : "host")) return *rate;
+    const double told = static_cast<double>(one.device->info().link_bandwidth);
+    return CopyRate{copy_latency, 1 / (told > 0 ? told : link_bandwidth),
+                    told > 0 ? Source::kBackend : Source::kEstimate};
   };
-  if (!from) return leg(*to);
-  if (!to) return leg(*from);
-  const CopyRate a = leg(*from), b = leg(*to);
-  const uint32_t peer = to->plugin_index();
-  if (&from->backend() == &to->backend() && peer < 64 && (from->info().peers >> peer & 1))
-    return {copy_latency, std::max(a.seconds_per_byte, b.seconds_per_byte)};
-  return {a.seconds + b.seconds, a.seconds_per_byte + b.seconds_per_byte};
+  if (!from) return leg(*to, true);
+  if (!to) return leg(*from, false);
+  const CopyRate a = leg(*from, false), b = leg(*to, true);
+  const Source source = std::min(a.source, b.source);
+  if (!peers(*from->device, *to->device))
+    return {a.seconds + b.seconds, a.seconds_per_byte + b.seconds_per_byte, source};
+  if (const auto rate = measured_rate(from->profile.get(), from->device->name(), to->device->name())) return *rate;
+  return {copy_latency, std::max(a.seconds_per_byte, b.seconds_per_byte), source};
 }
 
 double launch_seconds(const Device& device) {

@@ -7,8 +7,10 @@
 
 namespace backplane {
 
-// A value's size. An extent that the model leaves open counts as 64, within what its symbol may be; an unknown shape as
-// 4096 elements; what is no tensor as 4096 bytes.
+// An extent that the model leaves open counts as 64, within what its symbol may be.
+int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
+
+// A value's size. An unknown shape counts as 4096 elements; what is no tensor as 4096 bytes.
 double value_bytes(const model::Graph& graph, model::ValueId value);
 
 // A node on a device: what the device said, and where it said nothing an estimate: the slower of operations / device's
@@ -21,16 +23,23 @@ double node_seconds(const model::Graph& graph, const model::Node& node, const No
 // Whether the device works on host memory.
 bool in_host_memory(const Device& device);
 
+// The two copies of which the times tell a rate.
+constexpr uint64_t small_copy = 4096, large_copy = 4 << 20;
+
 // What a copy costs: seconds + bytes * seconds_per_byte.
 struct CopyRate {
   double seconds = 0;
   double seconds_per_byte = 0;
+  Source source = Source::kEstimate;
 };
 
-// Between the memories of two devices; null is the host's. Devices that share a memory copy nothing. Devices of one
-// backend that are peers copy directly, others through the host. A link whose bandwidth is not told counts as 10 GB/s,
-// and each copy as 10 µs beside its bytes.
-CopyRate copy_rate(const Device* from, const Device* to);
+// Whether the two copy between each other without the host.
+bool peers(const Device& from, const Device& to);
+
+// Between the memories of two devices; null is the host's. Devices that share a memory copy nothing. Peers copy
+// directly, others through the host. What their profiles know counts; otherwise a copy takes 10 µs and its bytes at the
+// bandwidth that the device tells for its link, or at 10 GB/s.
+CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to);
 
 // What running an island costs beside its nodes.
 double launch_seconds(const Device& device);

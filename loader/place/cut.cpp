@@ -46,7 +46,10 @@ void cut(const model::Graph& graph, const Problem& problem, const Solution& foun
   const auto place = [&](uint32_t label) { return label == problem.host() ? BP_NONE : label; };
   for_each_copy(problem, found.labels, [&](const Problem::Link& link, uint32_t to, double seconds) {
     const uint32_t from = link.producer == BP_NONE ? BP_NONE : found.labels[link.producer];
-    if (seconds > 0) placement.copies.push_back({link.value, from, place(to), seconds, link.bytes});
+    if (seconds == 0) return;
+    const uint32_t home = from == BP_NONE ? problem.host() : from;
+    const Source source = problem.copies[home * (problem.devices + 1) + to].source;
+    placement.copies.push_back({link.value, from, place(to), seconds, link.bytes, source});
   });
 }
 

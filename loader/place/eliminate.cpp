@@ -11,7 +11,7 @@ int64_t Elimination::Step::cost(bool with_sink, const bool* others) const {
   int64_t sum = with_sink ? sink_cost : 0;
   for (uint32_t i = 0; i < pair_count; ++i)
     if (with_sink != others[i]) sum += with_sink ? pairs[i].there : pairs[i].here;
-  return std::min(sum, CutCosts::unbounded);
+  return sum;
 }
 
 int64_t Elimination::Step::least(bool u, bool w) const {
@@ -23,6 +23,8 @@ Elimination::Elimination(CutCosts costs) : costs_(std::move(costs)) {
   const size_t count = costs_.sink_cost.size();
   first_.assign(count, BP_NONE);
   degree_.assign(count, 0);
+  here_.assign(count, 0);
+  there_.assign(count, 0);
   gone_.assign(count, false);
   waiting_.assign(count, false);
   std::vector<CutCosts::Arc> arcs;
@@ -34,16 +36,29 @@ Elimination::Elimination(CutCosts costs) : costs_(std::move(costs)) {
   for (size_t i = 0; i < queue_.size(); ++i) {
     const uint32_t v = queue_[i];
     waiting_[v] = false;
+    const int64_t sink_cost = costs_.sink_cost[v];
     Pair pairs[2];
-    if (const uint32_t neighbours = collect(v, pairs); neighbours <= 2) take_out(v, pairs, neighbours);
+    if (sink_cost >= here_[v])
+      settle(v, false);
+    else if (-sink_cost > there_[v])
+      settle(v, true);
+    else if (const uint32_t neighbours = collect(v, pairs); neighbours <= 2)
+      take_out(v, pairs, neighbours);
   }
 }
 
 void Elimination::consider(uint32_t v) {
+  if (gone_[v] || waiting_[v]) return;
   // Several arcs may go to the same neighbour.
-  if (gone_[v] || waiting_[v] || degree_[v] > 8) return;
+  const int64_t sink_cost = costs_.sink_cost[v];
+  if (degree_[v] > 8 && sink_cost < here_[v] && -sink_cost <= there_[v]) return;
   waiting_[v] = true;
   queue_.push_back(v);
+}
+
+void Elimination::add_to_sums(uint32_t u, uint32_t w, int64_t cost, int64_t reverse_cost) {
+  here_[u] += cost, there_[u] += reverse_cost;
+  here_[w] += reverse_cost, there_[w] += cost;
 }
 
 void Elimination::connect(uint32_t u, uint32_t w, int64_t cost, int64_t reverse_cost) {
@@ -55,6 +70,12 @@ void Elimination::connect(uint32_t u, uint32_t w, int64_t cost, int64_t reverse_
   next_.push_back(first_[w]);
   first_[w] = 2 * a + 1;
   ++degree_[u], ++degree_[w];
+  add_to_sums(u, w, cost, reverse_cost);
+}
+
+Elimination::Pair Elimination::seen_from(uint32_t half) const {
+  const CutCosts::Arc& arc = costs_.arcs[half / 2];
+  return half % 2 ? Pair{arc.from, arc.reverse_cost, arc.cost} : Pair{arc.to, arc.cost, arc.reverse_cost};
 }
 
 uint32_t Elimination::collect(uint32_t v, Pair* pairs) {
@@ -66,29 +87,45 @@ uint32_t Elimination::collect(uint32_t v, Pair* pairs) {
       *link = next_[half];
       continue;
     }
-    const CutCosts::Arc& arc = costs_.arcs[half / 2];
-    const Pair seen = half % 2 ? Pair{arc.from, arc.reverse_cost, arc.cost} : Pair{arc.to, arc.cost, arc.reverse_cost};
+    const Pair seen = seen_from(half);
     uint32_t k = 0;
     while (k < count && pairs[k].other != seen.other) ++k;
     if (k == 2) return 3;
     if (k == count) pairs[count++] = {seen.other, 0, 0};
-    pairs[k].here = std::min(pairs[k].here + seen.here, CutCosts::unbounded);
-    pairs[k].there = std::min(pairs[k].there + seen.there, CutCosts::unbounded);
+    pairs[k].here += seen.here;
+    pairs[k].there += seen.there;
     link = &next_[half];
   }
   return count;
+}
+
+void Elimination::drop_arcs(uint32_t v) {
+  for (uint32_t half = first_[v]; half != BP_NONE; half = next_[half]) {
+    if (dead_[half / 2]) continue;
+    dead_[half / 2] = true;
+    const Pair seen = seen_from(half);
+    --degree_[seen.other];
+    add_to_sums(v, seen.other, -seen.here, -seen.there);
+  }
+}
+
+void Elimination::settle(uint32_t v, bool with_sink) {
+  steps_.push_back({v, with_sink ? -1 : 0, 0, {}});
+  gone_[v] = true;
+  for (uint32_t half = first_[v]; half != BP_NONE; half = next_[half]) {
+    if (dead_[half / 2]) continue;
+    const Pair seen = seen_from(half);
+    costs_.sink_cost[seen.other] += with_sink ? -seen.there : seen.here;
+  }
+  drop_arcs(v);
+  for (uint32_t half = first_[v]; half != BP_NONE; half = next_[half]) consider(seen_from(half).other);
 }
 
 void Elimination::take_out(uint32_t v, const Pair* pairs, uint32_t count) {
   Step& step = steps_.emplace_back(Step{v, costs_.sink_cost[v], count, {}});
   std::copy_n(pairs, count, step.pairs);
   gone_[v] = true;
-  for (uint32_t half = first_[v]; half != BP_NONE; half = next_[half]) {
-    if (dead_[half / 2]) continue;
-    dead_[half / 2] = true;
-    const CutCosts::Arc& arc = costs_.arcs[half / 2];
-    --degree_[half % 2 ? arc.from : arc.to];
-  }
+  drop_arcs(v);
   if (count == 0) return;
   const uint32_t u = pairs[0].other;
   const int64_t e00 = step.least(false, false), e11 = step.least(true, true);
@@ -103,24 +140,21 @@ void Elimination::take_out(uint32_t v, const Pair* pairs, uint32_t count) {
   const int64_t more_w = e11 - e00 - more_u;
   costs_.sink_cost[u] += more_u;
   costs_.sink_cost[w] += more_w;
-  const auto arc_cost = [](int64_t least, int64_t without) {
-    return least >= CutCosts::unbounded ? CutCosts::unbounded : least - without;
-  };
-  const int64_t cost = arc_cost(e01, e00 + more_w), reverse_cost = arc_cost(e10, e00 + more_u);
+  const int64_t cost = e01 - e00 - more_w, reverse_cost = e10 - e00 - more_u;
   if (cost > 0 || reverse_cost > 0) {
     // Where u and w were neighbours already, one of them may see it while looking through a few arcs.
-    uint32_t at = degree_[u] <= degree_[w] ? u : w, found = BP_NONE, left = 8;
-    for (uint32_t half = first_[at]; half != BP_NONE && left > 0; half = next_[half], --left) {
-      const CutCosts::Arc& arc = costs_.arcs[half / 2];
-      if (!dead_[half / 2] && (half % 2 ? arc.from : arc.to) == (at == u ? w : u)) found = half / 2;
-    }
+    const uint32_t at = degree_[u] <= degree_[w] ? u : w, other = at == u ? w : u;
+    uint32_t found = BP_NONE, left = 8;
+    for (uint32_t half = first_[at]; half != BP_NONE && left > 0; half = next_[half], --left)
+      if (!dead_[half / 2] && seen_from(half).other == other) found = half / 2;
     if (found == BP_NONE) {
       connect(u, w, cost, reverse_cost);
     } else {
       CutCosts::Arc& arc = costs_.arcs[found];
       const bool same = arc.from == u;
-      arc.cost = std::min(arc.cost + (same ? cost : reverse_cost), CutCosts::unbounded);
-      arc.reverse_cost = std::min(arc.reverse_cost + (same ? reverse_cost : cost), CutCosts::unbounded);
+      arc.cost += same ? cost : reverse_cost;
+      arc.reverse_cost += same ? reverse_cost : cost;
+      add_to_sums(u, w, cost, reverse_cost);
     }
   }
   consider(u);

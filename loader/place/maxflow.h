@@ -7,11 +7,8 @@
 
 namespace backplane {
 
-// Costs of vertices and of pairs of vertices that are on different sides.
+// Costs of vertices and of pairs of vertices that are on different sides. Their sum stays below 2^62.
 struct CutCosts {
-  // More than any cut that is asked for may cost; the sum of all other costs stays far below it.
-  static constexpr int64_t unbounded = int64_t{1} << 60;
-
   struct Arc {
     uint32_t from, to;
     int64_t cost, reverse_cost;  // `from` with the source and `to` with the sink; the other way round
@@ -26,9 +23,10 @@ struct CutCosts {
 
 // A cheapest cut: true for the vertices on the sink's side. Of equal choices the source's side is taken.
 //
-// First vertices with at most two neighbours are eliminated exactly, one by one (eliminate.h): that alone solves
-// chains, trees and the series and parallel branches that models mostly are made of. The rest is cut by push-relabel.
-// See docs/decisions/0004-own-minimum-cut.md.
+// First vertices whose side is plain and those with at most two neighbours are eliminated exactly, one by one
+// (eliminate.h): that alone solves chains, trees and the series and parallel branches that models mostly are made of.
+// The rest is cut by a flow (residual.h): along short paths first, then by push-relabel. See
+// docs/decisions/0004-own-minimum-cut.md.
 std::vector<bool> minimum_cut(CutCosts costs);
 
 }  // namespace backplane

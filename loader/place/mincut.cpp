@@ -49,11 +49,11 @@ class Move {
     double per_byte = 0, launch = 0;
     for (const CopyRate& rate : problem_.copies) per_byte = std::max(per_byte, rate.seconds_per_byte);
     for (const Problem::Link& link : problem_.links)
-      sum += 2 * (problem_.devices + 1) * (dearest + per_byte * link.bytes);
+      sum += 2 * (problem_.devices + 1) * (2.0 + link.reader_count) * (dearest + per_byte * link.bytes);
     for (const Problem::Group& group : problem_.groups) sum += group.saving;
     for (double seconds : problem_.launch) launch = std::max(launch, seconds);
     sum += 2 * launch * launch_weight_ * static_cast<double>(sequence_.size());
-    scale_ = sum > 0 ? 0x1p50 / sum : 0;
+    scale_ = sum > 0 ? 0x1p58 / sum : 0;
   }
 
   int64_t scaled(double seconds) const { return static_cast<int64_t>(seconds * scale_ + 0.5); }
@@ -92,17 +92,18 @@ class Move {
     if (vertex_[node] < stays) costs_.add_cost(vertex_[node], scaled(if_stays), scaled(if_moves));
   }
 
-  // A vertex that is with the sink as soon as one of these is, or with the source as soon as one of these is.
-  uint32_t any_moves(const std::vector<uint32_t>& vertices) {
+  // A vertex that had better be with the sink as soon as one of these is, or with the source as soon as one of these
+  // is: being elsewhere would cost `most`, all that it costs at all.
+  uint32_t any_moves(const std::vector<uint32_t>& vertices, int64_t most) {
     if (vertices.size() == 1) return vertices[0];
     const uint32_t any = costs_.add_vertex();
-    for (uint32_t v : vertices) costs_.add_arc(any, v, CutCosts::unbounded);
+    for (uint32_t v : vertices) costs_.add_arc(any, v, most);
     return any;
   }
-  uint32_t any_stays(const std::vector<uint32_t>& vertices) {
+  uint32_t any_stays(const std::vector<uint32_t>& vertices, int64_t most) {
     if (vertices.size() == 1) return vertices[0];
     const uint32_t any = costs_.add_vertex();
-    for (uint32_t v : vertices) costs_.add_arc(v, any, CutCosts::unbounded);
+    for (uint32_t v : vertices) costs_.add_arc(v, any, most);
     return any;
   }
 
@@ -115,10 +116,11 @@ class Move {
       if (vertex_[i] < stays) free_.push_back(vertex_[i]);
     }
     if (free_.empty()) return;
+    const int64_t saving = scaled(group.saving);
     if (group.device == target_)
-      costs_.add_cost(any_stays(free_), scaled(group.saving), 0);
+      costs_.add_cost(any_stays(free_, saving), saving, 0);
     else
-      costs_.add_cost(any_moves(free_), 0, scaled(group.saving));
+      costs_.add_cost(any_moves(free_, saving), 0, saving);
   }
 
   // What it costs to bring a value from where its producer is to where its readers are.
@@ -138,7 +140,7 @@ class Move {
       if (certain) {
         if (from < stays) costs_.add_cost(from, cost, 0);
       } else if (!free_.empty()) {
-        const uint32_t any = any_moves(free_);
+        const uint32_t any = any_moves(free_, cost);
         if (from < stays)
           costs_.add_arc(from, any, cost);
         else
@@ -167,7 +169,7 @@ class Move {
         continue;
       }
       if (free_.empty()) continue;
-      const uint32_t any = any_stays(free_);
+      const uint32_t any = any_stays(free_, while_moves);
       costs_.add_cost(any, std::min(while_stays, while_moves), 0);
       if (while_moves > while_stays) costs_.add_arc(any, from, while_moves - while_stays);
       // Dearer while the producer stays: no arc can say so, so it is paid even when all of these readers move.

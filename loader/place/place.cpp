@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "place/cut.h"
+#include "place/limits.h"
 #include "place/search.h"
 
 namespace backplane {
@@ -59,11 +60,14 @@ Result<std::optional<uint32_t>> pinned(const model::Node& node, uint32_t index,
   return std::optional<uint32_t>();
 }
 
-// Whether every node found a device and the islands are few enough.
-Status check(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
-             const Solution& found) {
+// Whether every node found a device.
+Status covered(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Solution& found) {
   for (uint32_t i = 0; i < found.labels.size(); ++i)
     if (found.labels[i] == BP_NONE) return nobody_takes(graph.nodes[i], i, coverage);
+  return {};
+}
+
+Status few_enough(const Policy& policy, const Solution& found) {
   if (policy.max_islands && found.cost.islands > policy.max_islands)
     return Status(BP_UNSUPPORTED, "the placement needs " + std::to_string(found.cost.islands) +
                                       " islands and the session allows " + std::to_string(policy.max_islands) +
@@ -95,9 +99,16 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
   }
   Problem problem = make_problem(graph, coverage, only);
   placement.seconds = problem.seconds;
-  Solution found =
-      policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands) : greedy(problem, policy.max_islands);
-  BP_TRY(check(graph, coverage, policy, found));
+  const MemoryLimits memory(graph, coverage);
+  Solution found;
+  for (bool held = false; !held;) {
+    found = policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands)
+                                                 : greedy(problem, policy.max_islands);
+    BP_TRY(covered(graph, coverage, found));
+    BP_ASSIGN(held, memory.hold(problem, found.labels));
+  }
+  if (policy.max_island_nodes) limit_islands(problem, policy.max_island_nodes, found);
+  BP_TRY(few_enough(policy, found));
   cut(graph, problem, found, placement);
   placement.savings = savings_of(problem, found);
   placement.cost = found.cost;

@@ -16,7 +16,8 @@ namespace backplane {
 // What the user asks of a placement, as in bp_session_desc_t.
 struct Policy {
   uint32_t fallback = BP_FALLBACK_ALLOW;
-  uint32_t max_islands = 0;
+  uint32_t max_islands = 0;       // 0: no bound
+  uint32_t max_island_nodes = 0;  // likewise
   struct Pin {
     std::string pattern, device;
   };
@@ -38,6 +39,7 @@ struct Copy {
   model::ValueId value;
   uint32_t from, to;      // positions in the coverage's list, or BP_NONE: the host
   double seconds, bytes;  // both expected: open extents count as in place/cost.h
+  Source source;
 };
 
 struct Placement {
@@ -55,8 +57,10 @@ struct Placement {
 // takes a node. FORBID: the first device must take all. Pins count in each. An atomic group is taken whole or not at
 // all.
 //
-// With `max_islands`, islands are given up to other devices until they fit, in ALLOW and PREFER. Errors: BP_UNSUPPORTED
-// (nobody takes a node; too many islands), BP_NOT_FOUND (the device of a pin). The same input gives the same placement.
+// With `max_islands`, islands are given up to other devices until they fit, in ALLOW and PREFER. With
+// `max_island_nodes`, larger islands are cut; an atomic group may be larger. A device that tells how much memory it has
+// gets no more than it holds (limits.h). Errors: BP_UNSUPPORTED (nobody takes a node; too many islands), BP_NOT_FOUND
+// (the device of a pin), BP_RESOURCE_EXHAUSTED. The same input gives the same placement.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
 
 // Shell-style match: * any run of characters, ? one.

@@ -118,6 +118,23 @@ void tangled(benchmark::State& state) {
       });
 }
 
+// Tangled, each half of the nodes a little faster on another device: what decides is far away.
+void halves(benchmark::State& state) {
+  const uint32_t nodes = static_cast<uint32_t>(state.range(0));
+  run(state, make_graph(nodes, 1), static_cast<uint32_t>(state.range(1)),
+      [&](uint32_t d, uint32_t i) { return (i / ((nodes + 1) / 2) % 2 == d % 2 ? 0.9 : 1.0) + 0.01 * d; });
+}
+
+// Tangled, copies 100 times as dear as a node: few large islands.
+void dear(benchmark::State& state) {
+  run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
+      [](uint32_t d, uint32_t i) {
+        std::minstd_rand random(i * 8 + d + 1);
+        random.discard(2);
+        return 0.1 + 0.01 * static_cast<double>(random() % 60);
+      });
+}
+
 BENCHMARK(alternating)->Unit(benchmark::kMillisecond);
 BENCHMARK(masks)
     ->ArgNames({"nodes", "devices"})
@@ -129,6 +146,14 @@ BENCHMARK(undecided)
     ->Unit(benchmark::kMillisecond);
 
 BENCHMARK(tangled)
+    ->ArgNames({"nodes", "devices"})
+    ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(halves)
+    ->ArgNames({"nodes", "devices"})
+    ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(dear)
     ->ArgNames({"nodes", "devices"})
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);

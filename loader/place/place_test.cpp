@@ -16,7 +16,7 @@ namespace {
 // Devices that exist only as names and rates: placement never calls them. The first works on host memory, the others
 // have a memory of their own.
 struct World {
-  explicit World(uint32_t count, uint64_t launch_ns = 0) {
+  explicit World(uint32_t count, uint64_t launch_ns = 0, uint64_t memory_bytes = 0) {
     backend.id = "fake";
     backend.tables->plugin.memory = &backend.tables->memory;
     for (uint32_t d = 0; d < count; ++d) {
@@ -25,6 +25,7 @@ struct World {
       info.kind = d == 0 ? BP_DEVICE_CPU : BP_DEVICE_GPU;
       info.launch_ns = launch_ns;
       info.link_bandwidth = 1'000'000'000;
+      info.memory_bytes = memory_bytes;
       devices.push_back(std::make_unique<Device>(backend, d + 1, std::string(1, static_cast<char>('a' + d)), info));
     }
   }
@@ -375,6 +376,71 @@ TEST(Place, ABoundOfIslandsIsMetByGivingIslandsUp) {
       EXPECT_LE(placement->islands.size(), bound);
     }
   }
+}
+
+TEST(Place, LargeIslandsAreCutAndAtomicGroupsAreNot) {
+  const World world(1);
+  const model::Graph graph = chain(20);
+  auto coverage = world.coverage(20);
+  for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict);
+  coverage[0].groups = {{.nodes = {2, 3, 4, 5, 6, 7}, .atomic = true, .seconds = 1e-6}};
+  for (uint32_t fallback : {BP_FALLBACK_ALLOW, BP_FALLBACK_PREFER, BP_FALLBACK_FORBID}) {
+    const auto placement = place(graph, coverage, {.fallback = fallback, .max_island_nodes = 4});
+    ASSERT_TRUE(placement.ok()) << placement.status().text();
+    expect_legal(graph, *placement);
+    std::vector<size_t> sizes;
+    for (const Island& island : placement->islands) sizes.push_back(island.nodes.size());
+    EXPECT_EQ(sizes, (std::vector<size_t>{8, 4, 4, 4}));
+  }
+  EXPECT_EQ(place(graph, coverage, {.max_islands = 3, .max_island_nodes = 4}).status().code(), BP_UNSUPPORTED);
+}
+
+// Each node of a chain with a weight of 1000 floats of its own, and one that all share.
+TEST(Place, ADeviceGetsNoMoreThanItsMemoryHolds) {
+  model::Graph graph = chain(10);
+  const model::ValueId shared = graph.add_value("shared", floats(1000));
+  graph.values[shared].weight = 0;
+  for (model::Node& node : graph.nodes) {
+    const model::ValueId own = graph.add_value("own" + node.name, floats(1000));
+    graph.values[own].weight = 0;
+    node.inputs.insert(node.inputs.end(), {own, shared});
+  }
+  // Seven nodes' weights, the shared one, and a node's input and output.
+  const World world(2, 0, 8 * 4000 + 2 * 40);
+  auto coverage = world.coverage(10);
+  for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);
+  for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1);
+  std::vector<uint32_t> seven(10, 0);
+  std::fill_n(seven.begin(), 7, 1);
+  EXPECT_EQ(place(graph, coverage, {})->device, seven);
+  std::ranges::reverse(coverage);
+  for (uint32_t& device : seven) device = 1 - device;
+  EXPECT_EQ(place(graph, coverage, {.fallback = BP_FALLBACK_PREFER})->device, seven);
+  for (uint32_t i = 7; i < 10; ++i) coverage[1].nodes[i].answer = BP_ANSWER_NO;
+  EXPECT_EQ(place(graph, coverage, {})->device[9], 0u);  // what nobody else takes stays, others go
+  const auto full = place(graph, coverage, {.fallback = BP_FALLBACK_FORBID});
+  EXPECT_EQ(full.status().code(), BP_RESOURCE_EXHAUSTED);
+  EXPECT_NE(full.status().text().find("'b' has 32080 bytes"), std::string::npos) << full.status().text();
+}
+
+TEST(Place, MeasuredCopiesCountBeforeWhatTheDeviceTells) {
+  const World world(2);
+  const model::Graph graph = chain(3, 1 << 20);
+  auto coverage = world.coverage(3);
+  for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 3000);
+  for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1000);
+  // 6 ms saved, two copies of 4 MB at 1 GB/s: 8.4 ms.
+  EXPECT_EQ(place(graph, coverage, {})->islands[0].device, 0u);
+  coverage[1].profile = std::make_shared<Profile>();
+  for (const auto& [from, to] : {std::pair("host", "b"), std::pair("b", "host")}) {
+    coverage[1].profile->set(profile_key_of_copy(from, to, small_copy), 5e-6);
+    coverage[1].profile->set(profile_key_of_copy(from, to, large_copy), 405e-6);
+  }
+  const auto placement = place(graph, coverage, {});
+  EXPECT_EQ(placement->islands[0].device, 1u);
+  ASSERT_EQ(placement->copies.size(), 2u);
+  EXPECT_EQ(placement->copies[0].source, Source::kMeasured);
+  EXPECT_NEAR(placement->copies[0].seconds, 405e-6, 1e-9);
 }
 
 TEST(Place, OneDeviceGivesOneIsland) {

@@ -56,6 +56,21 @@ void Problem::ban(uint32_t group) {
   groups[group].nodes.clear();
 }
 
+bool Problem::elsewhere(uint32_t node, uint32_t device) const {
+  const uint32_t group = atomic_group(node, device);
+  const std::span<const uint32_t> all = group == BP_NONE ? std::span(&node, 1) : std::span(groups[group].nodes);
+  return std::ranges::all_of(all, [&](uint32_t i) {
+    for (uint32_t d = 0; d < devices; ++d)
+      if (d != device && can(i, d)) return true;
+    return false;
+  });
+}
+
+void Problem::give_up(uint32_t node, uint32_t device) {
+  if (const uint32_t group = atomic_group(node, device); group != BP_NONE) return ban(group);
+  seconds[size_t{node} * devices + device] = infinite;
+}
+
 Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                      const std::vector<uint32_t>& only) {
   Problem problem;
@@ -79,8 +94,8 @@ Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage
   }
   for (uint32_t from = 0; from <= problem.devices; ++from)
     for (uint32_t to = 0; to <= problem.devices; ++to)
-      problem.copies.push_back(copy_rate(from < problem.devices ? coverage[from].device : nullptr,
-                                         to < problem.devices ? coverage[to].device : nullptr));
+      problem.copies.push_back(copy_rate(from < problem.devices ? &coverage[from] : nullptr,
+                                         to < problem.devices ? &coverage[to] : nullptr));
   add_groups(coverage, problem);
   return problem;
 }

@@ -65,6 +65,10 @@ struct Problem {
   }
   // Makes the nodes of an atomic group impossible on its device.
   void ban(uint32_t group);
+  // Whether other devices can have what the device takes with the node: its atomic group, or the node alone.
+  bool elsewhere(uint32_t node, uint32_t device) const;
+  // Makes that impossible on the device.
+  void give_up(uint32_t node, uint32_t device);
 
   static constexpr double infinite = __builtin_inf();
 };

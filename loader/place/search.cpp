@@ -82,7 +82,8 @@ class Search {
  private:
   // Keeps the cheapest first.
   void sort() {
-    std::ranges::stable_sort(candidates_, [&](const Solution& a, const Solution& b) { return better(a, b, max_islands_); });
+    std::ranges::stable_sort(candidates_,
+                             [&](const Solution& a, const Solution& b) { return better(a, b, max_islands_); });
   }
 
   bool add(Labels labels) {

@@ -1,43 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/edge.h"
 
-#include <utility>
-
 #include "ops/dtype.h"
 
 namespace backplane {
 
-Block& Block::operator=(Block&& other) noexcept {
-  std::swap(services_, other.services_);
-  std::swap(data_, other.data_);
-  std::swap(capacity_, other.capacity_);
-  return *this;
+uint32_t Edge::in(uint32_t memory) const {
+  for (uint32_t i = 0; i < replicas.size(); ++i)
+    if (replicas[i].memory == memory) return i;
+  return BP_NONE;
 }
 
-void Block::reset() {
-  if (data_) services_->release(data_, capacity_, 64);
-  data_ = nullptr;
-  capacity_ = 0;
-}
-
-bool Block::reserve(Services& services, uint64_t bytes) {
-  if (bytes <= capacity_) return true;
-  reset();
-  services_ = &services;
-  data_ = services.allocate(bytes, 64);
-  if (!data_) return false;
-  capacity_ = bytes;
-  return true;
-}
-
-bp_tensor_t Edge::tensor() const {
+bp_tensor_t Edge::tensor(uint32_t replica) const {
   bp_tensor_t tensor{};
   tensor.size = sizeof tensor;
   tensor.dtype = dtype;
   tensor.rank = static_cast<uint32_t>(extents.size());
   tensor.extents = extents.data();
-  tensor.buffer.address = data;
-  tensor.buffer.bytes = capacity;
+  if (replica < replicas.size()) tensor.buffer = replicas[replica].buffer;
   return tensor;
 }
 

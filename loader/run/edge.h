@@ -6,28 +6,21 @@
 #include <vector>
 
 #include "backplane/memory.h"
-#include "host/host.h"
 #include "model/graph.h"
+#include "run/memory.h"
 
 namespace backplane {
 
-// Memory from the environment's allocator; grows, never shrinks.
-class Block {
- public:
-  Block() = default;
-  Block(Block&& other) noexcept { *this = std::move(other); }
-  Block& operator=(Block&& other) noexcept;
-  ~Block() { reset(); }
-  // At least `bytes` bytes, aligned to 64; what was inside is lost. False when there is no memory.
-  bool reserve(Services& services, uint64_t bytes);
-  void reset();
-  void* data() const { return data_; }
-  uint64_t capacity() const { return capacity_; }
-
- private:
-  Services* services_ = nullptr;
-  void* data_ = nullptr;
-  uint64_t capacity_ = 0;
+// A value in one memory.
+struct Replica {
+  uint32_t memory = 0;   // position in Route::memories
+  bp_buffer_t buffer{};  // `bytes` is its capacity
+  uint64_t serial = 0;   // of the memory behind it
+  bool user = false;     // the buffer is the framework's
+  bool shared = false;   // the buffer is an import of the host replica's
+  Block block;           // where the buffer is neither the framework's nor part of an arena; an import where shared
+  uint32_t writer = BP_NONE;      // the task that writes it; none: the framework
+  std::vector<uint32_t> readers;  // tasks, ascending
 };
 
 struct Edge {
@@ -35,19 +28,20 @@ struct Edge {
   uint32_t kind = BP_KIND_TENSOR;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   std::vector<int64_t> extents;
-  uint64_t bytes = 0;       // that the extents need
-  void* data = nullptr;     // null until bound or planned
-  uint64_t capacity = 0;    // at `data`
-  bool user = false;        // bound by the framework
-  bool known = false;       // `extents` are known
-  bool output = false;      // an output of the graph: never shares memory
-  uint32_t first = BP_NONE;  // the step that writes it
-  uint32_t last = 0;        // the last step that reads it
+  uint64_t bytes = 0;             // that the extents need
+  bool known = false;             // `extents` are known
+  bool late = false;              // they are only when the run made it
+  bool output = false;            // of the graph: its `home` never shares memory with other values
+  uint32_t producer = BP_NONE;    // the step that makes it
+  uint32_t home = BP_NONE;        // the replica that the framework sees; none: it sees none
+  std::vector<Replica> replicas;  // none where it is no tensor
   bp_container_t* container = nullptr;
   bool owns_container = false;
-  Block block;
 
-  bp_tensor_t tensor() const;  // borrows the edge
+  // The replica in a memory, or BP_NONE.
+  uint32_t in(uint32_t memory) const;
+  bool bound() const { return home != BP_NONE && replicas[home].user; }
+  bp_tensor_t tensor(uint32_t replica) const;  // borrows the edge
 };
 
 // Bytes of a dense tensor; UINT64_MAX where that is more than memory can hold. Strings: 0.

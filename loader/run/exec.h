@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session's run state: instances of its programs, the memory between them, what the framework bound. What bp_exec_t is.
+// A session's run state: instances of its programs, the memory between them, what the framework bound. What bp_exec_t
+// is.
 #pragma once
 
 #include <atomic>
@@ -7,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "run/edge.h"
+#include "run/plan.h"
+#include "run/route.h"
+#include "run/runner.h"
 #include "run/worker.h"
 #include "session.h"
 #include "status.h"
@@ -31,43 +34,38 @@ class Exec {
   Status output_container(uint32_t index, bp_container_t*& out);
 
  private:
-  // A program's place in the run.
-  struct Step {
-    const Program* program = nullptr;
-    bp_instance_t* instance = nullptr;
-    std::vector<uint32_t> inputs, outputs;  // edges
-    bool late = false;                      // its extents are known only when it is its turn
-  };
-  // A graph output that no island writes: it is an input, a weight, or another output once more.
-  struct Copy {
-    uint32_t edge;
-    uint32_t from_edge;           // or BP_NONE
-    const model::Weight* weight;  // or null
+  // What the framework bound to a slot.
+  struct Binding {
+    bool is = false;
+    bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+    std::vector<int64_t> extents;
+    bp_buffer_t buffer{};
+    uint64_t serial = 0;
+    Device* device = nullptr;  // in whose memory it lies; null: the host's
+    bp_container_t* container = nullptr;
   };
 
   explicit Exec(std::shared_ptr<const Session> session) : session_(std::move(session)) {}
-  Status build();
-  Result<Edge*> bound_edge(uint32_t slot);
-  Status check(const Edge& edge, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
+  Status make_route();
+  void drop_route();
+  Result<Binding*> binding(uint32_t slot);
+  model::ValueId value_of(uint32_t slot) const;
+  Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
   std::string slot_name(uint32_t slot) const;
 
-  Status plan();                     // everything that follows from the inputs' extents
   Status check_symbols() const;
-  Status shape_outputs(Step& step);  // extents of a step's outputs from those of its inputs
-  Status place_buffers();
-  Status give_buffer(Edge& edge);    // memory of its own, as large as its bytes
-  Status bind_step(Step& step);
-  Status run_steps(const bp_run_t& options);
-  Status run_step(Step& step, const bp_run_t& options);
-  Status finish_copies();
-  Status execute(const bp_run_t& options);  // waits, runs, signals
+  void take_bindings();  // into the edges
+  Status prepare();      // route and plan for what is bound
+  void follow();         // takes up the session that is true now
+  Status attempt(const bp_run_t& options);
+  Status execute(const bp_run_t& options);  // waits, runs
+  void finish(const bp_run_t& options, const Status& status);
 
   std::shared_ptr<const Session> session_;
-  std::vector<Edge> edges_;
-  std::vector<Step> steps_;
-  std::vector<Copy> copies_;
-  std::vector<uint32_t> input_edges_, output_edges_;
-  Block arena_;
+  std::vector<Binding> inputs_, outputs_;
+  std::unique_ptr<Route> route_;
+  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<Runner> runner_;
   bool planned_ = false;
   bool ran_ = false;
   std::atomic<bool> busy_{false};

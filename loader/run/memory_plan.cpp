@@ -72,7 +72,9 @@ uint64_t plan_memory(std::span<Lifetime> buffers, uint64_t alignment) {
   });
   const auto later_death = [](const Lifetime* a, const Lifetime* b) { return a->last > b->last; };
   std::priority_queue<const Lifetime*, std::vector<const Lifetime*>, decltype(later_death)> alive(later_death);
-  const auto padded = [&](uint64_t bytes) { return (std::max<uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment; };
+  const auto padded = [&](uint64_t bytes) {
+    return (std::max<uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  };
   Holes holes;
   for (Lifetime* buffer : order) {
     for (; !alive.empty() && alive.top()->last < buffer->first; alive.pop())

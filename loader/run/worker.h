@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that runs one piece of work at a time. Submitted runs wait for semaphores that another submitted run may signal: on a
-// pool with a bounded number of threads such waits could fill the pool and hang, so each exec that submits has its own.
+// A thread that runs one piece of work at a time. Submitted runs wait for semaphores that another submitted run may
+// signal: on a pool with a bounded number of threads such waits could fill the pool and hang, so each exec that submits
+// has its own.
 #pragma once
 
 #include <condition_variable>

@@ -33,6 +33,10 @@ void SessionFlags::declare(CLI::App& command) {
       .add_option("--fallback", fallback,
                   "allow: the cheapest placement; prefer: in the order given; forbid: the first alone")
       ->check(CLI::IsMember({"allow", "prefer", "forbid"}));
+  command
+      .add_option("--costs", costs,
+                  "known: what backplane profile measured here counts before what backends tell; told: it does not")
+      ->check(CLI::IsMember({"known", "told"}));
   command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu")->allow_extra_args(false);
 }
 
@@ -50,6 +54,7 @@ SessionOptions SessionFlags::options(const Environment& env) const {
   options.fallback = fallback == "forbid"   ? BP_FALLBACK_FORBID
                      : fallback == "prefer" ? BP_FALLBACK_PREFER
                                             : BP_FALLBACK_ALLOW;
+  options.options["loader.costs"] = costs;
   for (const std::string& pin : pins) options.pins.insert(split_setting("--pin", pin, true));
   for (const std::string& device : devices) check(device);
   for (const auto& [pattern, device] : options.pins) check(device);

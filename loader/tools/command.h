@@ -49,6 +49,7 @@ struct SessionFlags {
   std::vector<std::string> devices;
   std::vector<std::string> pins;  // PATTERN=DEVICE
   std::string fallback = "allow";
+  std::string costs = "known";
 
   void declare(CLI::App& command);
   // Throws Usage for devices that do not exist.
@@ -94,6 +95,7 @@ Action declare_explain(CLI::App& command);
 Action declare_info(CLI::App& command);
 Action declare_list(CLI::App& command);
 Action declare_new_backend(CLI::App& command);
+Action declare_profile(CLI::App& command);
 Action declare_run(CLI::App& command);
 Action declare_trace(CLI::App& command);
 Action declare_why(CLI::App& command);

@@ -14,6 +14,20 @@ std::string expected_text(const Json& seconds) {
   return seconds.get<double>() > 0 ? seconds_text(seconds) : "";
 }
 
+// "1.5 ms, measured": a cost and where it comes from, unless the backend told it.
+std::string sourced_text(const Json& seconds, const Json& source) {
+  std::string text = expected_text(seconds);
+  if (!text.empty() && source != "backend") text += ", " + cell(source);
+  return text;
+}
+
+// Where the cost of a node comes from.
+Json source_of(const Json& node) {
+  for (const Json& verdict : node.at("verdicts"))
+    if (verdict.at("device") == node.at("device") && verdict.contains("source")) return verdict.at("source");
+  return "backend";
+}
+
 std::string count_text(const Json& list, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", list.size(), list.size() == 1 ? one : many);
 }
@@ -51,11 +65,11 @@ std::string render(const Json& report) {
   for (const Json& node : report.at("nodes")) {
     nodes.row({cell(node.at("index")), cell(node.at("op_type")), cell(node.at("name")),
                node.at("device").is_null() ? "none" : cell(node.at("device")), place_text(node),
-               expected_text(node.at("seconds")), others_text(node)});
+               sourced_text(node.at("seconds"), source_of(node)), others_text(node)});
   }
   for (const Json& copy : report.at("copies")) {
     copies.row({cell(copy.at("value")), fmt::format("{} to {}", cell(copy.at("from")), cell(copy.at("to"))),
-                bytes_text(copy.at("bytes").get<uint64_t>()), expected_text(copy.at("seconds"))});
+                bytes_text(copy.at("bytes").get<uint64_t>()), sourced_text(copy.at("seconds"), copy.at("source"))});
   }
   for (const Json& saving : report.at("savings")) {
     savings.row({"island " + cell(saving.at("island")), count_text(saving.at("nodes"), "node", "nodes"),
@@ -65,7 +79,12 @@ std::string render(const Json& report) {
   std::string text = fmt::format("{}, {}, {} on {}", count_text(report.at("islands"), "island", "islands"),
                                  count_text(report.at("nodes"), "node", "nodes"),
                                  count_text(report.at("copies"), "copy", "copies"), join(report.at("devices"), ", "));
-  if (report.at("seconds").get<double>() > 0) text += fmt::format(", {} expected", seconds_text(report.at("seconds")));
+  if (report.at("seconds").get<double>() > 0) {
+    const Json& cost = report.at("cost");
+    text += fmt::format(", {} expected: {} of compute, {} of copies, {} of launches",
+                        seconds_text(report.at("seconds")), seconds_text(cost.at("compute")),
+                        seconds_text(cost.at("copies")), seconds_text(cost.at("launches")));
+  }
   text += '\n';
   if (const std::string uncovered = uncovered_text(uncovered_nodes(report)); !uncovered.empty()) {
     text += fmt::format("Uncovered: no device takes these, so the model cannot run\n{}", uncovered);

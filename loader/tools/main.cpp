@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"why", "the whole story of one backend", declare_why},
     {"info", "a model's operator sets, inputs, outputs, operators and problems", declare_info},
     {"explain", "where a model's nodes would run, and why", declare_explain},
+    {"profile", "measures a model's nodes on each device: later placements count with it", declare_profile},
     {"run", "runs a model once", declare_run},
     {"bench", "runs a model often and measures", declare_bench},
     {"trace", "runs a model and writes a timeline for Chrome or Perfetto", declare_trace},

@@ -85,10 +85,13 @@ double operations(const Node& node, double output_elements) {
 }  // namespace
 
 bp_dtype_set_t supported_dtypes() {
-  bp_dtype_set_t all = bp_dtype_set_t{1} << BP_DTYPE_STRING;
-  for (bp_dtype_t dtype = BP_DTYPE_FLOAT; dtype <= BP_DTYPE_INT2; ++dtype) {
-    if (bytes_of(dtype, 1) != 0) all |= bp_dtype_set_t{1} << dtype;
-  }
+  static const bp_dtype_set_t all = [] {
+    bp_dtype_set_t set = bp_dtype_set_t{1} << BP_DTYPE_STRING;
+    for (bp_dtype_t dtype = BP_DTYPE_FLOAT; dtype <= BP_DTYPE_INT2; ++dtype) {
+      if (bytes_of(dtype, 1) != 0) set |= bp_dtype_set_t{1} << dtype;
+    }
+    return set;
+  }();
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <numbers>
 
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
@@ -213,6 +214,91 @@ const Case kCases[] = {
        n.random("v", {70, 33})
            .node("Gemm", 13, {"f", "w", "b"}, {"g"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}, {"alpha", 0.5f}});
        n.node("Relu", 14, {"g"}, {"r"}).node("Gemm", 13, {"r", "v"}, {"h"}).node("Tanh", 13, {"h"}, {"y"}).output("y");
+     }},
+    {"ProductsWithKnownMatrices",
+     {2, 150, 40},
+     [](Network& n) {
+       n.typed("x", {2, 150, 40});
+       for (const char* name : {"p", "pb", "ps", "q", "qb", "sum"}) n.typed(name, {2, 150, 200});
+       n.random("w", {40, 200}).random("v", {40, 200}).random("b", {200}).random("c", {200}).scalar("two", 2);
+       n.node("MatMul", 13, {"x", "w"}, {"p"})
+           .node("Add", 14, {"p", "b"}, {"pb"})
+           .node("Mul", 14, {"pb", "two"}, {"ps"});
+       n.node("MatMul", 13, {"x", "v"}, {"q"}).node("Add", 14, {"c", "q"}, {"qb"});
+       n.node("Add", 14, {"qb", "ps"}, {"sum"}).node("Relu", 14, {"sum"}, {"y"}).output("y").output("ps");
+     }},
+    {"FewRowsTimesAKnownMatrix",
+     {1, 3, 40},
+     [](Network& n) {
+       n.typed("p", {1, 3, 70}).typed("r", {1, 3, 70});
+       n.random("w", {40, 70}).random("b", {70}).node("MatMul", 13, {"x", "w"}, {"p"});
+       n.node("Add", 14, {"p", "b"}, {"r"}).node("Sigmoid", 13, {"r"}, {"y"}).output("y");
+     }},
+    {"GeluInParts",
+     {6, 32},
+     [](Network& n) {
+       n.scalar("root", std::sqrt(2.0f)).scalar("one", 1).scalar("half", 0.5f).scalar("three", 3);
+       n.scalar("small", 0.044715f).scalar("factor", std::sqrt(2 / std::numbers::pi_v<float>));
+       auto product = [&](const std::string& in, const std::string& out) {
+         n.typed(out, {6, 32}).random(out + ".w", {32, 32}).node("MatMul", 13, {in, out + ".w"}, {out});
+       };
+       auto erf = [&](const std::string& x, const std::string& out) {
+         n.node("Div", 14, {x, "root"}, {x + ".d"}).node("Erf", 13, {x + ".d"}, {x + ".e"});
+         n.node("Add", 14, {x + ".e", "one"}, {out});
+       };
+       product("x", "a");
+       erf("a", "a1");
+       n.node("Mul", 14, {"a", "a1"}, {"a2"}).node("Mul", 14, {"a2", "half"}, {"ga"});
+       product("ga", "b");
+       erf("b", "b1");
+       n.node("Mul", 14, {"b", "half"}, {"bh"}).node("Mul", 14, {"bh", "b1"}, {"gb"});
+       product("gb", "c");
+       n.node("Pow", 15, {"c", "three"}, {"c1"}).node("Mul", 14, {"c1", "small"}, {"c2"});
+       n.node("Add", 14, {"c", "c2"}, {"c3"})
+           .node("Mul", 14, {"c3", "factor"}, {"c4"})
+           .node("Tanh", 13, {"c4"}, {"c5"});
+       n.node("Add", 14, {"c5", "one"}, {"c6"}).node("Mul", 14, {"c", "half"}, {"ch"});
+       n.node("Mul", 14, {"ch", "c6"}, {"y"}).output("y");
+     }},
+    {"LayerNormInParts",
+     {3, 5, 37},
+     [](Network& n) {
+       n.typed("x", {3, 5, 37}).scalar("two", 2).scalar("epsilon", 0.01f).random("scale", {37}).random("bias", {37});
+       n.weight<int64_t>("last", BP_DTYPE_INT64, {1}, {-1});
+       n.node("ReduceMean", 18, {"x", "last"}, {"mean"}).node("Sub", 14, {"x", "mean"}, {"d"});
+       n.node("Pow", 15, {"d", "two"}, {"p"}).node("ReduceMean", 18, {"p", "last"}, {"v"});
+       n.node("Add", 14, {"v", "epsilon"}, {"e"}).node("Sqrt", 13, {"e"}, {"s"}).node("Div", 14, {"d", "s"}, {"q"});
+       n.node("Mul", 14, {"q", "scale"}, {"m"}).node("Add", 14, {"m", "bias"}, {"y"}).output("y");
+     }},
+    {"AttentionInParts",
+     {2, 150, 24},
+     [](Network& n) {
+       n.random("mask", {2, 1, 1, 150}).scalar("root", 2).scalar("factor", 0.5f);
+       n.weight<int64_t>("apart", BP_DTYPE_INT64, {4}, {2, 150, 3, 8});
+       auto heads = [&](const char* out, const Extents& perm, const Extents& extents) {
+         const std::string name = out;
+         n.typed(name, extents).typed(name + ".r", {2, 150, 3, 8});
+         n.random(name + ".w", {24, 24}).node("MatMul", 13, {"x", name + ".w"}, {name + ".p"});
+         n.node("Reshape", 13, {name + ".p", "apart"}, {name + ".r"});
+         n.node("Transpose", 13, {name + ".r"}, {name}, BP_DTYPE_FLOAT, {{"perm", perm}});
+       };
+       heads("q", {0, 2, 1, 3}, {2, 3, 150, 8});
+       heads("k", {0, 2, 3, 1}, {2, 3, 8, 150});
+       heads("v", {0, 2, 1, 3}, {2, 3, 150, 8});
+       for (const char* name : {"s", "d", "a", "w"}) n.typed(name, {2, 3, 150, 150});
+       n.typed("qs", {2, 3, 150, 8}).typed("m", {2, 3, 150, 8});
+       n.node("Mul", 14, {"q", "factor"}, {"qs"}).node("MatMul", 13, {"qs", "k"}, {"s"});
+       n.node("Div", 14, {"s", "root"}, {"d"}).node("Add", 14, {"d", "mask"}, {"a"});
+       n.node("Softmax", 13, {"a"}, {"w"}).node("MatMul", 13, {"w", "v"}, {"m"});
+       n.node("Transpose", 13, {"m"}, {"y"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1, 3}}}).output("y");
+     }},
+    {"AttentionWhoseKeysAreAnOutput",
+     {1, 2, 9, 8},
+     [](Network& n) {
+       n.typed("x", {1, 2, 9, 8}).typed("k", {1, 2, 8, 9}).typed("s", {1, 2, 9, 9}).typed("w", {1, 2, 9, 9});
+       n.node("Transpose", 13, {"x"}, {"k"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 1, 3, 2}}}).output("k");
+       n.node("MatMul", 13, {"x", "k"}, {"s"}).node("Softmax", 13, {"s"}, {"w"});
+       n.node("MatMul", 13, {"w", "x"}, {"y"}).output("y");
      }},
 };
 

@@ -232,7 +232,7 @@ class Fusion {
     for (uint32_t gate : g_.readers(x)) {
       if (!g_.is(gate, {"Sigmoid", "HardSigmoid"})) continue;
       uint32_t product = g_.sole_reader(calls_[gate].outputs[0], {"Mul"});
-      if (product == BP_NONE || g_.other(product, x) != calls_[gate].outputs[0]) return false;
+      if (product == BP_NONE || !g_.reads(product, x) || g_.other(product, x) != calls_[gate].outputs[0]) return false;
       Node n = g_.node(gate);
       if (n.op_type() == "Sigmoid") return join(chain, {gate, product}, Activation::kSwish, 1.0f);
       bool usual = std::fabs(n.attr("alpha", 0.2f) - 1.0f / 6) < 1e-6f && n.attr("beta", 0.5f) == 0.5f;
@@ -252,7 +252,7 @@ class Fusion {
           g_.known_scalar(calls_[clip].inputs[2]) != 6.0f)
         return false;
       uint32_t product = g_.sole_reader(calls_[clip].outputs[0], {"Mul"});
-      if (product == BP_NONE || g_.other(product, x) != calls_[clip].outputs[0]) return false;
+      if (product == BP_NONE || !g_.reads(product, x) || g_.other(product, x) != calls_[clip].outputs[0]) return false;
       uint32_t divided = g_.sole_reader(calls_[product].outputs[0], {"Div"});
       if (divided == BP_NONE || calls_[divided].inputs[0] != calls_[product].outputs[0] ||
           g_.known_scalar(calls_[divided].inputs[1]) != 6.0f)

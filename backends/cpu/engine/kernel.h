@@ -160,6 +160,9 @@ class Kernel {
   virtual ~Kernel() = default;
   // `inputs` have extents, the format in which they are there already, and data where the value is known. Thread-safe.
   virtual Plan plan(std::span<const Tensor> inputs) const = 0;
+  // Whether it makes its own copy of this input where the values are known, and reads them wherever they lie: files align
+  // as they please. What a plan does not name as `packed` is aligned all the same.
+  virtual bool packs(size_t) const { return false; }
   // While compiling: from now on does this to its result as well. False: it does not do that.
   virtual bool append(PostOp) { return false; }
 };

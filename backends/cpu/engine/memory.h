@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for tensors: owned blocks aligned to a cache line; large ones ask for huge pages, across which reading ahead does
-// not stop every 4 KiB.
+// Memory for tensors: owned blocks aligned to a cache line; large ones ask for huge pages, across which reading ahead
+// does not stop every 4 KiB.
 #pragma once
 
 #include <sys/mman.h>

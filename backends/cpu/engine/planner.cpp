@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/planner.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "engine/fence.h"
@@ -39,6 +40,11 @@ int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, const bp_node_t& nod
   return bytes_of(dtype, elements);
 }
 
+bool misaligned(const Tensor& tensor) {
+  const auto size = static_cast<uintptr_t>(std::clamp<int64_t>(bytes_of(tensor.dtype, 1), 1, 8));
+  return reinterpret_cast<uintptr_t>(tensor.data) % size != 0;
+}
+
 std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values) {
   std::vector<Tensor> tensors;
   tensors.reserve(operands.size());
@@ -70,7 +76,7 @@ bool Planner::plan(uint32_t index) {
     inputs_known = inputs_known && known[value];
   }
   std::vector<Tensor> inputs = gather(call.inputs, values);
-  Plan plan = call.kernel->plan(inputs);
+  Plan plan = ask(call, inputs);
   if (plan.later) return false;
   if (!plan.step) throw Failure(BP_TYPE_MISMATCH, describe(*call.node) + ": " + plan.error, call.node->id);
 
@@ -79,7 +85,8 @@ bool Planner::plan(uint32_t index) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
     if (i >= plan.shapes.size()) {
-      throw Failure(BP_INVALID_MODEL, describe(*call.node) + ": the operator makes no output " + std::to_string(i), call.node->id);
+      throw Failure(BP_INVALID_MODEL, describe(*call.node) + ": the operator makes no output " + std::to_string(i),
+                    call.node->id);
     }
     outputs[i].shape = plan.shapes[i];
     output_bytes += checked_bytes(outputs[i].dtype, outputs[i].shape, *call.node);
@@ -101,6 +108,23 @@ bool Planner::plan(uint32_t index) {
   if (plan.gives != Format::kDense) values[call.outputs[0]].format = plan.gives;
   add_step(index, std::move(plan.step), operands, call.outputs);
   return true;
+}
+
+// The kernel's plan. Known inputs are aligned for it, but for those that it packs.
+Plan Planner::ask(const Call& call, std::vector<Tensor>& inputs) {
+  auto align = [&](auto&& leave) {
+    bool moved = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!misaligned(inputs[i]) || leave(i)) continue;
+      inputs[i].data = values[call.inputs[i]].data = aligned(call.inputs[i]);
+      moved = true;
+    }
+    return moved;
+  };
+  align([&](size_t i) { return call.kernel->packs(i); });
+  Plan plan = call.kernel->plan(inputs);
+  if (align([&](size_t i) { return plan.packed == static_cast<int>(i); })) plan = call.kernel->plan(inputs);
+  return plan;
 }
 
 void Planner::add_step(uint32_t call, std::unique_ptr<Step> step, std::span<const uint32_t> inputs,

@@ -30,6 +30,8 @@ class Planner {
   // After the walk: `outputs` and what `later` reads become dense under their own numbers.
   void make_dense(std::span<const uint32_t> outputs);
 
+  // Gives the data of a known value at an address that suits its type.
+  std::function<void*(uint32_t value)> aligned;
   // Told of values whose data a kernel will not read again.
   std::function<void(uint32_t value)> on_packed;
 
@@ -46,6 +48,7 @@ class Planner {
 
  private:
   bool plan(uint32_t index);
+  Plan ask(const Call& call, std::vector<Tensor>& inputs);
   void add_step(uint32_t call, std::unique_ptr<Step> step, std::span<const uint32_t> inputs,
                 std::span<const uint32_t> outputs);
   uint32_t in_format(uint32_t value, Format format, uint32_t call);
@@ -54,6 +57,9 @@ class Planner {
   std::span<const Call> calls_;
   std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
 };
+
+// Whether the data do not lie where a type of this size may lie.
+bool misaligned(const Tensor& tensor);
 
 // The node's inputs or outputs as tensors, absent ones included.
 std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "engine/body.h"
 #include "engine/coverage.h"
@@ -47,6 +48,7 @@ Program::Program(Device& device, const bp_compile_t& what)
   fold_constants();
   if (!reference_only()) fuse(graph_, calls_, values_, known_);
   count_reads();
+  pair_in_place();
   shapes_ = classify(what);
 }
 
@@ -123,22 +125,42 @@ void Program::map_weights() {
                       "weight '" + name + "': " + std::string(text, std::min<uint64_t>(error.text_size, sizeof(text))));
       }
     }
-    // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: only odd addresses
-    // are copied.
-    auto align = is_text ? sizeof(int64_t)
-                         : static_cast<uintptr_t>(std::clamp<int64_t>(bytes_of(weight.dtype, 1), 1, 8));
-    if (data == nullptr || reinterpret_cast<uintptr_t>(data) % align != 0) {
-      blocks_.push_back(allocate(static_cast<int64_t>(needed)));
-      held_bytes_ += static_cast<int64_t>(needed);
-      if (needed != 0) std::copy_n(static_cast<const std::byte*>(data), needed, blocks_.back().get());
-      if (needed != 0 && graph_.api->weight_consumed != nullptr) graph_.api->weight_consumed(&graph_, value.weight);
-      data = blocks_.back().get();
-    }
+    // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: odd addresses are
+    // copied. Matrices are left alone until a kernel wants them as they are: most pack them anyway.
     tensor.data = const_cast<void*>(data);
+    const bool is_matrix = std::ranges::count_if(tensor.shape, [](int64_t extent) { return extent > 1; }) > 1;
+    const bool is_odd = is_text ? reinterpret_cast<uintptr_t>(data) % sizeof(int64_t) != 0 : misaligned(tensor);
+    if (data == nullptr || (is_odd && (is_text || !is_matrix))) {
+      blocks_.push_back(copy_weight(v, static_cast<int64_t>(needed)));
+      held_bytes_ += static_cast<int64_t>(needed);
+      tensor.data = blocks_.back().get();
+    }
     if (std::string wrong = is_text ? check_texts(tensor, needed) : ""; !wrong.empty())
       throw Failure(BP_INVALID_MODEL, "weight '" + name + "': " + wrong);
     known_[v] = true;
   }
+}
+
+// In pieces whose pages the host may take back one by one: a large weight is not there twice.
+Block Program::copy_weight(uint32_t value, int64_t bytes) const {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  Block copy = allocate(bytes);
+  const uint32_t weight = bp_graph_value(&graph_, value)->weight;
+  for (int64_t at = 0; at < bytes; at += kPiece) {
+    std::memcpy(copy.get() + at, values_[value].as<std::byte>() + at,
+                static_cast<size_t>(std::min(kPiece, bytes - at)));
+    if (weight != BP_NONE && graph_.api->weight_consumed != nullptr) graph_.api->weight_consumed(&graph_, weight);
+  }
+  return copy;
+}
+
+void* Program::aligned(uint32_t value) const {
+  const Tensor& tensor = values_[value];
+  if (!misaligned(tensor)) return tensor.data;
+  std::lock_guard lock(copies_mutex_);
+  Block& copy = copies_[value];
+  if (!copy) copy = copy_weight(value, bytes_of(tensor.dtype, tensor.shape.elements()));
+  return copy.get();
 }
 
 void Program::create_kernels(const bp_compile_t& what) {
@@ -168,7 +190,8 @@ void Program::create_kernels(const bp_compile_t& what) {
     call.outputs = {graph_.operands + call.node->first_output, call.node->output_count};
     call.may_fold = may_fold(node);
     call.reads_extents_only = reads_extents_only(node);
-    if (what.progress != nullptr && graph_.parent == nullptr) what.progress(what.progress_self, i + 1, graph_.node_count);
+    if (what.progress != nullptr && graph_.parent == nullptr)
+      what.progress(what.progress_self, i + 1, graph_.node_count);
   }
   what_ = nullptr;
 }
@@ -176,6 +199,7 @@ void Program::create_kernels(const bp_compile_t& what) {
 // With no extents of inputs given, the walk computes exactly what follows from weights alone.
 void Program::fold_constants() {
   Planner planner(calls_, values_, known_);
+  planner.aligned = [&](uint32_t value) { return aligned(value); };
   planner.walk();
   for (uint32_t index : planner.folded) {
     calls_[index].folded = true;
@@ -249,6 +273,22 @@ void Program::count_reads() {
     }
   }
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
+}
+
+// A cache that is scattered into: nobody else reads it, so that nobody sees it change.
+void Program::pair_in_place() {
+  static constexpr std::array<std::string_view, 3> kOperators = {"ScatterElements", "ScatterND", "TensorScatter"};
+  for (const Call& call : calls_) {
+    const std::string_view op(call.node->op_type.data, call.node->op_type.size);
+    if (call.folded || call.node->domain.size != 0 || !in(op, kOperators)) continue;
+    const uint32_t from = bp_node_input(&graph_, call.node, 0), to = bp_node_output(&graph_, call.node, 0);
+    const auto input = std::find(graph_.inputs, graph_.inputs + graph_.input_count, from);
+    const auto output = std::find(graph_.outputs, graph_.outputs + graph_.output_count, to);
+    if (input == graph_.inputs + graph_.input_count || output == graph_.outputs + graph_.output_count) continue;
+    if (reads_[from] == 1)
+      inplace_.push_back({static_cast<uint32_t>(input - graph_.inputs), static_cast<uint32_t>(output - graph_.outputs),
+                          BP_DONATE_MAY, 0});
+  }
 }
 
 void Program::consumed(uint32_t value) const {

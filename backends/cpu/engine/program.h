@@ -3,6 +3,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <mutex>
 
 #include "engine/kernel.h"
@@ -51,6 +52,8 @@ class Program {
   bool known(uint32_t value) const { return known_[value]; }
   const std::vector<bool>& known_values() const { return known_; }
   uint32_t shapes() const { return shapes_; }  // BP_SHAPES_*
+  // Inputs that one node changes a part of to make an output: the two may share a buffer.
+  std::span<const bp_inplace_t> inplace() const { return inplace_; }
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
   // The declared type of an input or output of the graph.
@@ -67,6 +70,9 @@ class Program {
   // Makes a body of one of the graph's sub-graphs; it lives as long as the program. For kernels under construction.
   const Body& add_body(uint32_t subgraph);
 
+  // The data of a known value where its type may lie: its own, or a copy that is made once. Thread-safe.
+  void* aligned(uint32_t value) const;
+
   // A kernel has its own copy of this value: where it was the only reader, the host may take the pages back.
   void consumed(uint32_t value) const;
 
@@ -77,9 +83,11 @@ class Program {
  private:
   void capture(const Program& parent);
   void map_weights();
+  Block copy_weight(uint32_t value, int64_t bytes) const;
   void create_kernels(const bp_compile_t& what);
   void fold_constants();
   void count_reads();
+  void pair_in_place();
   uint32_t classify(const bp_compile_t& what) const;
 
   Device& device_;
@@ -93,7 +101,10 @@ class Program {
   std::vector<bool> known_;
   std::vector<uint32_t> reads_;  // by value: calls that read it
   std::vector<Block> blocks_;
+  mutable std::mutex copies_mutex_;
+  mutable std::map<uint32_t, Block> copies_;  // by value, of data that are not aligned
   int64_t held_bytes_ = 0;
+  std::vector<bp_inplace_t> inplace_;
   uint32_t shapes_ = BP_SHAPES_DATA_DEPENDENT;
 
   struct Entry {

@@ -164,8 +164,14 @@ Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
     uint32_t value = program.inputs()[i];
     if (program.type_of(value).kind == BP_KIND_TENSOR) planner.set_extents(value, inputs[i]);
   }
+  planner.aligned = [&](uint32_t value) { return program.aligned(value); };
   planner.on_packed = [&](uint32_t value) { program.consumed(value); };
   planner.walk();
+  for (uint32_t index : planner.later) {
+    for (uint32_t value : program.calls()[index].inputs) {
+      if (value != BP_NONE && misaligned(planner.values[value])) planner.values[value].data = program.aligned(value);
+    }
+  }
   planner.make_dense({program.graph().outputs, program.graph().output_count});
   operands = std::move(planner.operands);
   values = std::move(planner.values);

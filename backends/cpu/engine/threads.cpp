@@ -29,6 +29,17 @@ UseThreads::~UseThreads() {
   inside_arena = before_inside_;
 }
 
+void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
+  happens_before(&self);
+  threads.arena().execute([&] {
+    happens_after(&self);
+    UseThreads use(threads, true);
+    body(self);
+    happens_before(&self);
+  });
+  happens_after(&self);
+}
+
 bool reference_only() {
   return current != nullptr && current->reference();
 }

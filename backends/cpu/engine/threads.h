@@ -5,6 +5,8 @@
 
 #include <oneapi/tbb/task_arena.h>
 
+#include <type_traits>
+
 namespace backplane::cpu {
 
 class Threads {
@@ -35,13 +37,12 @@ class UseThreads {
 };
 
 // Runs f() as one of these threads, perhaps not the calling one: its parallel loops start without entering the arena each
-// time, and callers beyond the number of threads wait.
+// time, and callers beyond the number of threads wait. What f throws reaches the caller.
+void run_inside_erased(Threads& threads, void (*body)(void* self), void* self);
+
 template <class F>
-void run_inside(Threads& threads, const F& f) {
-  threads.arena().execute([&] {
-    UseThreads use(threads, true);
-    f();
-  });
+void run_inside(Threads& threads, F&& f) {
+  run_inside_erased(threads, [](void* self) { (*static_cast<std::remove_reference_t<F>*>(self))(); }, &f);
 }
 
 // Whether kernels and steps that are made now are to be those that follow the operator's definition: no fusion, no

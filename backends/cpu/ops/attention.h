@@ -82,7 +82,8 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
   const int64_t tiles = (s.q_length + kTile - 1) / kTile;
   const int64_t group = s.q_heads / s.kv_heads;
   parallel(s.batch * s.q_heads * tiles, 1, [&](int64_t begin, int64_t end) {
-    std::vector<C> scores(static_cast<size_t>(std::min(kTile, s.q_length) * s.kv_length));
+    thread_local std::vector<C> scores;  // kept: a decoding step allocates nothing
+    scores.resize(std::max(scores.size(), static_cast<size_t>(std::min(kTile, s.q_length) * s.kv_length)));
     for (int64_t job = begin; job < end; ++job) {
       const int64_t b = job / tiles / s.q_heads, h = job / tiles % s.q_heads, first = job % tiles * kTile;
       const int64_t rows = std::min(kTile, s.q_length - first);

@@ -4,7 +4,7 @@
 #include "ops/activation.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
-#include "ops/onednn_conv.h"
+#include "ops/pointwise_conv.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 
@@ -41,6 +41,7 @@ class Conv final : public Kernel {
     Shape shape = w->output_shape(size->batch, size->out_channels);
     if (inputs[0].dtype == BP_DTYPE_FLOAT && can_be_blocked(inputs[0].shape) && can_be_blocked(shape) &&
         !reference_only()) {
+      if (Plan plan = plan_pointwise_conv({*size, *w, post_ops_}, inputs, packed_); plan.step) return plan;
       if (Plan plan = plan_onednn_conv({*size, *w, post_ops_}, inputs, packed_); plan.step) return plan;
     }
     return make_plan({shape}, [s = *size, w = *w, ops = post_ops_](Tensors in, Tensors out) {
@@ -48,6 +49,8 @@ class Conv final : public Kernel {
       apply_post_ops(ops, out[0].as<float>(), s.batch, s.out_channels, w.out_size(), in.back().as<float>());
     });
   }
+
+  bool packs(size_t input) const override { return input == 1; }
 
   // Affine operations become part of the weights, an addition and activations are done by oneDNN in this order.
   bool append(PostOp op) override {

@@ -109,7 +109,8 @@ class MatMul final : public Kernel {
     std::string error;
     std::optional<MatMulSize> size = matmul_size(inputs[0].shape, b.shape, &error);
     if (!size) return fail(error);
-    const bool fast = inputs[0].dtype == BP_DTYPE_FLOAT && b.data != nullptr && b.shape.rank() == 2 && !reference_only();
+    const bool fast =
+        inputs[0].dtype == BP_DTYPE_FLOAT && b.data != nullptr && b.shape.rank() == 2 && !reference_only();
     if (fast && size->m > kGemvRows) {
       Plan plan = plan_known_product({size->m, size->n, size->k, false, post_ops_, size->shape}, inputs, packed_);
       if (plan.step) return plan;
@@ -124,11 +125,12 @@ class MatMul final : public Kernel {
       else
         sgemm(m, n, k, 1, {x, k}, {w, n}, 0, y, n);
       if (ops.empty()) return;
-      parallel(m, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
-        finish_rows(ops, y, begin, end, n, in.back().as<float>());
-      });
+      parallel(m, 1 + kCheapGrain / (1 + n),
+               [&](int64_t begin, int64_t end) { finish_rows(ops, y, begin, end, n, in.back().as<float>()); });
     });
   }
+
+  bool packs(size_t input) const override { return input == 1; }
 
   bool append(PostOp op) override {
     const bool fits = keeps_order(post_ops_, op);

@@ -159,8 +159,7 @@ bool suits_winograd(const Geometry& g, const Share& share) {
   const bool parts_evenly = blocks <= 12 || blocks % 4 == 0 || blocks % 5 == 0 || blocks % 6 == 0;
   return channel_block() == 16 && g.source == Format::kBlocked && g.size.groups == 1 && w.dims == 2 &&
          w.kernel == Spatial{1, 3, 3} && w.stride == Spatial{1, 1, 1} && w.dilation == Spatial{1, 1, 1} &&
-         share.in_count % 16 == 0 && share.out_count % 16 == 0 && w.out_size() >= 100 &&
-         parts_evenly;
+         share.in_count % 16 == 0 && share.out_count % 16 == 0 && w.out_size() >= 100 && parts_evenly;
 }
 
 class OnednnConv final : public Step {
@@ -179,12 +178,11 @@ class OnednnConv final : public Step {
     }
     scratchpad_bytes_ = scratchpad;
     threads_ = thread_count();
-    affine_ = join_affine(post_ops, geometry_.size.out_channels,
-                          has_bias(inputs) ? inputs[2].as<float>() : nullptr);
+    affine_ = join_affine(post_ops, geometry_.size.out_channels, has_bias(inputs) ? inputs[2].as<float>() : nullptr);
     if (inputs[1].data != nullptr) {
       pack_ = packed.get(inputs[1].data, layouts_, [&] {
         std::shared_ptr<std::byte> pack(allocate(weight_bytes_));
-        pack_weights(inputs[1].as<float>(), pack.get());
+        pack_weights(inputs[1].as<std::byte>(), pack.get());
         return pack;
       });
     }
@@ -198,7 +196,7 @@ class OnednnConv final : public Step {
     auto* scratchpads = static_cast<std::byte*>(scratch);
     const std::byte* weights = pack_.get();
     if (weights == nullptr) {
-      pack_weights(in[1].as<float>(), scratchpads + threads_ * scratchpad_bytes_);
+      pack_weights(in[1].as<std::byte>(), scratchpads + threads_ * scratchpad_bytes_);
       weights = scratchpads + threads_ * scratchpad_bytes_;
     }
     const float* bias = !affine_.shift.empty() ? affine_.shift.data() : has_bias(in) ? in[2].as<float>() : nullptr;
@@ -226,7 +224,8 @@ class OnednnConv final : public Step {
  private:
   static bool has_bias(std::span<const Tensor> in) { return in.size() > 2 && in[2].present(); }
 
-  void pack_weights(const float* weights, std::byte* pack) const {
+  // The weights may lie at any address.
+  void pack_weights(const std::byte* weights, std::byte* pack) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
       std::vector<float> dense;
       for (int64_t s = begin; s < end; ++s) {
@@ -240,7 +239,7 @@ class OnednnConv final : public Step {
   }
 
   // The share's weights, dense, scaled, with zeros between different groups.
-  void gather_weights(const Share& share, const float* weights, std::vector<float>& dense) const {
+  void gather_weights(const Share& share, const std::byte* weights, std::vector<float>& dense) const {
     const int64_t kernel = geometry_.window.kernel_size();
     const int64_t in_group = geometry_.size.in_channels / geometry_.size.groups;
     const int64_t out_group = geometry_.size.out_channels / geometry_.size.groups;
@@ -249,10 +248,12 @@ class OnednnConv final : public Step {
     for (int64_t o = 0; o < share.out_count; ++o) {
       const int64_t channel = share.out_first + o;
       const int64_t first = geometry_.depthwise ? 0 : channel / out_group * in_group - share.in_first;
-      const float* from = weights + channel * in_group * kernel;
+      const int64_t count = in_group * kernel;
       const float scale = affine_.scale.empty() ? 1.0f : affine_.scale[static_cast<size_t>(channel)];
       float* to = dense.data() + o * row + first * kernel;
-      for (int64_t i = 0; i < in_group * kernel; ++i) to[i] = from[i] * scale;
+      std::memcpy(to, weights + channel * count * static_cast<int64_t>(sizeof(float)),
+                  static_cast<size_t>(count) * sizeof(float));
+      for (int64_t i = 0; i < count; ++i) to[i] *= scale;
     }
   }
 
@@ -272,7 +273,7 @@ class OnednnConv final : public Step {
   std::vector<Share> shares_;
   PackedWeights::Layouts layouts_;
   PackedWeights::Pack pack_;  // null: weights are not known before the run
-  ChannelAffine affine_;  // the scales go into the weights, all else into the bias
+  ChannelAffine affine_;      // the scales go into the weights, all else into the bias
   bool adds_ = false;
   int summand_ = -1;
   int64_t threads_ = 1, weight_bytes_ = 0, scratchpad_bytes_ = 0;

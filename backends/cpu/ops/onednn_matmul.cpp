@@ -63,7 +63,7 @@ class KnownProductStep final : public Step {
     threads_ = thread_count();
     pack_ = packed.get(inputs[1].data, layouts, [&] {
       std::shared_ptr<std::byte> pack(allocate(weight_bytes_));
-      pack_weights(inputs[1].as<float>(), p.b_transposed, pack.get());
+      pack_weights(inputs[1].as<std::byte>(), p.b_transposed, pack.get());
       return pack;
     });
   }
@@ -130,24 +130,24 @@ class KnownProductStep final : public Step {
     scratchpad_bytes_ = std::max(scratchpad_bytes_, bytes_of(chunk.scratchpad));
   }
 
-  void pack_weights(const float* b, bool transposed, std::byte* pack) const {
+  // B may lie at any address; a line of it is a column where it is transposed, else a row.
+  void pack_weights(const std::byte* b, bool transposed, std::byte* pack) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
-      std::vector<float> scaled;
+      std::vector<float> part;
       for (int64_t s = begin; s < end; ++s) {
         const Share& share = shares_[static_cast<size_t>(s)];
-        const float* from = b + share.first * (transposed ? k_ : 1);
-        memory::dims strides = transposed ? memory::dims{1, k_} : memory::dims{n_, 1};
-        if (std::ranges::any_of(affine_.scale, [](float x) { return x != 1; })) {
-          scaled.resize(static_cast<size_t>(k_ * share.count));
-          for (int64_t l = 0; l < k_; ++l) {
-            for (int64_t j = 0; j < share.count; ++j)
-              scaled[static_cast<size_t>(l * share.count + j)] =
-                  from[l * strides[0] + j * strides[1]] * affine_.scale[static_cast<size_t>(share.first + j)];
-          }
-          from = scaled.data();
-          strides = {share.count, 1};
+        const int64_t lines = transposed ? share.count : k_, length = transposed ? k_ : share.count;
+        const int64_t first = share.first * (transposed ? k_ : 1), stride = transposed ? k_ : n_;
+        part.resize(static_cast<size_t>(lines * length));
+        for (int64_t l = 0; l < lines; ++l) {
+          float* line = part.data() + l * length;
+          std::memcpy(line, b + (first + l * stride) * static_cast<int64_t>(sizeof(float)),
+                      static_cast<size_t>(length) * sizeof(float));
+          for (int64_t j = 0; j < length && !affine_.scale.empty(); ++j)
+            line[j] *= affine_.scale[static_cast<size_t>(share.first + (transposed ? l : j))];
         }
-        onednn_reorder({{k_, share.count}, kFloat, strides}, from, share.weights, pack + share.weights_at);
+        const memory::dims strides = transposed ? memory::dims{1, k_} : memory::dims{share.count, 1};
+        onednn_reorder({{k_, share.count}, kFloat, strides}, part.data(), share.weights, pack + share.weights_at);
       }
     });
   }

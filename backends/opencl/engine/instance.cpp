@@ -54,7 +54,8 @@ void Instance::extents(uint32_t slot, uint32_t rank, const int64_t* extents) {
 }
 
 void Instance::run(const bp_run_t& run) {
-  if (shapes_changed_) replan();
+  const auto read = [this](uint32_t slot) { return read_input(slot); };
+  if (shapes_changed_ || !follows_from(*plan_, read)) replan();
   if (bindings_changed_) reach_bound();
   try {
     work(run);
@@ -71,13 +72,26 @@ void Instance::run(const bp_run_t& run) {
 void Instance::replan() {
   std::vector<Shape> shapes;
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
-  if (auto plan = island_.plan(shapes); plan != plan_) {
+  const auto read = [this](uint32_t slot) { return read_input(slot); };
+  if (auto plan = island_.plan(shapes, read); plan != plan_) {
     plan_ = std::move(plan);
     place_kernels();
     bindings_changed_ = true;
   }
   check_outputs();
   shapes_changed_ = false;
+}
+
+std::vector<std::byte> Instance::read_input(uint32_t slot) const {
+  const bp_tensor_t& tensor = input(slot);
+  if (tensor.buffer.memory == nullptr) return host_copy(tensor);
+  const Allocation& own = allocation(tensor.buffer);
+  std::vector<std::byte> bytes(dense_bytes(tensor));
+  if (!bytes.empty())
+    opencl::check(clEnqueueReadBuffer(queue_.get(), own.buffer.get(), CL_TRUE, own.offset + tensor.buffer.offset,
+                                      bytes.size(), bytes.data(), 0, nullptr, nullptr),
+                  "reading input " + std::to_string(slot) + " on the host");
+  return bytes;
 }
 
 void Instance::check_outputs() const {

@@ -61,6 +61,7 @@ class Instance final : public sdk::Instance {
   };
 
   void replan();
+  std::vector<std::byte> read_input(uint32_t slot) const;
   void place_kernels();
   void reach_bound();
   void check_outputs() const;

@@ -27,18 +27,29 @@ Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, 
     inputs.push_back(value.extents());
   }
   for (const sdk::Value& value : graph().outputs()) static_outputs_ = static_outputs_ && value.has_static_shape();
-  if (static_inputs_) plan(inputs);
+  if (static_inputs_) {
+    try {
+      plan(inputs, {});
+    } catch (const InputsUnknown&) {  // planned with the first run
+    }
+  }
   what.progress(graph().node_count(), graph().node_count());
 }
 
-std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs) const {
+bool follows_from(const Plan& plan, const ReadInput& read) {
+  return plan.host_inputs.empty() ||
+         (read && std::ranges::all_of(plan.host_inputs, [&](const HostInput& i) { return read(i.slot) == i.bytes; }));
+}
+
+std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const ReadInput& read) const {
   const std::lock_guard lock(mutex_);
-  const auto known = std::ranges::find(plans_, inputs, &Entry::inputs);
+  const auto known = std::ranges::find_if(
+      plans_, [&](const Entry& entry) { return entry.inputs == inputs && follows_from(*entry.plan, read); });
   if (known != plans_.end()) {
     plans_.splice(plans_.begin(), plans_, known);
     return plans_.front().plan;
   }
-  auto made = std::make_shared<Plan>(Planner(opencl_device_.facts(), graph(), inputs).make());
+  auto made = std::make_shared<Plan>(Planner(opencl_device_.facts(), graph(), inputs, read).make());
   prepare(*made);
   plans_.push_front({inputs, made});
   if (plans_.size() > kept_plans) plans_.pop_back();
@@ -70,7 +81,8 @@ Constant Island::resolve(Plan& plan, uint32_t index) const {
   Storage& storage = plan.storages[index];
   if (storage.constant == nullptr) storage.constant = opencl_device_.constant(storage.key);
   if (storage.constant != nullptr) return storage.constant;
-  if (storage.weight != BP_NONE) return storage.constant = opencl_device_.share(storage.key, upload(storage));
+  if (storage.weight != BP_NONE || storage.data != nullptr)
+    return storage.constant = opencl_device_.share(storage.key, upload(storage));
   const auto writer = std::ranges::find_if(
       plan.launches, [&](const Launch& launch) { return launch.once && launch.writes.front() == index; });
   return storage.constant = opencl_device_.share(storage.key, run_once(plan, *writer));
@@ -78,6 +90,15 @@ Constant Island::resolve(Plan& plan, uint32_t index) const {
 
 Buffer Island::upload(const Storage& storage) const {
   const bp_graph_t* raw = graph().raw();
+  if (storage.data != nullptr) {
+    Buffer buffer = opencl_device_.buffer(storage.bytes);
+    const Queue queue = opencl_device_.queue();
+    if (storage.bytes != 0)
+      check(clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, storage.bytes, storage.data->data(), 0, nullptr,
+                                 nullptr),
+            "upload of a table of " + std::to_string(storage.bytes) + " bytes");
+    return buffer;
+  }
   const auto value = std::ranges::find_if(std::views::iota(0u, raw->value_count),
                                           [&](uint32_t v) { return bp_graph_value(raw, v)->weight == storage.weight; });
   Buffer buffer = opencl_device_.buffer(storage.bytes);
@@ -120,7 +141,18 @@ bp_program_info_t Island::info() const {
 std::vector<int64_t> Island::output_extents(const std::vector<bp_tensor_t>& inputs, uint32_t output) const {
   std::vector<Shape> shapes;
   for (const bp_tensor_t& tensor : inputs) shapes.emplace_back(tensor.extents, tensor.extents + tensor.rank);
-  return plan(shapes)->outputs[output];
+  const auto read = [&](uint32_t slot) {
+    const bp_tensor_t& tensor = inputs[slot];
+    if (tensor.buffer.memory != nullptr || tensor.buffer.address == nullptr)
+      throw sdk::Error(BP_BAD_STATE, "the extents follow from input " + std::to_string(slot) + ", which is not known");
+    return host_copy(tensor);
+  };
+  return plan(shapes, read)->outputs[output];
+}
+
+std::vector<std::byte> host_copy(const bp_tensor_t& tensor) {
+  const std::byte* begin = static_cast<const std::byte*>(tensor.buffer.address) + tensor.buffer.offset;
+  return {begin, begin + view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0)};
 }
 
 void set_argument(const ClKernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer) {

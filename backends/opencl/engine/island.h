@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "engine/device.h"
+#include "engine/planner.h"
 
 namespace backplane::opencl {
 
@@ -14,8 +15,9 @@ class Island final : public sdk::Program {
   Island(Device& device, const sdk::Compile& what);
 
   Device& opencl_device() const { return opencl_device_; }
-  // Ready to run: kernels built, constants on the device, arena packed. Thread-safe.
-  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs) const;
+  // Ready to run: kernels built, constants on the device, arena packed. `read` is asked for inputs from whose bytes
+  // the plan follows; without it InputsUnknown is thrown. Thread-safe.
+  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const;
 
   std::unique_ptr<sdk::Instance> instance() const override;
   bp_program_info_t info() const override;
@@ -36,6 +38,11 @@ class Island final : public sdk::Program {
   mutable std::mutex mutex_;
   mutable std::list<Entry> plans_;  // the latest used first
 };
+
+// Whether the plan holds for what the inputs now have.
+bool follows_from(const Plan& plan, const ReadInput& read);
+// The elements of a tensor in host memory.
+std::vector<std::byte> host_copy(const bp_tensor_t& tensor);
 
 // Sets an argument of a kernel; `buffer` is that of its storage.
 void set_argument(const ClKernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);

@@ -22,9 +22,10 @@ struct Storage {
   uint32_t slot = 0;          // kInput, kOutput: of the island
   uint32_t weight = BP_NONE;  // kConstant: the weight of the graph that it is, or BP_NONE when a kernel makes it
   uint64_t bytes = 0;
-  uint64_t offset = 0;  // kArena
-  std::string key;      // kConstant: what it is, the same in every plan of a device
-  Constant constant;    // kConstant, once prepared
+  uint64_t offset = 0;                                 // kArena
+  std::shared_ptr<const std::vector<std::byte>> data;  // kConstant: its bytes, when the planner made them
+  std::string key;                                     // kConstant: what it is, the same in every plan of a device
+  Constant constant;                                   // kConstant, once prepared
 };
 
 // An argument of a kernel: a storage, or a value.
@@ -44,10 +45,17 @@ struct Launch {
   bool once = false;  // reads constants alone: run when the plan is prepared, never again
 };
 
+// An input of the island whose bytes the plan follows from: axes, extents, paddings that are told at run time.
+struct HostInput {
+  uint32_t slot;
+  std::vector<std::byte> bytes;
+};
+
 struct Plan {
   std::vector<Launch> launches;
   std::vector<Storage> storages;
   std::vector<Shape> outputs;  // of the island
+  std::vector<HostInput> host_inputs;
   uint64_t arena_bytes = 0;
   uint64_t constant_bytes = 0;
 };

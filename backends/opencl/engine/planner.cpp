@@ -83,7 +83,13 @@ bool Emit::constant(uint32_t slot) const {
 }
 
 std::vector<int64_t> Emit::ints(uint32_t slot) const {
-  return weight_ints(node.input(slot)).value_or(std::vector<int64_t>{});
+  if (!has_input(slot)) return {};
+  return host_ints(node.input(slot).dtype(), planner_.host_bytes(node.input(slot)));
+}
+
+std::vector<double> Emit::numbers(uint32_t slot) const {
+  if (!has_input(slot)) return {};
+  return host_numbers(node.input(slot).dtype(), planner_.host_bytes(node.input(slot)));
 }
 
 std::optional<float> Emit::scalar(uint32_t slot) const {
@@ -112,6 +118,16 @@ Tensor Emit::view(const Tensor& source, Shape shape) {
 
 Tensor Emit::scratch(bp_dtype_t dtype, Shape shape) {
   return planner_.add_tensor(dtype, std::move(shape), {});
+}
+
+Tensor Emit::table(bp_dtype_t dtype, Shape shape, std::span<const std::byte> bytes) {
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string mirrored(text.rbegin(), text.rend());
+  return planner_.add_tensor(
+      dtype, std::move(shape),
+      {.place = Storage::Place::kConstant,
+       .data = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()),
+       .key = "table " + std::to_string(fingerprint(text)) + " " + std::to_string(fingerprint(mirrored))});
 }
 
 void Emit::elementwise(std::string code) {
@@ -185,8 +201,8 @@ LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string
 
 // ---- Planner -------------------------------------------------------------------------------------------------------
 
-Planner::Planner(const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs)
-    : facts_(facts), graph_(graph), states_(graph.raw()->value_count) {
+Planner::Planner(const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs, ReadInput read)
+    : facts_(facts), graph_(graph), read_(std::move(read)), states_(graph.raw()->value_count) {
   add_inputs(inputs);
 }
 
@@ -226,6 +242,20 @@ void Planner::add_inputs(const std::vector<Shape>& inputs) {
     const sdk::Value value = graph_.input(i);
     states_[value.index()].tensor = add_tensor(value.dtype(), inputs[i], {.place = Storage::Place::kInput, .slot = i});
   }
+}
+
+std::span<const std::byte> Planner::host_bytes(const sdk::Value& value) {
+  if (const bp_weight_t* weight = value.weight())
+    return {static_cast<const std::byte*>(weight_bytes(value)), weight->bytes};
+  for (uint32_t slot = 0; slot < graph_.input_count(); ++slot) {
+    if (graph_.input(slot).index() != value.index()) continue;
+    const auto known = std::ranges::find(plan_.host_inputs, slot, &HostInput::slot);
+    if (known != plan_.host_inputs.end()) return known->bytes;
+    if (!read_) throw InputsUnknown{};
+    plan_.host_inputs.push_back({slot, read_(slot)});
+    return plan_.host_inputs.back().bytes;
+  }
+  return {};
 }
 
 Planner::State& Planner::state(const sdk::Value& value) {

@@ -11,7 +11,9 @@
 // A launch that reads constants alone is run once, when the plan is prepared: packing weights needs nothing special.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 
 #include "backplane/sdk/coverage.hpp"
 #include "engine/expression.h"
@@ -64,13 +66,21 @@ class Emit {
   Tensor input(uint32_t slot);         // computed into memory if it was pending
   Shape shape(uint32_t slot) const;    // of an input, whether computed or not
   bool constant(uint32_t slot) const;  // its bytes are in the model
-  // The integers of a constant input (int32 or int64); empty when it is omitted or not constant.
+  // The integers (int32 or int64) or numbers of any type of an input that is a constant or an input of the island
+  // (ops/row.h: known_on_host); empty when it is omitted. The plan then holds for these values alone.
   std::vector<int64_t> ints(uint32_t slot) const;
+  std::vector<double> numbers(uint32_t slot) const;
   std::optional<float> scalar(uint32_t slot) const;  // the one float of a constant input
 
   Tensor output(uint32_t slot, Shape shape);  // memory to be written
   void alias(uint32_t slot, const Tensor& source, Shape shape);
   Tensor scratch(bp_dtype_t dtype, Shape shape);
+  // A constant that this operator makes on the host: tables of places and weights.
+  template <class T>
+  Tensor table(bp_dtype_t dtype, Shape shape, const std::vector<T>& elements) {
+    return table(dtype, std::move(shape), std::as_bytes(std::span(elements)));
+  }
+  Tensor table(bp_dtype_t dtype, Shape shape, std::span<const std::byte> bytes);
   // A view of the same bytes, for the kernels of this node.
   Tensor view(const Tensor& source, Shape shape);
 
@@ -95,10 +105,15 @@ class Emit {
   Planner& planner_;
 };
 
+// The bytes of the island's input `slot`.
+using ReadInput = std::function<std::vector<std::byte>(uint32_t slot)>;
+// Thrown where a plan follows from an input's bytes and there is nothing to read them with.
+struct InputsUnknown {};
+
 class Planner {
  public:
-  // `inputs` are the extents of the island's inputs. Throws sdk::Error with the node.
-  Planner(const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs);
+  // `inputs` are the extents of the island's inputs; `read` may be empty. Throws sdk::Error with the node.
+  Planner(const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs, ReadInput read);
   // Emits every node. The plan's kernels are not built yet, its arena not packed.
   Plan make();
 
@@ -119,6 +134,8 @@ class Planner {
   void mark_constants();
   std::string key_of(const Launch& launch) const;
 
+  // The bytes of a weight or of an input of the island; of neither: none.
+  std::span<const std::byte> host_bytes(const sdk::Value& value);
   State& state(const sdk::Value& value);
   Tensor tensor(const sdk::Value& value);  // materialised
   Tensor add_tensor(bp_dtype_t dtype, Shape shape, Storage storage);
@@ -130,6 +147,7 @@ class Planner {
 
   const Facts& facts_;
   const sdk::Graph graph_;
+  const ReadInput read_;
   Plan plan_;
   std::vector<State> states_;         // by value
   std::vector<uint32_t> storage_of_;  // by tensor id

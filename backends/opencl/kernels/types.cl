@@ -69,3 +69,21 @@ inline void store_bf16(global ushort* p, int i, float v) {
   const uint bits = as_uint(v);
   p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
+
+// A function that joins what the LANES work items of a group have, always in the same order: each gets the result.
+#define JOINED(name, type, join)                                                  \
+  inline type name(type mine, local type* shared) {                              \
+    const int lane = (int)get_local_id(0);                                       \
+    shared[lane] = mine;                                                         \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                \
+    for (int half_of = LANES / 2; half_of > 0; half_of /= 2) {                   \
+      if (lane < half_of) {                                                      \
+        const type a = shared[lane], b = shared[lane + half_of];                 \
+        shared[lane] = join;                                                     \
+      }                                                                          \
+      barrier(CLK_LOCAL_MEM_FENCE);                                              \
+    }                                                                            \
+    const type result = shared[0];                                               \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                \
+    return result;                                                               \
+  }

@@ -2,6 +2,7 @@
 // Operators that move elements or only call them otherwise. What is transposed, sliced or repeated is not moved at
 // all when the reader is a formula: it reads along the strides.
 #include <algorithm>
+#include <numeric>
 
 #include "engine/weight.h"
 #include "ops/table.h"
@@ -64,8 +65,8 @@ void emit_unsqueeze(Emit& e, std::string_view) {
   e.alias(0, x, shape);
 }
 
-Verdict shape_is_constant(const Node& node) {
-  return constant_ints(node, 1);
+Verdict shape_is_known(const Node& node) {
+  return known_on_host(node, 1);
 }
 
 Verdict supports_flatten(const Node& node) {
@@ -121,6 +122,7 @@ void emit_slice(Emit& e, std::string_view) {
   for (size_t i = 0; i < starts.size(); ++i) {
     const size_t axis = axes.empty() ? i : axis_of(axes.at(i), x.rank());
     const int64_t extent = x.shape.at(axis), step = steps.empty() ? 1 : steps.at(i);
+    if (step == 0) throw sdk::Error(BP_INVALID_ARGUMENT, "step " + std::to_string(i) + " is 0");
     const auto within = [&](int64_t at, int64_t low, int64_t high) {
       return std::clamp(at < 0 ? at + extent : at, low, high);
     };
@@ -137,7 +139,7 @@ void emit_slice(Emit& e, std::string_view) {
 
 Verdict supports_slice(const Node& node) {
   for (const uint32_t slot : {1u, 2u, 3u, 4u}) {
-    if (Verdict v = constant_ints(node, slot); !accepted(v)) return v;
+    if (Verdict v = known_on_host(node, slot); !accepted(v)) return v;
   }
   for (const int64_t step : weight_ints(node.input(4)).value_or(std::vector<int64_t>{})) {
     if (step == 0) return sdk::no(BP_REASON_ATTRIBUTE, "a step is 0");
@@ -172,9 +174,14 @@ void emit_split(Emit& e, std::string_view) {
   if (sizes.empty()) {
     const int64_t parts = e.node.int_attribute("num_outputs", e.node.output_count());
     const int64_t size = (x.shape[axis] + parts - 1) / parts;
-    sizes.assign(static_cast<size_t>(parts), size);
-    sizes.back() = x.shape[axis] - size * (parts - 1);
+    // The last parts are smaller, or empty.
+    for (int64_t left = x.shape[axis]; sizes.size() < static_cast<size_t>(parts); left -= sizes.back())
+      sizes.push_back(std::min(size, left));
   }
+  if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; }) ||
+      std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != x.shape[axis])
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "parts " + to_string(sizes) + " do not make up " + std::to_string(x.shape[axis]) + " elements");
   View view{x, dense_strides(x.shape), 0};
   for (uint32_t i = 0; i < e.node.output_count(); ++i) {
     Shape shape = x.shape;
@@ -186,15 +193,15 @@ void emit_split(Emit& e, std::string_view) {
 
 constexpr Row rows[] = {
     {"", "Identity", 1, anything, unary, nullptr, emit_identity},
-    {"", "Reshape", 5, anything, binary, shape_is_constant, emit_reshape},
+    {"", "Reshape", 5, anything, binary, shape_is_known, emit_reshape},
     {"", "Flatten", 1, anything, unary, supports_flatten, emit_flatten},
-    {"", "Squeeze", 13, anything, {1, 2}, shape_is_constant, emit_squeeze},
-    {"", "Unsqueeze", 13, anything, binary, shape_is_constant, emit_unsqueeze},
+    {"", "Squeeze", 13, anything, {1, 2}, shape_is_known, emit_squeeze},
+    {"", "Unsqueeze", 13, anything, binary, shape_is_known, emit_unsqueeze},
     {"", "Transpose", 1, anything, unary, supports_transpose, emit_transpose},
-    {"", "Expand", 8, anything, binary, shape_is_constant, emit_expand},
+    {"", "Expand", 8, anything, binary, shape_is_known, emit_expand},
     {"", "Slice", 10, anything, {3, 5}, supports_slice, emit_slice},
     {"", "Concat", 4, anything, variadic, same_types, emit_concat},
-    {"", "Split", 13, anything, {1, 2, Form::kSame, UINT32_MAX}, shape_is_constant, emit_split},
+    {"", "Split", 13, anything, {1, 2, Form::kSame, UINT32_MAX}, shape_is_known, emit_split},
 };
 
 }  // namespace

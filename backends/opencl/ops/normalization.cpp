@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization: a factor and a term for each channel.
+// BatchNormalization: a factor and a term for each channel. Normalisations of rows, softmax.
+#include <algorithm>
+
+#include "ops/rows.h"
+#include "ops/softmax.h"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -38,17 +42,185 @@ Verdict supports_batch_normalization(const Node& node) {
   return accept();
 }
 
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+// What the kernel normalize does: rows of n neighbours, with element `row % period * step + i / span` of the factors.
+struct Normalization {
+  Rows rows;
+  int64_t period = 1, step = 0, span = 1;
+  bool centered = true;
+  Tensor scale, shift, means, deviations;
+};
+
+void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalization& p) {
+  std::string options = "-DTYPE=" + Emit::type(x) + p.rows.macros() + (p.centered ? " -DCENTERED" : "");
+  options += " -DSCALE_TYPE=" + Emit::type(p.scale ? p.scale : x);
+  if (p.scale) options += " -DSCALE";
+  if (p.shift) options += " -DSHIFT";
+  if (p.means) options += " -DMEAN";
+  if (p.deviations) options += " -DDEVIATION";
+  LaunchBuilder launch = e.launch("normalize", "normalize", options);
+  launch.in(x).in(p.scale ? p.scale : x).in(p.shift ? p.shift : x).out(y);
+  // What is not asked for is not written: any buffer stands for it.
+  p.means ? launch.out(p.means) : launch.in(x);
+  p.deviations ? launch.out(p.deviations) : launch.in(x);
+  launch.arg(p.rows.count()).arg(p.rows.n).arg(p.period).arg(p.step).arg(std::max<int64_t>(p.span, 1));
+  launch.arg(e.node.float_attribute("epsilon", 1e-5f));
+  p.rows.range(launch);
+}
+
+// LayerNormalization, RMSNormalization: over the last dimensions, a factor for each element of them.
+void emit_layer_normalization(Emit& e, std::string_view kind) {
+  const Tensor x = e.input(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
+  const Shape row(x.shape.begin() + static_cast<ptrdiff_t>(axis), x.shape.end());
+  const auto spread = [&](uint32_t slot) {
+    Tensor factors = e.input(slot);
+    if (!factors || factors.count() == elements(row)) return factors;
+    return e.computed("$0", factors.dtype, row, {broadcast_view(factors, row)});
+  };
+  Normalization p{.rows = rows_of(e.facts(), x.shape, axis, x.rank()), .centered = kind == "layer"};
+  p.scale = spread(1);
+  p.shift = spread(2);
+  Shape statistics = x.shape;
+  std::fill(statistics.begin() + static_cast<ptrdiff_t>(axis), statistics.end(), 1);
+  const Tensor y = e.output(0, x.shape);
+  if (e.has_output(1)) p.means = e.output(1, statistics);
+  if (e.has_output(2)) p.deviations = e.output(2, statistics);
+  emit_normalize(e, x, y, p);
+}
+
+Verdict supports_layer_normalization(const Node& node) {
+  for (const uint32_t slot : {1u, 2u}) {
+    if (node.output(slot) && node.output(slot).dtype() != BP_DTYPE_FLOAT)
+      return sdk::no(BP_REASON_DTYPE, "output " + std::to_string(slot) + " is not float");
+  }
+  if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
+  if (node.input(2) && node.input(2).dtype() != node.input(1).dtype())
+    return sdk::no(BP_REASON_DTYPE, "scale and bias have different types");
+  return accept();
+}
+
+// InstanceNormalization, GroupNormalization: over the spatial dimensions of channels, a factor for each channel.
+void emit_group_normalization(Emit& e, std::string_view kind) {
+  const Tensor x = e.input(0);
+  const int64_t channels = x.shape[1], space = elements(x.shape, 2, x.rank());
+  const int64_t groups = kind == "instance" ? channels : e.node.int_attribute("num_groups", 0);
+  if (groups <= 0 ? channels != 0 : channels % groups != 0)
+    throw sdk::Error(BP_INVALID_MODEL,
+                     std::to_string(channels) + " channels are not " + std::to_string(groups) + " groups");
+  for (const uint32_t slot : {1u, 2u}) {
+    if (e.shape(slot) != Shape{channels})
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " is " + to_string(e.shape(slot)) + " for " +
+                                             std::to_string(channels) + " channels");
+  }
+  const int64_t step = groups == 0 ? 0 : channels / groups;
+  Normalization p{.rows = rows_of(e.facts(), {x.shape[0] * groups, step * space}, 1, 2),
+                  .period = std::max<int64_t>(groups, 1),
+                  .step = step,
+                  .span = space};
+  p.scale = e.input(1);
+  p.shift = e.input(2);
+  emit_normalize(e, x, e.output(0, x.shape), p);
+}
+
+Verdict supports_group_normalization(const Node& node) {
+  if (node.input(0).rank() < 2)
+    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()));
+  if (node.input(1).dtype() != node.input(2).dtype())
+    return sdk::no(BP_REASON_DTYPE, "scale and bias have different types");
+  return accept();
+}
+
+// Softmax, LogSoftmax, Hardmax, LpNormalization: along an axis.
+void emit_softmax(Emit& e, std::string_view kind) {
+  const Tensor x = e.input(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
+  const Tensor y = e.output(0, x.shape);
+  if (kind == "norm") kind = e.node.int_attribute("p", 2) == 1 ? "3" : "4";
+  emit_softmax(e, x, y, axis, kind);
+}
+
+Verdict supports_axis(const Node& node) {
+  if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
+  return accept();
+}
+
+Verdict supports_lp_normalization(const Node& node) {
+  const int64_t p = node.int_attribute("p", 2);
+  if (p != 1 && p != 2) return sdk::no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + ", neither 1 nor 2");
+  return supports_axis(node);
+}
+
+void emit_lrn(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const int64_t size = e.node.int_attribute("size", 1);
+  const Tensor y = e.output(0, x.shape);
+  e.launch("lrn", "lrn",
+           "-DTYPE=" + Emit::type(x) + " -DBEFORE=" + std::to_string((size - 1) / 2) +
+               " -DBEHIND=" + std::to_string(size / 2) +
+               " -DALPHA=" + literal(e.node.float_attribute("alpha", 1e-4f) / static_cast<float>(size)) + " -DBETA=" +
+               literal(e.node.float_attribute("beta", 0.75f)) + " -DBIAS=" + literal(e.node.float_attribute("bias", 1)))
+      .in(x)
+      .out(y)
+      .arg(x.count())
+      .arg(x.shape[1])
+      .arg(elements(x.shape, 2, x.rank()))
+      .range(x.count());
+}
+
+Verdict supports_lrn(const Node& node) {
+  if (node.int_attribute("size", 0) <= 0) return sdk::no(BP_REASON_ATTRIBUTE, "size is not positive");
+  if (node.input(0).rank() < 2)
+    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()));
+  return accept();
+}
+
+constexpr bp_dtype_set_t normalized = floats & ~one(BP_DTYPE_DOUBLE);
+
 constexpr Row rows[] = {
+    {"", "BatchNormalization", 9, normalized, {5, 5}, supports_batch_normalization, emit_batch_normalization},
     {"",
-     "BatchNormalization",
-     9,
-     floats & ~one(BP_DTYPE_DOUBLE),
-     {5, 5},
-     supports_batch_normalization,
-     emit_batch_normalization},
+     "LayerNormalization",
+     17,
+     floats,
+     {2, 3, Form::kSame, 3},
+     supports_layer_normalization,
+     emit_layer_normalization,
+     "layer"},
+    {"",
+     "RMSNormalization",
+     23,
+     floats,
+     {2, 2, Form::kOpen},
+     supports_layer_normalization,
+     emit_layer_normalization,
+     "rms"},
+    {"",
+     "InstanceNormalization",
+     6,
+     floats,
+     {3, 3},
+     supports_group_normalization,
+     emit_group_normalization,
+     "instance"},
+    {"", "GroupNormalization", 21, floats, {3, 3}, supports_group_normalization, emit_group_normalization, "group"},
+    {"", "Softmax", 13, floats, unary, supports_axis, emit_softmax, "0"},
+    {"", "LogSoftmax", 13, floats, unary, supports_axis, emit_softmax, "1"},
+    {"", "Hardmax", 13, floats, unary, supports_axis, emit_softmax, "2"},
+    {"", "LpNormalization", 1, floats, unary, supports_lp_normalization, emit_softmax, "norm"},
+    {"", "LRN", 1, floats, unary, supports_lrn, emit_lrn},
 };
 
 }  // namespace
+
+void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::string_view kind) {
+  const Rows rows = rows_of(e.facts(), x.shape, axis, axis + 1);
+  LaunchBuilder launch =
+      e.launch("softmax", "softmax", "-DTYPE=" + Emit::type(x) + rows.macros() + " -DKIND=" + std::string(kind));
+  launch.in(x).out(y).arg(rows.count()).arg(rows.n).arg(rows.inner);
+  rows.range(launch);
+}
 
 std::span<const Row> normalization_rows() {
   return rows;

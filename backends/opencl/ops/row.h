@@ -33,7 +33,7 @@ struct Form {
   enum Result { kSame, kBool, kOpen } result = kSame;  // as input 0; bool; whatever `supports` allows
   uint32_t outputs = 1;
 };
-inline constexpr Form unary{1, 1}, binary{2, 2}, variadic{1, UINT32_MAX};
+inline constexpr Form unary{1, 1}, binary{2, 2}, variadic{1, UINT32_MAX}, unary_open{1, 1, Form::kOpen};
 inline constexpr Form unary_test{1, 1, Form::kBool}, binary_test{2, 2, Form::kBool};
 
 // An operator from one version of its operator set on, until a later row of the same operator.
@@ -61,7 +61,9 @@ inline bool accepted(const Verdict& verdict) {
 std::string literal(float value);
 
 // Conditions that many rows share.
-Verdict same_types(const Node& node);                    // of all inputs
-Verdict constant_ints(const Node& node, uint32_t slot);  // input `slot` is omitted or a constant integer tensor
+Verdict same_types(const Node& node);  // of all inputs
+// Input `slot` is omitted, or its bytes can be read on the host before the node is planned: it is a constant, or an
+// input of the model while the extents of all results are known without it.
+Verdict known_on_host(const Node& node, uint32_t slot);
 
 }  // namespace backplane::opencl

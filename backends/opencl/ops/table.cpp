@@ -13,7 +13,7 @@ namespace {
 
 // The order in which a reader wants to see them.
 constexpr std::span<const Row> (*families[])() = {
-    elementwise_rows, movement_rows, gemm_rows, conv_rows, pool_rows, normalization_rows,
+    elementwise_rows, movement_rows, gemm_rows, conv_rows, pool_rows, normalization_rows, reduce_rows,
 };
 
 // Kernels number a tensor's dimensions in at most this many.
@@ -194,10 +194,17 @@ Verdict same_types(const Node& node) {
   return accept();
 }
 
-Verdict constant_ints(const Node& node, uint32_t slot) {
+Verdict known_on_host(const Node& node, uint32_t slot) {
   const Value value = node.input(slot);
-  if (!value || weight_ints(value)) return accept();
-  return sdk::no(BP_REASON_CONSTANT, "input " + std::to_string(slot) + " is not a constant");
+  if (!value || value.weight() != nullptr) return accept();
+  const std::string place = "input " + std::to_string(slot);
+  if (value.raw().producer != BP_NONE) return sdk::no(BP_REASON_CONSTANT, place + " is not a constant");
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) && !node.output(i).has_static_shape())
+      return sdk::no(BP_REASON_CONSTANT, "the extents of output " + std::to_string(i) + " follow from " + place +
+                                             ", which is not a constant");
+  }
+  return accept();
 }
 
 }  // namespace backplane::opencl

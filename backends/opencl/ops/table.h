@@ -16,6 +16,7 @@ std::span<const Row> gemm_rows();
 std::span<const Row> conv_rows();
 std::span<const Row> pool_rows();
 std::span<const Row> normalization_rows();
+std::span<const Row> reduce_rows();
 
 // Whether the device runs the node, why not, and in what time.
 Verdict verdict(const Facts& facts, const Node& node);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// y[outer][inner] of x[outer][n][inner]. TYPE; LANES work items share a row; SHIFTED: less the row's greatest element.
+// FIRST is the result of nothing, MAP(v) what an element contributes, JOIN(a, b), FINISH(a) the result of n elements.
+#define GREATER(a, b) (a != a || a > b ? a : b)
+#if LANES > 1
+JOINED(joined, C(TYPE), JOIN(a, b))
+#ifdef SHIFTED
+JOINED(greatest, C(TYPE), GREATER(a, b))
+#endif
+#endif
+
+kernel void reduce(global const S(TYPE)* x, global S(TYPE)* y, int rows, int n, int inner) {
+  const int row = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
+#if LANES > 1
+  local C(TYPE) shared[LANES];
+#else
+  if (row >= rows) return;
+#endif
+  x += (size_t)(row / inner) * n * inner + row % inner;
+#ifdef SHIFTED
+  C(TYPE) shift = -INFINITY;
+  for (int i = lane; i < n; i += LANES) {
+    const C(TYPE) v = LOAD(TYPE, x, i * inner);
+    shift = GREATER(shift, v);
+  }
+#if LANES > 1
+  shift = greatest(shift, shared);
+#endif
+  if (!isfinite(shift)) shift = 0;
+#endif
+  C(TYPE) result = FIRST;
+  for (int i = lane; i < n; i += LANES) {
+    const C(TYPE) v = LOAD(TYPE, x, i * inner), part = MAP(v);
+    result = JOIN(result, part);
+  }
+#if LANES > 1
+  result = joined(result, shared);
+  if (lane == 0)
+#endif
+    STORE(TYPE, y, row, FINISH(result));
+}

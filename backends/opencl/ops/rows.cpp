@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/rows.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace backplane::opencl {
+
+Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end) {
+  Rows rows{elements(shape, 0, begin), elements(shape, begin, end), elements(shape, end, shape.size())};
+  if (rows.inner != 1) return rows;
+  // As many as a vector register holds, or as a group of a GPU, and each lane has some elements.
+  const int64_t most = facts.kind == BP_DEVICE_CPU ? std::max<int64_t>(facts.float_lanes, 1)
+                                                   : std::min<int64_t>(64, static_cast<int64_t>(facts.max_group));
+  rows.lanes = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(rows.n / 4, 1, most))));
+  return rows;
+}
+
+void Rows::range(LaunchBuilder& launch) const {
+  if (lanes == 1) return launch.range(count());
+  launch.groups({count(), 1, 1}, {static_cast<size_t>(lanes), 1, 1});
+}
+
+}  // namespace backplane::opencl

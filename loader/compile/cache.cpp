@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/cache.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "abi.h"
+#include "host/cache.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What stands before the blob in a file.
+struct Header {
+  char magic[8];
+  char key[32];
+  uint64_t size;  // of the blob
+  model::Hash hash;
+};
+constexpr char kMagic[8] = {'B', 'P', 'P', 'R', 'O', 'G', '1', '\n'};
+
+// A file that a process left when it died while it wrote.
+constexpr auto kAbandoned = std::chrono::hours(1);
+
+// Parts of a key, each with its length, so that no two lists of parts look alike.
+class Digest {
+ public:
+  void add(std::string_view part) {
+    mix(part.size());
+    hash_ = model::hash_bytes(part.data(), part.size(), hash_[0] ^ hash_[1]);
+  }
+  void mix(uint64_t number) {
+    const uint64_t parts[] = {hash_[0], hash_[1], number};
+    hash_ = model::hash_bytes(parts, sizeof parts, 1);
+  }
+  std::string text() const {
+    char text[33];
+    std::snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, hash_[0], hash_[1]);
+    return text;
+  }
+
+ private:
+  model::Hash hash_{};
+};
+
+}  // namespace
+
+Result<std::string> cache_key(const Device& device, const model::View& island, const bp_compile_t& what) {
+  const bp_plugin_t& plugin = *device.backend().plugin;
+  const bp_device_info_t& info = device.info();
+  Digest digest;
+  for (const bp_text_t& text : {plugin.id, plugin.release, plugin.build_id, info.name, info.driver, info.arch})
+    digest.add(abi::view(text));
+  digest.add({reinterpret_cast<const char*>(info.uuid), sizeof info.uuid});
+  for (const uint64_t number : {uint64_t{plugin.version}, uint64_t{what.precision}, uint64_t{what.flags}})
+    digest.mix(number);
+  for (const auto& [name, value] : device.backend().host->options()) digest.add(name), digest.add(value);
+  for (uint32_t i = 0; i < what.option_count; ++i) {
+    const bp_option_t option = abi::element(what.options, i, what.option_stride);
+    digest.add(abi::view(option.name)), digest.add(abi::view(option.value));
+  }
+  const bp_graph_t& graph = *island.abi();
+  constexpr uint64_t kInside = 1024;  // larger weights count by their hashes, which are computed once
+  PluginError error;
+  const auto sink = [](void* self, bp_text_t piece) { static_cast<Digest*>(self)->add(abi::view(piece)); };
+  BP_TRY(error.status(graph.api->serialize(&graph, kInside, sink, &digest, error.get()), "hash of an island"));
+  for (uint32_t w = 0; w < graph.weight_count; ++w) {
+    uint64_t hash[2];
+    BP_TRY(error.status(graph.api->weight_hash(&graph, w, hash, error.get()), "hash of a weight"));
+    digest.mix(hash[0]), digest.mix(hash[1]);
+  }
+  return digest.text();
+}
+
+bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std::string& problem) const {
+  const fs::path path = path_of(key);
+  std::error_code error;
+  const uint64_t size = fs::file_size(path, error);
+  if (error) return false;
+  std::ifstream file(path, std::ios::binary);
+  Header header{};
+  if (size < sizeof header || size - sizeof header > limit_ ||
+      !file.read(reinterpret_cast<char*>(&header), sizeof header) ||
+      std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || std::string_view(header.key, sizeof header.key) != key ||
+      header.size != size - sizeof header) {
+    problem = path.string() + " is no entry of this cache or was cut off";
+    return false;
+  }
+  out_blob.resize(header.size);
+  if (!file.read(out_blob.data(), static_cast<std::streamsize>(header.size)) ||
+      model::hash_bytes(out_blob.data(), out_blob.size(), 0) != header.hash) {
+    problem = path.string() + " is damaged: its checksum is wrong";
+    return false;
+  }
+  fs::last_write_time(path, fs::file_time_type::clock::now(), error);
+  return true;
+}
+
+bool ProgramCache::write(const std::string& key, std::string_view blob) const {
+  if (blob.size() > limit_) return false;
+  Header header{};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  key.copy(header.key, sizeof header.key);
+  header.size = blob.size();
+  header.hash = model::hash_bytes(blob.data(), blob.size(), 0);
+  std::string content(reinterpret_cast<const char*>(&header), sizeof header);
+  content += blob;
+  if (!write_whole(path_of(key), content)) return false;
+  evict();
+  return true;
+}
+
+void ProgramCache::remove(const std::string& key) const {
+  std::error_code error;
+  fs::remove(path_of(key), error);
+}
+
+// The least lately used go first. Another process may remove the same ones: no error is one.
+void ProgramCache::evict() const {
+  struct File {
+    fs::file_time_type used;
+    uint64_t bytes;
+    fs::path path;
+  };
+  std::vector<File> files;
+  uint64_t total = 0;
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    std::error_code gone;
+    File file{fs::last_write_time(it->path(), gone), it->file_size(gone), it->path()};
+    if (gone) continue;
+    if (file.path.extension() != ".program") {
+      if (file.path.filename().string().find(".program.") != std::string::npos && now - file.used > kAbandoned)
+        fs::remove(file.path, gone);
+      continue;
+    }
+    total += file.bytes;
+    files.push_back(std::move(file));
+  }
+  std::ranges::sort(files, {}, &File::used);
+  for (const File& file : files) {
+    if (total <= limit_) return;
+    fs::remove(file.path, error);
+    total -= file.bytes;
+  }
+}
+
+}  // namespace backplane

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache of compiled programs, through the public face: a partial device that stores its programs.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "backplane/client.hpp"
+#include "testing/face.h"
+#include "testing/onnx_writer.h"
+#include "testing/partial_backend/counters.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string partial_file = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+
+class ProgramCacheTest : public ::testing::Test {
+ protected:
+  ProgramCacheTest() {
+    std::string folder = ::testing::TempDir() + "backplane_cache_XXXXXX";
+    root_ = ::mkdtemp(folder.data());
+    folder_ = root_ / "programs";
+  }
+  ~ProgramCacheTest() override {
+    std::error_code error;
+    fs::remove_all(root_, error);
+  }
+
+  Environment env(std::map<std::string, std::string> options = {}) const {
+    options.insert({"partial.cache", "1"});
+    options.insert({"loader.cache", folder_.string()});
+    EnvironmentOptions how;
+    how.backend_files = {partial_file};
+    how.only_given = true;
+    how.options = options;
+    how.log = [](uint32_t, std::string_view) {};
+    return Environment(how);
+  }
+
+  // y = -x + weight
+  static Model model(float weight = 1) {
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1});
+    const uint32_t w = graph.weight("w", Tensor::of<float>({1}, {weight}));
+    return graph.finish({graph.node("Add", "y", {graph.node("Neg", "n", {x}), w})});
+  }
+
+  // What the report says of a session's only island, once it gave the right result.
+  static std::string story(const Environment& env, const Model& model, float expected = -1) {
+    const Session session = env.compile(model);
+    Exec exec = session.exec();
+    exec.bind("x", Tensor::of<float>({1}, {2}));
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(expected));
+    const std::string report = session.report();
+    const size_t begin = report.find("\"cache\":");
+    return begin == report.npos ? "" : report.substr(begin, report.find('}', begin) - begin);
+  }
+
+  std::vector<fs::path> entries() const {
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder_, error)) found.push_back(entry.path());
+    return found;
+  }
+
+  fs::path root_, folder_;
+};
+
+const partial::Counters& counters(const Environment& env) {
+  return *static_cast<const partial::Counters*>(
+      api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
+}
+
+TEST_F(ProgramCacheTest, TheSecondStartCompilesNothing) {
+  EXPECT_EQ(story(env(), model()), "\"cache\":\"stored\"");
+  const Environment next = env();
+  EXPECT_EQ(story(next, model()), "\"cache\":\"exact\"");
+  EXPECT_EQ(counters(next).compiles, 0u);
+  EXPECT_EQ(counters(next).deserializations, 1u);
+}
+
+TEST_F(ProgramCacheTest, WhatMattersIsInTheKey) {
+  EXPECT_EQ(story(env(), model()), "\"cache\":\"stored\"");
+  EXPECT_EQ(story(env(), model(2), 0), "\"cache\":\"stored\"");                       // another weight
+  EXPECT_EQ(story(env({{"partial.run_us", "1"}}), model()), "\"cache\":\"stored\"");  // another option
+  EXPECT_EQ(entries().size(), 3u);
+}
+
+TEST_F(ProgramCacheTest, ThePluginJudges) {
+  EXPECT_EQ(story(env({{"partial.cache", "usable"}}), model()), "\"cache\":\"stored\"");
+  EXPECT_EQ(story(env({{"partial.cache", "usable"}}), model()), "\"cache\":\"usable\"");
+  EXPECT_EQ(story(env({{"partial.cache", "recompile"}}), model()), "\"cache\":\"stored\"");
+  EXPECT_THAT(story(env({{"partial.cache", "recompile"}}), model()),
+              HasSubstr("\"cache_reason\":\"it is of compiler 1"));
+}
+
+TEST_F(ProgramCacheTest, EachOfTwoHundredDamagedEntriesIsCompiledAnew) {
+  story(env(), model());
+  ASSERT_EQ(entries().size(), 1u);
+  const fs::path path = entries().front();
+  std::string whole;
+  {
+    std::ifstream file(path, std::ios::binary);
+    whole.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  std::mt19937 random(7);
+  const Environment here = env();
+  const Model same = model();
+  for (uint64_t i = 0; i < 200; ++i) {
+    std::string damaged = whole;
+    const size_t at = random() % damaged.size();
+    switch (i % 4) {
+      case 0:
+        damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+        break;
+      case 1:
+        damaged.resize(at);
+        break;
+      case 2:
+        damaged += "more";
+        break;
+      default:
+        for (char& byte : damaged) byte = static_cast<char>(random());
+    }
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << damaged;
+    const std::string said = story(here, same);
+    ASSERT_THAT(said, HasSubstr("\"cache\":\"stored\",\"cache_reason\"")) << i;
+    ASSERT_THAT(said, AnyOf(HasSubstr("cut off"), HasSubstr("damaged"))) << i;
+    ASSERT_EQ(counters(here).compiles, i + 1);
+  }
+  EXPECT_EQ(story(here, same), "\"cache\":\"exact\"");
+}
+
+TEST_F(ProgramCacheTest, TheLeastLatelyUsedGo) {
+  const std::map<std::string, std::string> small = {{"loader.cache_bytes", "10000"}};  // two entries of about 4.2 KB
+  story(env(small), model(1), -1);
+  story(env(small), model(2), 0);
+  EXPECT_EQ(story(env(small), model(1), -1), "\"cache\":\"exact\"");  // now 2 is the oldest
+  story(env(small), model(3), 1);
+  EXPECT_EQ(entries().size(), 2u);
+  EXPECT_EQ(story(env(small), model(1), -1), "\"cache\":\"exact\"");
+  EXPECT_EQ(story(env(small), model(2), 0), "\"cache\":\"stored\"");
+}
+
+TEST_F(ProgramCacheTest, AFolderThatCannotBeWrittenHarmsNothing) {
+  std::ofstream(folder_) << "a file where the folder should be";
+  EXPECT_EQ(story(env(), model()), "\"cache\":\"compiled\"");
+}
+
+TEST_F(ProgramCacheTest, AKilledCompileLeavesNoBrokenEntry) {
+  namespace onnx = backplane::testing::onnx;
+  const fs::path file = root_ / "model.onnx";
+  std::ofstream(file, std::ios::binary) << onnx::model_bytes(
+      {{"", 17}},
+      onnx::graph({onnx::node("Neg", {"x"}, {"y"})}, {onnx::tensor_value("x", 1, {1})}, {onnx::value("y")}));
+  const std::vector<std::string> words = {BACKPLANE_BUILD_DIR "/bin/backplane",
+                                          "run",
+                                          file.string(),
+                                          "--backend",
+                                          partial_file,
+                                          "--device",
+                                          "partial",
+                                          "--set",
+                                          "partial.cache=1",
+                                          "--set",
+                                          "partial.compile_us=3000",
+                                          "--set",
+                                          "loader.cache=" + folder_.string()};
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t quiet;
+  posix_spawn_file_actions_init(&quiet);
+  posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  const auto start = [&] {
+    pid_t child = 0;
+    EXPECT_EQ(posix_spawn(&child, arguments[0], &quiet, nullptr, arguments.data(), environ), 0);
+    return child;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  int status = 0;
+  waitpid(start(), &status, 0);  // not killed: how long it takes, and that it works
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  ASSERT_EQ(entries().size(), 1u);
+  const auto whole = std::chrono::steady_clock::now() - begin;
+  std::mt19937 random(11);
+  const Environment here = env({{"partial.compile_us", "3000"}});
+  const Model same = here.open(file.string());
+  int killed = 0;
+  for (int i = 0; i < 20; ++i) {
+    fs::remove_all(folder_);
+    const pid_t child = start();
+    std::this_thread::sleep_for(whole * (random() % 1000) / 1000);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    killed += WIFSIGNALED(status);
+    const Session session = here.compile(same);
+    EXPECT_THAT(session.report(), Not(HasSubstr("cache_reason"))) << "kill " << i;
+    EXPECT_THAT(session.report(), AnyOf(HasSubstr("\"cache\":\"stored\""), HasSubstr("\"cache\":\"exact\"")));
+  }
+  EXPECT_GT(killed, 0);
+  posix_spawn_file_actions_destroy(&quiet);
+}
+
+}  // namespace
+}  // namespace backplane

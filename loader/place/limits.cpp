@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/limits.h"
+
+#include <algorithm>
+
+namespace backplane {
+namespace {
+
+// 0: no bound. The host's memory has none: weights are mapped, and what is not used can leave it.
+double memory_of(const Device& device) {
+  return in_host_memory(device) ? 0 : static_cast<double>(device.info().memory_bytes);
+}
+
+}  // namespace
+
+MemoryLimits::MemoryLimits(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage)
+    : graph_(graph), coverage_(coverage) {
+  for (const DeviceCoverage& one : coverage) bounded_ = bounded_ || memory_of(*one.device) > 0;
+}
+
+Result<bool> MemoryLimits::hold(Problem& problem, const Labels& labels) const {
+  if (!bounded_) return true;
+  bool all = true;
+  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // weights: the last device that was seen to hold them
+  for (uint32_t d = 0; d < problem.devices; ++d) {
+    const double there = memory_of(*coverage_[d].device);
+    if (there == 0) continue;
+    double weights = 0, beside = 0;
+    bool over = false, given = false;
+    const auto add = [&](uint32_t i) {
+      double own = static_cast<double>(coverage_[d].nodes[i].bytes), fresh = 0;
+      for (model::ValueId value : graph_.nodes[i].outputs)
+        if (value != BP_NONE) own += value_bytes(graph_, value);
+      for_each_read(graph_, graph_.nodes[i], [&](model::ValueId value) {
+        if (graph_.values[value].weight == BP_NONE)
+          own += value_bytes(graph_, value);
+        else if (held[value] != d)
+          held[value] = d, fresh += value_bytes(graph_, value);
+      });
+      weights += fresh;
+      beside = std::max(beside, own);
+      if (weights + beside <= there) return;
+      over = true;
+      if (!problem.can(i, d) || !problem.elsewhere(i, d)) return;
+      problem.give_up(i, d);
+      given = true;
+      weights -= fresh;
+    };
+    // First those that nobody else takes.
+    std::vector<uint32_t> movable;
+    for (uint32_t i = 0; i < problem.nodes; ++i)
+      if (labels[i] == d) problem.elsewhere(i, d) ? movable.push_back(i) : add(i);
+    for (uint32_t i : movable) add(i);
+    if (over && !given)
+      return Status(BP_RESOURCE_EXHAUSTED,
+                    "device '" + coverage_[d].device->name() + "' has " +
+                        std::to_string(coverage_[d].device->info().memory_bytes) +
+                        " bytes of memory and its nodes need " +
+                        std::to_string(static_cast<uint64_t>(weights + beside)) +
+                        ", and no other device takes them: use a smaller model or list more devices");
+    all = all && !over;
+  }
+  return all;
+}
+
+void limit_islands(const Problem& problem, uint32_t max_nodes, Solution& found) {
+  const Order& whole = found.order;
+  Order parts;
+  parts.sequence = whole.sequence;
+  parts.island.resize(problem.nodes);
+  uint32_t size = 0, last_group = BP_NONE, last_island = BP_NONE;
+  for (uint32_t node : whole.sequence) {
+    const uint32_t group = problem.atomic_group(node, found.labels[node]);
+    const bool inside = group != BP_NONE && group == last_group;
+    if (whole.island[node] != last_island || (size >= max_nodes && !inside)) {
+      parts.devices.push_back(whole.devices[whole.island[node]]);
+      size = 0;
+    }
+    parts.island[node] = static_cast<uint32_t>(parts.devices.size() - 1);
+    last_group = group, last_island = whole.island[node], ++size;
+  }
+  if (parts.devices.size() == whole.devices.size()) return;
+  found.order = std::move(parts);
+  found.cost = cost_of(problem, found.labels, found.order);
+}
+
+}  // namespace backplane

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random graphs over random partial devices, executed: every placement is legal, and the results are those of one
+// device, bit for bit. `random_graphs_test --graphs N` runs N of them instead of a sample.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "backplane/client.hpp"
+
+namespace backplane {
+namespace {
+
+int graphs = 200;
+
+const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string partial_file = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+constexpr int64_t side = 8;  // all values are [side, side], so that any operator can read any of them
+
+// Values are whole numbers from -64 to 64, so that results are exact whatever a backend fuses: what grows is clipped.
+constexpr int32_t largest = 64;
+
+struct Operator {
+  const char* name;
+  int inputs;       // values that it reads, the indices of GatherElements not counted
+  bool weight;      // and then a weight
+  bool grows;       // a Clip follows
+  int outputs = 1;  // TopK: values and their indices
+};
+constexpr Operator operators[] = {
+    {"Neg", 1, false, false},       {"Abs", 1, false, false},
+    {"Relu", 1, false, false},      {"Sign", 1, false, false},
+    {"Transpose", 1, false, false}, {"Max", 2, false, false},
+    {"Min", 2, false, false},       {"Max", 3, false, false},
+    {"Sum", 4, false, true},        {"Sub", 2, false, true},
+    {"Add", 1, true, true},         {"Mul", 1, true, true},
+    {"Mul", 2, false, true},        {"MatMul", 1, true, true},
+    {"TopK", 1, false, false, 2},   {"GatherElements", 1, false, false},
+};
+
+// A model from the builder, and what it borrows.
+class Drawing {
+ public:
+  Drawing(std::mt19937& random, uint32_t nodes) : random_(random) {
+    const bp_opset_t opset{{"", 0}, 24, 0};
+    detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &opset, 1u, static_cast<uint32_t>(sizeof opset),
+                 &builder_);
+    for (const char* name : {"x", "y"}) {
+      const int64_t extents[] = {side, side};
+      uint32_t value = 0;
+      detail::call(api().builder_input, builder_, view::text(std::string_view(name)), BP_DTYPE_FLOAT, 2u, extents,
+                   static_cast<const bp_text_t*>(nullptr), &value);
+      values_.push_back(value);
+    }
+    for (int k = 0; k < 4; ++k) weights_.push_back(add_weight("w" + std::to_string(k), numbers(random, 4)));
+    low_ = add_weight("low", Tensor::of<float>({}, {static_cast<float>(-largest)}));
+    high_ = add_weight("high", Tensor::of<float>({}, {static_cast<float>(largest)}));
+    k_ = add_weight("k", Tensor::of<int64_t>({1}, {side}));
+    const size_t window = 1 + random() % 30;
+    for (uint32_t i = 0; i < nodes; ++i) add_node("n" + std::to_string(i), window);
+  }
+  Drawing(const Drawing&) = delete;
+  ~Drawing() { api().builder_destroy(builder_); }
+
+  Model finish() {
+    for (size_t k = 0; k < values_.size(); ++k)
+      if (k + 1 == values_.size() || (k > 1 && random_() % 10 == 0))
+        detail::call(api().builder_output, builder_, values_[k]);
+    bp_model_t* model = nullptr;
+    detail::call(api().builder_finish, builder_, &model);
+    return Model(model, std::make_shared<std::vector<Tensor>>(tensors_));
+  }
+
+  static Tensor numbers(std::mt19937& random, int32_t most) {
+    std::vector<float> values(side * side);
+    for (float& value : values)
+      value = static_cast<float>(static_cast<int32_t>(random() % static_cast<uint32_t>(2 * most + 1)) - most);
+    return Tensor::of<float>({side, side}, values);
+  }
+
+ private:
+  uint32_t add_weight(const std::string& name, Tensor tensor) {
+    tensors_.push_back(std::move(tensor));
+    const bp_tensor_t raw = tensors_.back().abi();
+    uint32_t value = 0;
+    detail::call(api().builder_weight, builder_, view::text(name), &raw, &value);
+    return value;
+  }
+
+  void add_node(const std::string& name, size_t window) {
+    const Operator& op = operators[random_() % std::size(operators)];
+    const auto recent = [&](const std::vector<uint32_t>& list) {
+      return list[list.size() - 1 - random_() % std::min(list.size(), window)];
+    };
+    std::vector<uint32_t> inputs;
+    for (int k = 0; k < op.inputs; ++k) inputs.push_back(recent(values_));
+    if (op.weight) inputs.push_back(weights_[random_() % weights_.size()]);
+    const bool gathers = std::string_view(op.name) == "GatherElements";
+    if (gathers && indices_.empty()) return;
+    if (gathers) inputs.push_back(recent(indices_));
+    if (op.outputs == 2) inputs.push_back(k_);
+    const uint32_t made = make(op.name, name, inputs, op.outputs);
+    values_.push_back(op.grows ? make("Clip", name + "_clipped", {made, low_, high_}, 1) : made);
+    if (op.outputs == 2) indices_.push_back(made + 1);
+  }
+
+  // The first output.
+  uint32_t make(const char* op, const std::string& name, const std::vector<uint32_t>& inputs, int outputs) {
+    const std::string second = name + "_second";
+    const bp_text_t names[] = {view::text(name), view::text(second)};
+    bp_node_desc_t desc{};
+    desc.size = sizeof desc;
+    desc.op_type = view::text(std::string_view(op));
+    desc.name = names[0];
+    desc.inputs = inputs.data();
+    desc.input_count = static_cast<uint32_t>(inputs.size());
+    desc.output_count = static_cast<uint32_t>(outputs);
+    desc.output_names = names;
+    uint32_t first = 0;
+    detail::call(api().builder_node, builder_, &desc, &first);
+    return first;
+  }
+
+  std::mt19937& random_;
+  bp_builder_t* builder_ = nullptr;
+  std::vector<Tensor> tensors_;  // lent to the model
+  std::vector<uint32_t> values_, indices_, weights_;
+  uint32_t k_ = 0, low_ = 0, high_ = 0;
+};
+
+// The first device takes every node, the others what their masks leave; some have a memory of their own, some give
+// islands back in review.
+Environment make_environment(std::mt19937& random, uint32_t devices) {
+  EnvironmentOptions how;
+  how.backend_files = {cpu, partial_file};
+  how.only_given = true;
+  how.options = {{"loader.probe", "never"}, {"partial.devices", std::to_string(devices)}};
+  for (uint32_t d = 0; d < devices; ++d) {
+    const std::string device = "partial." + std::to_string(d) + ".";
+    how.options[device + "seconds"] = "random:" + std::to_string(random());
+    if (d > 0) how.options[device + "mask"] = std::to_string(random()) + ":" + std::to_string(10 + random() % 90);
+    if (random() % 2) how.options[device + "memory"] = "own";
+    if (d > 0 && random() % 4 == 0) how.options[device + "max_nodes"] = std::to_string(1 + random() % 8);
+    if (d > 0 && random() % 4 == 0) how.options[device + "reject"] = operators[random() % std::size(operators)].name;
+  }
+  return Environment(how);
+}
+
+std::vector<Tensor> run(const Session& session, const Tensor& x, const Tensor& y) {
+  Exec exec = session.exec();
+  exec.bind("x", x);
+  exec.bind("y", y);
+  exec.run();
+  std::vector<Tensor> outputs;
+  for (uint32_t i = 0; i < session.model().graph().raw()->output_count; ++i) outputs.push_back(exec.output(i));
+  return outputs;
+}
+
+// Islands run in the order of their numbers: that every value goes from an island to itself or a later one is what
+// convex and acyclic mean together.
+void expect_legal(const Session& session, uint32_t devices) {
+  const bp_graph_t& graph = *session.model().graph().raw();
+  std::vector<uint32_t> device_of;  // of each island
+  for (uint32_t i = 0; i < graph.node_count; ++i) {
+    const bp_placed_node_t node = session.node(i);
+    ASSERT_NE(node.island, BP_NONE);
+    ASSERT_LE(node.device, devices + 1);
+    if (device_of.size() <= node.island) device_of.resize(node.island + 1, BP_NONE);
+    if (device_of[node.island] == BP_NONE) device_of[node.island] = node.device;
+    EXPECT_EQ(device_of[node.island], node.device) << "island " << node.island;
+  }
+  for (uint32_t v = 0; v < graph.value_count; ++v) {
+    const bp_value_t& value = *bp_graph_value(&graph, v);
+    if (value.producer == BP_NONE) continue;
+    for (uint32_t u = value.first_use; u < value.first_use + value.use_count; ++u)
+      EXPECT_LE(session.node(value.producer).island, session.node(graph.uses[u].node).island) << "value " << v;
+  }
+}
+
+float largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  float largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+TEST(RandomGraphs, RunOnSeveralDevicesAsOnOne) {
+  std::mt19937 random(2026);
+  size_t islands = 0, nodes = 0, several = 0;
+  for (int round = 0; round < graphs; ++round) {
+    const uint32_t devices = 2 + random() % 3;
+    const Environment env = make_environment(random, devices);
+    const Model model = Drawing(random, 5 + random() % (round % 4 ? 46 : 196)).finish();
+    const Tensor x = Drawing::numbers(random, largest), y = Drawing::numbers(random, largest);
+    SessionOptions alone, together;
+    alone.devices = {"cpu"};
+    together.options["loader.costs"] = "told";
+    for (uint32_t d = 0; d < devices; ++d) together.devices.push_back("partial:" + std::to_string(d));
+    const bp_graph_t& graph = *model.graph().raw();
+    uint32_t pinned = BP_NONE;
+    if (round % 3 == 0 && graph.node_count > 0) {
+      pinned = random() % graph.node_count;
+      const bp_text_t name = bp_graph_node(&graph, pinned)->name;
+      together.pins["name=" + std::string(name.data, name.size)] = "partial:0";
+    }
+    const Session session = env.compile(model, together);
+    expect_legal(session, devices);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph.node_count; ++i) count = std::max(count, session.node(i).island + 1);
+    islands += count, nodes += graph.node_count, several += count > 1;
+    if (pinned != BP_NONE) {
+      const uint32_t first = session.node(pinned).device;
+      EXPECT_EQ(env.devices()[first - 1].name, "partial") << "the pin of node " << pinned;
+    }
+
+    const std::vector<Tensor> expected = run(env.compile(model, alone), x, y), got = run(session, x, y);
+    ASSERT_EQ(expected.size(), got.size());
+    for (size_t k = 0; k < got.size(); ++k) {
+      const auto want = expected[k].values<float>(), have = got[k].values<float>();
+      ASSERT_EQ(want.size(), have.size());
+      const bp_value_t& value = *bp_graph_value(&graph, graph.outputs[k]);
+      EXPECT_EQ(std::memcmp(want.data(), have.data(), want.size() * sizeof(float)), 0)
+          << "output " << k << " of node " << value.producer << ", " << largest_difference(want, have) << " apart";
+    }
+    if (HasFailure()) FAIL() << "round " << round << ", nodes placed as in " << session.report();
+  }
+  std::printf("%d graphs, %zu nodes, %zu islands, %zu graphs of several islands\n", graphs, nodes, islands, several);
+  EXPECT_GT(several, static_cast<size_t>(graphs) / 2);
+}
+
+}  // namespace
+}  // namespace backplane
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  if (argc == 3 && std::string_view(argv[1]) == "--graphs") backplane::graphs = std::atoi(argv[2]);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/residual.h"
+
+#include <algorithm>
+
+namespace backplane {
+
+Residual::Residual(const CutCosts& costs) : count(static_cast<uint32_t>(costs.sink_cost.size())), first(count + 1, 0) {
+  for (const CutCosts::Arc& arc : costs.arcs) ++first[arc.from + 1], ++first[arc.to + 1];
+  for (uint32_t v = 0; v < count; ++v) first[v + 1] += first[v];
+  std::vector<uint32_t> next(first.begin(), first.end() - 1);
+  arcs.resize(first[count]);
+  for (const CutCosts::Arc& arc : costs.arcs) {
+    const uint32_t a = next[arc.from]++, b = next[arc.to]++;
+    arcs[a] = {arc.to, b, arc.cost};
+    arcs[b] = {arc.from, a, arc.reverse_cost};
+  }
+  for (int64_t cost : costs.sink_cost) {
+    excess.push_back(std::max<int64_t>(0, cost));
+    to_sink.push_back(std::max<int64_t>(0, -cost));
+  }
+}
+
+}  // namespace backplane

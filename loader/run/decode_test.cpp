@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPT-2 of random weights decodes with key-value caches of a fixed capacity that are updated in place.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "backplane/client.hpp"
+#include "testing/face.h"
+#include "testing/news.h"
+#include "testing/partial_backend/counters.h"
+
+namespace backplane {
+namespace {
+
+constexpr int64_t layers = 3, width = 64, heads = 4, words = 300, capacity = 256;
+
+Tensor random_weight(const std::vector<int64_t>& extents, uint64_t seed) {
+  Tensor tensor(BP_DTYPE_FLOAT, extents);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0, 0.1f);
+  auto* values = static_cast<float*>(tensor.data());
+  for (uint64_t i = 0; i < tensor.count(); ++i) values[i] = normal(random);
+  return tensor;
+}
+
+// With caches it takes one token at a position, which caches hold the `position` tokens before; without, all tokens.
+// Weights are the same for both.
+Model gpt2(bool cached) {
+  Graph graph;
+  uint64_t seed = 1;
+  int names = 0;
+  const auto weight = [&](std::vector<int64_t> extents) {
+    const uint64_t number = seed++;
+    return graph.weight("w" + std::to_string(number), random_weight(extents, number));
+  };
+  const auto node = [&](const std::string& op, std::vector<uint32_t> inputs,
+                        std::map<std::string, int64_t> numbers = {}) {
+    return graph.node(op, "n" + std::to_string(names++), std::move(inputs), numbers);
+  };
+  const auto norm = [&](uint32_t x) { return node("LayerNormalization", {x, weight({width}), weight({width})}); };
+  const auto linear = [&](uint32_t x, int64_t from, int64_t to) {
+    return node("Add", {node("MatMul", {x, weight({from, to})}), weight({to})});
+  };
+
+  const int64_t time = cached ? 1 : -1;
+  const uint32_t tokens = graph.input("tokens", BP_DTYPE_INT64, {1, time}, {"", "time"});
+  const uint32_t places = graph.input("places", BP_DTYPE_INT64, {time}, {"time"});
+  const uint32_t length = cached ? graph.input("length", BP_DTYPE_INT64, {1}) : BP_NONE;
+  const uint32_t embedding = weight({words, width});
+  uint32_t x = node("Add", {node("Gather", {embedding, tokens}), node("Gather", {weight({capacity, width}), places})});
+  std::vector<uint32_t> outputs;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const uint32_t h = norm(x);
+    const uint32_t query = linear(h, width, width);
+    uint32_t key = linear(h, width, width), value = linear(h, width, width);
+    std::vector<uint32_t> inputs = {query, key, value};
+    std::map<std::string, int64_t> numbers = {{"q_num_heads", heads}, {"kv_num_heads", heads}};
+    if (cached) {
+      const std::string number = std::to_string(layer);
+      for (uint32_t* which : {&key, &value}) {
+        const uint32_t past =
+            graph.input((which == &key ? "past_key." : "past_value.") + number, BP_DTYPE_FLOAT, {1, capacity, width});
+        *which = node("TensorScatter", {past, *which, places});
+        outputs.push_back(*which);
+      }
+      inputs = {query, key, value, BP_NONE, BP_NONE, BP_NONE, length};
+    } else {
+      numbers["is_causal"] = 1;
+    }
+    x = node("Add", {x, linear(node("Attention", inputs, numbers), width, width)});
+    x = node("Add", {x, linear(node("Gelu", {linear(norm(x), width, 4 * width)}), 4 * width, width)});
+  }
+  outputs.insert(outputs.begin(), node("MatMul", {norm(x), weight({width, words})}));
+  return graph.finish(outputs);
+}
+
+// Where the caches lie, and what they were to cost.
+void decode(const Environment& env, uint32_t cache_device, const partial::Counters* counters) {
+  const Model model = gpt2(true);
+  Exec exec = env.compile(model).exec();
+  Tensor token = Tensor::of<int64_t>({1, 1}, {7}), place = Tensor::of<int64_t>({1}, {0});
+  Tensor length = Tensor::of<int64_t>({1}, {1}), logits(BP_DTYPE_FLOAT, {1, 1, words});
+  exec.bind("tokens", token);
+  exec.bind("places", place);
+  exec.bind("length", length);
+  exec.bind_output(0u, logits);
+  std::vector<bp_buffer_t> caches(2 * layers);
+  const int64_t extents[] = {1, capacity, width};
+  for (uint32_t i = 0; i < caches.size(); ++i) {
+    detail::call(api().memory_allocate, env.get(), cache_device, 0u, uint64_t{capacity * width * 4}, &caches[i]);
+    const Tensor zero(BP_DTYPE_FLOAT, {1, capacity, width});
+    const bp_tensor_t from = zero.abi();
+    detail::call(api().memory_copy, env.get(), &from.buffer, static_cast<const bp_buffer_t*>(&caches[i]),
+                 caches[i].bytes);
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = BP_DTYPE_FLOAT;
+    tensor.rank = 3;
+    tensor.extents = extents;
+    tensor.buffer = caches[i];
+    detail::call(api().exec_bind, exec.get(), 3 + i, static_cast<const bp_tensor_t*>(&tensor));
+    detail::call(api().exec_bind, exec.get(), BP_SLOT_OUTPUT + 1 + i, static_cast<const bp_tensor_t*>(&tensor));
+  }
+
+  std::vector<int64_t> said = {7};
+  std::vector<std::vector<float>> scores;
+  struct {
+    uint64_t news, binds, shapes, allocations, copied;
+  } before{};
+  const auto* values = static_cast<const float*>(logits.data());
+  scores.reserve(capacity);
+  said.reserve(capacity + 1);
+  uint64_t news_in_runs = 0;
+  for (int64_t step = 0; step < capacity; ++step) {
+    if (step == 1 && counters)
+      before = {0, counters->binds, counters->shape_queries, counters->allocations, counters->copied_bytes};
+    static_cast<int64_t*>(token.data())[0] = said.back();
+    static_cast<int64_t*>(place.data())[0] = step;
+    static_cast<int64_t*>(length.data())[0] = step + 1;
+    const uint64_t start = news();
+    ASSERT_EQ(api().exec_run(exec.get(), nullptr, nullptr), BP_OK) << "step " << step;
+    if (step) news_in_runs += news() - start;
+    scores.emplace_back(values, values + words);
+    said.push_back(std::max_element(values, values + words) - values);
+  }
+  EXPECT_EQ(news_in_runs, 0u);
+  if (counters) {
+    EXPECT_EQ(counters->binds, before.binds);
+    EXPECT_EQ(counters->shape_queries, before.shapes);
+    EXPECT_EQ(counters->allocations, before.allocations);
+    // A step moves the token, its place, the length and the scores; no cache.
+    EXPECT_EQ(counters->copied_bytes - before.copied, (capacity - 1) * (3 * 8 + words * 4));
+  }
+
+  // What the model without caches says of the same tokens.
+  Exec whole = env.compile(gpt2(false)).exec();
+  std::vector<int64_t> places(capacity);
+  for (int64_t i = 0; i < capacity; ++i) places[static_cast<size_t>(i)] = i;
+  said.resize(capacity);
+  whole.bind("tokens", Tensor::of<int64_t>({1, capacity}, said));
+  whole.bind("places", Tensor::of<int64_t>({capacity}, places));
+  whole.run();
+  const std::vector<float> expected = whole.output(0u).values<float>();
+  float worst = 0;
+  for (size_t step = 0; step < scores.size(); ++step)
+    for (size_t word = 0; word < words; ++word)
+      worst = std::max(worst, std::abs(scores[step][word] - expected[step * words + word]));
+  EXPECT_LT(worst, 1e-4f);
+  for (bp_buffer_t& cache : caches) api().memory_release(env.get(), &cache);
+}
+
+TEST(Decode, CachesInHostMemoryAreUpdatedInPlace) {
+  decode(environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so"}), 1, nullptr);
+}
+
+TEST(Decode, CachesInDeviceMemoryAreUpdatedInPlace) {
+  const Environment env = environment({BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
+  decode(env, 1,
+         static_cast<const partial::Counters*>(
+             api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1)));
+}
+
+TEST(Decode, SharedMemoryThatNobodyUpdatesInPlaceIsRefused) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Neg", "y", {x})});
+  const Environment env = environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so"});
+  Exec exec = env.compile(model).exec();
+  const Tensor both = Tensor::of<float>({2}, {1, 2});
+  exec.bind(0u, both);
+  exec.bind_output(0u, both);
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(error.text(), ::testing::HasSubstr("input 'x' and output 'y' share memory"));
+}
+
+}  // namespace
+}  // namespace backplane

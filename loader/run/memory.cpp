@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "run/device_status.h"
+
+namespace backplane {
+
+Result<Memory> Memory::of(Device& device, Services& services) {
+  Memory memory(services);
+  BP_ASSIGN(bp_device_t * handle, device.open());
+  const bp_memory_api_t* api = device.backend().plugin->memory;
+  if (!api || !api->space) return memory;
+
+  bool chosen = false;
+  const uint32_t count = std::max(1u, device.info().space_count);
+  const bool unified = device.info().flags & BP_DEVICE_UNIFIED_MEMORY;
+  for (uint32_t i = 0; i < count; ++i) {
+    bp_space_t space{};
+    PluginError error;
+    BP_TRY(error.status(api->space(handle, i, &space, sizeof space, error.get()), "device '" + device.name() + "'"));
+    if (i == 0 && (space.flags & BP_SPACE_HOST)) return memory;
+    const uint64_t alignment = std::clamp<uint64_t>(space.alignment, 64, 4096);
+    if (!chosen && ((space.flags & BP_SPACE_DEVICE) || i == 0)) {
+      chosen = space.flags & BP_SPACE_DEVICE;
+      memory.space_ = i;
+      memory.alignment_ = alignment;
+    }
+    if (unified && api->import && !memory.shares_host_ && (space.imports >> BP_EXTERNAL_HOST_POINTER & 1)) {
+      memory.shares_host_ = true;
+      memory.import_space_ = i;
+      memory.coherent_ = space.flags & BP_SPACE_COHERENT;
+      memory.alignment_ = std::max(memory.alignment_, alignment);
+    }
+  }
+  if (!api->allocate || !api->release || !api->copy)
+    return Status(BP_UNSUPPORTED,
+                  "device '" + device.name() + "' has memory of its own but no way to allocate, release and copy it");
+  memory.device_ = &device;
+  memory.handle_ = handle;
+  memory.api_ = api;
+  return memory;
+}
+
+Status Memory::status(PluginError& error, bp_status_t code) const {
+  return device_status(*device_, error, code);
+}
+
+Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
+  bytes = std::max<uint64_t>(bytes, 1);
+  bp_buffer_t buffer{};
+  if (device_) {
+    PluginError error;
+    BP_TRY(status(error, api_->allocate(handle_, space_, bytes, &buffer, error.get())));
+    if (!buffer.memory)
+      return Status(BP_INTERNAL, "device '" + device_->name() + "': allocate answered BP_OK without memory");
+    buffer.device = device_->index();
+    buffer.space = space_;
+  } else {
+    buffer.address = services_->allocate(bytes, alignment_);
+    if (!buffer.address)
+      return Status(BP_RESOURCE_EXHAUSTED, "there is no host memory for " + std::to_string(bytes) + " bytes");
+  }
+  buffer.bytes = bytes;
+  return buffer;
+}
+
+Result<bp_buffer_t> Memory::import(void* host, uint64_t bytes) const {
+  bp_external_t external{};
+  external.size = sizeof external;
+  external.kind = BP_EXTERNAL_HOST_POINTER;
+  external.handle = reinterpret_cast<uintptr_t>(host);
+  external.bytes = bytes;
+  bp_buffer_t buffer{};
+  PluginError error;
+  BP_TRY(status(error, api_->import(handle_, import_space_, &external, &buffer, error.get())));
+  buffer.device = device_->index();
+  buffer.space = import_space_;
+  buffer.bytes = bytes;
+  return buffer;
+}
+
+void Memory::release(bp_buffer_t& buffer) const {
+  if (device_)
+    api_->release(handle_, &buffer);
+  else
+    services_->release(buffer.address, buffer.bytes, alignment_);
+  buffer = bp_buffer_t{};
+}
+
+Status Memory::flush(const bp_buffer_t& buffer, uint32_t access) const {
+  if (coherent_ || !api_->flush) return {};
+  PluginError error;
+  return status(error, api_->flush(handle_, &buffer, access, error.get()));
+}
+
+bool direct(const Memory& from, const Memory& to) {
+  const Device *a = from.device(), *b = to.device();
+  if (!a || !b || a == b) return true;
+  return &a->backend() == &b->backend() && b->plugin_index() < 64 && (a->info().peers >> b->plugin_index() & 1);
+}
+
+Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
+            uint64_t bytes) {
+  if (bytes == 0) return {};
+  const Memory& by = to_memory.device() ? to_memory : from_memory;
+  if (!by.device()) {
+    std::memmove(host_address(to), host_address(from), bytes);
+    return {};
+  }
+  if (!direct(from_memory, to_memory))
+    return {BP_UNSUPPORTED, "devices '" + from_memory.device()->name() + "' and '" + to_memory.device()->name() +
+                                "' do not reach each other's memory"};
+  PluginError error;
+  return by.status(error, by.api_->copy(by.handle_, &from, &to, bytes, nullptr, error.get()));
+}
+
+uint64_t new_serial() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+bp_buffer_t part(const bp_buffer_t& whole, uint64_t offset, uint64_t bytes) {
+  bp_buffer_t buffer = whole;
+  if (buffer.memory)
+    buffer.offset += offset;
+  else if (buffer.address)
+    buffer.address = static_cast<char*>(buffer.address) + offset;
+  buffer.bytes = bytes;
+  return buffer;
+}
+
+char* host_address(const bp_buffer_t& buffer) {
+  return static_cast<char*>(buffer.address) + buffer.offset;
+}
+
+Block& Block::operator=(Block&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(buffer_, other.buffer_);
+  std::swap(serial_, other.serial_);
+  std::swap(host_, other.host_);
+  return *this;
+}
+
+Status Block::reserve(const Memory& memory, uint64_t bytes) {
+  if (!host_ && memory_ == &memory && bytes <= buffer_.bytes) return {};
+  reset();
+  BP_ASSIGN(buffer_, memory.allocate(bytes));
+  serial_ = new_serial();
+  memory_ = &memory;
+  return {};
+}
+
+Status Block::import(const Memory& memory, void* host, uint64_t bytes) {
+  if (host_ && host_ == host && memory_ == &memory && bytes == buffer_.bytes) return {};
+  reset();
+  BP_ASSIGN(buffer_, memory.import(host, bytes));
+  serial_ = new_serial();
+  memory_ = &memory;
+  host_ = host;
+  return {};
+}
+
+void Block::reset() {
+  if (memory_) memory_->release(buffer_);
+  memory_ = nullptr;
+  host_ = nullptr;
+  buffer_ = bp_buffer_t{};
+}
+
+}  // namespace backplane

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the buffers of a run lie: host memory, or a memory space of a device that does not work there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backplane/memory.h"
+#include "discover/environment.h"
+#include "status.h"
+
+namespace backplane {
+
+// All members are thread-safe.
+class Memory {
+ public:
+  // The host's.
+  explicit Memory(Services& services, uint64_t alignment = 64) : services_(&services), alignment_(alignment) {}
+  // That of a device: the host's too where its first space is host memory. Opens the device.
+  static Result<Memory> of(Device& device, Services& services);
+
+  // Null: the host's.
+  Device* device() const { return device_; }
+  // Every buffer starts on a multiple.
+  uint64_t alignment() const { return alignment_; }
+  // Whether it can look at host memory where it lies.
+  bool shares_host() const { return shares_host_; }
+
+  Result<bp_buffer_t> allocate(uint64_t bytes) const;
+  // A buffer that is `bytes` of host memory. BP_UNSUPPORTED where these cannot be.
+  Result<bp_buffer_t> import(void* host, uint64_t bytes) const;
+  // Frees either.
+  void release(bp_buffer_t& buffer) const;
+  // Makes what was written on one side of an import visible on the other: BP_MAP_WRITE host to device, BP_MAP_READ
+  // back.
+  Status flush(const bp_buffer_t& buffer, uint32_t access) const;
+
+  bool operator==(const Memory& other) const { return device_ == other.device_; }
+
+ private:
+  friend Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
+                     uint64_t bytes);
+  Status status(PluginError& error, bp_status_t code) const;
+
+  Services* services_;
+  Device* device_ = nullptr;
+  bp_device_t* handle_ = nullptr;
+  const bp_memory_api_t* api_ = nullptr;
+  uint32_t space_ = 0;
+  uint32_t import_space_ = 0;
+  uint64_t alignment_ = 64;
+  bool shares_host_ = false;
+  bool coherent_ = false;
+};
+
+// Whether `copy` between them needs no stop in host memory.
+bool direct(const Memory& from, const Memory& to);
+
+// Copies and returns when done; one that is not direct is BP_UNSUPPORTED.
+Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
+            uint64_t bytes);
+
+// A number for each time that memory was had: handles and addresses come again.
+uint64_t new_serial();
+
+// `bytes` from `offset` on of a buffer.
+bp_buffer_t part(const bp_buffer_t& whole, uint64_t offset, uint64_t bytes);
+// Of a buffer in host memory.
+char* host_address(const bp_buffer_t& buffer);
+
+// A buffer and its memory. Grows, never shrinks.
+class Block {
+ public:
+  Block() = default;
+  Block(Block&& other) noexcept { *this = std::move(other); }
+  Block& operator=(Block&& other) noexcept;
+  ~Block() { reset(); }
+  // At least `bytes` bytes; what was inside is lost.
+  Status reserve(const Memory& memory, uint64_t bytes);
+  // An import of host memory; nothing happens where it is that import already.
+  Status import(const Memory& memory, void* host, uint64_t bytes);
+  void reset();
+  // `bytes` of it is what can be used.
+  const bp_buffer_t& buffer() const { return buffer_; }
+  uint64_t serial() const { return serial_; }
+
+ private:
+  const Memory* memory_ = nullptr;
+  bp_buffer_t buffer_{};
+  uint64_t serial_ = 0;
+  void* host_ = nullptr;  // what it is an import of
+};
+
+}  // namespace backplane

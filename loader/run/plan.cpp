@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/plan.h"
+
+#include <algorithm>
+
+#include "run/device_status.h"
+#include "run/memory_plan.h"
+
+namespace backplane {
+namespace {
+
+// The tasks that use an edge's bytes in one memory, with those that look at them there from elsewhere.
+struct Use {
+  uint32_t first = UINT32_MAX, last = 0;
+  std::vector<uint32_t> tasks;
+};
+
+Use use_of(const Edge& edge, uint32_t memory) {
+  Use use;
+  for (const Replica& replica : edge.replicas) {
+    if (replica.memory != memory && !(memory == 0 && replica.shared)) continue;
+    if (replica.writer != BP_NONE) use.tasks.push_back(replica.writer);
+    use.tasks.insert(use.tasks.end(), replica.readers.begin(), replica.readers.end());
+  }
+  for (uint32_t task : use.tasks) {
+    use.first = std::min(use.first, task);
+    use.last = std::max(use.last, task);
+  }
+  return use;
+}
+
+bool same(const bp_buffer_t& a, const bp_buffer_t& b) {
+  return a.memory == b.memory && a.address == b.address && a.offset == b.offset && a.bytes == b.bytes;
+}
+
+uint64_t begin(const bp_buffer_t& buffer) {
+  return reinterpret_cast<uintptr_t>(buffer.address) + buffer.offset;
+}
+uint64_t end(const bp_buffer_t& buffer) {
+  return begin(buffer) + buffer.bytes;
+}
+
+bool overlap(const bp_buffer_t& a, const bp_buffer_t& b) {
+  return a.memory == b.memory && a.bytes && b.bytes && begin(a) < end(b) && begin(b) < end(a);
+}
+bool covers(const bp_buffer_t& a, const bp_buffer_t& b) {
+  return a.memory == b.memory && begin(a) <= begin(b) && end(b) <= end(a);
+}
+
+uint32_t rule_of(const bp_program_info_t& info, uint32_t input, uint32_t output) {
+  for (uint32_t i = 0; info.inplace && i < info.inplace_count; ++i)
+    if (info.inplace[i].input == input && info.inplace[i].output == output) return info.inplace[i].rule;
+  return BP_DONATE_NEVER;
+}
+
+}  // namespace
+
+Plan::Plan(const Session& session, Route& route)
+    : session_(session),
+      route_(route),
+      arenas_(route.memories.size()),
+      views_(route.memories.size()),
+      in_arena_(route.memories.size()) {}
+
+const std::string& Plan::name_of(const Edge& edge) const {
+  return session_.model().graph.values[edge.value].name;
+}
+
+Status Plan::make() {
+  for (Edge& edge : route_.edges)
+    for (Replica& replica : edge.replicas) replica.shared = false;
+  BP_TRY(shape_all());
+  BP_TRY(place_buffers());
+  for (Step& step : route_.steps)
+    if (!step.late) BP_TRY(bind(step));
+  make_tasks();
+  return check_in_place();
+}
+
+Status Plan::shape_all() {
+  constexpr size_t kMaxShapes = 64;  // that are remembered
+  std::vector<int64_t> key;
+  for (uint32_t input : route_.inputs) {
+    const std::vector<int64_t>& extents = route_.edges[input].extents;
+    key.push_back(static_cast<int64_t>(extents.size()));
+    key.insert(key.end(), extents.begin(), extents.end());
+  }
+  const auto found = shapes_.find(key);
+  for (size_t i = 0; i < route_.edges.size(); ++i) {
+    Edge& edge = route_.edges[i];
+    if (edge.producer == BP_NONE) continue;
+    edge.known = edge.kind != BP_KIND_TENSOR;
+    if (found != shapes_.end() && found->second[i]) BP_TRY(set_extents(edge, *found->second[i]));
+  }
+  for (Step& step : route_.steps) {
+    step.late = std::ranges::any_of(step.inputs, [&](const Place& p) { return !route_.edges[p.edge].known; });
+    if (!step.late && found == shapes_.end()) BP_TRY(shape_outputs(step));
+  }
+  for (Edge& edge : route_.edges) edge.late = edge.producer != BP_NONE && !edge.known;
+  if (found != shapes_.end()) return {};
+  if (shapes_.size() >= kMaxShapes) shapes_.clear();
+  auto& all = shapes_[std::move(key)];
+  for (const Edge& edge : route_.edges) {
+    const bool tells = edge.producer != BP_NONE && edge.kind == BP_KIND_TENSOR && edge.known;
+    all.push_back(tells ? std::optional(edge.extents) : std::nullopt);
+  }
+  return {};
+}
+
+Status Plan::set_extents(Edge& edge, std::vector<int64_t> extents) const {
+  edge.bytes = dense_bytes(edge.dtype, static_cast<uint32_t>(extents.size()), extents.data());
+  edge.extents = std::move(extents);
+  edge.known = edge.dtype != BP_DTYPE_STRING;
+  if (edge.bytes == UINT64_MAX) return {BP_RESOURCE_EXHAUSTED, "value '" + name_of(edge) + "' is larger than memory"};
+  if (edge.bound() && edge.known && edge.bytes > edge.replicas[edge.home].buffer.bytes)
+    return {BP_BUFFER_TOO_SMALL, "output '" + name_of(edge) + "' needs " + std::to_string(edge.bytes) +
+                                     " bytes, the bound buffer has " +
+                                     std::to_string(edge.replicas[edge.home].buffer.bytes)};
+  return {};
+}
+
+Status Plan::settle(Step& step) {
+  BP_TRY(shape_outputs(step));
+  for (const Place& place : step.outputs) {
+    Edge& edge = route_.edges[place.edge];
+    if (edge.known && place.replica != BP_NONE && !edge.replicas[place.replica].user)
+      BP_TRY(give_buffer(edge, edge.replicas[place.replica]));
+  }
+  return bind(step);
+}
+
+Status Plan::shape_outputs(Step& step) {
+  const Program& program = *step.program;
+  const bp_graph_t& graph = *program.view->abi();
+  const std::string device = "device '" + program.device->name() + "'";
+  std::vector<bp_tensor_t> inputs;
+  for (uint32_t o = 0; o < step.outputs.size(); ++o) {
+    Edge& edge = route_.edges[step.outputs[o].edge];
+    if (edge.kind != BP_KIND_TENSOR) continue;
+    const bp_type_t& type = *bp_graph_type(&graph, bp_graph_value(&graph, graph.outputs[o])->type);
+    bool numbers = type.rank >= 0;
+    for (int32_t d = 0; numbers && d < type.rank; ++d) numbers = graph.dims[type.first_dim + d].extent >= 0;
+    std::vector<int64_t> extents;
+    if (numbers) {
+      for (int32_t d = 0; d < type.rank; ++d) extents.push_back(graph.dims[type.first_dim + d].extent);
+    } else if (program.info.shapes != BP_SHAPES_COMPUTED || !program.plugin->program->output_extents) {
+      continue;  // the program asks for its memory during the run
+    } else {
+      if (inputs.empty())
+        for (const Place& place : step.inputs) {
+          // No data: what is planned holds for other data too.
+          inputs.push_back(route_.edges[place.edge].tensor(BP_NONE));
+        }
+      uint32_t rank = 0;
+      extents.resize(BP_MAX_RANK);
+      PluginError error;
+      BP_TRY(error.status(
+          program.plugin->program->output_extents(program.handle, inputs.data(), static_cast<uint32_t>(inputs.size()),
+                                                  sizeof(bp_tensor_t), o, &rank, extents.data(), error.get()),
+          device));
+      if (rank > BP_MAX_RANK) return {BP_INTERNAL, device + " tells a rank of " + std::to_string(rank)};
+      extents.resize(rank);
+    }
+    BP_TRY(set_extents(edge, std::move(extents)));
+  }
+  return {};
+}
+
+// ---- buffers --------------------------------------------------------------------------------------------------------
+
+Status Plan::give_buffer(Edge& edge, Replica& replica) {
+  replica.shared = false;
+  if (Status status = replica.block.reserve(*route_.memories[replica.memory], edge.bytes); !status.ok())
+    return std::move(status).context("value '" + name_of(edge) + "'");
+  replica.buffer = replica.block.buffer();
+  replica.serial = replica.block.serial();
+  return {};
+}
+
+Status Plan::place_buffers() {
+  for (auto& edges : in_arena_) edges.clear();
+  for (uint32_t i = 0; i < route_.edges.size(); ++i) {
+    Edge& edge = route_.edges[i];
+    if (edge.kind != BP_KIND_TENSOR || !edge.known) continue;
+    const bool in_host = edge.in(0) != BP_NONE;
+    for (uint32_t r = 0; r < edge.replicas.size(); ++r) {
+      Replica& replica = edge.replicas[r];
+      if (replica.user) continue;
+      replica.shared = in_host && edge.bytes && route_.memories[replica.memory]->shares_host();
+      if (replica.shared) continue;
+      if (r == edge.home)
+        BP_TRY(give_buffer(edge, replica));
+      else
+        in_arena_[replica.memory].push_back(i);
+    }
+  }
+  for (uint32_t memory = 0; memory < in_arena_.size(); ++memory) BP_TRY(place_in(memory));
+  for (Edge& edge : route_.edges)
+    if (edge.known) BP_TRY(share(edge));
+  return {};
+}
+
+Status Plan::place_in(uint32_t memory) {
+  std::vector<Lifetime> lifetimes;
+  std::vector<std::pair<uint32_t, uint32_t>> order;  // first task, edge
+  for (uint32_t index : in_arena_[memory]) order.emplace_back(use_of(route_.edges[index], memory).first, index);
+  std::ranges::sort(order);
+  for (size_t i = 0; i < order.size(); ++i) {
+    in_arena_[memory][i] = order[i].second;
+    const Edge& edge = route_.edges[order[i].second];
+    lifetimes.push_back({edge.bytes, order[i].first, use_of(edge, memory).last, 0});
+  }
+  const Memory& where = *route_.memories[memory];
+  const uint64_t total = plan_memory(lifetimes, where.alignment());
+  if (total) BP_TRY(arenas_[memory].reserve(where, total));
+  for (size_t i = 0; i < order.size(); ++i) {
+    Edge& edge = route_.edges[order[i].second];
+    Replica& replica = edge.replicas[edge.in(memory)];
+    replica.buffer = part(arenas_[memory].buffer(), lifetimes[i].offset, lifetimes[i].bytes);
+    replica.serial = arenas_[memory].serial();
+  }
+  return {};
+}
+
+// Lets devices look at the edge's bytes in host memory, or gives them their own where they cannot.
+Status Plan::share(Edge& edge) {
+  for (Replica& replica : edge.replicas) {
+    if (!replica.shared) continue;
+    const Replica& host = edge.replicas[edge.in(0)];
+    const Memory& memory = *route_.memories[replica.memory];
+    const bp_buffer_t& arena = arenas_[0].buffer();
+    const bool in_arena = !host.user && &host != (edge.home == BP_NONE ? nullptr : &edge.replicas[edge.home]);
+    Block& import = in_arena ? views_[replica.memory] : replica.block;
+    const bp_buffer_t& whole = in_arena ? arena : host.buffer;
+    const Status status = import.import(memory, host_address(whole), whole.bytes);
+    if (!status.ok()) {
+      if (BP_STATUS_CLASS(status.code()) != BP_CLASS_FIX_CALL) return status;
+      BP_TRY(give_buffer(edge, replica));
+      continue;
+    }
+    const auto offset = in_arena ? static_cast<uint64_t>(host_address(host.buffer) - host_address(arena)) : 0;
+    replica.buffer = part(import.buffer(), offset, host.buffer.bytes);
+    replica.serial = import.serial();
+  }
+  return {};
+}
+
+// ---- binding --------------------------------------------------------------------------------------------------------
+
+Status Plan::bind(Step& step) {
+  const uint32_t inputs = static_cast<uint32_t>(step.inputs.size());
+  for (uint32_t i = 0; i < inputs; ++i) BP_TRY(bind_slot(step, i, step.inputs[i], step.bound[i]));
+  for (uint32_t o = 0; o < step.outputs.size(); ++o)
+    if (route_.edges[step.outputs[o].edge].known)
+      BP_TRY(bind_slot(step, BP_SLOT_OUTPUT + o, step.outputs[o], step.bound[inputs + o]));
+  return {};
+}
+
+Status Plan::bind_slot(Step& step, uint32_t slot, const Place& place, Step::Bound& bound) {
+  const bp_instance_api_t& api = *step.program->plugin->instance;
+  const Edge& edge = route_.edges[place.edge];
+  const Device& device = *step.program->device;
+  bp_tensor_t tensor = edge.tensor(place.replica);
+  const uint64_t serial = place.replica == BP_NONE ? 0 : edge.replicas[place.replica].serial;
+  PluginError error;
+  if (bound.is && edge.kind == BP_KIND_TENSOR && bound.serial == serial && same(bound.buffer, tensor.buffer)) {
+    if (bound.extents == edge.extents) return {};
+    if (api.extents) {
+      bound.is = false;
+      BP_TRY(device_status(device, error, api.extents(step.instance, slot, tensor.rank, tensor.extents, error.get())));
+      bound.extents = edge.extents;
+      bound.is = true;
+      return {};
+    }
+  }
+  bp_binding_t binding{};
+  binding.size = sizeof binding;
+  binding.slot = slot;
+  binding.tensor = edge.kind == BP_KIND_TENSOR ? &tensor : nullptr;
+  binding.container = edge.container;
+  bound.is = false;
+  BP_TRY(device_status(device, error, api.bind(step.instance, &binding, error.get())));
+  bound = {tensor.buffer, serial, edge.extents, true};
+  return {};
+}
+
+// ---- order ----------------------------------------------------------------------------------------------------------
+
+void Plan::make_tasks() {
+  const uint32_t count = static_cast<uint32_t>(route_.tasks.size());
+  std::vector<const Device*> devices;
+  for (const Step& step : route_.steps)
+    if (std::ranges::find(devices, step.program->device) == devices.end()) devices.push_back(step.program->device);
+  // One for each device's islands, one for copies.
+  tasks_ = std::make_unique<TaskGraph>(count, static_cast<uint32_t>(devices.size()) + !route_.transfers.empty());
+  for (uint32_t task = 0; task < count; ++task)
+    for (uint32_t before : route_.tasks[task].after) tasks_->order(before, task);
+  if (tasks_->is_chain()) return;
+  // A buffer that lies where others lay is written when those are no longer used.
+  for (uint32_t memory = 0; memory < in_arena_.size(); ++memory) {
+    struct Occupant {
+      bp_buffer_t buffer;
+      std::vector<uint32_t> tasks;
+    };
+    std::vector<Occupant> occupants;
+    for (uint32_t index : in_arena_[memory]) {
+      const Edge& edge = route_.edges[index];
+      const bp_buffer_t& buffer = edge.replicas[edge.in(memory)].buffer;
+      Use use = use_of(edge, memory);
+      std::erase_if(occupants, [&](const Occupant& old) {
+        if (!overlap(old.buffer, buffer)) return false;
+        for (uint32_t task : old.tasks)
+          if (task < use.first) tasks_->order(task, use.first);
+        return covers(buffer, old.buffer);
+      });
+      occupants.push_back({buffer, std::move(use.tasks)});
+    }
+  }
+}
+
+// Where the framework bound an output to the memory of an input, one island updates it in place after all others read
+// it.
+Status Plan::check_in_place() {
+  updates_inputs_ = false;
+  for (uint32_t o : route_.outputs) {
+    const Edge& output = route_.edges[o];
+    if (!output.bound() || output.producer == BP_NONE) continue;
+    const Replica& written = output.replicas[output.home];
+    for (uint32_t i : route_.inputs) {
+      const Edge& input = route_.edges[i];
+      if (!input.bound() || input.kind != BP_KIND_TENSOR) continue;
+      const Replica& read = input.replicas[input.home];
+      if (!overlap(read.buffer, written.buffer)) continue;
+      updates_inputs_ = true;
+      const std::string pair = "input '" + name_of(input) + "' and output '" + name_of(output) + "' share memory, but ";
+      const uint32_t writer = written.writer;
+      for (uint32_t task : read.readers) {
+        if (task == writer) continue;
+        if (task > writer)
+          return {BP_UNSUPPORTED, pair + "the input is read after the output was written: bind two buffers"};
+        tasks_->order(task, writer);
+      }
+      if (std::ranges::find(read.readers, writer) == read.readers.end()) continue;
+      const Step& step = route_.steps[output.producer];
+      const auto slot = [&](const std::vector<Place>& places, uint32_t edge) {
+        return static_cast<uint32_t>(std::ranges::find(places, edge, &Place::edge) - places.begin());
+      };
+      if (begin(read.buffer) != begin(written.buffer) ||
+          rule_of(step.program->info, slot(step.inputs, i), slot(step.outputs, o)) == BP_DONATE_NEVER)
+        return {BP_UNSUPPORTED,
+                pair + "device '" + step.program->device->name() + "' does not update it in place: bind two buffers"};
+    }
+  }
+  for (const Step& step : route_.steps) {
+    const bp_program_info_t& info = step.program->info;
+    for (uint32_t p = 0; info.inplace && p < info.inplace_count; ++p) {
+      const bp_inplace_t& pair = info.inplace[p];
+      if (pair.rule != BP_DONATE_MUST || pair.input >= step.inputs.size() || pair.output >= step.outputs.size())
+        continue;
+      const Edge& input = route_.edges[step.inputs[pair.input].edge];
+      const Edge& output = route_.edges[step.outputs[pair.output].edge];
+      if (!same(input.tensor(step.inputs[pair.input].replica).buffer,
+                output.tensor(step.outputs[pair.output].replica).buffer))
+        return {BP_UNSUPPORTED, "device '" + step.program->device->name() + "' updates '" + name_of(input) +
+                                    "' in place: bind its buffer to '" + name_of(output) + "' too"};
+    }
+  }
+  return {};
+}
+
+}  // namespace backplane

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows from the inputs' extents: the extents of everything else, buffers in one block a memory, what is bound
+// to which slot, and the order in which tasks may run.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "run/route.h"
+#include "run/tasks.h"
+#include "session.h"
+
+namespace backplane {
+
+class Plan {
+ public:
+  // Both outlive it.
+  Plan(const Session& session, Route& route);
+
+  // Plans anew. Inputs are bound; extents and bytes of their edges are set.
+  Status make();
+  // Plans and binds a late step, when it is its turn.
+  Status settle(Step& step);
+  // Memory of its own for a replica, as large as its edge's bytes.
+  Status give_buffer(Edge& edge, Replica& replica);
+
+  TaskGraph& tasks() { return *tasks_; }
+  // Whether the framework bound an output to the memory of an input.
+  bool updates_inputs() const { return updates_inputs_; }
+
+ private:
+  Status shape_all();
+  Status shape_outputs(Step& step);
+  Status set_extents(Edge& edge, std::vector<int64_t> extents) const;
+  Status place_buffers();
+  Status place_in(uint32_t memory);
+  Status share(Edge& edge);
+  Status bind(Step& step);
+  Status bind_slot(Step& step, uint32_t slot, const Place& place, Step::Bound& bound);
+  void make_tasks();
+  Status check_in_place();
+  const std::string& name_of(const Edge& edge) const;
+
+  const Session& session_;
+  Route& route_;
+  std::vector<Block> arenas_;                    // by memory
+  std::vector<Block> views_;                     // by memory: the import of the host's arena
+  std::vector<std::vector<uint32_t>> in_arena_;  // by memory: edges, by their first task
+  std::unique_ptr<TaskGraph> tasks_;
+  bool updates_inputs_ = false;
+  // Extents of all edges for those of the inputs, by these; an edge without is late.
+  std::map<std::vector<int64_t>, std::vector<std::optional<std::vector<int64_t>>>> shapes_;
+};
+
+}  // namespace backplane

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/route.h"
+
+#include <algorithm>
+
+#include "host/container.h"
+
+namespace backplane {
+namespace {
+
+class Maker {
+ public:
+  Maker(const Session& session, const Homes& homes, Route& route)
+      : session_(session), graph_(session.model().graph), homes_(homes), route_(route) {
+    edge_of_.assign(graph_.values.size(), BP_NONE);
+    home_of_.assign(graph_.values.size(), BP_NONE);
+  }
+
+  Status make() {
+    BP_TRY(make_memories());
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      const uint32_t index = edge_for(graph_.inputs[i]);
+      route_.inputs.push_back(index);
+      Edge& edge = route_.edges[index];
+      if (edge.kind == BP_KIND_TENSOR && edge.replicas.empty()) {
+        BP_ASSIGN(const uint32_t memory, memory_of(homes_.inputs[i]));
+        edge.home = add_replica(edge, memory, BP_NONE);
+      }
+    }
+    for (size_t o = 0; o < graph_.outputs.size(); ++o) {
+      uint32_t& home = home_of_[graph_.outputs[o]];
+      if (home != BP_NONE) continue;
+      BP_ASSIGN(home, memory_of(homes_.outputs[o]));
+    }
+    for (const auto& program : session_.programs()) BP_TRY(add_step(*program));
+    return add_outputs();
+  }
+
+ private:
+  Status make_memories() {
+    Services& services = session_.environment().services();
+    uint64_t alignment = 64;
+    const auto add = [&](Device* device) -> Status {
+      if (!device || std::ranges::any_of(devices_, [&](auto& known) { return known.first == device; })) return {};
+      BP_ASSIGN(Memory memory, Memory::of(*device, services));
+      if (memory.shares_host()) alignment = std::max(alignment, memory.alignment());
+      devices_.emplace_back(device, 0);
+      if (!memory.device()) return {};
+      devices_.back().second = static_cast<uint32_t>(route_.memories.size());
+      route_.memories.push_back(std::make_unique<Memory>(std::move(memory)));
+      return {};
+    };
+    route_.memories.emplace_back();
+    for (const auto& program : session_.programs()) BP_TRY(add(program->device));
+    for (Device* device : homes_.inputs) BP_TRY(add(device));
+    for (Device* device : homes_.outputs) BP_TRY(add(device));
+    route_.memories[0] = std::make_unique<Memory>(services, alignment);
+    return {};
+  }
+
+  Result<uint32_t> memory_of(Device* device) const {
+    if (!device) return 0u;
+    const auto found = std::ranges::find(devices_, device, [](auto& known) { return known.first; });
+    return found->second;
+  }
+
+  uint32_t new_edge(model::ValueId value) {
+    Edge& edge = route_.edges.emplace_back();
+    const model::Type& type = graph_.values[value].type;
+    edge.value = value;
+    edge.kind = type.kind ? type.kind : BP_KIND_TENSOR;
+    edge.dtype = type.dtype;
+    if (edge.kind != BP_KIND_TENSOR) {
+      edge.container = new bp_container_t(edge.kind);
+      edge.owns_container = true;
+    }
+    return static_cast<uint32_t>(route_.edges.size() - 1);
+  }
+
+  uint32_t edge_for(model::ValueId value) {
+    return edge_of_[value] != BP_NONE ? edge_of_[value] : edge_of_[value] = new_edge(value);
+  }
+
+  static uint32_t add_replica(Edge& edge, uint32_t memory, uint32_t writer) {
+    Replica& replica = edge.replicas.emplace_back();
+    replica.memory = memory;
+    replica.writer = writer;
+    return static_cast<uint32_t>(edge.replicas.size() - 1);
+  }
+
+  // The edge's replica in a memory, moved there on the way that is shortest.
+  uint32_t replica_in(uint32_t index, uint32_t memory) {
+    Edge& edge = route_.edges[index];
+    if (const uint32_t found = edge.in(memory); found != BP_NONE) return found;
+    uint32_t from = 0;  // where it is made
+    if (!direct(*route_.memories[edge.replicas[0].memory], *route_.memories[memory])) from = replica_in(index, 0);
+    const uint32_t task = static_cast<uint32_t>(route_.tasks.size());
+    const uint32_t to = add_replica(edge, memory, task);
+    Task& moving = route_.tasks.emplace_back();
+    moving.transfer = static_cast<uint32_t>(route_.transfers.size());
+    route_.transfers.push_back({index, from, to});
+    read(edge.replicas[from], task);
+    return to;
+  }
+
+  // The task reads the replica.
+  void read(Replica& replica, uint32_t task) {
+    replica.readers.push_back(task);
+    if (replica.writer != BP_NONE) route_.tasks[task].after.push_back(replica.writer);
+  }
+
+  Status add_step(const Program& program) {
+    const uint32_t number = static_cast<uint32_t>(route_.steps.size());
+    Step step;
+    step.program = &program;
+    BP_ASSIGN(const uint32_t memory, memory_of(program.device));
+    for (model::ValueId value : program.inputs) {
+      const uint32_t edge = edge_for(value);
+      const bool is_tensor = route_.edges[edge].kind == BP_KIND_TENSOR;
+      step.inputs.push_back({edge, is_tensor ? replica_in(edge, memory) : BP_NONE});
+    }
+    step.task = static_cast<uint32_t>(route_.tasks.size());
+    Task& task = route_.tasks.emplace_back();
+    task.step = number;
+    for (const Place& place : step.inputs) {
+      Edge& edge = route_.edges[place.edge];
+      if (place.replica != BP_NONE)
+        read(edge.replicas[place.replica], step.task);
+      else if (edge.producer != BP_NONE)
+        task.after.push_back(route_.steps[edge.producer].task);
+    }
+    // A device runs one island at a time, in order.
+    for (uint32_t k = number; k-- > 0;) {
+      if (route_.steps[k].program->device != program.device) continue;
+      task.after.push_back(route_.steps[k].task);
+      break;
+    }
+    for (model::ValueId value : program.outputs) {
+      const uint32_t index = edge_for(value);
+      Edge& edge = route_.edges[index];
+      edge.producer = number;
+      step.outputs.push_back({index, edge.kind == BP_KIND_TENSOR ? add_replica(edge, memory, step.task) : BP_NONE});
+    }
+    step.bound.resize(step.inputs.size() + step.outputs.size());
+    PluginError error;
+    const bp_status_t code = program.plugin->instance->create(program.handle, &step.instance, error.get());
+    route_.steps.push_back(std::move(step));
+    BP_TRY(error.status(code, "device '" + program.device->name() + "'"));
+    for (const Place& place : route_.steps.back().outputs) {
+      const uint32_t home = home_of_[route_.edges[place.edge].value];
+      if (home != BP_NONE && place.replica != BP_NONE) route_.edges[place.edge].home = replica_in(place.edge, home);
+    }
+    return {};
+  }
+
+  Status add_outputs() {
+    for (size_t o = 0; o < graph_.outputs.size(); ++o) {
+      const model::ValueId value = graph_.outputs[o];
+      uint32_t edge = edge_of_[value];
+      if (edge == BP_NONE || route_.edges[edge].producer == BP_NONE || route_.edges[edge].output) {
+        if (edge == BP_NONE && graph_.values[value].weight == BP_NONE)
+          return {BP_INTERNAL, "output '" + graph_.values[value].name + "' is made by no island"};
+        const uint32_t from = edge;
+        edge = new_edge(value);
+        BP_ASSIGN(const uint32_t memory, memory_of(homes_.outputs[o]));
+        Edge& copy = route_.edges[edge];
+        if (copy.kind == BP_KIND_TENSOR) copy.home = add_replica(copy, memory, BP_NONE);
+        route_.duplicates.push_back({edge, from});
+      }
+      route_.outputs.push_back(edge);
+      route_.edges[edge].output = true;
+    }
+    return {};
+  }
+
+  const Session& session_;
+  const model::Graph& graph_;
+  const Homes& homes_;
+  Route& route_;
+  std::vector<std::pair<Device*, uint32_t>> devices_;  // and their memories
+  std::vector<uint32_t> edge_of_;                      // by value
+  std::vector<uint32_t> home_of_;                      // by value: the memory in which an output is wanted
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Route>> Route::make(const Session& session, const Homes& homes) {
+  auto route = std::make_unique<Route>();
+  BP_TRY(Maker(session, homes, *route).make());
+  return route;
+}
+
+Route::~Route() {
+  for (Step& step : steps)
+    if (step.instance) step.program->plugin->instance->destroy(step.instance);
+  for (Edge& edge : edges)
+    if (edge.owns_container) delete edge.container;
+}
+
+}  // namespace backplane

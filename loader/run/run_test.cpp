@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs over several devices, with memories of their own, through the public face: partial devices
+// (testing/partial_backend) beside the CPU backend.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "backplane/client.hpp"
+#include "testing/face.h"
+#include "testing/news.h"
+#include "testing/partial_backend/counters.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string partial_file = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+
+Environment partial_environment(std::map<std::string, std::string> options) {
+  return environment({cpu, partial_file}, std::move(options));
+}
+
+const partial::Counters& counters(const Environment& env, uint32_t device = 0) {
+  const auto* all = static_cast<const partial::Counters*>(
+      api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
+  EXPECT_NE(all, nullptr);
+  return all[device];
+}
+
+SessionOptions pinned(std::map<std::string, std::string> pins) {
+  SessionOptions how;
+  how.pins = std::move(pins);
+  return how;
+}
+
+// y = -|-x| with each node on a device of its own choice.
+Model chain_of_three() {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const uint32_t a = graph.node("Neg", "a", {x});
+  const uint32_t b = graph.node("Abs", "b", {a});
+  return graph.finish({graph.node("Neg", "y", {b})});
+}
+
+std::vector<float> run(Exec& exec, const std::vector<float>& x) {
+  exec.bind("x", Tensor::of<float>({static_cast<int64_t>(x.size())}, x));
+  exec.run();
+  return exec.output(0u).values<float>();
+}
+
+TEST(Run, CopiesIntoAndOutOfAMemoryOfItsOwn) {
+  const Environment env = partial_environment({{"partial.memory", "own"}});
+  Exec exec = env.compile(chain_of_three(), pinned({{"b", "partial"}, {"a", "cpu"}, {"y", "cpu"}})).exec();
+  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, -2, -3));
+  EXPECT_EQ(counters(env).copies, 2u);
+  EXPECT_EQ(counters(env).copied_bytes, 24u);
+  EXPECT_THAT(run(exec, {4, -5}), ElementsAre(-4, -5));  // smaller: the same memory serves
+  EXPECT_EQ(counters(env).allocations, 1u);
+}
+
+TEST(Run, InputsAndOutputsOfTheGraphAreCopiedToo) {
+  const Environment env = partial_environment({{"partial.memory", "own"}});
+  Exec exec = env.compile(chain_of_three(), pinned({{"*", "partial"}})).exec();
+  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, -2, -3));
+  EXPECT_EQ(counters(env).copies, 2u);
+}
+
+TEST(Run, DevicesCopyThroughTheHostUnlessTheyArePeers) {
+  for (const bool peers : {false, true}) {
+    const Environment env = partial_environment(
+        {{"partial.devices", "2"}, {"partial.memory", "own"}, {"partial.peers", peers ? "1" : "0"}});
+    Exec exec =
+        env.compile(chain_of_three(), pinned({{"a", "partial:0"}, {"b", "partial:1"}, {"y", "partial:0"}})).exec();
+    EXPECT_THAT(run(exec, {1, -2}), ElementsAre(-1, -2));
+    // x in and y out; between the islands two values, each in one copy or in two.
+    EXPECT_EQ(counters(env, 0).copies + counters(env, 1).copies, peers ? 4u : 6u);
+  }
+}
+
+TEST(Run, ADeviceThatSharesHostMemoryCopiesNothing) {
+  for (const std::string kind : {"shared", "flushed"}) {
+    const Environment env = partial_environment({{"partial.memory", kind}});
+    Exec exec = env.compile(chain_of_three(), pinned({{"b", "partial"}, {"a", "cpu"}, {"y", "cpu"}})).exec();
+    EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, -2, -3));
+    EXPECT_THAT(run(exec, {-7, 8, 9}), ElementsAre(-7, -8, -9));
+    EXPECT_EQ(counters(env).copies, 0u);
+    EXPECT_EQ(counters(env).allocations, 0u);
+    EXPECT_EQ(counters(env).flushes, kind == "flushed" ? 4u : 0u);  // in and out, twice
+  }
+}
+
+TEST(Run, BuffersThatCannotBeSharedAreCopied) {
+  const Environment env = partial_environment({{"partial.memory", "shared"}});
+  Exec exec = env.compile(chain_of_three(), pinned({{"*", "partial"}})).exec();
+  const Tensor whole = Tensor::of<float>({4}, {0, 1, -2, 3});
+  bp_tensor_t odd = whole.abi();  // starts 4 bytes into its memory: the device imports multiples of 64 only
+  const int64_t extent = 3;
+  odd.extents = &extent;
+  odd.buffer.offset = 4;
+  odd.buffer.bytes = 12;
+  detail::call(api().exec_bind, exec.get(), 0u, static_cast<const bp_tensor_t*>(&odd));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, -2, -3));
+  EXPECT_EQ(counters(env).copies, 1u);
+}
+
+TEST(Run, TheFrameworkBindsMemoryOfADevice) {
+  const Environment env = partial_environment({{"partial.memory", "own"}});
+  const uint32_t device = env.devices().back().index;
+  Exec exec = env.compile(chain_of_three(), pinned({{"*", "partial"}})).exec();
+  bp_buffer_t buffers[2] = {};
+  const int64_t extent = 2;
+  for (uint32_t i = 0; i < 2; ++i) {
+    detail::call(api().memory_allocate, env.get(), device, 0u, uint64_t{8}, &buffers[i]);
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = BP_DTYPE_FLOAT;
+    tensor.rank = 1;
+    tensor.extents = &extent;
+    tensor.buffer = buffers[i];
+    detail::call(api().exec_bind, exec.get(), i ? BP_SLOT_OUTPUT : 0u, static_cast<const bp_tensor_t*>(&tensor));
+  }
+  float values[2] = {3, -4};
+  bp_buffer_t host{};
+  host.address = values;
+  host.bytes = sizeof values;
+  const auto copy = [&](const bp_buffer_t& from, const bp_buffer_t& to) {
+    detail::call(api().memory_copy, env.get(), &from, &to, uint64_t{8});
+  };
+  copy(host, buffers[0]);
+  exec.run();
+  copy(buffers[1], host);
+  EXPECT_THAT(values, ElementsAre(-3, -4));
+  EXPECT_EQ(counters(env).copies, 2u);  // the test's own
+  for (bp_buffer_t& buffer : buffers) api().memory_release(env.get(), &buffer);
+}
+
+// Two branches of one input that meet again.
+Model diamond() {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  const uint32_t left = graph.node("Neg", "left", {x});
+  const uint32_t right = graph.node("Abs", "right", {x});
+  return graph.finish({graph.node("Add", "y", {left, right})});
+}
+
+TEST(Run, IndependentIslandsRunAtTheSameTime) {
+  for (const std::string async : {"0", "1"}) {
+    for (const std::string memory : {"host", "own"}) {
+      const Environment env = partial_environment({{"partial.devices", "2"},
+                                                   {"partial.memory", memory},
+                                                   {"partial.async", async},
+                                                   {"partial.run_us", "30000"}});
+      Exec exec = env.compile(diamond(), pinned({{"left", "partial:0"}, {"right", "partial:1"}, {"y", "cpu"}})).exec();
+      EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(0, 4, 0));
+      EXPECT_EQ(std::max(counters(env, 0).at_once.load(), counters(env, 1).at_once.load()), 2u) << async << memory;
+    }
+  }
+}
+
+TEST(Run, ManyIslandsInTurnOnThreeDevices) {
+  Graph graph;
+  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
+  uint32_t sum = value;
+  std::map<std::string, std::string> pins;
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    value = graph.node("Neg", name, {value});
+    sum = graph.node("Sub", "s" + std::to_string(i), {value, sum});
+    pins[name] = "partial:" + std::to_string(i % 2);
+    pins["s" + std::to_string(i)] = i % 3 ? "cpu" : "partial:1";
+  }
+  const Model model = graph.finish({sum, value});
+  Exec alone = environment({cpu}).compile(model).exec();
+  for (const std::string async : {"0", "1"}) {
+    const Environment env = partial_environment({{"partial.devices", "2"},
+                                                 {"partial.0.memory", "own"},
+                                                 {"partial.1.memory", "flushed"},
+                                                 {"partial.async", async},
+                                                 {"partial.run_us", "100"},
+                                                 {"partial.copy_us", "200"}});
+    Exec exec = env.compile(model, pinned(pins)).exec();
+    for (float x = 0; x < 5; ++x) EXPECT_EQ(run(exec, {x, -x, 1}), run(alone, {x, -x, 1}));
+  }
+}
+
+TEST(Run, ExtentsThatDataDecideCrossMemories) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4});
+  const uint32_t where = graph.node("NonZero", "where", {x});
+  const uint32_t twice = graph.node("Add", "twice", {where, where});
+  const Model model = graph.finish({graph.node("Neg", "y", {twice}), where});
+  for (const std::string memory : {"own", "shared", "flushed"}) {
+    const Environment env = partial_environment({{"partial.devices", "2"}, {"partial.memory", memory}});
+    Exec exec = env.compile(model, pinned({{"where", "partial:0"}, {"twice", "partial:1"}, {"y", "cpu"}})).exec();
+    const auto run = [&](const std::vector<float>& x) {
+      exec.bind("x", Tensor::of<float>({4}, x));
+      exec.run();
+    };
+    run({0, 5, 0, 6});
+    EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{1, 2}));
+    EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(-2, -6));
+    EXPECT_THAT(exec.output(1u).values<int64_t>(), ElementsAre(1, 3));
+    run({0, 5, 7, 6});
+    EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(-2, -4, -6));
+    run({0, 0, 0, 0});
+    EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{1, 0}));
+  }
+}
+
+TEST(Run, ExtentsThatWereRunBeforeAreNotAskedAgain) {
+  const Environment env = partial_environment({{"partial.memory", "own"}});
+  Exec exec = env.compile(chain_of_three(), pinned({{"*", "partial"}})).exec();
+  for (int i = 0; i < 3; ++i)
+    for (const std::vector<float> x : {std::vector<float>{1}, {1, 2}, {1, 2, 3}})
+      EXPECT_EQ(run(exec, x).size(), x.size());
+  EXPECT_EQ(counters(env).shape_queries, 3u);
+}
+
+TEST(Run, ABoundRunAllocatesNothing) {
+  for (const std::string memory : {"host", "own", "shared"}) {
+    for (const std::string async : {"0", "1"}) {
+      const Environment env =
+          partial_environment({{"partial.devices", "2"}, {"partial.memory", memory}, {"partial.async", async}});
+      Exec exec = env.compile(diamond(), pinned({{"left", "partial:0"}, {"right", "partial:1"}, {"y", "cpu"}})).exec();
+      Tensor y(BP_DTYPE_FLOAT, {3});
+      Tensor x = Tensor::of<float>({3}, {1, -2, 3});
+      exec.bind("x", x);
+      exec.bind_output("y", y);
+      for (int warm = 0; warm < 3; ++warm) exec.run();
+      const uint64_t binds = counters(env).binds + counters(env, 1).binds;
+      const uint64_t before = news();
+      for (int i = 0; i < 20; ++i) api().exec_run(exec.get(), nullptr, nullptr);
+      EXPECT_EQ(news() - before, 0u) << memory << async;
+      EXPECT_EQ(counters(env).binds + counters(env, 1).binds, binds);
+      EXPECT_THAT(y.values<float>(), ElementsAre(0, 4, 0));
+    }
+  }
+}
+
+TEST(Run, TheTraceTellsCopiesFromSharing) {
+  for (const std::string memory : {"own", "shared"}) {
+    const Environment env = partial_environment({{"partial.memory", memory}});
+    Exec exec = env.compile(chain_of_three(), pinned({{"b", "partial"}, {"a", "cpu"}, {"y", "cpu"}})).exec();
+    env.start_trace();
+    run(exec, {1, -2, 3});
+    const std::string timeline = env.stop_trace();
+    EXPECT_THAT(timeline, HasSubstr(memory == "own" ? "copy 'a'" : "shared 'a'"));
+    EXPECT_THAT(timeline, Not(HasSubstr(memory == "own" ? "shared '" : "copy '")));
+  }
+}
+
+TEST(Run, AFailureOfOneDeviceEndsTheOthers) {
+  const Environment env = partial_environment({{"partial.devices", "2"},
+                                               {"partial.async", "1"},
+                                               {"partial.0.fault", "hang@left#1"},
+                                               {"partial.1.fault", "exhausted@right#1"}});
+  Exec exec = env.compile(diamond(), pinned({{"left", "partial:0"}, {"right", "partial:1"}, {"y", "cpu"}})).exec();
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(error.text(), HasSubstr("node 'right' (Abs): device 'partial:1': scripted scarcity"));
+  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(0, 4, 0));  // the next one is none the worse
+}
+
+TEST(Run, DeadlinesAndCancellationEndAHang) {
+  for (const std::string async : {"0", "1"}) {
+    const Environment env = partial_environment({{"partial.async", async}, {"partial.fault", "hang@b#1"}});
+    Exec exec = env.compile(chain_of_three(), pinned({{"b", "partial"}, {"a", "cpu"}, {"y", "cpu"}})).exec();
+    exec.bind("x", Tensor::of<float>({1}, {1}));
+    RunOptions late;
+    late.timeout = std::chrono::milliseconds(30);
+    EXPECT_EQ(failure([&] { exec.run(late); }).status(), BP_TIMED_OUT);
+  }
+  const Environment env = partial_environment({{"partial.async", "1"}, {"partial.fault", "hang@b#1"}});
+  Exec exec = env.compile(chain_of_three(), pinned({{"b", "partial"}, {"a", "cpu"}, {"y", "cpu"}})).exec();
+  exec.bind("x", Tensor::of<float>({1}, {1}));
+  const Cancel cancel;
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    cancel.set();
+  });
+  RunOptions options;
+  options.cancel = &cancel;
+  EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_CANCELLED);
+  canceller.join();
+}
+
+// Neg on device 0, Abs on device 1 and, at a high price, on device 2.
+std::map<std::string, std::string> with_a_spare(const std::string& fault) {
+  return {{"partial.devices", "3"}, {"partial.seconds", "1e-6"}, {"partial.0.ops", "Neg"},  {"partial.1.ops", "Abs"},
+          {"partial.2.ops", "Abs"}, {"partial.2.seconds", "1"},  {"partial.1.fault", fault}};
+}
+
+SessionOptions on_partial_devices(uint32_t fallback = BP_FALLBACK_ALLOW) {
+  SessionOptions how;
+  how.devices = {"partial:0", "partial:1", "partial:2"};
+  how.fallback = fallback;
+  return how;
+}
+
+TEST(Run, AFaultInTheSecondOfThreeIslandsIsRunElsewhere) {
+  for (const std::string fault : {"lost@b#2", "internal@b#2"}) {
+    for (const std::string memory : {"host", "own"}) {
+      for (const std::string async : {"0", "1"}) {
+        auto options = with_a_spare(fault);
+        options["partial.memory"] = memory;
+        options["partial.async"] = async;
+        const Environment env = partial_environment(options);
+        const Session session = env.compile(chain_of_three(), on_partial_devices());
+        Exec exec = session.exec(), other = session.exec();
+        EXPECT_EQ(session.node(1).device, env.devices()[2].index);
+        EXPECT_THAT(session.report(), HasSubstr("\"faults\":[]"));
+        EXPECT_THAT(run(exec, {1, -2}), ElementsAre(-1, -2));
+        RunOptions bounded;
+        bounded.timeout = std::chrono::seconds(10);
+        exec.bind("x", Tensor::of<float>({2}, {3, -4}));
+        exec.run(bounded);  // the fault
+        EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-3, -4));
+        EXPECT_EQ(session.node(1).device, env.devices()[3].index);
+        EXPECT_THAT(session.report(), HasSubstr("\"faults\":[\"device 'partial:1' was left: it failed in a run: "));
+        EXPECT_THAT(run(exec, {5}), ElementsAre(-5));
+        EXPECT_THAT(run(other, {6}), ElementsAre(-6));
+        Exec fresh = session.exec();
+        EXPECT_THAT(run(fresh, {7}), ElementsAre(-7));
+        EXPECT_EQ(counters(env, 0).compiles, 2u);  // programs that still fit are not compiled again
+        EXPECT_EQ(counters(env, 2).compiles, 1u);
+      }
+    }
+  }
+}
+
+TEST(Run, AFaultWhereOtherDevicesAreForbiddenIsTold) {
+  for (const std::string fault : {"lost", "internal"}) {
+    const Environment env =
+        partial_environment({{"partial.max_nodes", "1"}, {"partial.fault", fault + "@b#1"}});  // an island a node
+    SessionOptions how;
+    how.devices = {"partial"};
+    how.fallback = BP_FALLBACK_FORBID;
+    const Session session = env.compile(chain_of_three(), how);
+    EXPECT_EQ(session.node(2).island, 2u);
+    Exec exec = session.exec();
+    exec.bind("x", Tensor::of<float>({1}, {1}));
+    RunOptions bounded;
+    bounded.timeout = std::chrono::seconds(10);
+    const Error error = failure([&] { exec.run(bounded); });
+    EXPECT_EQ(error.status(), fault == "lost" ? BP_DEVICE_LOST : BP_INTERNAL);
+    EXPECT_EQ(error.device_lost(), fault == "lost");
+    EXPECT_THAT(error.text(), HasSubstr("node 'b' (Abs)"));
+    EXPECT_THAT(error.text(), HasSubstr("device 'partial'"));
+    EXPECT_THAT(session.report(), HasSubstr("\"faults\":[]"));
+  }
+}
+
+TEST(Run, AFaultThatNobodyElseCanTakeIsTold) {
+  auto options = with_a_spare("lost@b#1");
+  options["partial.2.ops"] = "Neg";
+  const Environment env = partial_environment(options);
+  Exec exec = env.compile(chain_of_three(), on_partial_devices()).exec();
+  const Error error = failure([&] { run(exec, {1}); });
+  EXPECT_EQ(error.status(), BP_DEVICE_LOST);
+  EXPECT_THAT(error.text(), HasSubstr("island 1 (1 nodes from node 'b' (Abs))"));
+}
+
+TEST(Run, ManyThreadsOutliveADevice) {
+  auto options = with_a_spare("lost@b#100");
+  options["partial.1.memory"] = "own";
+  const Environment env = partial_environment(options);
+  const Session session = env.compile(chain_of_three(), on_partial_devices());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      Exec exec = session.exec();
+      for (int i = 0; i < 50; ++i) {
+        const float v = static_cast<float>(t * 100 + i);
+        if (run(exec, {v, -v}) != std::vector<float>{-v, -v}) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(counters(env, 2).compiles, 1u);
+}
+
+TEST(Run, ManyRunsOfOneSessionAreInFlight) {
+  const Environment env = partial_environment(
+      {{"partial.devices", "2"}, {"partial.memory", "own"}, {"partial.async", "1"}, {"partial.run_us", "500"}});
+  const Session session = env.compile(diamond(), pinned({{"left", "partial:0"}, {"right", "partial:1"}, {"y", "cpu"}}));
+  constexpr size_t count = 12;
+  const Semaphore ended;
+  std::vector<Exec> execs;
+  std::vector<bp_point_t> points(count);
+  std::vector<bp_run_t> runs(count);
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < count; ++i) {
+    Exec& exec = execs.emplace_back(session.exec());
+    const float v = static_cast<float>(i);
+    exec.bind("x", Tensor::of<float>({3}, {v, -v, v + 1}));
+    exec.bind_output(0u, results.emplace_back(BP_DTYPE_FLOAT, std::vector<int64_t>{3}));
+    points[i] = ended.at(i + 1);
+    runs[i].size = sizeof runs[i];
+    runs[i].signals = &points[i];
+    runs[i].signal_count = 1;
+    if (i) {
+      runs[i].waits = &points[i - 1];  // so that the semaphore's last value means that all ended
+      runs[i].wait_count = 1;
+    }
+    exec.submit(runs[i]);
+  }
+  ended.wait(count);
+  for (size_t i = 0; i < count; ++i)
+    EXPECT_THAT(results[i].values<float>(), ElementsAre(0, 2 * static_cast<float>(i), 0));
+}
+
+// Sixteen threads over three devices with three kinds of memory, each with an exec of its own. BACKPLANE_RUNS sets how
+// often.
+TEST(Run, SixteenThreadsOnThreeDevices) {
+  const char* asked = std::getenv("BACKPLANE_RUNS");
+  const int runs = asked ? std::atoi(asked) : 50;
+  const Environment env = partial_environment({{"partial.devices", "2"},
+                                               {"partial.0.memory", "own"},
+                                               {"partial.1.memory", "flushed"},
+                                               {"partial.1.async", "1"}});
+  {
+    const Session session =
+        env.compile(diamond(), pinned({{"left", "partial:0"}, {"right", "partial:1"}, {"y", "cpu"}}));
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 16; ++t)
+      threads.emplace_back([&, t] {
+        Exec exec = session.exec();
+        for (int i = 0; i < runs; ++i) {
+          const float v = static_cast<float>(t * 1000 + i);
+          if (run(exec, {v, -v, v + 1}) != std::vector<float>{0, 2 * v, 0}) ++wrong;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+  for (uint32_t device : {0u, 1u}) {
+    const partial::Counters& c = counters(env, device);
+    EXPECT_EQ(c.runs, 16u * static_cast<uint64_t>(runs));
+    EXPECT_EQ(c.instances, 0u);
+    EXPECT_EQ(c.programs, 0u);
+    EXPECT_EQ(c.allocations + c.imports, c.releases);
+  }
+}
+
+}  // namespace
+}  // namespace backplane

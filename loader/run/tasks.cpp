@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/tasks.h"
+
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+
+#include "host/tsan.h"
+
+namespace backplane {
+namespace {
+
+// Where helpers of all execs come from. It stays until the process ends: one of them may come after its exec is gone.
+oneapi::tbb::task_arena& helpers_arena() {
+  static auto* const arena = new oneapi::tbb::task_arena();
+  return *arena;
+}
+
+}  // namespace
+
+struct TaskGraph::State : std::enable_shared_from_this<State> {
+  State(uint32_t count, uint32_t width)
+      : after(count), before_count(count), waits_for(count), helpers_wanted(width - 1) {
+    ready.reserve(count);
+  }
+
+  // All below with the lock held.
+
+  void finish(uint32_t task, bool failed) {
+    --running;
+    --left;
+    stopped = stopped || failed;
+    for (uint32_t next : after[task])
+      if (--waits_for[next] == 0) ready.push_back(next);
+    changed.notify_all();
+  }
+
+  bool has_ready() const { return !stopped && !ready.empty(); }
+
+  // Somebody else may take what this thread will not come to.
+  void invite() {
+    for (size_t i = 0; i < ready.size() && helpers < helpers_wanted; ++i) {
+      ++helpers;
+      happens_before(&arrival);
+      helpers_arena().enqueue([self = shared_from_this()] {
+        happens_after(&arrival);
+        std::unique_lock lock(self->mutex);
+        self->work(lock);
+        --self->helpers;
+      });
+    }
+  }
+
+  // Runs ready tasks until there is none.
+  void work(std::unique_lock<std::mutex>& lock) {
+    while (has_ready()) {
+      // The first in order: what was planned early is wanted early.
+      const auto first = std::ranges::min_element(ready);
+      const uint32_t task = *first;
+      *first = ready.back();
+      ready.pop_back();
+      ++running;
+      invite();
+      lock.unlock();
+      const Started started = (*start)(task);
+      lock.lock();
+      if (started != Started::kGoesOn) finish(task, started == Started::kFailed);
+    }
+  }
+
+  std::vector<std::vector<uint32_t>> after;
+  std::vector<uint32_t> before_count;
+  uint32_t links = 0;  // between a task and the very next
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<uint32_t> waits_for;
+  std::vector<uint32_t> ready;
+  uint32_t running = 0, left = 0, helpers = 0;
+  bool stopped = false;
+  const std::function<Started(uint32_t)>* start = nullptr;
+  const uint32_t helpers_wanted;
+  static inline int arrival;  // its address only: what oneTBB orders, told to the thread sanitizer
+};
+
+TaskGraph::TaskGraph(uint32_t count, uint32_t width) : state_(std::make_shared<State>(count, std::max(width, 1u))) {}
+
+TaskGraph::~TaskGraph() = default;
+
+void TaskGraph::order(uint32_t before, uint32_t after) {
+  std::vector<uint32_t>& known = state_->after[before];
+  if (std::ranges::find(known, after) != known.end()) return;
+  known.push_back(after);
+  ++state_->before_count[after];
+  if (before + 1 == after) ++state_->links;
+}
+
+bool TaskGraph::is_chain() const {
+  return state_->links + 1 >= state_->after.size();
+}
+
+void TaskGraph::run(std::function<Started(uint32_t)> start) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.start = &start;
+  state.stopped = false;
+  state.running = 0;
+  state.left = static_cast<uint32_t>(state.after.size());
+  state.waits_for = state.before_count;
+  state.ready.clear();
+  for (uint32_t task = 0; task < state.left; ++task)
+    if (state.waits_for[task] == 0) state.ready.push_back(task);
+  for (;;) {
+    state.work(lock);
+    if (state.running == 0 && (state.left == 0 || state.stopped)) break;
+    state.changed.wait(lock,
+                       [&] { return state.has_ready() || (state.running == 0 && (state.left == 0 || state.stopped)); });
+  }
+  state.ready.clear();
+}
+
+void TaskGraph::end(uint32_t task, bool failed) {
+  const std::lock_guard lock(state_->mutex);
+  state_->finish(task, failed);
+}
+
+}  // namespace backplane

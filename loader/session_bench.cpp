@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader's own cost, through the public face: what a run, a session and a scan take where there is nothing to
+// compute. scripts/bench.py prints these beside their goals.
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+
+#include "backplane/client.hpp"
+#include "testing/manifest_writer.h"
+#include "testing/onnx_writer.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace testing::onnx;
+
+const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string partial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+
+Environment environment(std::vector<std::string> files, std::map<std::string, std::string> options = {}) {
+  EnvironmentOptions how;
+  how.backend_files = std::move(files);
+  how.only_given = true;
+  how.options = std::move(options);
+  return Environment(how);
+}
+
+// Additions of a constant and Relus in turn, on one number.
+std::string chain(int64_t length) {
+  Texts nodes;
+  std::string before = "x";
+  for (int64_t i = 0; i < length; ++i) {
+    const std::string after = i + 1 == length ? "y" : "v" + std::to_string(i);
+    nodes.push_back(i % 2 == 0 ? node("Add", {before, "w"}, {after}) : node("Relu", {before}, {after}));
+    before = after;
+  }
+  return model_bytes({{"", 17}},
+                     graph(nodes, {tensor_value("x", BP_DTYPE_FLOAT, {1})}, {tensor_value("y", BP_DTYPE_FLOAT, {1})},
+                           {tensor("w", BP_DTYPE_FLOAT, {1}, std::vector<float>{1})}));
+}
+
+// A run of a bound session. The difference between two lengths is what each further node costs.
+void bound_run(benchmark::State& state) {
+  const Environment env = environment({cpu});
+  Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();
+  exec.bind("x", Tensor::of<float>({1}, {1}));
+  exec.bind_output("y", Tensor(BP_DTYPE_FLOAT, {1}));
+  for (auto _ : state) exec.run();
+}
+BENCHMARK(bound_run)->Arg(1)->Arg(1001);
+
+void import_model(benchmark::State& state) {
+  const Environment env = environment({cpu});
+  const std::string bytes = chain(state.range(0));
+  for (auto _ : state) env.parse(bytes);
+}
+BENCHMARK(import_model)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+
+// From the model's bytes to a session that can run, and the end of both.
+void session(benchmark::State& state) {
+  const Environment env = environment({cpu});
+  const std::string bytes = chain(state.range(0));
+  for (auto _ : state) env.compile(env.parse(bytes));
+}
+BENCHMARK(session)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+
+// Two devices, each of which takes every second node.
+void alternating_islands(benchmark::State& state) {
+  const Environment env =
+      environment({partial}, {{"partial.devices", "2"}, {"partial.0.ops", "Add"}, {"partial.1.ops", "Relu"}});
+  const std::string bytes = chain(state.range(0));
+  for (auto _ : state) env.compile(env.parse(bytes));
+}
+BENCHMARK(alternating_islands)->Arg(2000)->Unit(benchmark::kMillisecond);
+
+// Manifests of backends that were looked at before and are not wanted, so no library is opened.
+void known_backends(benchmark::State& state) {
+  testing::Sandbox sandbox;
+  EnvironmentOptions how;
+  how.only_given = true;
+  how.log_level = BP_LOG_ERROR;
+  for (int64_t i = 0; i < state.range(0); ++i) {
+    const std::string id = "known" + std::to_string(i), library = id + ".so";
+    fs::copy_file(BACKPLANE_BUILD_DIR "/tests/plugins/fake.so", sandbox.root() / library);
+    how.backend_files.push_back(sandbox.write(id + ".json", testing::manifest(id, library)).string());
+  }
+  const Environment first(how);  // probes each one, in a process of its own
+  for (auto _ : state) Environment again(how);
+  state.counters["candidates"] = static_cast<double>(first.candidates().size());
+}
+BENCHMARK(known_backends)->Arg(50)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace backplane
+
+BENCHMARK_MAIN();

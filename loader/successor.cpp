@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions that follow others: after a device failed, and with other weights.
+#include <algorithm>
+#include <cstring>
+
+#include "run/edge.h"
+#include "session.h"
+
+namespace backplane {
+namespace {
+
+// The device is no longer asked for these nodes.
+void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const std::string& why) {
+  for (uint32_t node : nodes) {
+    NodeVerdict& verdict = coverage.nodes[node];
+    if (!verdict.usable()) continue;
+    verdict.answer = BP_ANSWER_NO;
+    verdict.reason = BP_REASON_OTHER;
+    verdict.detail = why;
+  }
+  std::erase_if(coverage.groups, [&](const NodeGroup& group) {
+    return std::ranges::any_of(group.nodes, [&](uint32_t node) { return !coverage.nodes[node].usable(); });
+  });
+}
+
+bool is_lost(const DeviceCoverage& coverage) {
+  const auto health = coverage.device->backend().plugin->device->health;
+  PluginError error;
+  return health && health(coverage.handle, error.get()) != BP_OK;
+}
+
+}  // namespace
+
+std::shared_ptr<const Session> Session::latest() const {
+  std::shared_ptr<const Session> session = shared_from_this();
+  while (!session->is_latest()) {
+    const std::lock_guard lock(session->mutex_);
+    std::shared_ptr<const Session> next = session->next_;
+    session = std::move(next);
+  }
+  return session;
+}
+
+std::shared_ptr<Session> Session::copy() const {
+  auto session = std::shared_ptr<Session>(new Session);
+  session->environment_ = environment_;
+  session->model_ = model_;
+  session->request_ = request_;
+  session->coverage_ = coverage_;
+  session->placement_ = placement_;
+  session->programs_ = programs_;
+  session->faults_ = faults_;
+  session->compiled_ = compiled_;
+  session->refit_ = refit_;
+  return session;
+}
+
+Result<std::shared_ptr<const Session>> Session::without(const Fault& fault) const {
+  const std::lock_guard lock(mutex_);
+  if (next_) return next_;  // another run was first
+  if (request_.policy.fallback == BP_FALLBACK_FORBID)
+    return Status(BP_UNSUPPORTED, "the session forbids other devices than '" + coverage_[0].device->name() + "'");
+  auto next = copy();
+  std::vector<uint32_t> all(model_->graph.nodes.size());
+  for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+  bool excluded = false;
+  for (DeviceCoverage& device : next->coverage_) {
+    const std::string why = "it failed in a run: " + std::string(fault.status.text());
+    if (is_lost(device) || (fault.status.code() == BP_DEVICE_LOST && device.device == fault.device))
+      exclude(device, all, why);
+    else if (device.device == fault.device && fault.island < placement_.islands.size())
+      exclude(device, placement_.islands[fault.island].nodes, why);
+    else
+      continue;
+    excluded = true;
+    next->faults_.push_back("device '" + device.device->name() + "' was left: " + why);
+  }
+  if (!excluded) return Status(BP_UNSUPPORTED, "no device is to blame");
+  BP_TRY(next->place_and_compile(this));
+  environment_->services().log().warning(next->faults_.back());
+  next_ = std::move(next);
+  has_next_.store(true, std::memory_order_release);
+  return next_;
+}
+
+// ---- weights --------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<const model::Weight> Session::weight_of(model::ValueId value) const {
+  const model::WeightId weight = model_->graph.values[value].weight;
+  if (weight == BP_NONE) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto replaced = refit_.replaced.find(weight);
+  if (replaced != refit_.replaced.end()) return replaced->second;
+  return {model_, &model_->graph.weights[weight]};
+}
+
+Result<model::WeightId> Session::find_weight(std::string_view name, const bp_tensor_t& tensor) const {
+  if (!refit_.possible || !compiled_)
+    return Status(BP_BAD_STATE, "the session was not made with BP_SESSION_REFIT: its weights are fixed");
+  const model::Graph& graph = model_->graph;
+  const auto value =
+      std::ranges::find_if(graph.values, [&](const model::Value& v) { return v.weight != BP_NONE && v.name == name; });
+  const std::string called = "weight '" + std::string(name) + "'";
+  if (value == graph.values.end()) return Status(BP_NOT_FOUND, "the model has no " + called);
+  const model::Weight& weight = graph.weights[value->weight];
+  if (tensor.dtype != weight.dtype || tensor.layout != BP_LAYOUT_DENSE || (tensor.rank && !tensor.extents) ||
+      !std::equal(weight.dims.begin(), weight.dims.end(), tensor.extents, tensor.extents + tensor.rank))
+    return Status(BP_TYPE_MISMATCH, called + ": the tensor's type or extents differ from the model's");
+  if (tensor.buffer.memory || (tensor.buffer.bytes && !tensor.buffer.address))
+    return Status(BP_UNSUPPORTED, called + ": the tensor must be in host memory; copy it with bp_memory_copy");
+  if (tensor.buffer.bytes < dense_bytes(tensor.dtype, tensor.rank, tensor.extents))
+    return Status(BP_BUFFER_TOO_SMALL, called + ": the tensor's buffer has " + std::to_string(tensor.buffer.bytes) +
+                                           " bytes, its extents need more");
+  return value->weight;
+}
+
+std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightId weight) const {
+  const uint64_t id = model_->graph.weights[weight].id;
+  std::vector<std::pair<const Program*, uint32_t>> found;
+  for (const auto& program : programs_) {
+    const bp_graph_t& island = *program->view->abi();
+    for (uint32_t w = 0; w < island.weight_count; ++w) {
+      const uint64_t known = bp_graph_weight(&island, w)->id;
+      const auto replaced = refit_.replaced.find(weight);
+      if (known == id || (replaced != refit_.replaced.end() && known == replaced->second->id))
+        found.emplace_back(program.get(), w);
+    }
+  }
+  return found;
+}
+
+Status Session::refit(std::string_view name, const bp_tensor_t& tensor) const {
+  BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
+  static std::atomic<uint64_t> last_id{uint64_t{1} << 63};  // beyond those of any model
+  auto weight = std::make_shared<model::Weight>(model_->graph.weights[index]);
+  const char* bytes = host_address(tensor.buffer);
+  const uint64_t size =
+      tensor.dtype == BP_DTYPE_STRING ? tensor.buffer.bytes : dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
+  weight->owned = std::make_shared<const std::vector<char>>(bytes, bytes + size);
+  weight->data = weight->owned->data();
+  weight->bytes = size;
+  weight->file.clear();
+  weight->file_offset = 0;
+  weight->id = ++last_id;
+
+  const std::lock_guard lock(mutex_);
+  if (next_) return {BP_BUSY, "the session changed meanwhile: call again"};
+  const auto found = holders(index);
+  const auto native = [](const auto& holder) {
+    return holder.first->plugin->weights && holder.first->plugin->weights->refit;
+  };
+  for (const auto& [program, slot] : found) {
+    if (!native(std::pair(program, slot))) continue;
+    PluginError error;
+    BP_TRY(error.status(program->plugin->weights->refit(program->handle, slot, &tensor, error.get()),
+                        "device '" + program->device->name() + "'"));
+  }
+  if (std::ranges::all_of(found, native)) {
+    refit_.replaced[index] = std::move(weight);
+    return {};
+  }
+  auto next = copy();
+  next->refit_.replaced[index] = std::move(weight);
+  for (size_t k = 0; k < programs_.size(); ++k) {
+    const auto holds = std::ranges::find(found, programs_[k].get(), [](const auto& holder) { return holder.first; });
+    if (holds == found.end() || native(*holds)) continue;
+    next->programs_[k] = propose(model_, coverage_[placement_.islands[k].device], placement_.islands[k], next->refit_);
+    next->programs_[k]->seconds = programs_[k]->seconds;
+  }
+  CompileOptions compiling;
+  compiling.precision = request_.precision;
+  compiling.refit = true;
+  compiling.options = request_.options;
+  BP_TRY(
+      compile(model_->graph, environment_->services(), next->coverage_, next->placement_, next->programs_, compiling));
+  next_ = std::move(next);
+  has_next_.store(true, std::memory_order_release);
+  return {};
+}
+
+Status Session::read_weight(std::string_view name, bp_tensor_t& tensor) const {
+  BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
+  const std::lock_guard lock(mutex_);
+  for (const auto& [program, slot] : holders(index)) {
+    const bp_weights_api_t* api = program->plugin->weights;
+    if (!api || !api->read) continue;
+    PluginError error;
+    return error.status(api->read(program->handle, slot, &tensor, error.get()),
+                        "device '" + program->device->name() + "'");
+  }
+  const auto replaced = refit_.replaced.find(index);
+  const model::Weight& weight = replaced == refit_.replaced.end() ? model_->graph.weights[index] : *replaced->second;
+  if (tensor.buffer.bytes < weight.bytes)
+    return {BP_BUFFER_TOO_SMALL, "weight '" + std::string(name) + "' has " + std::to_string(weight.bytes) +
+                                     " bytes, the tensor's buffer " + std::to_string(tensor.buffer.bytes)};
+  if (weight.bytes) std::memcpy(host_address(tensor.buffer), weight.data, weight.bytes);
+  return {};
+}
+
+}  // namespace backplane

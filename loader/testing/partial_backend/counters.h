@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a partial device did, counted. Tests reach the counters of all devices (an array, by the plugin's own index)
+// with bp_env_get_extension("partial/counters", 1).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace backplane::partial {
+
+struct Counters {
+  std::atomic<uint64_t> allocations{0};  // of its own memory
+  std::atomic<uint64_t> releases{0};     // of allocations and imports
+  std::atomic<uint64_t> imports{0};      // of host memory
+  std::atomic<uint64_t> copies{0};
+  std::atomic<uint64_t> copied_bytes{0};
+  std::atomic<uint64_t> flushes{0};
+  std::atomic<uint64_t> compiles{0};
+  std::atomic<uint64_t> deserializations{0};
+  std::atomic<uint64_t> shape_queries{0};  // output_extents
+  std::atomic<uint64_t> binds{0};
+  std::atomic<uint64_t> runs{0};
+  std::atomic<uint64_t> at_once{0};    // the most devices that ran while it did, itself included
+  std::atomic<uint64_t> programs{0};   // that live
+  std::atomic<uint64_t> instances{0};  // that live
+};
+
+}  // namespace backplane::partial

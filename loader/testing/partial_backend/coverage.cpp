@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU backend covers, less what the script takes away.
+#include "partial_backend/device.h"
+
+namespace backplane::partial {
+namespace {
+
+struct Sink {
+  const bp_coverage_sink_t* host;
+  const bp_graph_t* graph;
+  const Script* script;
+
+  bool claims(uint32_t node) const { return script->claims(op_of(*graph, node), bp_graph_node(graph, node)->id); }
+
+  static void BP_CALL verdicts(void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
+    const Sink& sink = *static_cast<Sink*>(self);
+    for (uint32_t i = 0; i < count; ++i) {
+      bp_verdict_t verdict =
+          *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(verdicts) + uint64_t{i} * stride);
+      if (verdict.answer != BP_ANSWER_NO) {
+        if (auto told = sink.script->cost(bp_graph_node(sink.graph, verdict.node)->id)) verdict.seconds = *told;
+        if (!sink.claims(verdict.node)) {
+          verdict.answer = BP_ANSWER_NO;
+          verdict.reason = BP_REASON_OPERATOR;
+          verdict.detail = {"not in the script", 17};
+        }
+      }
+      sink.host->verdicts(sink.host->self, &verdict, 1, sizeof verdict);
+    }
+  }
+
+  // A group stays whole or goes.
+  static void BP_CALL groups(void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
+    const Sink& sink = *static_cast<Sink*>(self);
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto* group =
+          reinterpret_cast<const bp_group_t*>(reinterpret_cast<const char*>(groups) + uint64_t{i} * stride);
+      if (std::all_of(group->nodes, group->nodes + group->node_count, [&](uint32_t n) { return sink.claims(n); }))
+        sink.host->groups(sink.host->self, group, 1, sizeof *group);
+    }
+  }
+};
+
+bp_status_t BP_CALL query(bp_device_t* handle, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
+                          bp_error_t* error) {
+  return fence(error, [&] {
+    Device& device = of(handle);
+    device.check();
+    Sink own{sink, query->graph, &device.script()};
+    bp_coverage_sink_t passed{};
+    passed.size = sizeof passed;
+    passed.self = &own;
+    passed.verdicts = Sink::verdicts;
+    passed.groups = Sink::groups;
+    bp_coverage_query_t asked = *query;
+    asked.options = nullptr;
+    asked.option_count = 0;
+    pass(cpu->coverage->query(device.inner, &asked, &passed, error));
+  });
+}
+
+bp_status_t BP_CALL review(bp_device_t* handle, const bp_graph_t* island, bp_review_t* out, bp_error_t* error) {
+  return fence(error, [&] {
+    const Script& script = of(handle).script();
+    out->answer = BP_REVIEW_ACCEPT;
+    std::vector<std::vector<uint32_t>> parts(1);
+    bool cut = false;
+    for (uint32_t i = 0; i < island->node_count; ++i) {
+      const std::string_view op = op_of(*island, i);
+      if (contains(script.reject, op)) {
+        out->answer = BP_REVIEW_REJECT;
+        out->reason = BP_REASON_OTHER;
+        return;
+      }
+      const bool gives_back = contains(script.split, op);
+      if (gives_back || parts.back().size() >= script.max_nodes) {
+        cut = true;
+        if (!parts.back().empty()) parts.emplace_back();
+      }
+      if (!gives_back) parts.back().push_back(i);
+    }
+    if (!cut) return;
+    out->answer = BP_REVIEW_SPLIT;
+    out->reason = BP_REASON_OTHER;
+    for (const auto& part : parts)
+      if (!part.empty()) out->split(out->split_self, part.data(), static_cast<uint32_t>(part.size()));
+  });
+}
+
+const bp_opset_t opsets[] = {{{"", 0}, 1000, 0}, {{"ai.onnx.ml", 10}, 1000, 0}};
+
+}  // namespace
+
+std::string_view op_of(const bp_graph_t& graph, uint32_t node) {
+  const bp_text_t op = bp_graph_node(&graph, node)->op_type;
+  return {op.data, op.size};
+}
+
+const bp_coverage_api_t coverage_api = {
+    .size = sizeof(bp_coverage_api_t),
+    .newest_opset_count = 2,
+    .newest_opsets = opsets,
+    .newest_opset_stride = sizeof(bp_opset_t),
+    .query = query,
+    .review = review,
+};
+
+}  // namespace backplane::partial

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the handles of the plugin are. Each stands before the handle of the CPU backend that does the work.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backplane/plugin.h"
+#include "backplane/sdk/fence.hpp"
+#include "partial_backend/counters.h"
+#include "partial_backend/script.h"
+
+namespace backplane::partial {
+
+// The CPU backend's tables; set before anything is created.
+extern const bp_plugin_t* cpu;
+
+struct Backend {
+  bp_backend_t* inner = nullptr;
+  const bp_host_t* host = nullptr;
+  std::vector<Script> scripts;  // by device
+  std::unique_ptr<Counters[]> counters;
+  std::atomic<uint64_t> running{0};
+};
+
+struct Device {
+  bp_device_t* inner = nullptr;
+  Backend* backend = nullptr;
+  uint32_t index = 0;
+  std::atomic<bool> lost{false};
+
+  const Script& script() const { return backend->scripts[index]; }
+  Counters& counters() const { return backend->counters[index]; }
+  // Throws once a fault took the device.
+  void check() const {
+    if (lost) throw sdk::Error::device_lost("partial device " + std::to_string(index) + " is lost");
+  }
+};
+
+struct Program {
+  bp_program_t* inner = nullptr;
+  Device* device = nullptr;
+  uint32_t nodes = 0;
+  uint64_t fault_node = BP_NO_NODE;  // id of the node that the fault names, where this island holds it
+  mutable std::atomic<uint64_t> runs{0};
+};
+
+// The handles are pointers to these.
+inline Backend& of(bp_backend_t* handle) {
+  return *reinterpret_cast<Backend*>(handle);
+}
+inline Device& of(bp_device_t* handle) {
+  return *reinterpret_cast<Device*>(handle);
+}
+inline const Program& of(const bp_program_t* handle) {
+  return *reinterpret_cast<const Program*>(handle);
+}
+
+// Gives up with what a call of the CPU backend said; its text is already in `error`.
+struct Passed {
+  bp_status_t status;
+};
+template <class Body>
+bp_status_t fence(bp_error_t* error, Body&& body) {
+  bp_status_t passed = BP_OK;
+  const bp_status_t own = sdk::fence(error, [&] {
+    try {
+      body();
+    } catch (const Passed& p) {
+      passed = p.status;
+    }
+  });
+  return own != BP_OK ? own : passed;
+}
+inline void pass(bp_status_t status) {
+  if (status != BP_OK) throw Passed{status};
+}
+
+// Sleeps where the script says so.
+void take_time(uint64_t microseconds);
+
+// Writes at most the caller's size of a sized struct.
+template <class T>
+void write(T* out, T value) {
+  value.size = out->size;
+  std::memcpy(static_cast<void*>(out), &value, std::min<size_t>(out->size, sizeof value));
+}
+
+std::string_view op_of(const bp_graph_t& graph, uint32_t node);
+
+extern const bp_coverage_api_t coverage_api;
+extern const bp_program_api_t program_api;
+extern const bp_instance_api_t instance_api;
+extern const bp_memory_api_t memory_api;
+extern const bp_cache_api_t cache_api;
+
+}  // namespace backplane::partial

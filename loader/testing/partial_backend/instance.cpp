@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "partial_backend/instance.h"
+
+#include <chrono>
+
+#include "partial_backend/memory.h"
+
+namespace backplane::partial {
+namespace {
+
+using sdk::Error;
+
+Instance& of(bp_instance_t* handle) {
+  return *reinterpret_cast<Instance*>(handle);
+}
+
+uint64_t now() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+// The same tensor as the CPU backend may have it.
+bp_tensor_t reached(const Device& device, const bp_tensor_t& tensor) {
+  bp_tensor_t host = tensor;
+  host.buffer = bp_buffer_t{0, 0, nullptr, reach(device, tensor.buffer), 0, tensor.buffer.bytes};
+  return host;
+}
+
+// bp_run_t.output, with what the framework gives made a pointer.
+struct Outputs {
+  const Device& device;
+  const bp_run_t& run;
+
+  static bp_status_t BP_CALL give(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
+                                  bp_tensor_t* out) {
+    const auto& outputs = *static_cast<Outputs*>(self);
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    const bp_status_t status = outputs.run.output(outputs.run.self, slot, rank, extents, bytes, &tensor);
+    if (status != BP_OK) return status;
+    return sdk::fence(nullptr, [&] { write(out, reached(outputs.device, tensor)); });
+  }
+};
+
+// Done and signals, as plugin.h says.
+void announce(const bp_host_t* host, const bp_run_t& run, bp_status_t status, const bp_error_t* error) {
+  if (run.done != nullptr) run.done(run.self, status, error);
+  for (uint32_t i = 0; i < run.signal_count; ++i)
+    host->semaphore_signal(host, run.signals[i].semaphore, run.signals[i].value, status);
+}
+
+}  // namespace
+
+Instance::~Instance() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  if (inner != nullptr) cpu->instance->destroy(inner);
+}
+
+void Instance::bind(const bp_binding_t& binding, bp_error_t* error) {
+  ++program_.device->counters().binds;
+  bp_binding_t passed = binding;
+  bp_tensor_t tensor{};
+  if (binding.tensor != nullptr) {
+    tensor = reached(*program_.device, *binding.tensor);
+    passed.tensor = &tensor;
+  }
+  pass(cpu->instance->bind(inner, &passed, error));
+}
+
+void Instance::fail(const bp_run_t& run) {
+  const auto& fault = program_.device->script().fault;
+  if (program_.fault_node == BP_NO_NODE || ++program_.runs != fault->run) return;
+  if (fault->kind == "lost") {
+    program_.device->lost = true;
+    program_.device->check();
+  }
+  if (fault->kind == "internal") throw Error(BP_INTERNAL, "a scripted defect", program_.fault_node);
+  if (fault->kind == "exhausted") throw Error(BP_RESOURCE_EXHAUSTED, "scripted scarcity", program_.fault_node);
+  const bp_host_t* host = program_.device->backend->host;
+  for (;;) {
+    if (host->cancelled(host, run.cancel)) throw Error(BP_CANCELLED, "cancelled while it hung");
+    if (run.deadline != 0 && now() >= run.deadline) throw Error(BP_TIMED_OUT, "the deadline passed while it hung");
+    take_time(200);
+  }
+}
+
+void Instance::work(const bp_run_t& run, bp_error_t* error) {
+  const Device& device = *program_.device;
+  const bp_host_t* host = device.backend->host;
+  device.check();
+  for (uint32_t i = 0; i < run.wait_count; ++i)
+    if (const bp_status_t status = host->semaphore_wait(host, run.waits[i].semaphore, run.waits[i].value,
+                                                        run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel))
+      throw Error(status, "a semaphore did not reach its value");
+  fail(run);
+  struct Running {
+    std::atomic<uint64_t>& count;
+    const uint64_t at_once = ++count;
+    ~Running() { --count; }
+  } running{device.backend->running};
+  take_time(device.script().run_us);
+  std::atomic<uint64_t>& most = device.counters().at_once;
+  for (uint64_t seen = most; seen < running.at_once && !most.compare_exchange_weak(seen, running.at_once);) {
+  }
+  Outputs outputs{device, run};
+  bp_run_t passed{};
+  passed.size = sizeof passed;
+  passed.deadline = run.deadline;
+  passed.cancel = run.cancel;
+  passed.trace_id = run.trace_id;
+  passed.self = &outputs;
+  passed.output = run.output == nullptr ? nullptr : Outputs::give;
+  pass(cpu->instance->run(inner, &passed, error));
+  ++device.counters().runs;
+}
+
+void Instance::run(const bp_run_t& run, bp_error_t* error) {
+  program_.device->check();
+  if (!program_.device->script().async) {
+    work(run, error);
+    return announce(program_.device->backend->host, run, BP_OK, nullptr);
+  }
+  const std::lock_guard lock(mutex_);
+  if (next_) throw Error(BP_BUSY, "the instance runs already");
+  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+  next_ = run;
+  changed_.notify_all();
+}
+
+void Instance::loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || next_; });
+    if (!next_) return;
+    const bp_run_t run = *next_;
+    lock.unlock();
+    char text[500];
+    bp_error_t error{};
+    error.size = sizeof error;
+    error.node = BP_NO_NODE;
+    error.text = text;
+    error.text_capacity = sizeof text;
+    const bp_status_t status = fence(&error, [&] { work(run, &error); });
+    lock.lock();
+    next_.reset();  // who hears of the end may run it again
+    lock.unlock();
+    announce(program_.device->backend->host, run, status, &error);
+    lock.lock();
+  }
+}
+
+namespace {
+
+bp_status_t BP_CALL create(const bp_program_t* handle, bp_instance_t** out, bp_error_t* error) {
+  return fence(error, [&] {
+    const Program& program = partial::of(handle);
+    program.device->check();
+    auto instance = std::make_unique<Instance>(program);
+    pass(cpu->instance->create(program.inner, &instance->inner, error));
+    ++program.device->counters().instances;
+    *out = reinterpret_cast<bp_instance_t*>(instance.release());
+  });
+}
+
+void BP_CALL destroy(bp_instance_t* handle) {
+  if (handle == nullptr) return;
+  --of(handle).program().device->counters().instances;
+  delete &of(handle);
+}
+
+bp_status_t BP_CALL bind(bp_instance_t* handle, const bp_binding_t* binding, bp_error_t* error) {
+  return fence(error, [&] { of(handle).bind(*binding, error); });
+}
+
+bp_status_t BP_CALL extents(bp_instance_t* handle, uint32_t slot, uint32_t rank, const int64_t* extents,
+                            bp_error_t* error) {
+  return cpu->instance->extents(of(handle).inner, slot, rank, extents, error);
+}
+
+bp_status_t BP_CALL run(bp_instance_t* handle, const bp_run_t* run, bp_error_t* error) {
+  return fence(error, [&] { of(handle).run(*run, error); });
+}
+
+}  // namespace
+
+const bp_instance_api_t instance_api = {
+    .size = sizeof(bp_instance_api_t),
+    .create = create,
+    .destroy = destroy,
+    .bind = bind,
+    .extents = extents,
+    .run = run,
+};
+
+}  // namespace backplane::partial

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "partial_backend/memory.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace backplane::partial {
+namespace {
+
+using sdk::Error;
+
+Allocation& allocation_of(bp_memory_t* handle) {
+  return *reinterpret_cast<Allocation*>(handle);
+}
+
+bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, uint32_t size, bp_error_t* error) {
+  return fence(error, [&] {
+    const Memory kind = of(handle).script().memory;
+    if (index != 0) throw Error(BP_NOT_FOUND, "a partial device has one memory space, number 0");
+    bp_space_t space{};
+    space.alignment = 64;
+    if (kind == Memory::kHost) {
+      space.name = {"host", 4};
+      space.flags = BP_SPACE_HOST | BP_SPACE_MAPPABLE | BP_SPACE_COHERENT;
+    } else {
+      space.name = {"device", 6};
+      space.flags = BP_SPACE_DEVICE;
+      if (kind == Memory::kShared) space.flags |= BP_SPACE_COHERENT;
+      if (kind != Memory::kOwn) space.imports = 1u << BP_EXTERNAL_HOST_POINTER;
+    }
+    std::memcpy(static_cast<void*>(out), &space, std::min<size_t>(size, sizeof space));
+  });
+}
+
+bp_status_t BP_CALL allocate(bp_device_t* handle, uint32_t index, uint64_t bytes, bp_buffer_t* out, bp_error_t* error) {
+  return fence(error, [&] {
+    Device& device = of(handle);
+    device.check();
+    auto* data = static_cast<char*>(std::aligned_alloc(64, (std::max<uint64_t>(bytes, 1) + 63) / 64 * 64));
+    if (data == nullptr) throw std::bad_alloc();
+    ++device.counters().allocations;
+    *out = bp_buffer_t{0, index, nullptr, nullptr, 0, bytes};
+    if (device.script().memory == Memory::kHost)
+      out->address = data;
+    else
+      out->memory = reinterpret_cast<bp_memory_t*>(new Allocation{&device, data, bytes});
+  });
+}
+
+void BP_CALL release(bp_device_t* handle, bp_buffer_t* buffer) {
+  ++of(handle).counters().releases;
+  if (buffer->memory == nullptr) return std::free(buffer->address);
+  Allocation* allocation = &allocation_of(buffer->memory);
+  if (allocation->data != allocation->imported) std::free(allocation->data);
+  delete allocation;
+}
+
+bp_status_t BP_CALL copy(bp_device_t* handle, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
+                         const bp_run_t* run, bp_error_t* error) {
+  return fence(error, [&] {
+    Device& device = of(handle);
+    device.check();
+    if (run != nullptr) throw Error(BP_UNSUPPORTED, "a partial device copies without a stream only");
+    if (bytes > from->bytes || bytes > to->bytes) throw Error(BP_BUFFER_TOO_SMALL, "a copy beyond its buffers");
+    take_time(device.script().copy_us);
+    std::memmove(reach(device, *to, true), reach(device, *from, true), bytes);
+    ++device.counters().copies;
+    device.counters().copied_bytes += bytes;
+  });
+}
+
+bp_status_t BP_CALL flush(bp_device_t* handle, const bp_buffer_t* buffer, uint32_t access, bp_error_t* error) {
+  return fence(error, [&] {
+    Device& device = of(handle);
+    ++device.counters().flushes;
+    char* seen = reach(device, *buffer);
+    const Allocation& allocation = allocation_of(buffer->memory);
+    if (allocation.imported == nullptr || allocation.imported == allocation.data) return;
+    char* host = allocation.imported + (seen - allocation.data);
+    if (access & BP_MAP_WRITE) std::memcpy(seen, host, buffer->bytes);
+    if (access & BP_MAP_READ) std::memcpy(host, seen, buffer->bytes);
+  });
+}
+
+bp_status_t BP_CALL import(bp_device_t* handle, uint32_t index, const bp_external_t* external, bp_buffer_t* out,
+                           bp_error_t* error) {
+  return fence(error, [&] {
+    Device& device = of(handle);
+    const Memory kind = device.script().memory;
+    if (external->kind != BP_EXTERNAL_HOST_POINTER || kind == Memory::kHost || kind == Memory::kOwn)
+      throw Error(BP_UNSUPPORTED, "this partial device does not import such memory");
+    char* host = reinterpret_cast<char*>(external->handle) + external->offset;
+    if (reinterpret_cast<uintptr_t>(host) % 64 != 0)
+      throw Error(BP_UNSUPPORTED, "imported memory must start on a multiple of 64 bytes");
+    auto* allocation = new Allocation{&device, host, external->bytes, host};
+    if (kind == Memory::kFlushed) allocation->data = static_cast<char*>(std::calloc(1, external->bytes));
+    ++device.counters().imports;
+    *out = bp_buffer_t{0, index, reinterpret_cast<bp_memory_t*>(allocation), nullptr, 0, external->bytes};
+  });
+}
+
+}  // namespace
+
+char* reach(const Device& device, const bp_buffer_t& buffer, bool copies) {
+  if (buffer.memory == nullptr) {
+    if (!copies && device.script().memory != Memory::kHost && buffer.bytes != 0)
+      throw Error(BP_UNSUPPORTED, "the buffer is in host memory, which this device does not reach");
+    return static_cast<char*>(buffer.address) + buffer.offset;
+  }
+  const Allocation& allocation = allocation_of(buffer.memory);
+  const bool peer = copies && device.script().peers && allocation.device->backend == device.backend;
+  if (allocation.device != &device && !peer)
+    throw Error(BP_UNSUPPORTED, "the buffer belongs to partial device " + std::to_string(allocation.device->index) +
+                                    ", which device " + std::to_string(device.index) + " does not reach");
+  if (buffer.offset > allocation.bytes || buffer.bytes > allocation.bytes - buffer.offset)
+    throw Error(BP_INVALID_ARGUMENT, "the buffer reaches beyond its allocation");
+  return allocation.data + buffer.offset;
+}
+
+const bp_memory_api_t memory_api = {
+    .size = sizeof(bp_memory_api_t),
+    .space = space,
+    .allocate = allocate,
+    .release = release,
+    .flush = flush,
+    .copy = copy,
+    .import = import,
+};
+
+}  // namespace backplane::partial

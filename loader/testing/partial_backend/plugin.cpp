@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend of several devices that do what a test's script says (script.h) and compute what the CPU backend computes.
+// CPU_PLUGIN is the CPU backend's file.
+#include <dlfcn.h>
+
+#include "partial_backend/device.h"
+
+namespace backplane::partial {
+
+const bp_plugin_t* cpu = nullptr;
+
+namespace {
+
+using sdk::Error;
+
+bp_status_t BP_CALL device_count(bp_backend_t* handle, uint32_t* out_count, bp_error_t*) {
+  *out_count = static_cast<uint32_t>(of(handle).scripts.size());
+  return BP_OK;
+}
+
+bp_status_t BP_CALL device_info(bp_backend_t* handle, uint32_t index, bp_device_info_t* out, bp_error_t* error) {
+  return fence(error, [&] {
+    const Backend& backend = of(handle);
+    if (index >= backend.scripts.size()) throw Error(BP_NOT_FOUND, "there is no device " + std::to_string(index));
+    const Script& script = backend.scripts[index];
+    bp_device_info_t info{};
+    info.size = sizeof info;
+    pass(cpu->device->info(backend.inner, 0, &info, error));
+    info.index = index;
+    info.kind = script.kind;
+    info.flags = BP_DEVICE_DETERMINISTIC;
+    if (!script.async) info.flags |= BP_DEVICE_SYNCHRONOUS;
+    if (script.memory != Memory::kOwn) info.flags |= BP_DEVICE_UNIFIED_MEMORY;
+    info.name = {"a partial device", 16};
+    info.vendor = {"Backplane tests", 15};
+    info.space_count = 1;
+    for (size_t i = 0; script.peers && i < backend.scripts.size() && i < 64; ++i) info.peers |= uint64_t{1} << i;
+    write(out, info);
+  });
+}
+
+bp_status_t BP_CALL device_open(bp_backend_t* handle, uint32_t index, const bp_device_open_t* how, bp_device_t** out,
+                                bp_error_t* error) {
+  return fence(error, [&] {
+    auto device = std::make_unique<Device>();
+    device->backend = &of(handle);
+    device->index = index;
+    pass(cpu->device->open(device->backend->inner, 0, how, &device->inner, error));
+    *out = reinterpret_cast<bp_device_t*>(device.release());
+  });
+}
+
+void BP_CALL device_close(bp_device_t* handle) {
+  if (handle == nullptr) return;
+  cpu->device->close(of(handle).inner);
+  delete &of(handle);
+}
+
+bp_status_t BP_CALL health(bp_device_t* handle, bp_error_t* error) {
+  return fence(error, [&] { of(handle).check(); });
+}
+
+const bp_device_api_t device_api = {
+    .size = sizeof(bp_device_api_t),
+    .count = device_count,
+    .info = device_info,
+    .open = device_open,
+    .close = device_close,
+    .health = health,
+};
+
+bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, bp_error_t* error) {
+  return fence(error, [&] {
+    auto backend = std::make_unique<Backend>();
+    backend->host = how->host;
+    const uint64_t devices = read_devices(how->host);
+    for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
+    backend->counters = std::make_unique<Counters[]>(devices);
+    pass(cpu->create(how, &backend->inner, error));
+    *out = reinterpret_cast<bp_backend_t*>(backend.release());
+  });
+}
+
+void BP_CALL destroy(bp_backend_t* handle) {
+  if (handle == nullptr) return;
+  cpu->destroy(of(handle).inner);
+  delete &of(handle);
+}
+
+const void* BP_CALL get_extension(bp_backend_t* handle, bp_text_t name, uint32_t version) {
+  const bool known = std::string_view(name.data, name.size) == "counters" && version == 1;
+  return known ? of(handle).counters.get() : nullptr;
+}
+
+// The library stays loaded: a second query finds the same.
+const bp_plugin_t* ask_cpu(const bp_host_offer_t* offer) {
+  static void* const library = dlopen(CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  static const auto query =
+      library == nullptr ? nullptr : reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL));
+  return query == nullptr ? nullptr : query(offer);
+}
+
+}  // namespace
+}  // namespace backplane::partial
+
+extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
+  using namespace backplane::partial;
+  const bp_plugin_t* answer = ask_cpu(offer);
+  if (answer == nullptr || answer->version == 0) return answer;
+  cpu = answer;
+  static bp_plugin_t plugin;
+  plugin = *answer;
+  plugin.id = {"partial", 7};
+  plugin.name = {"partial devices for tests", 25};
+  plugin.create = create;
+  plugin.destroy = destroy;
+  plugin.get_extension = get_extension;
+  plugin.device = &device_api;
+  plugin.coverage = &coverage_api;
+  plugin.program = &program_api;
+  plugin.instance = &instance_api;
+  plugin.memory = &memory_api;
+  plugin.cache = &cache_api;
+  return &plugin;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs, what is stored of them, and their weights.
+#include <chrono>
+#include <thread>
+
+#include "partial_backend/device.h"
+
+namespace backplane::partial {
+namespace {
+
+using sdk::Error;
+
+Program* make(Device& device, const bp_compile_t* what, bp_error_t* error) {
+  device.check();
+  bp_compile_t asked = *what;
+  asked.options = nullptr;
+  asked.option_count = 0;
+  auto program = std::make_unique<Program>();
+  program->device = &device;
+  program->nodes = what->graph->node_count;
+  pass(cpu->program->compile(device.inner, &asked, &program->inner, error));
+  if (const auto& fault = device.script().fault) {
+    for (uint32_t i = 0; i < what->graph->node_count; ++i) {
+      const bp_node_t* node = bp_graph_node(what->graph, i);
+      if (std::string_view(node->name.data, node->name.size) == fault->node) program->fault_node = node->id;
+    }
+  }
+  ++device.counters().programs;
+  return program.release();
+}
+
+bp_status_t BP_CALL compile(bp_device_t* handle, const bp_compile_t* what, bp_program_t** out, bp_error_t* error) {
+  return fence(error, [&] {
+    Device& device = of(handle);
+    take_time(device.script().compile_us);
+    *out = reinterpret_cast<bp_program_t*>(make(device, what, error));
+    ++device.counters().compiles;
+  });
+}
+
+void BP_CALL destroy(bp_program_t* handle) {
+  if (handle == nullptr) return;
+  const auto* program = reinterpret_cast<Program*>(handle);
+  cpu->program->destroy(program->inner);
+  --program->device->counters().programs;
+  delete program;
+}
+
+bp_status_t BP_CALL info(const bp_program_t* handle, bp_program_info_t* out, bp_error_t* error) {
+  return cpu->program->info(of(handle).inner, out, error);
+}
+
+bp_status_t BP_CALL output_extents(const bp_program_t* handle, const bp_tensor_t* inputs, uint32_t input_count,
+                                   uint32_t input_stride, uint32_t output, uint32_t* out_rank, int64_t* out_extents,
+                                   bp_error_t* error) {
+  ++of(handle).device->counters().shape_queries;
+  return cpu->program->output_extents(of(handle).inner, inputs, input_count, input_stride, output, out_rank,
+                                      out_extents, error);
+}
+
+// ---- stored programs: a header and a body that tells damage; the program itself is compiled from the graph again.
+
+struct Blob {
+  char magic[8];
+  uint64_t sum;  // of what follows
+  uint64_t nodes;
+  char stamp[32];
+  char body[4096];
+};
+constexpr char kMagic[8] = {'p', 'a', 'r', 't', 'i', 'a', 'l', '1'};
+
+uint64_t sum_of(const Blob& blob) {
+  uint64_t sum = 0;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&blob.nodes);
+  for (const auto* end = reinterpret_cast<const unsigned char*>(&blob + 1); bytes != end; ++bytes)
+    sum = (sum + *bytes) * 0x100000001b3u;
+  return sum;
+}
+
+uint32_t judge(const Device& device, bp_bytes_t bytes, std::string& reason) {
+  Blob blob;
+  if (bytes.size != sizeof blob) {
+    reason = "it has another size";
+    return BP_CACHE_UNUSABLE;
+  }
+  std::memcpy(&blob, bytes.data, sizeof blob);
+  if (std::memcmp(blob.magic, kMagic, sizeof kMagic) != 0 || blob.sum != sum_of(blob)) {
+    reason = "its checksum is wrong";
+    return BP_CACHE_UNUSABLE;
+  }
+  const Script& script = device.script();
+  if (script.cache == "recompile" || script.stamp != blob.stamp) {
+    reason = "it is of compiler " + std::string(blob.stamp) + ", this is " + script.stamp;
+    return BP_CACHE_RECOMPILE;
+  }
+  return script.cache == "usable" ? BP_CACHE_USABLE : BP_CACHE_EXACT;
+}
+
+bp_status_t BP_CALL serialize(const bp_program_t* handle, bp_text_sink_t sink, void* context, bp_error_t* error) {
+  return fence(error, [&] {
+    const Program& program = of(handle);
+    const Script& script = program.device->script();
+    if (script.cache == "0") throw Error(BP_UNSUPPORTED, "programs of this device are not stored");
+    Blob blob{};
+    std::memcpy(blob.magic, kMagic, sizeof kMagic);
+    blob.nodes = program.nodes;
+    script.stamp.copy(blob.stamp, sizeof blob.stamp - 1);
+    for (size_t i = 0; i < sizeof blob.body; ++i) blob.body[i] = static_cast<char>(draw(blob.nodes, i));
+    blob.sum = sum_of(blob);
+    const auto* bytes = reinterpret_cast<const char*>(&blob);
+    sink(context, {bytes, 100});
+    sink(context, {bytes + 100, sizeof blob - 100});
+  });
+}
+
+bp_status_t BP_CALL validate(bp_device_t* handle, bp_bytes_t blob, uint32_t* out_answer, bp_error_t* error) {
+  std::string reason;
+  *out_answer = judge(of(handle), blob, reason);
+  if (!reason.empty()) sdk::report(error, BP_OK, reason);
+  return BP_OK;
+}
+
+bp_status_t BP_CALL deserialize(bp_device_t* handle, const bp_compile_t* what, bp_bytes_t blob, bp_program_t** out,
+                                bp_error_t* error) {
+  return fence(error, [&] {
+    Device& device = of(handle);
+    std::string reason;
+    const uint32_t answer = judge(device, blob, reason);
+    if (answer == BP_CACHE_UNUSABLE) throw Error(BP_CORRUPT, reason);
+    if (answer == BP_CACHE_RECOMPILE) throw Error(BP_STALE, reason);
+    *out = reinterpret_cast<bp_program_t*>(make(device, what, error));
+    ++device.counters().deserializations;
+  });
+}
+
+}  // namespace
+
+void take_time(uint64_t microseconds) {
+  if (microseconds != 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+}
+
+const bp_program_api_t program_api = {
+    .size = sizeof(bp_program_api_t),
+    .compile = compile,
+    .destroy = destroy,
+    .info = info,
+    .output_extents = output_extents,
+};
+
+const bp_cache_api_t cache_api = {
+    .size = sizeof(bp_cache_api_t),
+    .serialize = serialize,
+    .validate = validate,
+    .deserialize = deserialize,
+};
+
+}  // namespace backplane::partial

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a test asks of a partial device, read from the plugin's options. "partial.devices" says how many there are; each
+// other option holds for all of them ("partial.ops") or for one ("partial.1.ops"):
+//
+//   ops       what it claims: "*", "Conv,Relu", or "!Softmax" for everything but            *
+//   mask      "SEED:PERCENT" of the nodes, drawn by node id, out of those                   all
+//   seconds   the cost it tells for a node: a number, or "random:SEED" (1 µs to 1 ms)       what the CPU backend tells
+//   reject    operators whose islands it gives back in review                               none
+//   split     operators at which it splits an island in review                              none
+//   max_nodes of an island; it splits those that are larger                                 unbounded
+//   kind      BP_DEVICE_*                                                                   5
+//   memory    "host"; "own": nobody else reaches it; "shared": it imports host memory;      host
+//             "flushed": it does, and sees host writes after a flush alone
+//   peers     1: the devices copy directly between each other                               0
+//   async     1: `run` returns at once, a thread of the instance does the work              0
+//   run_us    what each run takes at least                                                  0
+//   copy_us   what each copy takes at least                                                 0
+//   compile_us what each compile takes at least                                             0
+//   fault     "KIND@NODE#N": in the Nth run (from 1) of the island that holds the node:     none
+//             "lost" (for good), "internal", "exhausted", or "hang" until cancelled or late
+//   cache     1: its programs can be stored; "usable" or "recompile": it says so of each    0
+//   stamp     of its compiler: entries of another one are to be compiled anew               1
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/plugin.h"
+
+namespace backplane::partial {
+
+enum class Memory { kHost, kOwn, kShared, kFlushed };
+
+struct Fault {
+  std::string kind, node;
+  uint64_t run = 1;
+};
+
+struct Script {
+  bool claims_all = true;  // but for `ops`; otherwise nothing but `ops`
+  std::vector<std::string> ops;
+  uint64_t mask_seed = 0;
+  uint64_t mask_percent = 100;
+  std::optional<double> seconds;
+  std::optional<uint64_t> cost_seed;
+  std::vector<std::string> reject, split;
+  uint64_t max_nodes = UINT64_MAX;
+  uint32_t kind = BP_DEVICE_OTHER;
+  Memory memory = Memory::kHost;
+  bool peers = false;
+  bool async = false;
+  uint64_t run_us = 0, copy_us = 0, compile_us = 0;
+  std::optional<Fault> fault;
+  std::string cache = "0";
+  std::string stamp = "1";
+
+  bool claims(std::string_view op, uint64_t node_id) const;
+  // What it tells for a node; none: the truth.
+  std::optional<double> cost(uint64_t node_id) const;
+};
+
+// A number from a seed and an id: the same in each process.
+uint64_t draw(uint64_t seed, uint64_t id);
+
+// Throws sdk::Error for values that mean nothing.
+uint64_t read_devices(const bp_host_t* host);
+Script read_script(const bp_host_t* host, uint32_t device);
+
+bool contains(const std::vector<std::string>& list, std::string_view item);
+
+}  // namespace backplane::partial
