@@ -46,19 +46,23 @@ struct Times {
 // Either way the inputs are written before the clock starts.
 Answer measure(Instance& instance, Random& random, const std::vector<onnx::Tensor>& inputs, Times& out_times) {
   constexpr int kRounds = 15;
-  std::vector<double> fresh, repeated;
-  for (int round = -2; round < kRounds; ++round) {
-    std::vector<onnx::Tensor> drawn;
+  constexpr int kWarmUp = 2;
+  std::vector<std::vector<onnx::Tensor>> draws(kWarmUp + kRounds);  // before any clock starts: drawing spoils caches
+  for (std::vector<onnx::Tensor>& drawn : draws) {
     for (const onnx::Tensor& input : inputs) {
       drawn.push_back(random_tensor(random, input.dtype, input.extents, Fill::kAroundZero));
     }
+  }
+  std::vector<double> fresh, repeated;
+  for (int round = 0; round < kWarmUp + kRounds; ++round) {
+    const std::vector<onnx::Tensor>& drawn = draws[static_cast<size_t>(round)];
     for (std::vector<double>* times : {&fresh, &repeated}) {
       for (uint32_t i = 0; i < drawn.size(); ++i) instance.input(i).write(drawn[i]);
       const auto start = Clock::now();
       const Answer answer = instance.run();
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       if (!answer.ok()) return answer;
-      if (round >= 0) times->push_back(seconds);
+      if (round >= kWarmUp) times->push_back(seconds);
     }
   }
   out_times = {median(fresh), median(repeated)};

@@ -49,7 +49,8 @@ MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, co
         return result;
       },
       scene.deadline);
-  if (opened.state != State::kPass) throw std::runtime_error(opened.reason);
+  if (opened.state != State::kPass)
+    throw std::runtime_error(fmt::format("the device cannot be opened: {}", opened.reason));
   const std::vector<Network> networks = networks_in(case_name, scene.seed, opened.opset);
   if (networks.empty())
     throw Usage(
@@ -79,7 +80,8 @@ MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, co
 
 void write_network(const Network& network, const std::filesystem::path& folder) {
   const std::filesystem::path data = folder / "test_data_set_0";
-  std::filesystem::create_directories(data);
+  std::error_code ignored;  // what cannot be made cannot be written to
+  std::filesystem::create_directories(data, ignored);
   write_file(folder / "model.onnx", serialize(network.spec));
   const auto write = [&](const char* stem, size_t i, uint32_t value, const onnx::Tensor& tensor) {
     write_file(data / fmt::format("{}_{}.pb", stem, i),

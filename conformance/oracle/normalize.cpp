@@ -101,6 +101,8 @@ References softmax(const Call& call) {
   Reference result(Array(x.dtype, x.extents),
                    Rule::of(Rule::kSum, static_cast<double>(x.extents[static_cast<size_t>(axis)])));
   result.scale.resize(x.values.size());
+  const FloatType& type = float_type(x.dtype);
+  const double ksb = piled_up(result.rule.terms, type, std::max(type.fraction_bits, 23));
   for_each_group(x, axis, axis + 1, [&](const std::vector<size_t>& group) {
     double top = -HUGE_VAL, sum = 0;
     for (const size_t i : group) top = std::max(top, x.values[i]);
@@ -108,8 +110,10 @@ References softmax(const Call& call) {
     for (const size_t i : group) {
       const double share = std::exp(x.values[i] - top) / sum;
       result.value.values[i] = logarithm ? x.values[i] - top - std::log(sum) : share;
-      // The sum's relative error is the share's; the logarithm makes it absolute, beside the rounding of x and top.
-      result.scale[i] = logarithm ? 1 + std::fabs(x.values[i]) + std::fabs(top) : share;
+      // The sum's relative error is the share's, beside 2·|x - top| ULP of exp, whose argument is rounded; the
+      // logarithm makes it absolute, beside the rounding of x and top.
+      result.scale[i] = logarithm ? 1 + std::fabs(x.values[i]) + std::fabs(top)
+                                  : share * (1 + 2 * std::fabs(x.values[i] - top) / std::max(ksb, 1.0));
     }
   });
   return {result};

@@ -47,7 +47,8 @@ int report(const Options& options) {
 }
 
 int compare(const Options& options) {
-  const Comparison comparison = compare_runs(read_run(options.before), read_run(options.run));
+  const Run before = read_run(options.before), after = read_run(options.run);
+  const Comparison comparison = compare_runs(before, after);
   fmt::print("{}{}", options.json ? comparison.to_json() : comparison.to_text(), options.json ? "\n" : "");
   return comparison.holds() ? 0 : 1;
 }
@@ -56,7 +57,7 @@ int compare(const Options& options) {
 
 std::function<int()> declare_report(CLI::App& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("run", options->run, "A journal, or the folder that --out wrote")->required();
+  command.add_option("RUN", options->run, "A journal, or the folder that --out wrote")->required();
   command.add_option("--compare", options->before, "An earlier run: the page tells what changed since");
   command.add_option("--out", options->out, "Folder for the reports; without it beside the journal");
   command.add_flag("--json", options->json, "The summary as JSON on standard output");
@@ -65,8 +66,8 @@ std::function<int()> declare_report(CLI::App& command) {
 
 std::function<int()> declare_compare(CLI::App& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("before", options->before, "A journal, or the folder that --out wrote")->required();
-  command.add_option("after", options->run, "The run to judge by it")->required();
+  command.add_option("BEFORE", options->before, "A journal, or the folder that --out wrote")->required();
+  command.add_option("AFTER", options->run, "The run to judge by it")->required();
   command.add_flag("--json", options->json, "As JSON on standard output");
   return [options] { return guarded([&] { return compare(*options); }); };
 }

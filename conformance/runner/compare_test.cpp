@@ -63,6 +63,7 @@ TEST(Compare, TypeAndShapeExactly) {
   const std::vector<float> four(4, 1.0f);
   EXPECT_EQ(answer(tensor(BP_DTYPE_FLOAT, {2, 2}, four), tensor(BP_DTYPE_FLOAT, {4}, four)), kDifferent);
   EXPECT_EQ(answer(tensor(BP_DTYPE_FLOAT, {4}, four), tensor(BP_DTYPE_INT32, {4}, four)), kDifferent);
+  EXPECT_EQ(answer(tensor<int32_t>(BP_DTYPE_INT32, {1}, {1}), tensor<int64_t>(BP_DTYPE_INT64, {1}, {1})), kDifferent);
   EXPECT_EQ(answer(tensor<float>(BP_DTYPE_FLOAT, {0, 2}, {}), tensor<float>(BP_DTYPE_FLOAT, {2, 0}, {})), kDifferent);
 }
 
@@ -136,6 +137,8 @@ TEST(Compare, MapsHaveNoOrder) {
   EXPECT_EQ(compare(one, two, {}).answer, Comparison::kDifferent);
   two.keys = {"a", "a"};
   EXPECT_EQ(compare(one, two, {}).answer, Comparison::kDifferent);
+  one.keys = {"a", "a"};
+  EXPECT_EQ(compare(one, one, {}).answer, Comparison::kDifferent);  // no map
 }
 
 }  // namespace

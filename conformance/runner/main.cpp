@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // backplane-conform: does a backend keep the contract?
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
@@ -49,7 +51,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    fmt::print(stderr, "backplane-conform: {}; --help tells what there is\n", error.what());
+    return 2;
   }
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   return actions.at(chosen.empty() ? &app : chosen.front())();

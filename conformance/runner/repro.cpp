@@ -43,6 +43,7 @@ std::function<int()> declare_repro(CLI::App& command) {
         throw Usage(fmt::format("'{}' is no case: `backplane-conform list --full` tells all", options->name));
       if (!options->minimise.empty()) {
         const RunOptions& run = options->run;
+        check_plugin(run);
         const std::chrono::milliseconds deadline(static_cast<int64_t>(run.timeout * 1000));
         return minimise_and_tell(options->name, {run.plugin, run.device, run.seeds.of(options->name), deadline},
                                  options->minimise);

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# caught.sh PROGRAM HONEST LIAR FILTER: the cases that FILTER chooses find no fault in the honest plugin and one in the liar.
+# caught.sh PROGRAM HONEST LIAR FILTER: the cases that FILTER chooses find no fault in the honest plugin and one in the liar. Prints
+# the liar's row of the table of bad backends, which README.md must have, and what gave it away.
 set -euo pipefail
 
+here=$(dirname "${BASH_SOURCE[0]}")
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
 # Counts the results of plugin $2 whose state matches $3.
 count() {
     if [[ ! -f $out/$1/journal.jsonl ]]; then
-        "$program" --plugin "$2" --filter "$filter" --timeout 5 --out "$out/$1" >&2 || true
+        "$program" --plugin "$2" --filter "$filter" --timeout 5 --out "$out/$1" >"$out/$1.txt" 2>&1 || true
+        cat "$out/$1.txt" >&2
     fi
     grep -cE "\"state\":\"($3)\"" "$out/$1/journal.jsonl" || true
 }
@@ -19,3 +22,10 @@ bad='fail|crash|timeout|mistrusted|infra_error'
 [[ $(count honest "$2" pass) -gt 0 || $filter == determinism/* ]] || { echo "the honest plugin passes nothing here"; exit 1; }
 [[ $(count honest "$2" "$bad") -eq 0 ]] || { echo "the honest plugin fails too: the filter proves nothing"; exit 1; }
 [[ $(count liar "$3" "$bad") -gt 0 ]] || { echo "the lie is not found"; exit 1; }
+
+lie=$(basename "$3" .so)
+lie=${lie#libbackplane_}
+row="| \`$lie\` | $(sed -n '2s|^// ||p' "$here/lies/$lie.cpp") | ${filter%%/*} |"
+echo "$row"
+grep -E "^($bad) " "$out/liar.txt" | head -1
+grep -qxF "$row" "$here/README.md" || { echo "conformance/testing/README.md lacks this row"; exit 1; }
