@@ -57,7 +57,7 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
   BP_ASSIGN(const std::vector<Device*> devices, choose_devices(*environment, request.devices));
   CoverageOptions asking{request.precision, request.costs, request.cancel, request.options};
   BP_ASSIGN(session->coverage_, ask(model, devices, asking));
-  if (request.costs != Costs::kTold) measure_copies(*environment, session->coverage_);
+  if (request.costs != Costs::kTold && devices.size() > 1) measure_copies(*environment, session->coverage_);
   if (request.costs == Costs::kMeasure) BP_TRY(measure_nodes(environment, *model, request, session->coverage_));
 
   BP_TRY(session->place_and_compile(nullptr));

@@ -23,6 +23,7 @@ Environment environment(std::vector<std::string> files, std::map<std::string, st
   how.backend_files = std::move(files);
   how.only_given = true;
   how.options = std::move(options);
+  how.options["loader.cache"] = "";  // each session is compiled
   return Environment(how);
 }
 

@@ -3,17 +3,23 @@
 // the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 #include "backplane/client.hpp"
 #include "testing/face.h"
+#include "testing/partial_backend/counters.h"
 
 namespace backplane {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
 const std::string partial_file = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
@@ -115,6 +121,119 @@ TEST(Coverage, ADeviceTakesANodeWithBodiesIfItTakesAllOfThem) {
     EXPECT_THAT(other.report(), HasSubstr(R"("reason":"subgraph","detail":"in its body Exp 'Exp' (operator): )"));
     EXPECT_NEAR(run(other)[1], std::exp(4.0f), 1e-3);
   }
+}
+
+// y = -relu(-x) in as many nodes as asked.
+Model alternating(int nodes) {
+  Graph graph;
+  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {2});
+  for (int i = 0; i < nodes; ++i) value = graph.node(i % 2 ? "Relu" : "Neg", "n" + std::to_string(i), {value});
+  return graph.finish({value});
+}
+
+SessionOptions told(std::vector<std::string> devices) {
+  SessionOptions how;
+  how.devices = std::move(devices);
+  how.options = {{"loader.costs", "told"}};
+  return how;
+}
+
+TEST(Coverage, WhatReviewGivesBackGoesElsewhereUntilAllIsAccepted) {
+  // Its islands hold three nodes at most; where a Relu is in one it takes none of it.
+  for (const auto& [option, value] :
+       {std::pair("partial.max_nodes", "3"), std::pair("partial.split", "Relu"), std::pair("partial.reject", "Relu")}) {
+    const Environment env = environment({cpu, partial_file}, {{option, value}, {"partial.seconds", "1e-9"}});
+    SessionOptions wanted = told({"partial", "cpu"});
+    wanted.fallback = BP_FALLBACK_PREFER;
+    const Session session = env.compile(alternating(8), wanted);
+    std::map<uint32_t, int> sizes;
+    int given_back = 0;
+    for (uint32_t i = 0; i < 8; ++i) {
+      const bp_placed_node_t node = session.node(i);
+      ++sizes[node.island];
+      given_back += env.devices()[node.device - 1].name == "cpu";
+    }
+    const std::string_view how(option);
+    EXPECT_EQ(given_back, how == "partial.max_nodes" ? 0 : how == "partial.split" ? 4 : 8) << session.report();
+    if (how == "partial.max_nodes") {
+      for (const auto& [island, size] : sizes) EXPECT_LE(size, 3) << "island " << island;
+    } else {
+      EXPECT_THAT(session.report(), HasSubstr("given back in review of an island of 8 nodes"));
+    }
+    Exec exec = session.exec();
+    exec.bind("x", Tensor::of<float>({2}, {-3, 4}));
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(0, 0)) << option;
+  }
+}
+
+TEST(Coverage, AnIslandThatDoesNotPayIsLeftOutUnlessPinned) {
+  const Environment env = environment({cpu, partial_file},
+                                      {{"partial.ops", "Abs"}, {"partial.memory", "own"}, {"partial.seconds", "1e-9"}});
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Neg", "y", {graph.node("Abs", "a", {graph.node("Neg", "n", {x})})})});
+  SessionOptions how = told({"partial", "cpu"});
+  EXPECT_THAT(env.compile(model, how).report(),
+              HasSubstr(R"("savings":[{"island":0,"device":"cpu","instead_of":"partial","nodes":[1],"seconds":2)"));
+  how.pins = {{"op=Ab*", "partial"}};
+  const Session pinned = env.compile(model, how);
+  EXPECT_EQ(env.devices()[pinned.node(1).device - 1].name, "partial");
+  EXPECT_THAT(pinned.report(), HasSubstr(R"("savings":[])"));
+}
+
+class CoverageCosts : public ::testing::Test {
+ protected:
+  CoverageCosts() : folder_(::testing::TempDir() + "coverage_test." + std::to_string(::getpid())) {
+    ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  ~CoverageCosts() override {
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+  std::string folder_;
+};
+
+TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
+  const Environment env = environment({cpu, partial_file}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}});
+  SessionOptions how;
+  how.devices = {"partial", "cpu"};
+  const auto report = [&](const char* costs) {
+    how.options["loader.costs"] = costs;
+    return env.compile(alternating(4), how).report();
+  };
+  const std::string measured = R"("source":"measured")", said = R"("seconds":1e-09,"source":"backend")";
+  EXPECT_THAT(report("told"), Not(HasSubstr(measured)));
+  EXPECT_THAT(report("known"), HasSubstr(said));  // nothing is known of nodes yet
+  EXPECT_THAT(report("measure"), Not(HasSubstr(said)));
+  EXPECT_THAT(report("known"), AllOf(HasSubstr(measured), Not(HasSubstr(said))));
+  EXPECT_THAT(report("told"), AllOf(HasSubstr(said), Not(HasSubstr(measured))));
+  const Error error = failure([&] { report("guessed"); });
+  EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(error.text(), HasSubstr("'guessed': it must be told, known or measure"));
+}
+
+TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
+  // Copies so slow that nothing pays on the device, though it tells that its nodes cost nothing.
+  const Environment env = environment(
+      {cpu, partial_file}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}, {"partial.copy_us", "2000"}});
+  Graph graph;
+  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {1000});
+  for (int i = 0; i < 1000; ++i) value = graph.node("Neg", "n" + std::to_string(i), {value});
+  const Model model = graph.finish({value});
+  SessionOptions how;
+  how.devices = {"partial", "cpu"};
+  const Session session = env.compile(model, how);
+  EXPECT_EQ(env.devices()[session.node(0).device - 1].name, "cpu") << session.report().substr(0, 1000);
+  const auto copies = [&] {
+    const auto* all = static_cast<const partial::Counters*>(
+        api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
+    return all[0].copies.load();
+  };
+  const uint64_t before = copies();
+  EXPECT_GT(before, 0u);
+  env.compile(model, how);
+  EXPECT_EQ(copies(), before);
 }
 
 }  // namespace

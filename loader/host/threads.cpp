@@ -21,6 +21,11 @@ uint32_t usable_processors() {
   return std::min(static_cast<uint32_t>(allowed), cgroup_cpu_limit());
 }
 
+oneapi::tbb::task_arena& enqueue_arena() {
+  static auto* const arena = new oneapi::tbb::task_arena();  // never ends: nothing is torn down at process exit
+  return *arena;
+}
+
 }  // namespace
 
 struct Threads::Arena {
@@ -51,6 +56,18 @@ void Threads::parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, 
     });
   });
   happens_after(&end);
+}
+
+void prepare_enqueue() {
+  enqueue_arena().initialize();
+}
+
+void enqueue(void (*work)(void* self), void* self) {
+  happens_before(self);
+  enqueue_arena().enqueue([work, self] {
+    happens_after(self);
+    work(self);
+  });
 }
 
 }  // namespace backplane

@@ -26,4 +26,9 @@ class Threads {
   std::unique_ptr<Arena> arena_;
 };
 
+// Calls work(self) once, soon, on a thread of a pool that lasts as long as the process. The pool is made by
+// `prepare_enqueue`, or else by the first call. Throws std::bad_alloc.
+void enqueue(void (*work)(void* self), void* self);
+void prepare_enqueue();
+
 }  // namespace backplane

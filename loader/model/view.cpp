@@ -44,6 +44,7 @@ class Arrays {
   }
 
   void build(std::span<const uint32_t> nodes, std::span<const ValueId> inputs, std::span<const ValueId> outputs) {
+    reserve(nodes.size(), whole_ ? graph_.values.size() : std::min(graph_.values.size(), 2 * nodes.size()));
     if (whole_) {
       for (const Weight& weight : graph_.weights) add_weight(weight);
       for (ValueId v = 0; v < graph_.values.size(); ++v) add_value(v);
@@ -78,6 +79,19 @@ class Arrays {
   }
 
  private:
+  void reserve(size_t nodes, size_t values) {
+    nodes_.reserve(nodes);
+    node_of_.reserve(nodes);
+    captured_end_.reserve(nodes);
+    operands_.reserve(3 * nodes);
+    uses_.reserve(values);
+    values_.reserve(values);
+    value_of_.reserve(values);
+    types_.reserve(values);
+    dims_.reserve(2 * values);
+    if (!whole_) local_values_.reserve(values);
+  }
+
   uint32_t add_dims(std::span<const bp_dim_t> dims) {
     const auto first = static_cast<uint32_t>(dims_.size());
     dims_.insert(dims_.end(), dims.begin(), dims.end());

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "backplane/memory.h"
+#include "host/container.h"
 #include "model/graph.h"
 #include "run/memory.h"
 
@@ -36,7 +38,7 @@ struct Edge {
   uint32_t home = BP_NONE;        // the replica that the framework sees; none: it sees none
   std::vector<Replica> replicas;  // none where it is no tensor
   bp_container_t* container = nullptr;
-  bool owns_container = false;
+  std::unique_ptr<bp_container_t> own_container;  // where the framework bound none
 
   // The replica in a memory, or BP_NONE.
   uint32_t in(uint32_t memory) const;

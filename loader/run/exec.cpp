@@ -54,10 +54,12 @@ Result<std::unique_ptr<Exec>> Exec::create(std::shared_ptr<const Session> sessio
 Exec::~Exec() {
   worker_.reset();  // waits for a submitted run
   while (busy_.load(std::memory_order_acquire)) busy_.wait(true);
+  drop_route();
 }
 
 // In this order: what comes first looks into what comes after.
 void Exec::drop_route() {
+  if (route_) route_->stop();
   planned_ = false;
   runner_.reset();
   plan_.reset();
@@ -130,6 +132,9 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   Device* device = nullptr;
   if (tensor.buffer.memory) {
     BP_ASSIGN(device, session_->environment().device(tensor.buffer.device));
+    BP_ASSIGN(const Memory memory, Memory::of(*device, session_->environment().services()));
+    if (!memory.device())
+      return {BP_UNSUPPORTED, name + ": device '" + device->name() + "' works on host memory: bind host memory"};
   } else if (tensor.buffer.bytes && !tensor.buffer.address) {
     return {BP_INVALID_ARGUMENT, name + ": buffer.address is NULL"};
   }
@@ -194,8 +199,7 @@ void Exec::take_bindings() {
   const auto take = [&](const Binding& binding, Edge& edge, bool is_input) {
     if (!binding.is) return;
     if (edge.kind != BP_KIND_TENSOR) {
-      if (edge.owns_container) delete edge.container;
-      edge.owns_container = false;
+      edge.own_container.reset();
       edge.container = binding.container;
       edge.known = true;
       return;

@@ -71,8 +71,8 @@ class Maker {
     edge.kind = type.kind ? type.kind : BP_KIND_TENSOR;
     edge.dtype = type.dtype;
     if (edge.kind != BP_KIND_TENSOR) {
-      edge.container = new bp_container_t(edge.kind);
-      edge.owns_container = true;
+      edge.own_container = std::make_unique<bp_container_t>(edge.kind);
+      edge.container = edge.own_container.get();
     }
     return static_cast<uint32_t>(route_.edges.size() - 1);
   }
@@ -190,11 +190,11 @@ Result<std::unique_ptr<Route>> Route::make(const Session& session, const Homes& 
   return route;
 }
 
-Route::~Route() {
-  for (Step& step : steps)
+void Route::stop() {
+  for (Step& step : steps) {
     if (step.instance) step.program->plugin->instance->destroy(step.instance);
-  for (Edge& edge : edges)
-    if (edge.owns_container) delete edge.container;
+    step.instance = nullptr;
+  }
 }
 
 }  // namespace backplane

@@ -60,7 +60,9 @@ struct Route {
   static Result<std::unique_ptr<Route>> make(const Session& session, const Homes& homes);
   Route() = default;
   Route(const Route&) = delete;
-  ~Route();
+  ~Route() { stop(); }
+  // Ends the instances: when it returns, no plugin calls back any more.
+  void stop();
 
   std::vector<std::unique_ptr<Memory>> memories;  // the host's first; they outlive the blocks in `edges`
   std::vector<Edge> edges;

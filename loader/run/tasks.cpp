@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/tasks.h"
 
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 
-#include "host/tsan.h"
+#include "host/threads.h"
 
 namespace backplane {
-namespace {
-
-// Where helpers of all execs come from. It stays until the process ends: one of them may come after its exec is gone.
-oneapi::tbb::task_arena& helpers_arena() {
-  static auto* const arena = new oneapi::tbb::task_arena();
-  return *arena;
-}
-
-}  // namespace
 
 struct TaskGraph::State : std::enable_shared_from_this<State> {
   State(uint32_t count, uint32_t width)
@@ -40,15 +29,17 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   // Somebody else may take what this thread will not come to.
   void invite() {
     for (size_t i = 0; i < ready.size() && helpers < helpers_wanted; ++i) {
-      ++helpers;
-      happens_before(&arrival);
-      helpers_arena().enqueue([self = shared_from_this()] {
-        happens_after(&arrival);
-        std::unique_lock lock(self->mutex);
-        self->work(lock);
-        --self->helpers;
-      });
+      if (helpers++ == 0) kept = shared_from_this();
+      enqueue(help, this);
     }
+  }
+
+  static void help(void* state) {
+    auto& self = *static_cast<State*>(state);
+    std::shared_ptr<State> last;  // ends after the lock
+    std::unique_lock lock(self.mutex);
+    self.work(lock);
+    if (--self.helpers == 0) last = std::move(self.kept);
   }
 
   // Runs ready tasks until there is none.
@@ -80,10 +71,12 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   bool stopped = false;
   const std::function<Started(uint32_t)>* start = nullptr;
   const uint32_t helpers_wanted;
-  static inline int arrival;  // its address only: what oneTBB orders, told to the thread sanitizer
+  std::shared_ptr<State> kept;  // itself, while there are helpers: one may come when the graph is gone
 };
 
-TaskGraph::TaskGraph(uint32_t count, uint32_t width) : state_(std::make_shared<State>(count, std::max(width, 1u))) {}
+TaskGraph::TaskGraph(uint32_t count, uint32_t width) : state_(std::make_shared<State>(count, std::max(width, 1u))) {
+  if (width > 1) prepare_enqueue();
+}
 
 TaskGraph::~TaskGraph() = default;
 

@@ -35,7 +35,7 @@ class TaskGraph {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // a helper that comes late may still hold it
+  std::shared_ptr<State> state_;  // helpers that come late hold it too
 };
 
 }  // namespace backplane

@@ -81,8 +81,19 @@ right 1 '"uncovered": \[' explain "$work/uncovered.onnx" --json
 [ "$(json 'nodes;0;device')" = "-- null" ] || complain "the device of a covered node"
 [ "$(json 'uncovered;0')" = "-- 1" ] || complain "the index of the uncovered node"
 wrong 1 "Ceil" run "$work/uncovered.onnx"
+"$program" explain "$work/uncovered.onnx" >"$work/out" 2>"$work/err"
+grep -q expected "$work/out" && complain "an expected time of what cannot run"
 wrong 2 "there is no device 'cuda'" explain "$model" --pin op=Relu=cuda
 right 0 "Relu" explain "$model"
+wrong 2 "--costs" explain "$model" --costs guessed
+
+# ---- measured costs ----
+XDG_CACHE_HOME=$work/cache right 0 "null  *2 of 2 nodes measured" profile "$model"
+XDG_CACHE_HOME=$work/cache right 0 "Relu.*, measured" explain "$model"
+XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --costs told
+for file in "$work"/cache/backplane/profile/*; do head -c 300 /dev/urandom >"$file"; done
+XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model"
+wrong 1 "missing.onnx" profile "$work/missing.onnx"
 right 0 "a  *float\[2,3\]" info "$model"
 
 # ---- inputs and outputs ----

@@ -85,7 +85,7 @@ struct Sized {
 };
 
 template <class C>
-void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in, Tensors out) {
+void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in, Tensors out, void* scratch) {
   const AttentionSize& s = sized.size;
   // Keys and values with the cache in front of them: in the outputs if they are wanted, else in memory of our own.
   std::vector<std::byte> key_block, value_block;
@@ -129,7 +129,8 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
           for (int64_t j = 0; j < s.kv_length; ++j)
             observed.as<T>()[offset + j] = static_cast<T>(static_cast<compute_t<T>>(row[j]));
         });
-      });
+      },
+      scratch);
   store_result(out[0], y_store);
 }
 
@@ -174,15 +175,15 @@ Plan plan_attention(const AttentionAttributes& a, Tensors in) {
     return fail("nonpad_kv_seqlen " + to_string(in[kLengths].shape) + " is not one number for each batch");
   const Shape result =
       sized.packed ? Shape{s.batch, s.q_length, s.q_heads * s.v_size} : Shape{s.batch, s.q_heads, s.q_length, s.v_size};
+  const bool doubles = in[kQ].dtype == BP_DTYPE_DOUBLE || in[kV].dtype == BP_DTYPE_DOUBLE;
+  const int64_t scratch_bytes = attention_scratch(s, doubles ? sizeof(double) : sizeof(float));
   return make_plan(
       {result, Shape{s.batch, s.kv_heads, s.kv_length, s.head_size}, Shape{s.batch, s.kv_heads, s.kv_length, s.v_size},
        Shape{s.batch, s.q_heads, s.q_length, s.kv_length}},
-      [a, sized](Tensors inputs, Tensors outputs) {
-        if (inputs[kQ].dtype == BP_DTYPE_DOUBLE || inputs[kV].dtype == BP_DTYPE_DOUBLE)
-          run_attention<double>(a, sized, inputs, outputs);
-        else
-          run_attention<float>(a, sized, inputs, outputs);
-      });
+      [a, sized, doubles](Tensors inputs, Tensors outputs, void* scratch) {
+        (doubles ? run_attention<double> : run_attention<float>)(a, sized, inputs, outputs, scratch);
+      },
+      {.scratch_bytes = scratch_bytes});
 }
 
 Verdict supports(const Node& node) {

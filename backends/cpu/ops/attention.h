@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "engine/memory.h"
+#include "engine/threads.h"
 #include "ops/onednn.h"
 #include "ops/support.h"
 
@@ -70,20 +72,31 @@ void attention_softmax(C* row, int64_t n, C sink) {
   for (int64_t j = 0; j < n; ++j) row[j] *= factor;
 }
 
+// Queries of a head whose scores are worked on at once.
+inline constexpr int64_t kAttentionTile = 64;
+
+// The memory that `attend` needs for scores of `score_bytes` each, a part for each thread.
+inline int64_t attention_part(const AttentionSize& s, int64_t score_bytes) {
+  return align_up(std::min(kAttentionTile, s.q_length) * s.kv_length * score_bytes);
+}
+inline int64_t attention_scratch(const AttentionSize& s, int64_t score_bytes) {
+  return thread_count() * attention_part(s, score_bytes);
+}
+
 // `bias(b, h, i, row, n)` adds what it likes to the n scores of query i; `past(b)` and `length(b)` count the keys
 // before the first query's and all keys of a batch; `observe(stage, b, h, i, row)` sees whole rows of kv_length scores,
 // where `observes` is set.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
             HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,
-            const Observe& observe) {
-  constexpr int64_t kTile = 64;
+            const Observe& observe, void* scratch) {
+  constexpr int64_t kTile = kAttentionTile;
   constexpr C kNever = -std::numeric_limits<C>::infinity();
   const int64_t tiles = (s.q_length + kTile - 1) / kTile;
   const int64_t group = s.q_heads / s.kv_heads;
   parallel(s.batch * s.q_heads * tiles, 1, [&](int64_t begin, int64_t end) {
-    thread_local std::vector<C> scores;  // kept: a decoding step allocates nothing
-    scores.resize(std::max(scores.size(), static_cast<size_t>(std::min(kTile, s.q_length) * s.kv_length)));
+    auto* scores =
+        reinterpret_cast<C*>(static_cast<std::byte*>(scratch) + thread_index() * attention_part(s, sizeof(C)));
     for (int64_t job = begin; job < end; ++job) {
       const int64_t b = job / tiles / s.q_heads, h = job / tiles % s.q_heads, first = job % tiles * kTile;
       const int64_t rows = std::min(kTile, s.q_length - first);
@@ -96,9 +109,9 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
         continue;
       }
       attention_product(rows, n, s.head_size, rules.scale, q.at(b, h, first), q.row, k.at(b, h / group), k.row, true,
-                        scores.data(), n);
+                        scores, n);
       for (int64_t i = 0; i < rows; ++i) {
-        C* row = scores.data() + i * n;
+        C* row = scores + i * n;
         const auto show = [&](AttentionStage stage) {
           if (observes) observe(stage, b, h, first + i, row);
         };
@@ -119,8 +132,7 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
         attention_softmax(row, n, rules.sinks.empty() ? kNever : static_cast<C>(rules.sinks[static_cast<size_t>(h)]));
         show(AttentionStage::kSoftmax);
       }
-      attention_product(rows, s.v_size, n, 1, scores.data(), n, v.at(b, h / group), v.row, false, y.at(b, h, first),
-                        y.row);
+      attention_product(rows, s.v_size, n, 1, scores, n, v.at(b, h / group), v.row, false, y.at(b, h, first), y.row);
     }
   });
 }

@@ -48,7 +48,7 @@ struct GroupQuery {
   }
 };
 
-std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out) {
+std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, void* scratch) {
   const AttentionSize& s = g.size;
   const Options& o = g.options;
   const int64_t d = s.head_size, row_heads = g.packed ? s.q_heads + 2 * s.kv_heads : 0;
@@ -139,7 +139,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out) {
         for (int64_t j = 0; j < std::min(n, g.bias_keys); ++j) row[j] += from[j];
       },
       [&](int64_t b) { return begins[static_cast<size_t>(b)]; }, [&](int64_t) { return s.kv_length; }, false,
-      [](AttentionStage, int64_t, int64_t, int64_t, const float*) {});
+      [](AttentionStage, int64_t, int64_t, int64_t, const float*) {}, scratch);
   store_result(out[0], y_store);
   for (size_t slot : {1, 2}) {
     const Tensor present = at(out, slot);
@@ -201,7 +201,8 @@ Plan plan(const Options& o, Tensors in) {
   if (at(in, kSink).present() && in[kSink].shape.elements() != s.q_heads) return misfit("head_sink");
   const Shape present{s.batch, s.kv_heads, s.kv_length, s.head_size};
   return make_plan({Shape{s.batch, s.q_length, s.q_heads * s.head_size}, present, present},
-                   [g](Tensors inputs, Tensors outputs) { return run(g, inputs, outputs); });
+                   [g](Tensors inputs, Tensors outputs, void* scratch) { return run(g, inputs, outputs, scratch); },
+                   {.scratch_bytes = attention_scratch(s, sizeof(float))});
 }
 
 Options options_of(const Node& node) {

@@ -142,7 +142,7 @@ Plan plan_pointwise_conv(const ConvPlan& conv, std::span<const Tensor> inputs, P
     later.push_back(op);
   }
   // Strips of places whose input stays in the nearest caches.
-  const int64_t strip = std::min<int64_t>(places, 14 * 8);
+  const int64_t strip = std::min<int64_t>(places, 14 * 4);
   const int64_t strips = (places + strip - 1) / strip;
   plan = make_plan({conv.window.output_shape(size.batch, size.out_channels)}, [=](Tensors in, Tensors out) {
     const auto* weights = reinterpret_cast<const float*>(pack.get());
