@@ -109,10 +109,12 @@ void Instance::place_kernels() {
   kernels_.clear();
   externals_.clear();
   arena_ = plan_->arena_bytes != 0 ? device.buffer(plan_->arena_bytes) : Buffer();
+  fault_ = plan_->may_fault ? device.buffer(sizeof(cl_int)) : Buffer();
   std::vector<Buffer> parts(plan_->storages.size());
   const auto part = [&](uint32_t index) -> const Buffer& {
     const Storage& storage = plan_->storages[index];
     if (storage.place == Storage::Place::kConstant) return *storage.constant;
+    if (storage.place == Storage::Place::kFault) return fault_;
     if (!parts[index]) parts[index] = device.part(arena_, storage.offset, storage.bytes);
     return parts[index];
   };
@@ -160,6 +162,10 @@ void Instance::work(const bp_run_t& run) {
   uint64_t copied = 0;
   for (uint32_t i = 0; i < inputs_.size(); ++i) copied += inputs_[i]->begin(dense_bytes(input(i)), true);
   for (uint32_t i = 0; i < outputs_.size(); ++i) copied += outputs_[i]->begin(dense_bytes(output(i)), false);
+  static constexpr cl_int none = 0;
+  if (plan_->may_fault)
+    opencl::check(
+        clEnqueueWriteBuffer(queue_.get(), fault_.get(), CL_FALSE, 0, sizeof none, &none, 0, nullptr, nullptr), "run");
   std::vector<Event> events;
   for (size_t l = 0; l < kernels_.size(); ++l) {
     if (limited && l % launches_between_checks == 0) {
@@ -173,6 +179,7 @@ void Instance::work(const bp_run_t& run) {
   for (uint32_t i = 0; i < inputs_.size(); ++i) copied += inputs_[i]->end(dense_bytes(input(i)), false);
   for (uint32_t i = 0; i < outputs_.size(); ++i) copied += outputs_[i]->end(dense_bytes(output(i)), true);
   opencl::check(clFinish(queue_.get()), "run");
+  if (plan_->may_fault) check_fault();
   if (!tracing) return;
   trace(run, events);
   if (copied == 0) return;
@@ -185,6 +192,18 @@ void Instance::work(const bp_run_t& run) {
   span.bytes = copied;
   span.name = sdk::text("copies to and from the host");
   host().trace(span);
+}
+
+void Instance::check_fault() const {
+  cl_int fault = 0;
+  opencl::check(clEnqueueReadBuffer(queue_.get(), fault_.get(), CL_TRUE, 0, sizeof fault, &fault, 0, nullptr, nullptr),
+                "run");
+  if (fault == 0) return;
+  const sdk::Node node = island_.graph().node(static_cast<uint32_t>(fault) - 1);
+  throw sdk::Error(BP_INVALID_ARGUMENT,
+                   std::string(node.op_type()) + " '" + std::string(node.name()) +
+                       "': an index is beyond the extent that it chooses from",
+                   node.id());
 }
 
 // The device's clock is told to the host's by their difference now, when the last kernel has just ended.

@@ -66,13 +66,14 @@ class Instance final : public sdk::Instance {
   void reach_bound();
   void check_outputs() const;
   void work(const bp_run_t& run);
+  void check_fault() const;
   void trace(const bp_run_t& run, const std::vector<Event>& events) const;
   const Buffer& bound(Storage::Place place, uint32_t slot) const;
 
   const Island& island_;
   Queue queue_;
   std::shared_ptr<const Plan> plan_;
-  Buffer arena_;
+  Buffer arena_, fault_;
   std::vector<ClKernel> kernels_;  // by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;

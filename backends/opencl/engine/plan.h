@@ -17,7 +17,7 @@ using Constant = std::shared_ptr<const Buffer>;
 
 // A piece of memory that kernels read and write.
 struct Storage {
-  enum class Place { kInput, kOutput, kConstant, kArena };
+  enum class Place { kInput, kOutput, kConstant, kArena, kFault };
   Place place = Place::kArena;
   uint32_t slot = 0;          // kInput, kOutput: of the island
   uint32_t weight = BP_NONE;  // kConstant: the weight of the graph that it is, or BP_NONE when a kernel makes it
@@ -56,6 +56,7 @@ struct Plan {
   std::vector<Storage> storages;
   std::vector<Shape> outputs;  // of the island
   std::vector<HostInput> host_inputs;
+  bool may_fault = false;  // a kernel may write its node to the storage kFault: an index was beyond its extent
   uint64_t arena_bytes = 0;
   uint64_t constant_bytes = 0;
 };

@@ -46,6 +46,14 @@ LaunchBuilder& LaunchBuilder::arg(int64_t value) {
   return arg(static_cast<cl_int>(value));
 }
 
+LaunchBuilder& LaunchBuilder::fault() {
+  if (!planner_.fault_) {
+    planner_.fault_ = planner_.add_tensor(BP_DTYPE_INT32, {1}, {.place = Storage::Place::kFault});
+    planner_.plan_.may_fault = true;
+  }
+  return out(planner_.fault_).arg(int64_t{planner_.node_} + 1);
+}
+
 void LaunchBuilder::range(int64_t x, int64_t y, int64_t z) {
   // Powers of two, so that few sizes occur: some drivers compile a kernel again for each.
   const size_t items = std::min<size_t>(planner_.facts_.max_group, planner_.facts_.kind == BP_DEVICE_CPU ? 64 : 256);
@@ -360,7 +368,9 @@ void Planner::mark_constants() {
     for (const uint32_t storage : launch.writes) ++writers[storage];
   }
   for (Launch& launch : plan_.launches) {
-    launch.once = std::ranges::all_of(
+    // With several results it stays in the plan: what is run once makes one constant.
+    launch.once = launch.writes.size() == 1 &&
+                  std::ranges::all_of(
                       launch.reads, [&](uint32_t s) { return plan_.storages[s].place == Storage::Place::kConstant; }) &&
                   std::ranges::all_of(launch.writes, [&](uint32_t s) {
                     return plan_.storages[s].place == Storage::Place::kArena && writers[s] == 1;

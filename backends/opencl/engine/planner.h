@@ -35,6 +35,9 @@ class LaunchBuilder {
     return bytes(&value, sizeof value);
   }
   LaunchBuilder& arg(int64_t value);  // as int: throws when it does not fit
+  // Two parameters, `global int* fault, int node`: a kernel that meets an index beyond its extent writes fault[0] =
+  // node, and the run ends with an error.
+  LaunchBuilder& fault();
   // So many work items, rounded up to groups of a size that suits the device: kernels check their bounds.
   void range(int64_t x, int64_t y = 1, int64_t z = 1);
   // Exactly these groups of these sizes.
@@ -152,6 +155,7 @@ class Planner {
   std::vector<State> states_;         // by value
   std::vector<uint32_t> storage_of_;  // by tensor id
   uint32_t node_ = 0;
+  Tensor fault_;
 };
 
 // Computes an expression into `y`, whose strides go along the expression's dimensions: writes its kernel.

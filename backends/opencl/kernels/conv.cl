@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution of [N, C, D, H, W]. TYPE, and the window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W.
+// INTEGER: the type is one.
 
 // By the definition: one output element a work item. For groups of few channels, where columns would cost more than
 // the product.
@@ -25,7 +26,13 @@ kernel void direct(global const S(TYPE)* x, global const S(TYPE)* k, global cons
         for (int kw = 0; kw < KERNEL_W; ++kw) {
           const int ix = ox * STRIDE_W + kw * DILATION_W - PAD_W;
           if (ix < 0 || ix >= w) continue;
-          sum = fma(LOAD(TYPE, plane, (iz * h + iy) * w + ix), LOAD(TYPE, weights, (kd * KERNEL_H + kh) * KERNEL_W + kw), sum);
+          const C(TYPE) v = LOAD(TYPE, plane, (iz * h + iy) * w + ix);
+          const C(TYPE) weight = LOAD(TYPE, weights, (kd * KERNEL_H + kh) * KERNEL_W + kw);
+#ifdef INTEGER
+          sum += v * weight;
+#else
+          sum = fma(v, weight, sum);
+#endif
         }
       }
     }

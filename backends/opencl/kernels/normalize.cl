@@ -6,9 +6,9 @@
 JOINED(sum_of, C(TYPE), a + b)
 #endif
 
-kernel void normalize(global const S(TYPE)* x, global const S(SCALE_TYPE)* scale, global const S(SCALE_TYPE)* shift,
-                      global S(TYPE)* y, global float* means, global float* deviations, int rows, int n, int period,
-                      int step, int span, float epsilon) {
+kernel void normalize_rows(global const S(TYPE)* x, global const S(SCALE_TYPE)* scale,
+                           global const S(SCALE_TYPE)* shift, global S(TYPE)* y, global float* means,
+                           global float* deviations, int rows, int n, int period, int step, int span, float epsilon) {
   const int row = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
 #if LANES > 1
   local C(TYPE) shared[LANES];

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of [N·C, D, H, W]. TYPE, and the window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W.
-// KIND 0 maximum, 1 average, 2 average that counts the padding.
+// KIND 0 maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: where the maximum was found in
+// all of x, BY_COLUMN: as if the last two dimensions lay the other way.
 kernel void pool(global const S(TYPE)* x, global S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
-                 int end_h, int end_w) {
+                 int end_h, int end_w
+#ifdef INDICES
+                 ,
+                 global long* indices
+#endif
+) {
   const int ox = (int)get_global_id(0);
   const int oy = (int)get_global_id(1);
   const int outer = (int)get_global_id(2);  // (n·c, od)
@@ -11,6 +17,7 @@ kernel void pool(global const S(TYPE)* x, global S(TYPE)* y, int d, int h, int w
   x += (size_t)(outer / od) * d * h * w;
   C(TYPE) result = 0;
   bool any = false;
+  int place = 0;
   int padded = 0, inside = 0;
   for (int kd = 0; kd < KERNEL_D; ++kd) {
     const int iz = oz * STRIDE_D + kd * DILATION_D - PAD_D;
@@ -24,8 +31,17 @@ kernel void pool(global const S(TYPE)* x, global S(TYPE)* y, int d, int h, int w
         const C(TYPE) v = LOAD(TYPE, x, (iz * h + iy) * w + ix);
         ++inside;
 #if KIND == 0
-        result = !any || v > result || v != v ? v : result;
+        if (!any || v > result || v != v) {
+          result = v;
+#ifdef BY_COLUMN
+          place = (iz * w + ix) * h + iy;
+#else
+          place = (iz * h + iy) * w + ix;
+#endif
+        }
         any = true;
+#elif KIND == 3
+        result += pow(fabs(v), (C(TYPE))P);
 #else
         result += v;
 #endif
@@ -36,6 +52,11 @@ kernel void pool(global const S(TYPE)* x, global S(TYPE)* y, int d, int h, int w
   result /= inside;
 #elif KIND == 2
   result /= padded;
+#elif KIND == 3
+  result = pow(result, (C(TYPE))1 / P);
+#endif
+#ifdef INDICES
+  indices[(outer * oh + oy) * ow + ox] = (long)(outer / od) * d * h * w + place;
 #endif
   STORE(TYPE, y, (outer * oh + oy) * ow + ox, result);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv: a product with the windows as columns; where the kernel is 1 × 1 with the input as it is; by the definition
 // where groups are small.
+#include "ops/conv.h"
+
 #include "ops/gemm.h"
 #include "ops/table.h"
 #include "ops/window.h"
@@ -16,27 +18,34 @@ bool is_pointwise(const Window& w) {
   return w.kernel == ones && w.stride == ones && w.begin == zeros && w.end == zeros;
 }
 
-void emit_direct(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& y, int64_t groups) {
-  const Tensor bias = e.input(2);
-  LaunchBuilder launch = e.launch("conv", "direct", "-DTYPE=" + Emit::type(x) + w.macros() + (bias ? " -DBIAS" : ""));
+void emit_direct(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y,
+                 int64_t groups) {
+  LaunchBuilder launch = e.launch(
+      "conv", "direct",
+      "-DTYPE=" + Emit::type(x) + w.macros() + (bias ? " -DBIAS" : "") + (is_float(x.dtype) ? "" : " -DINTEGER"));
   launch.in(x).in(k).in(bias ? bias : k).out(y).arg(x.shape[1]).arg(w.in[0]).arg(w.in[1]).arg(w.in[2]);
   launch.arg(y.shape[1]).arg(w.out[0]).arg(w.out[1]).arg(w.out[2]).arg(k.shape[1]).arg(y.shape[1] / groups);
   launch.range(w.out[2], w.out[1], y.shape[0] * y.shape[1] * w.out[0]);
 }
 
-void emit_conv(Emit& e, std::string_view) {
-  const Tensor x = e.input(0), k = e.input(1);
-  const int64_t groups = e.node.int_attribute("group", 1), batch = x.shape[0], maps = k.shape[0];
+void check_channels(const Tensor& x, const Tensor& k, const Tensor& bias, int64_t groups) {
+  const int64_t maps = k.shape[0];
   if (groups <= 0 || maps % groups != 0 || x.shape[1] != k.shape[1] * groups)
     throw sdk::Error(BP_TYPE_MISMATCH, "weights " + to_string(k.shape) + " in " + std::to_string(groups) +
                                            " groups do not fit " + to_string(x.shape));
-  if (e.has_input(2) && e.shape(2) != Shape{maps})
+  if (bias && bias.shape != Shape{maps})
     throw sdk::Error(BP_TYPE_MISMATCH,
-                     "a bias " + to_string(e.shape(2)) + " does not fit " + std::to_string(maps) + " channels");
+                     "a bias " + to_string(bias.shape) + " does not fit " + std::to_string(maps) + " channels");
+}
+
+void emit_conv(Emit& e, std::string_view) {
+  const Tensor x = e.input(0), k = e.input(1);
+  const int64_t groups = e.node.int_attribute("group", 1), batch = x.shape[0], maps = k.shape[0];
+  check_channels(x, k, e.input(2), groups);
   const Window w = window_of(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()});
   const Tensor y = e.output(0, w.output_shape(batch, maps));
   if (y.count() == 0) return;
-  if (maps / groups < fewest_maps || x.dtype != BP_DTYPE_FLOAT) return emit_direct(e, w, x, k, y, groups);
+  if (maps / groups < fewest_maps || x.dtype != BP_DTYPE_FLOAT) return emit_direct(e, w, x, k, e.input(2), y, groups);
   Tensor columns = x;
   const int64_t lines = x.shape[1] * w.kernel_size();
   if (!is_pointwise(w)) {
@@ -88,6 +97,15 @@ constexpr Row rows[] = {
 };
 
 }  // namespace
+
+Tensor emit_integer_conv(Emit& e, const Tensor& x, const Tensor& k, const Tensor& bias) {
+  const int64_t groups = e.node.int_attribute("group", 1), maps = k.shape[0];
+  check_channels(x, k, bias, groups);
+  const Window w = window_of(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()});
+  const Tensor y = e.scratch(x.dtype, w.output_shape(x.shape[0], maps));
+  if (y.count() != 0) emit_direct(e, w, x, k, bias, y, groups);
+  return y;
+}
 
 std::span<const Row> conv_rows() {
   return rows;

@@ -55,7 +55,14 @@ void emit_gemm(Emit& e, std::string_view) {
     p.y = e.output(0, shape);
     return emit_product(e, p);
   }
-  p.y = e.scratch(a.dtype, shape);
+  // Rounded once, at the end: 16-bit sums would be rounded before the bias is added.
+  const bool narrow = is_float(a.dtype) && bytes_of(a.dtype) < 4;
+  const auto wide = [&](const Tensor& x) {
+    return narrow ? e.computed("$0", BP_DTYPE_FLOAT, x.shape, {{x, dense_strides(x.shape), 0}}) : x;
+  };
+  p.a = wide(a);
+  p.b = wide(b);
+  p.y = e.scratch(p.a.dtype, shape);
   emit_product(e, p);
   e.formula("$0 + ($T)" + literal(beta) + " * $1", a.dtype, shape, {View{p.y, dense_strides(shape), 0}, Operand(2)});
 }
@@ -69,43 +76,10 @@ Verdict supports_gemm(const Node& node) {
   return same_types(node);
 }
 
-// [..., m, k] × [..., k, n]; a vector is a matrix of one row or column.
 void emit_matmul(Emit& e, std::string_view) {
-  Tensor a = e.input(0), b = e.input(1);
-  const bool row = a.rank() == 1, column = b.rank() == 1;
-  if (row) a = e.view(a, {1, a.shape[0]});
-  if (column) b = e.view(b, {b.shape[0], 1});
-  const Shape a_batch(a.shape.begin(), a.shape.end() - 2), b_batch(b.shape.begin(), b.shape.end() - 2);
-  const Shape batch = broadcast(a_batch, b_batch);
-  Product p{.m = a.shape[a.rank() - 2], .n = b.shape[b.rank() - 1], .k = a.shape[a.rank() - 1]};
-  if (p.k != b.shape[b.rank() - 2])
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(a.shape) + " and " + to_string(b.shape) + " do not multiply");
-  p.batch = elements(batch);
-  Shape shape = batch;
-  if (!row) shape.push_back(p.m);
-  if (!column) shape.push_back(p.n);
+  Shape shape;
+  Product p = matrix_product(e, e.input(0), e.input(1), shape);
   p.y = e.output(0, shape);
-  // One matrix B for all of A: rows of one tall matrix.
-  if (elements(b_batch) == 1 && elements(a_batch) == p.batch) {
-    p.m *= p.batch;
-    p.batch = 1;
-  }
-  // A batch that is repeated whole needs no copy; others are laid out.
-  const auto spread = [&](Tensor& x, const Shape& own, int64_t rows, int64_t columns) {
-    const bool whole =
-        elements(own) == 1 || (own.size() <= batch.size() && std::equal(own.rbegin(), own.rend(), batch.rbegin()));
-    if (whole || p.batch == 1) return elements(own);
-    Shape full = batch;
-    full.push_back(rows);
-    full.push_back(columns);
-    x = e.computed("$0", x.dtype, full, {broadcast_view(x, full)});
-    return elements(batch);
-  };
-  const int64_t a_rows = p.batch == 1 ? 1 : p.m;
-  p.a_count = p.batch == 1 ? 1 : spread(a, a_batch, a_rows, p.k);
-  p.b_count = p.batch == 1 ? 1 : spread(b, b_batch, p.k, p.n);
-  p.a = a;
-  p.b = b;
   emit_product(e, p);
 }
 
@@ -138,6 +112,43 @@ void emit_product(Emit& e, const Product& p) {
   const auto tiles = [](int64_t n, int64_t size) { return (n + size - 1) / size; };
   const std::array<int64_t, 3> items{tiles(p.m, tile.rows), tiles(p.n, tile.vector * tile.columns), p.batch};
   launch.groups(items, {1, 1, 1});
+}
+
+Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {
+  const bool row = a.rank() == 1, column = b.rank() == 1;
+  if (row) a = e.view(a, {1, a.shape[0]});
+  if (column) b = e.view(b, {b.shape[0], 1});
+  const Shape a_batch(a.shape.begin(), a.shape.end() - 2), b_batch(b.shape.begin(), b.shape.end() - 2);
+  const Shape batch = broadcast(a_batch, b_batch);
+  Product p{.m = a.shape[a.rank() - 2], .n = b.shape[b.rank() - 1], .k = a.shape[a.rank() - 1]};
+  if (p.k != b.shape[b.rank() - 2])
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string(a.shape) + " and " + to_string(b.shape) + " do not multiply");
+  p.batch = elements(batch);
+  out_shape = batch;
+  if (!row) out_shape.push_back(p.m);
+  if (!column) out_shape.push_back(p.n);
+  // One matrix B for all of A: rows of one tall matrix.
+  if (elements(b_batch) == 1 && elements(a_batch) == p.batch) {
+    p.m *= p.batch;
+    p.batch = 1;
+  }
+  // A batch that is repeated whole needs no copy; others are laid out.
+  const auto spread = [&](Tensor& x, const Shape& own, int64_t rows, int64_t columns) {
+    const bool whole =
+        elements(own) == 1 || (own.size() <= batch.size() && std::equal(own.rbegin(), own.rend(), batch.rbegin()));
+    if (whole || p.batch == 1) return elements(own);
+    Shape full = batch;
+    full.push_back(rows);
+    full.push_back(columns);
+    x = e.computed("$0", x.dtype, full, {broadcast_view(x, full)});
+    return elements(batch);
+  };
+  const int64_t a_rows = p.batch == 1 ? 1 : p.m;
+  p.a_count = p.batch == 1 ? 1 : spread(a, a_batch, a_rows, p.k);
+  p.b_count = p.batch == 1 ? 1 : spread(b, b_batch, p.k, p.n);
+  p.a = a;
+  p.b = b;
+  return p;
 }
 
 std::span<const Row> gemm_rows() {

@@ -16,4 +16,8 @@ struct Product {
 };
 void emit_product(Emit& e, const Product& p);
 
+// MatMul of any ranks: [..., m, k] × [..., k, n]; a vector is a matrix of one row or column. All but `y` is filled in;
+// `out_shape` is the result's. Throws sdk::Error where they do not multiply.
+Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape);
+
 }  // namespace backplane::opencl

@@ -123,6 +123,7 @@ void emit_slice(Emit& e, std::string_view) {
     const size_t axis = axes.empty() ? i : axis_of(axes.at(i), x.rank());
     const int64_t extent = x.shape.at(axis), step = steps.empty() ? 1 : steps.at(i);
     if (step == 0) throw sdk::Error(BP_INVALID_ARGUMENT, "step " + std::to_string(i) + " is 0");
+    if (extent == 0) continue;
     const auto within = [&](int64_t at, int64_t low, int64_t high) {
       return std::clamp(at < 0 ? at + extent : at, low, high);
     };

@@ -44,7 +44,8 @@ Verdict supports_batch_normalization(const Node& node) {
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-// What the kernel normalize does: rows of n neighbours, with element `row % period * step + i / span` of the factors.
+// What the kernel normalize_rows does: rows of n neighbours, with element `row % period * step + i / span` of the
+// factors.
 struct Normalization {
   Rows rows;
   int64_t period = 1, step = 0, span = 1;
@@ -59,7 +60,7 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   if (p.shift) options += " -DSHIFT";
   if (p.means) options += " -DMEAN";
   if (p.deviations) options += " -DDEVIATION";
-  LaunchBuilder launch = e.launch("normalize", "normalize", options);
+  LaunchBuilder launch = e.launch("normalize", "normalize_rows", options);
   launch.in(x).in(p.scale ? p.scale : x).in(p.shift ? p.shift : x).out(y);
   // What is not asked for is not written: any buffer stands for it.
   p.means ? launch.out(p.means) : launch.in(x);
@@ -106,7 +107,7 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const int64_t channels = x.shape[1], space = elements(x.shape, 2, x.rank());
   const int64_t groups = kind == "instance" ? channels : e.node.int_attribute("num_groups", 0);
-  if (groups <= 0 ? channels != 0 : channels % groups != 0)
+  if (groups < 0 || (groups == 0 ? channels != 0 : channels % groups != 0))
     throw sdk::Error(BP_INVALID_MODEL,
                      std::to_string(channels) + " channels are not " + std::to_string(groups) + " groups");
   for (const uint32_t slot : {1u, 2u}) {
@@ -170,7 +171,8 @@ void emit_lrn(Emit& e, std::string_view) {
 }
 
 Verdict supports_lrn(const Node& node) {
-  if (node.int_attribute("size", 0) <= 0) return sdk::no(BP_REASON_ATTRIBUTE, "size is not positive");
+  const int64_t size = node.int_attribute("size", 0);
+  if (size <= 0 || size > INT32_MAX) return sdk::no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size));
   if (node.input(0).rank() < 2)
     return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()));
   return accept();

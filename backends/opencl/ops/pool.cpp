@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool, AveragePool and their global forms.
+// MaxPool, AveragePool, LpPool and their global forms.
 #include "ops/table.h"
 #include "ops/window.h"
 
 namespace backplane::opencl {
 namespace {
 
+// What the norm is of: P in the kernels.
+std::string norm(Emit& e) {
+  return " -DP=" + std::to_string(e.node.int_attribute("p", 2));
+}
+
 void emit_pool(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const Window w = window_of(e.node, x.shape, e.node.ints_attribute("kernel_shape"));
   const Tensor y = e.output(0, w.output_shape(x.shape[0], x.shape[1]));
   const bool counts_padding = kind == "1" && e.node.int_attribute("count_include_pad", 0) != 0;
-  e.launch("pool", "pool",
-           "-DTYPE=" + Emit::type(x) + w.macros() + " -DKIND=" + (counts_padding ? "2" : std::string(kind)))
-      .in(x)
-      .out(y)
-      .arg(w.in[0])
-      .arg(w.in[1])
-      .arg(w.in[2])
-      .arg(w.out[0])
-      .arg(w.out[1])
-      .arg(w.out[2])
-      .arg(w.end[0])
-      .arg(w.end[1])
-      .arg(w.end[2])
-      .range(w.out[2], w.out[1], x.shape[0] * x.shape[1] * w.out[0]);
+  std::string options =
+      "-DTYPE=" + Emit::type(x) + w.macros() + " -DKIND=" + (counts_padding ? "2" : std::string(kind));
+  if (kind == "3") options += norm(e);
+  if (e.has_output(1)) options += " -DINDICES";
+  if (e.node.int_attribute("storage_order", 0) != 0) options += " -DBY_COLUMN";
+  LaunchBuilder launch = e.launch("pool", "pool", options);
+  launch.in(x).out(y).arg(w.in[0]).arg(w.in[1]).arg(w.in[2]).arg(w.out[0]).arg(w.out[1]).arg(w.out[2]);
+  launch.arg(w.end[0]).arg(w.end[1]).arg(w.end[2]);
+  if (e.has_output(1)) launch.out(e.output(1, y.shape));
+  launch.range(w.out[2], w.out[1], x.shape[0] * x.shape[1] * w.out[0]);
 }
 
 void emit_global_pool(Emit& e, std::string_view kind) {
@@ -33,7 +34,8 @@ void emit_global_pool(Emit& e, std::string_view kind) {
   shape[0] = x.shape[0];
   shape[1] = x.shape[1];
   const Tensor y = e.output(0, shape);
-  e.launch("global_pool", "global_pool", "-DTYPE=" + Emit::type(x) + " -DKIND=" + std::string(kind))
+  e.launch("global_pool", "global_pool",
+           "-DTYPE=" + Emit::type(x) + " -DKIND=" + std::string(kind) + (kind == "3" ? norm(e) : ""))
       .in(x)
       .out(y)
       .arg(y.count())
@@ -42,6 +44,8 @@ void emit_global_pool(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_pool(const Node& node) {
+  if (node.output(1) && node.output(1).dtype() != BP_DTYPE_INT64)
+    return sdk::no(BP_REASON_DTYPE, "the indices are not int64");
   if (node.ints_attribute("kernel_shape").empty()) return sdk::no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
   return supports_window(node);
 }
@@ -56,8 +60,10 @@ Verdict supports_global_pool(const Node& node) {
 }
 
 constexpr Row rows[] = {
-    {"", "MaxPool", 8, numbers, unary, supports_pool, emit_pool, "0"},
+    {"", "MaxPool", 8, numbers, {1, 1, Form::kSame, 2}, supports_pool, emit_pool, "0"},
     {"", "AveragePool", 7, floats, unary, supports_pool, emit_pool, "1"},
+    {"", "LpPool", 11, floats, unary, supports_pool, emit_pool, "3"},
+    {"", "GlobalLpPool", 2, floats, unary, supports_global_pool, emit_global_pool, "3"},
     {"", "GlobalMaxPool", 1, floats, unary, supports_global_pool, emit_global_pool, "0"},
     {"", "GlobalAveragePool", 1, floats, unary, supports_global_pool, emit_global_pool, "1"},
 };

@@ -2,6 +2,7 @@
 // Reduce*, ArgMax, ArgMin, CumSum, CumProd.
 #include <algorithm>
 
+#include "engine/weight.h"
 #include "ops/rows.h"
 #include "ops/table.h"
 
@@ -96,6 +97,15 @@ void emit_reduce(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_reduce(const Node& node) {
+  std::vector<int64_t> axes = weight_ints(node.input(1)).value_or(std::vector<int64_t>{});
+  const int64_t rank = node.input(0).rank();
+  for (int64_t& axis : axes) {
+    if (axis < -rank || axis >= rank)
+      return sdk::no(BP_REASON_ATTRIBUTE, "axis " + std::to_string(axis) + " is beyond the rank");
+    if (axis < 0) axis += rank;
+  }
+  std::ranges::sort(axes);
+  if (std::ranges::adjacent_find(axes) != axes.end()) return sdk::no(BP_REASON_ATTRIBUTE, "an axis is given twice");
   return known_on_host(node, 1);
 }
 

@@ -13,7 +13,9 @@ namespace {
 
 // The order in which a reader wants to see them.
 constexpr std::span<const Row> (*families[])() = {
-    elementwise_rows, movement_rows, gemm_rows, conv_rows, pool_rows, normalization_rows, reduce_rows,
+    elementwise_rows, movement_rows,  generate_rows,    gather_rows,   reduce_rows,         normalization_rows,
+    gemm_rows,        attention_rows, rotary_rows,      conv_rows,     conv_transpose_rows, pool_rows,
+    pad_rows,         resize_rows,    grid_sample_rows, quantize_rows, loss_rows,
 };
 
 // Kernels number a tensor's dimensions in at most this many.
@@ -85,46 +87,77 @@ Verdict check_form(const Row& row, const Node& node) {
 }
 
 // Names mean the same in every operator here. One of another type would be read as if it were absent.
-struct AttributeType {
-  std::string_view name;
+constexpr std::string_view float_attributes[] = {
+    "alpha", "beta", "bias", "cubic_coeff_a", "epsilon", "extrapolation_value", "gamma", "lambd", "scale", "softcap"};
+constexpr std::string_view int_attributes[] = {"align_corners",
+                                               "allowzero",
+                                               "antialias",
+                                               "axis",
+                                               "batch_dims",
+                                               "block_size",
+                                               "blocksize",
+                                               "ceil_mode",
+                                               "count_include_pad",
+                                               "detect_negative",
+                                               "detect_positive",
+                                               "end",
+                                               "exclude_outside",
+                                               "exclusive",
+                                               "fmod",
+                                               "group",
+                                               "ignore_index",
+                                               "interleaved",
+                                               "is_causal",
+                                               "k",
+                                               "keepdims",
+                                               "kv_num_heads",
+                                               "largest",
+                                               "noop_with_empty_axes",
+                                               "num_groups",
+                                               "num_heads",
+                                               "num_outputs",
+                                               "p",
+                                               "precision",
+                                               "q_num_heads",
+                                               "qk_matmul_output_mode",
+                                               "reverse",
+                                               "rotary_embedding_dim",
+                                               "select_last_index",
+                                               "size",
+                                               "start",
+                                               "storage_order",
+                                               "to",
+                                               "training_mode",
+                                               "transA",
+                                               "transB",
+                                               "upper"};
+constexpr std::string_view string_attributes[] = {"approximate",
+                                                  "auto_pad",
+                                                  "coordinate_transformation_mode",
+                                                  "direction",
+                                                  "keep_aspect_ratio_policy",
+                                                  "mode",
+                                                  "nearest_mode",
+                                                  "padding_mode",
+                                                  "reduction"};
+constexpr std::string_view ints_attributes[] = {"axes",         "dilations", "kernel_shape", "output_padding",
+                                                "output_shape", "pads",      "perm",         "strides"};
+constexpr std::string_view tensor_attributes[] = {"value"};
+constexpr struct {
   uint32_t type;
-};
-constexpr AttributeType attribute_types[] = {
-    {"alpha", BP_ATTR_FLOAT},
-    {"beta", BP_ATTR_FLOAT},
-    {"gamma", BP_ATTR_FLOAT},
-    {"epsilon", BP_ATTR_FLOAT},
-    {"bias", BP_ATTR_FLOAT},
-    {"lambd", BP_ATTR_FLOAT},
-    {"axis", BP_ATTR_INT},
-    {"keepdims", BP_ATTR_INT},
-    {"transA", BP_ATTR_INT},
-    {"transB", BP_ATTR_INT},
-    {"group", BP_ATTR_INT},
-    {"ceil_mode", BP_ATTR_INT},
-    {"allowzero", BP_ATTR_INT},
-    {"fmod", BP_ATTR_INT},
-    {"num_outputs", BP_ATTR_INT},
-    {"training_mode", BP_ATTR_INT},
-    {"to", BP_ATTR_INT},
-    {"count_include_pad", BP_ATTR_INT},
-    {"auto_pad", BP_ATTR_STRING},
-    {"approximate", BP_ATTR_STRING},
-    {"direction", BP_ATTR_STRING},
-    {"mode", BP_ATTR_STRING},
-    {"kernel_shape", BP_ATTR_INTS},
-    {"strides", BP_ATTR_INTS},
-    {"dilations", BP_ATTR_INTS},
-    {"pads", BP_ATTR_INTS},
-    {"perm", BP_ATTR_INTS},
-    {"axes", BP_ATTR_INTS},
+  std::span<const std::string_view> names;
+} attribute_types[] = {
+    {BP_ATTR_FLOAT, float_attributes}, {BP_ATTR_INT, int_attributes},       {BP_ATTR_STRING, string_attributes},
+    {BP_ATTR_INTS, ints_attributes},   {BP_ATTR_TENSOR, tensor_attributes},
 };
 
 Verdict check_attributes(const Node& node) {
-  for (const AttributeType& known : attribute_types) {
-    const bp_attribute_t* attribute = node.attribute(known.name);
-    if (attribute != nullptr && attribute->type != known.type)
-      return sdk::no(BP_REASON_ATTRIBUTE, "attribute " + std::string(known.name) + " has the wrong type");
+  for (const auto& [type, names] : attribute_types) {
+    for (const std::string_view name : names) {
+      const bp_attribute_t* attribute = node.attribute(name);
+      if (attribute != nullptr && attribute->type != type)
+        return sdk::no(BP_REASON_ATTRIBUTE, "attribute " + std::string(name) + " has the wrong type");
+    }
   }
   return accept();
 }

@@ -17,6 +17,16 @@ std::span<const Row> conv_rows();
 std::span<const Row> pool_rows();
 std::span<const Row> normalization_rows();
 std::span<const Row> reduce_rows();
+std::span<const Row> gather_rows();
+std::span<const Row> generate_rows();
+std::span<const Row> pad_rows();
+std::span<const Row> resize_rows();
+std::span<const Row> conv_transpose_rows();
+std::span<const Row> loss_rows();
+std::span<const Row> quantize_rows();
+std::span<const Row> attention_rows();
+std::span<const Row> rotary_rows();
+std::span<const Row> grid_sample_rows();
 
 // Whether the device runs the node, why not, and in what time.
 Verdict verdict(const Facts& facts, const Node& node);

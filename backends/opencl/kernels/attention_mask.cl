@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scores [batch, heads, queries, keys] less those that a query may not see. MASK: the mask's type, b8 hides what is 0,
+// others are added; MASKED, CAUSAL: query i sees keys up to past + i; LENGTHS: keys of each batch.
+kernel void attention_mask(global const float* scores, global const S(MASK)* mask, global const long* lengths,
+                           global float* y, int total, int heads, int queries, int keys, int batch_stride,
+                           int head_stride, int query_stride, int mask_keys, int past) {
+  const int i = (int)get_global_id(0);
+  if (i >= total) return;
+  const int key = i % keys, query = i / keys % queries, head = i / (keys * queries) % heads;
+  const int batch = i / (keys * queries * heads);
+  float v = scores[i];
+  bool hidden = false;
+#ifdef MASKED
+  if (key < mask_keys) {
+    const C(MASK) m = LOAD(MASK, mask, batch * batch_stride + head * head_stride + query * query_stride + key);
+#ifdef BOOLEAN
+    hidden = m == 0;
+#else
+    v += m;
+#endif
+  } else {
+    hidden = true;
+  }
+#endif
+#ifdef CAUSAL
+  hidden = hidden || key > past + query;
+#endif
+#ifdef LENGTHS
+  hidden = hidden || key >= lengths[batch];
+#endif
+  y[i] = hidden ? -INFINITY : v;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scale and zero point of 8 bits that cover all n elements and 0, by the LANES work items of one group.
+#if LANES > 1
+JOINED(least_of, float, min(a, b))
+JOINED(most_of, float, max(a, b))
+#endif
+
+kernel void dynamic_range(global const float* x, global float* scale, global uchar* zero, int n) {
+  const int lane = (int)get_global_id(0);
+  if (lane >= LANES) return;
+  float least = 0, most = 0;
+  for (int i = lane; i < n; i += LANES) {
+    least = min(least, x[i]);
+    most = max(most, x[i]);
+  }
+#if LANES > 1
+  local float shared[LANES];
+  least = least_of(least, shared);
+  most = most_of(most, shared);
+  if (lane != 0) return;
+#endif
+  const float step = most == least ? 1 : (most - least) / 255;
+  scale[0] = step;
+  zero[0] = convert_uchar_sat(rint(-least / step));
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements chosen by indices. TYPE: a word of the elements' size; INDEX: i32 or i64. Those below 0 count from the end;
+// those beyond the extent are told, and read the nearest element.
+inline int place(global const S(INDEX)* indices, int i, int n, global int* fault, int node) {
+  const long at = (long)indices[i];
+  if (at < -n || at >= n) fault[0] = node;
+  return (int)clamp(at < 0 ? at + n : at, (long)0, (long)(n - 1));
+}
+
+// y[outer][count][inner] of x[outer][n][inner].
+kernel void gather(global const S(TYPE)* x, global const S(INDEX)* indices, global S(TYPE)* y, int outer, int n,
+                   int count, int inner, global int* fault, int node) {
+  const int i = (int)get_global_id(0), k = (int)get_global_id(1), o = (int)get_global_id(2);
+  if (i >= inner || k >= count) return;
+  y[(o * count + k) * inner + i] = x[(o * n + place(indices, k, n, fault, node)) * inner + i];
+}
+
+// y[outer][count][inner] of x[outer][n][inner] with an index for each element of y.
+kernel void gather_elements(global const S(TYPE)* x, global const S(INDEX)* indices, global S(TYPE)* y, int total,
+                            int n, int count, int inner, global int* fault, int node) {
+  const int i = (int)get_global_id(0);
+  if (i >= total) return;
+  y[i] = x[(i / (inner * count) * n + place(indices, i, n, fault, node)) * inner + i % inner];
+}
+
+// y[batch][count][inner]: `depth` indices a slice; extents[k] is that of the dimension that index k chooses from.
+kernel void gather_nd(global const S(TYPE)* x, global const S(INDEX)* indices, global const int* extents,
+                      global S(TYPE)* y, int total, int depth, int size, int count, int inner, global int* fault,
+                      int node) {
+  const int i = (int)get_global_id(0);
+  if (i >= total) return;
+  const int slice = i / inner;
+  int at = 0;
+  for (int k = 0; k < depth; ++k) at = at * extents[k] + place(indices, slice * depth + k, extents[k], fault, node);
+  y[i] = x[(size_t)(slice / count) * size + at * inner + i % inner];
+}

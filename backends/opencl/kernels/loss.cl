@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses of labels. TYPE of scores, weights and results; INDEX of labels; WEIGHTED, IGNORED: a label without loss.
+
+// values[n][d] and what each weighs, of the logarithms of probabilities x[n][classes][d].
+kernel void loss(global const S(TYPE)* x, global const S(INDEX)* labels, global const S(TYPE)* class_weights,
+                 global S(TYPE)* values, global C(TYPE)* weights, int total, int classes, int inner,
+                 global int* fault, int node) {
+  const int i = (int)get_global_id(0);
+  if (i >= total) return;
+  const long label = (long)labels[i];
+  bool counts = label >= 0 && label < classes;
+#ifdef IGNORED
+  if (!counts && label != IGNORED) fault[0] = node;
+  counts = counts && label != IGNORED;
+#else
+  if (!counts) fault[0] = node;
+#endif
+  C(TYPE) value = 0, weight = 0;
+  if (counts) {
+#ifdef WEIGHTED
+    weight = LOAD(TYPE, class_weights, (int)label);
+#else
+    weight = 1;
+#endif
+    value = -LOAD(TYPE, x, (i / inner * classes + (int)label) * inner + i % inner) * weight;
+  }
+  STORE(TYPE, values, i, value);
+  weights[i] = weight;
+}
+
+// Their sum, or with MEAN their mean by weight, by the LANES work items of one group.
+#if LANES > 1
+JOINED(sum_of, C(TYPE), a + b)
+#endif
+kernel void loss_total(global const S(TYPE)* values, global const C(TYPE)* weights, global S(TYPE)* y, int total) {
+  const int lane = (int)get_global_id(0);
+  if (lane >= LANES) return;
+  C(TYPE) value = 0, weight = 0;
+  for (int i = lane; i < total; i += LANES) {
+    value += LOAD(TYPE, values, i);
+    weight += weights[i];
+  }
+#if LANES > 1
+  local C(TYPE) shared[LANES];
+  value = sum_of(value, shared);
+  weight = sum_of(weight, shared);
+  if (lane != 0) return;
+#endif
+#ifdef MEAN
+  value /= weight;
+#endif
+  STORE(TYPE, y, 0, value);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The k elements that most others come after, along n of [outer][n][inner], in order. TYPE; BEFORE is > or <. Each work
+// item counts the elements that come before its own: that is its place.
+kernel void top_k(global const S(TYPE)* x, global S(TYPE)* y, global long* places, int rows, int n, int inner, int k) {
+  const int i = (int)get_global_id(0), row = (int)get_global_id(1);
+  if (i >= n || row >= rows) return;
+  x += (size_t)(row / inner) * n * inner + row % inner;
+  const C(TYPE) mine = LOAD(TYPE, x, i * inner);
+  int rank = 0;
+  for (int j = 0; j < n; ++j) {
+    const C(TYPE) v = LOAD(TYPE, x, j * inner);
+    // NaN is the greatest of all.
+    const bool equal = v == mine || (v != v && mine != mine);
+    const bool before = equal ? j < i : v != v ? 1 BEFORE 0 : mine != mine ? 0 BEFORE 1 : v BEFORE mine;
+    rank += before ? 1 : 0;
+  }
+  if (rank >= k) return;
+  const size_t at = ((size_t)(row / inner) * k + rank) * inner + row % inner;
+  STORE(TYPE, y, at, mine);
+  places[at] = i;
+}
