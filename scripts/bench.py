@@ -51,6 +51,7 @@ def measure(row, ours, theirs, arguments, rates):
     result["difference"] = ours.difference(folder)
     result["same"] = result["difference"] <= SAME[row.int8]
     if arguments.load:
+        result["goal"] = LOAD_GOAL
         result["p99_limit_ms"] = 3 * result["ours"]["median_ms"] + 8
         result["met"] = max(result["ratio"], result["p90_ratio"]) <= LOAD_GOAL and result["ours"]["p99_ms"] <= result["p99_limit_ms"] and result["same"]
         return result

@@ -8,7 +8,7 @@ usage() {
 scripts/setup.sh [--no-data]
 
 Installs the missing build packages (Debian 12 or newer, Ubuntu 24.04 or newer) and prepares the test data
-in $BACKPLANE_DATA (by default ~/.cache/backplane, about 1.7 GB). A second run does nothing.
+in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB). A second run does nothing.
 
   --no-data   build packages only
   --help      this text

@@ -33,6 +33,10 @@ refused lab.sig "$program" verify-bundle bundle --lab-key lab.pub
 "$program" certify countersign bundle --key lab.key
 "$program" verify-bundle bundle --vendor-key vendor.pub --lab-key lab.pub --plugin "$plugin" --sample 50 >/dev/null
 refused commitment.json "$program" verify-bundle bundle --plugin "$liar"
+# Elsewhere, with a program of other bytes, as another clone builds it.
+strip -o elsewhere "$program"
+cp -r bundle moved
+./elsewhere verify-bundle moved --vendor-key vendor.pub --lab-key lab.pub --plugin "$plugin" --sample 50 >/dev/null
 
 # Each byte of the small parts, and many of the large ones: in turn changed in one bit.
 for part in commitment.json statement.json vendor.sig lab.sig cases.txt journal.jsonl; do

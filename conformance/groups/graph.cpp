@@ -123,6 +123,8 @@ Result run_biased(Bench& bench, const Recipe& recipe, const std::string& name) {
     const std::vector<Estimate> estimates = estimate(network.spec, network.inputs, device.flushes());
     for (size_t o = 0; o < outputs.size(); ++o) {
       const Estimate& expected = estimates[network.spec.outputs[o]];
+      const Judgement judgement = judge(expected.reference(), outputs[o], {.flushes = device.flushes()});
+      if (judgement.answer != Judgement::kRight) return failed(fmt::format("run {}: {}", run, judgement.reason));
       const Array seen = to_array(outputs[o]);
       double mean = 0;
       for (size_t i = 0; i < seen.values.size(); ++i) {

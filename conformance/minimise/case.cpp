@@ -64,8 +64,10 @@ MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, co
         },
         scene.deadline);
   };
+  bool any_known = false;
   for (Network network : networks) {
     if (!is_sound(network) || !settle(network)) continue;
+    any_known = true;
     const State state = judge_alone(network).state;
     if (!is_failure(state)) continue;
     MinimisedCase out{.start = network};
@@ -75,7 +77,9 @@ MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, co
     out.result = judge_alone(out.minimised.network);
     return out;
   }
-  throw std::runtime_error(fmt::format("'{}' does not fail when its graph runs alone", case_name));
+  throw std::runtime_error(
+      any_known ? fmt::format("'{}' does not fail when its graph runs alone", case_name)
+                : fmt::format("'{}' cannot be cut: the oracle bounds no graph of its operators", case_name));
 }
 
 void write_network(const Network& network, const std::filesystem::path& folder) {

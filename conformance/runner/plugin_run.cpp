@@ -58,7 +58,7 @@ std::string repro_line(const RunOptions& options, const Choice& choice, const Re
                      choice.full ? " --full" : "", result.seed);
 }
 
-// Cases of what has no result yet. A plugin that cannot be used is told once, and then fails its abi cases alone.
+// The cases that have no result yet; of a plugin that cannot be used only those that say why.
 std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::string& unusable) {
   std::set<std::string> done;
   for (const Result& result : journal.results()) done.insert(result.name);
@@ -104,8 +104,8 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
     fmt::print(stderr, "backplane-conform: '{}' cannot be used, only the group abi is run: {}\n", options.plugin,
                unusable);
   }
-  const std::string day = header.started.substr(0, 10);
   Journal journal(options.out, std::move(header), options.resume);
+  const std::string day = journal.header().started.substr(0, 10);  // of a resumed run: when it began
   std::map<std::string_view, std::string_view> profiles;
   for (const Case& one : plan.cases) profiles[one.name] = one.profile;
   run_batches(options.jobs, settings, left_over(plan, journal, unusable), [&](Result result) {

@@ -37,6 +37,10 @@ std::string fault_of(const Header& header, const std::vector<Result>& results, c
 
 }  // namespace
 
+bool is_failure(State state) {
+  return std::find(std::begin(kBad), std::end(kBad), state) != std::end(kBad);
+}
+
 bool Summary::has_failures() const {
   return std::any_of(std::begin(kBad), std::end(kBad), [this](State state) { return (*this)[state] != 0; });
 }

@@ -12,6 +12,9 @@
 
 namespace backplane::conform {
 
+// Neither passed nor set apart: what makes a run fail.
+bool is_failure(State state);
+
 struct Summary {
   std::array<uint32_t, kStateNames.size()> counts = {};  // by State
   uint32_t no_node = 0;                                  // passes of models of which nothing was left to run

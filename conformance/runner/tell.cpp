@@ -42,10 +42,11 @@ int tell(const Header& header, const std::vector<Result>& results, const Verdict
     fmt::print("{}\n", verdict.summary.to_json(verdict.reached()));
   } else {
     tell_failures(results);
-    tell_groups(results);
+    const bool has_groups = header.selection != "onnx";  // and levels
+    if (has_groups) tell_groups(results);
     fmt::print("{}\n", verdict.summary.to_text());
     fmt::print("{} cases, list {}, seed {}\n", header.cases, header.list.substr(0, 16), header.seeds.seed);
-    for (const Level& level : verdict.levels)
+    for (const Level& level : has_groups ? verdict.levels : std::vector<Level>())
       fmt::print("{} {}\n", level.name, level.reached ? "reached" : "not reached: " + level.reason);
   }
   if (!verdict.fault.empty()) fmt::print(stderr, "backplane-conform: {}\n", verdict.fault);

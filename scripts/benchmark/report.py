@@ -57,9 +57,11 @@ def plot(results, title, path):
         axis.scatter(goals, names, marker="|", s=300, color="black", label="goal", zorder=3)
         axis.axvline(1, color="grey", linewidth=1)
         axis.set_xlabel(label)
+        limit = min(max(*values, 1.0), 2.0)  # what is far off would make all else unreadable
+        axis.set_xlim(0, 1.15 * limit)
         for place, value in enumerate(values):
-            axis.text(value, place, f" {value:.2f}", va="center")
-    axes[0].legend(loc="lower right")
+            axis.text(min(value, limit), place, f" {value:.2f}", va="center")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="upper right")
     figure.suptitle(title)
     figure.tight_layout()
     figure.savefig(path, dpi=120)

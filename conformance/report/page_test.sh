@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# page_test.sh PROGRAM PLUGIN LIAR: the page of a good run and of a bad one, compared with it, as a browser draws them. Exit status 77
+# (skipped) where no Chromium is installed.
+set -euo pipefail
+program=$1 plugin=$2 liar=$3
+for browser in chromium chromium-browser google-chrome ""; do
+    ! command -v "$browser" >/dev/null || break
+done
+[[ -n $browser ]] || { echo "skipped: no Chromium is installed"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# What the page $1 looks like to a reader after its script has run.
+draw() {
+    timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --virtual-time-budget=2000 \
+        --dump-dom "file://$1" 2>/dev/null | sed -e '/^<script>$/,/^<.script>$/d' -e 's|<script.*</script>||' >"$work/dom"
+}
+holds() {
+    grep -qF -- "$1" "$work/dom" || { echo "the page lacks: $1"; exit 1; }
+}
+lacks() {
+    ! grep -qF -- "$1" "$work/dom" || { echo "the page has: $1"; exit 1; }
+}
+
+"$program" --plugin "$plugin" --filter 'ops/Add/float/*' --out "$work/good" >/dev/null
+"$program" --plugin "$liar" --filter 'ops/Add/float/*' --out "$work/bad" >/dev/null || true
+"$program" report "$work/good" >/dev/null
+"$program" report "$work/bad" --compare "$work/good" >/dev/null
+
+draw "$work/good/report.html"
+holds "Nothing failed"
+holds "the bound</text>"
+holds "<td>Add</td><td>float</td>"
+lacks "To look at"
+lacks "Compared"
+lacks "undefined"
+lacks "NaN"
+
+draw "$work/bad/report.html"
+holds "To look at"
+holds "ops/Add/float/same_long/0</b>"
+holds 'data-copy="backplane-conform repro ops/Add/float/same_long/0 '
+holds "Worse: "
+lacks "undefined"
