@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model inside the loader: plain structs that the import's passes edit in turn, and that nobody edits afterwards.
 //
-//   parse → check → inline → upgrade → infer → fold → prune → (immutable) → view.h gives the ABI's arrays of it
+//   parse → check → inline → upgrade → differentiate → infer → fold → prune → view.h gives the ABI's arrays of it
 //
 // Ids are positions in the vectors of the graph that holds them. A removed value stays as an unused entry; nodes are
 // always in topological order after `check`.
