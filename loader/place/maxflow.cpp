@@ -29,6 +29,7 @@ constexpr uint64_t nearby_work = 20;
 std::vector<bool> minimum_cut(CutCosts costs) {
   Elimination elimination(std::move(costs));
   Residual network(elimination.rest());
+  send_in_sweeps(network);
   send_nearby(network, nearby_work * (network.count + network.arcs.size()));
   const std::vector<bool> with_sink = send_all(network);
   return elimination.complete(with_sink);

@@ -21,11 +21,12 @@ struct CutCosts {
   void add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost = 0);
 };
 
-// A cheapest cut: true for the vertices on the sink's side. Of equal choices the source's side is taken.
+// A cheapest cut: true for the vertices on the sink's side. Of equal choices the source's side is taken. It is found
+// sooner where the numbers of the vertices follow the graph, neighbours close together.
 //
 // First vertices whose side is plain and those with at most two neighbours are eliminated exactly, one by one
 // (eliminate.h): that alone solves chains, trees and the series and parallel branches that models mostly are made of.
-// The rest is cut by a flow (residual.h): along short paths first, then by push-relabel. See
+// The rest is cut by a flow (residual.h): in sweeps over all vertices, along short paths, then by push-relabel. See
 // docs/decisions/0004-own-minimum-cut.md.
 std::vector<bool> minimum_cut(CutCosts costs);
 

@@ -2,6 +2,7 @@
 #include "place/mincut.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "place/maxflow.h"
 
@@ -18,6 +19,7 @@ class Move {
       : problem_(problem), labels_(labels), target_(target), sequence_(sequence), launch_weight_(launch_weight) {
     scale_costs();
     tie();
+    const uint32_t first_helper = static_cast<uint32_t>(costs_.sink_cost.size());
     for (uint32_t i = 0; i < problem_.nodes; ++i)
       if (labels_[i] != target_) add_cost(i, problem_.at(i, labels_[i]), problem_.at(i, target_));
     for (const Problem::Group& group : problem_.groups)
@@ -26,6 +28,7 @@ class Move {
       add_link(link.producer, problem_.readers_of(link), link.to_host,
                [&](uint32_t from, uint32_t to) { return from == to ? 0 : problem_.copy(from, to, link.bytes); });
     add_launches();
+    renumber(first_helper);
   }
 
   Labels solve() {
@@ -189,6 +192,24 @@ class Move {
       else
         add_link(sequence_[k - 1], {&node, 1}, false, price);
     }
+  }
+
+  // Helpers come right after the first vertex that they have to do with.
+  void renumber(uint32_t first_helper) {
+    const size_t count = costs_.sink_cost.size();
+    std::vector<uint32_t> beside(count), number(count), first(count + 1, 0);
+    std::iota(beside.begin(), beside.end(), 0);
+    for (const CutCosts::Arc& arc : costs_.arcs)
+      for (const auto& [v, other] : {std::pair{arc.from, arc.to}, std::pair{arc.to, arc.from}})
+        if (v >= first_helper) beside[v] = std::min(beside[v], other);
+    for (uint32_t place : beside) ++first[place + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    for (size_t v = 0; v < count; ++v) number[v] = first[beside[v]]++;
+    const std::vector<int64_t> sink_cost = costs_.sink_cost;
+    for (size_t v = 0; v < count; ++v) costs_.sink_cost[number[v]] = sink_cost[v];
+    for (CutCosts::Arc& arc : costs_.arcs) arc.from = number[arc.from], arc.to = number[arc.to];
+    for (uint32_t& v : vertex_)
+      if (v < stays) v = number[v];
   }
 
   const Problem& problem_;

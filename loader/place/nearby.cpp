@@ -55,7 +55,7 @@ class Trees {
         if (place_[v].side != side || place_[v].level != level_[side]) break;
         --work_;
         const Residual::Arc& arc = network_.arcs[a];
-        while (left(1 - side, a) > 0 && place_[arc.head].side == 1 - side && place_[v].side == side &&
+        while (work_ > 0 && left(1 - side, a) > 0 && place_[arc.head].side == 1 - side && place_[v].side == side &&
                place_[v].level == level_[side])
           send(side == from_source ? a : arc.twin);
         if (place_[v].side != side || place_[v].level != level_[side]) break;
@@ -75,7 +75,7 @@ class Trees {
     const uint32_t from = network_.arcs[network_.arcs[bridge].twin].head, to = network_.arcs[bridge].head;
     int64_t amount = network_.arcs[bridge].left;
     --work_;
-    for (const auto [start, side] : {std::pair{from, from_source}, std::pair{to, to_sink}}) {
+    for (const auto& [start, side] : {std::pair{from, from_source}, std::pair{to, to_sink}}) {
       uint32_t v = start;
       for (; place_[v].parent != root; v = network_.arcs[place_[v].parent].head, --work_)
         amount = std::min(amount, left(side, place_[v].parent));
@@ -83,7 +83,7 @@ class Trees {
     }
     network_.arcs[bridge].left -= amount;
     network_.arcs[network_.arcs[bridge].twin].left += amount;
-    for (const auto [start, side] : {std::pair{from, from_source}, std::pair{to, to_sink}}) {
+    for (const auto& [start, side] : {std::pair{from, from_source}, std::pair{to, to_sink}}) {
       uint32_t v = start;
       while (place_[v].parent != root) {
         Residual::Arc& up = network_.arcs[place_[v].parent];
@@ -107,9 +107,11 @@ class Trees {
     first_orphan_ = std::min(first_orphan_, place_[v].level);
   }
 
+  // Where the work is spent, orphans stay orphans: no more flow will be sent.
   void adopt(uint8_t side) {
     for (; first_orphan_ <= last_orphan_; ++first_orphan_)
       while (!orphans_[first_orphan_].empty()) {
+        if (work_ <= 0) return;
         const uint32_t v = orphans_[first_orphan_].back();
         orphans_[first_orphan_].pop_back();
         find_parent(v, side);

@@ -20,6 +20,12 @@ struct Residual {
   explicit Residual(const CutCosts& costs);
 };
 
+// Carries what has to flow along the numbering of the vertices, to its front and to its end in turn, for as long as
+// each turn settles a quarter of the rest: near-linear, and where arcs carry much more than vertices have, as where
+// copies are dear, hardly any flow is left. What an arc carries does not depend on where the flow comes from, so
+// sources and sinks move to other vertices, and the cut stays the same: cost is only written down elsewhere.
+void send_in_sweeps(Residual& network);
+
 // Sends flow along shortest paths: a tree of what the source reaches and one of what reaches the sink grow level by
 // level, and where they meet flow is sent; what loses its tree that way looks for another place in it. (Incremental
 // breadth-first search.) Unlike push-relabel it needs no labels of the whole network, and most flow has a short way to

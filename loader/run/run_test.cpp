@@ -158,7 +158,7 @@ TEST(Run, IndependentIslandsRunAtTheSameTime) {
       const Environment env = partial_environment({{"partial.devices", "2"},
                                                    {"partial.memory", memory},
                                                    {"partial.async", async},
-                                                   {"partial.run_us", "30000"}});
+                                                   {"partial.meet", "2"}});
       Exec exec = env.compile(diamond(), pinned({{"left", "partial:0"}, {"right", "partial:1"}, {"y", "cpu"}})).exec();
       EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(0, 4, 0));
       EXPECT_EQ(std::max(counters(env, 0).at_once.load(), counters(env, 1).at_once.load()), 2u) << async << memory;

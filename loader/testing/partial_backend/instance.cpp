@@ -104,10 +104,13 @@ void Instance::work(const bp_run_t& run, bp_error_t* error) {
     const uint64_t at_once = ++count;
     ~Running() { --count; }
   } running{device.backend->running};
-  take_time(device.script().run_us);
-  std::atomic<uint64_t>& most = device.counters().at_once;
-  for (uint64_t seen = most; seen < running.at_once && !most.compare_exchange_weak(seen, running.at_once);) {
+  for (std::atomic<uint64_t>* most : {&device.backend->most_running, &device.counters().at_once}) {
+    for (uint64_t seen = *most; seen < running.at_once && !most->compare_exchange_weak(seen, running.at_once);) {
+    }
   }
+  take_time(device.script().run_us);
+  constexpr int patience = 10'000;  // milliseconds
+  for (int i = 0; i < patience && device.backend->most_running < device.script().meet; ++i) take_time(1000);
   Outputs outputs{device, run};
   bp_run_t passed{};
   passed.size = sizeof passed;

@@ -130,6 +130,7 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("peers", script.peers);
   reader.read("async", script.async);
   reader.read("run_us", script.run_us);
+  reader.read("meet", script.meet);
   reader.read("copy_us", script.copy_us);
   reader.read("compile_us", script.compile_us);
   reader.read("cache", script.cache);

@@ -14,6 +14,7 @@
 //   peers     1: the devices copy directly between each other                               0
 //   async     1: `run` returns at once, a thread of the instance does the work              0
 //   run_us    what each run takes at least                                                  0
+//   meet      how many devices must have run at once before a run ends; it waits 10 s at most 0
 //   copy_us   what each copy takes at least                                                 0
 //   compile_us what each compile takes at least                                             0
 //   fault     "KIND@NODE#N": in the Nth run (from 1) of the island that holds the node:     none
@@ -52,7 +53,7 @@ struct Script {
   Memory memory = Memory::kHost;
   bool peers = false;
   bool async = false;
-  uint64_t run_us = 0, copy_us = 0, compile_us = 0;
+  uint64_t run_us = 0, meet = 0, copy_us = 0, compile_us = 0;
   std::optional<Fault> fault;
   std::string cache = "0";
   std::string stamp = "1";

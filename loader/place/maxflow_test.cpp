@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/maxflow.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "place/residual.h"
+
+namespace backplane {
+namespace {
+
+// Each vertex has arcs to some of the `window` before it; they cost up to `dearest`, and a vertex up to 1000.
+CutCosts draw(std::mt19937& random, uint32_t count, uint32_t window, uint32_t dearest) {
+  CutCosts costs;
+  for (uint32_t v = 0; v < count; ++v) {
+    costs.add_vertex();
+    costs.add_cost(v, static_cast<int64_t>(random() % 1000), static_cast<int64_t>(random() % 1000));
+    const auto price = [&] { return random() % 3 == 0 ? 0 : static_cast<int64_t>(random() % dearest); };
+    for (uint32_t k = 0; v > 0 && k < 3; ++k)
+      costs.add_arc(v, v - 1 - static_cast<uint32_t>(random()) % std::min(v, window), price(), price());
+  }
+  return costs;
+}
+
+int64_t cost_of(const CutCosts& costs, const std::vector<bool>& with_sink) {
+  int64_t sum = 0;
+  for (size_t v = 0; v < with_sink.size(); ++v) sum += with_sink[v] ? costs.sink_cost[v] : 0;
+  for (const CutCosts::Arc& arc : costs.arcs)
+    if (with_sink[arc.from] != with_sink[arc.to]) sum += with_sink[arc.to] ? arc.cost : arc.reverse_cost;
+  return sum;
+}
+
+TEST(MaxFlow, NoCutOfASmallNetworkIsCheaper) {
+  std::mt19937 random(1);
+  size_t mixed = 0;
+  for (int round = 0; round < 600; ++round) {
+    const uint32_t count = 2 + random() % 9;
+    const CutCosts costs = draw(random, count, count, round % 3 == 0 ? 10000 : 300);
+    int64_t least = INT64_MAX;
+    for (uint32_t bits = 0; bits < 1u << count; ++bits) {
+      std::vector<bool> cut(count);
+      for (uint32_t v = 0; v < count; ++v) cut[v] = bits >> v & 1;
+      least = std::min(least, cost_of(costs, cut));
+    }
+    const std::vector<bool> found = minimum_cut(costs);
+    ASSERT_EQ(cost_of(costs, found), least) << "round " << round;
+    mixed += std::ranges::count(found, true) % count != 0;
+  }
+  EXPECT_GT(mixed, 100u);
+}
+
+// The cut with the fewest vertices on the sink's side is one set of vertices, however the flow was found.
+TEST(MaxFlow, SweepsAndShortPathsChangeNoCutWhereverTheyStop) {
+  std::mt19937 random(2);
+  size_t mixed = 0, swept = 0;
+  for (int round = 0; round < 300; ++round) {
+    const uint32_t count = 50 + random() % 400;
+    const uint32_t dearest = std::array{300u, 2000u, 100'000u}[static_cast<size_t>(round % 3)];
+    const CutCosts costs = draw(random, count, 1 + random() % 20, dearest);
+    Residual plain(costs);
+    const std::vector<bool> expected = send_all(plain);
+    mixed += std::ranges::count(expected, true) % count != 0;
+
+    Residual paths(costs);
+    send_nearby(paths, random() % (40 * count));
+    ASSERT_EQ(send_all(paths), expected) << "round " << round;
+
+    Residual sweeps(costs);
+    send_in_sweeps(sweeps);
+    swept += sweeps.excess != Residual(costs).excess;
+    send_nearby(sweeps, random() % (40 * count));
+    ASSERT_EQ(send_all(sweeps), expected) << "round " << round;
+    EXPECT_EQ(cost_of(costs, minimum_cut(costs)), cost_of(costs, expected)) << "round " << round;
+  }
+  EXPECT_GT(mixed, 100u);
+  EXPECT_EQ(swept, 300u);
+}
+
+// Where arcs carry all that vertices have, sweeps leave nothing for the ways that are slow where flow has far to go.
+TEST(MaxFlow, SweepsSettleNetworksOfDearArcs) {
+  std::mt19937 random(3);
+  CutCosts costs = draw(random, 20'000, 20, 1000);
+  for (uint32_t v = 1; v < 20'000; ++v) costs.add_arc(v - 1, v, 1'000'000, 1'000'000);
+  Residual network(costs);
+  send_in_sweeps(network);
+  const auto open = [](const std::vector<int64_t>& all) {
+    return std::ranges::count_if(all, [](int64_t left) { return left > 0; });
+  };
+  EXPECT_EQ(std::min(open(network.excess), open(network.to_sink)), 0);
+}
+
+}  // namespace
+}  // namespace backplane
