@@ -135,6 +135,16 @@ void dear(benchmark::State& state) {
       });
 }
 
+// As dear, but nodes cost ten times as much: what decides is far away, and yet there are several islands.
+void regional(benchmark::State& state) {
+  run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
+      [](uint32_t d, uint32_t i) {
+        std::minstd_rand random(i * 8 + d + 1);
+        random.discard(2);
+        return 1.0 + 0.1 * static_cast<double>(random() % 60);
+      });
+}
+
 BENCHMARK(alternating)->Unit(benchmark::kMillisecond);
 BENCHMARK(masks)
     ->ArgNames({"nodes", "devices"})
@@ -154,6 +164,10 @@ BENCHMARK(halves)
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(dear)
+    ->ArgNames({"nodes", "devices"})
+    ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(regional)
     ->ArgNames({"nodes", "devices"})
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);
