@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,8 @@ Header header() {
 
 // What is read of a journal of these lines.
 Run run_of(const std::vector<std::string>& lines, const std::string& tail = "", const Header& first = header()) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "backplane_report_test";
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("backplane_report_test_" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   std::ofstream out(folder / "journal.jsonl");
@@ -35,7 +37,9 @@ Run run_of(const std::vector<std::string>& lines, const std::string& tail = "", 
   for (const std::string& line : lines) out << line << '\n';
   out << tail;
   out.close();
-  return read_run(folder);
+  Run run = read_run(folder);
+  std::filesystem::remove_all(folder);
+  return run;
 }
 
 std::string line_of(std::string name, State state, std::string reason = "", double worst = 0) {

@@ -2,6 +2,7 @@
 #include "runner/case.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -24,7 +25,7 @@ class CaseTest : public testing::Test {
     for (const Case& one : cases) names.push_back(one.name);
     return names;
   }
-  fs::path data_ = fs::path(testing::TempDir()) / "backplane_case_test";
+  fs::path data_ = fs::path(testing::TempDir()) / ("backplane_case_test_" + std::to_string(::getpid()));
 };
 
 TEST_F(CaseTest, FoundThreeLevelsDeepInOrder) {

@@ -35,14 +35,22 @@ void check(int error, const char* what) {
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, uint64_t memory) {
-    int pipe_ends[2];
+    int pipe_ends[2], gate[2];
     if (pipe2(pipe_ends, O_CLOEXEC) != 0) check(errno, "pipe2");
+    if (pipe2(gate, O_CLOEXEC) != 0) {
+      const int error = errno;
+      close(pipe_ends[0]);
+      close(pipe_ends[1]);
+      check(error, "pipe2");
+    }
     answers_ = pipe_ends[0];
-    const int error = spawn(arguments, pipe_ends[1]);
+    const int error = spawn(arguments, gate[0], pipe_ends[1]);
     close(pipe_ends[1]);
+    close(gate[0]);
+    if (error == 0) limit(memory);
+    close(gate[1]);  // it may begin: its limits hold
     if (error != 0) close(answers_);
     check(error, "posix_spawn");
-    limit(memory);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -89,7 +97,7 @@ class Child {
   }
 
  private:
-  int spawn(const std::vector<std::string>& arguments, int answers) {
+  int spawn(const std::vector<std::string>& arguments, int gate, int answers) {
     std::string program = "/proc/self/exe";
     std::vector<std::string> strings = arguments;
     std::vector<char*> argv = {program.data()};
@@ -100,6 +108,7 @@ class Child {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&files, gate, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, answers, kAnswers);
     posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);  // standard output is the report's
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -236,6 +245,11 @@ void run_in_children(const ChildSettings& settings, std::vector<Case> cases,
 int answer(const std::vector<std::string>& folders, const std::function<RunFolder()>& set_up) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // no child outlives the harness
   fcntl(kAnswers, F_SETFD, FD_CLOEXEC);
+  // Standard input ends when the limits of this process are set.
+  char nothing;
+  ssize_t size;
+  do size = read(STDIN_FILENO, &nothing, 1);
+  while (size > 0 || (size < 0 && errno == EINTR));
   RunFolder run;
   try {
     run = set_up();

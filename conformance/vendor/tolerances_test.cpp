@@ -2,6 +2,7 @@
 #include "vendor/tolerances.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "runner/case.h"
 #include "runner/digest.h"
@@ -12,11 +13,18 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+// A folder of this process: tests run side by side.
+struct Folder {
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / ("backplane_tolerances_test_" + std::to_string(::getpid()));
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
 Tolerances of_text(const std::string& text) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "backplane_tolerances_test";
-  std::filesystem::create_directories(folder);
-  write_file(folder / "tolerance.json", text);
-  return Tolerances::read(folder);
+  const Folder folder;
+  write_file(folder.path / "tolerance.json", text);
+  return Tolerances::read(folder.path);
 }
 
 std::string refusal_of(const std::string& text) {

@@ -29,7 +29,7 @@ inline Block allocate(int64_t bytes) {
   constexpr int64_t kHugePage = int64_t{2} << 20;
   const bool large = bytes >= 2 * kHugePage;
   const int64_t alignment = large ? kHugePage : kAlignment;
-  const auto size = static_cast<size_t>(align_up(bytes > 0 ? bytes : 1));
+  const auto size = static_cast<size_t>(align_up(bytes > 0 ? bytes : 1, alignment));
   Block block(static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(alignment), size)));
   if (!block) throw std::bad_alloc();
   if (large) madvise(block.get(), size, MADV_HUGEPAGE);  // a wish: refusing it costs nothing
