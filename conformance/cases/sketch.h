@@ -43,6 +43,8 @@ class Sketch {
   void start();
   void undo();
 
+  // Of the node added last: its only output.
+  uint32_t last_value() const { return static_cast<uint32_t>(values_.size() - 1); }
   uint32_t node_count() const { return static_cast<uint32_t>(network_.spec.nodes.size()); }
   Network finish() &&;
 

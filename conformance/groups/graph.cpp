@@ -65,19 +65,23 @@ struct Masked {
   std::vector<bool> mask;  // of its nodes
 };
 
-// Half of the graphs lose nodes to a mask: their pieces begin and end anywhere.
 Masked draw(const Recipe& recipe, const std::string& name, uint64_t seed, uint32_t opset) {
   Random random(seed, name);
   Masked masked{random_network(random, recipe, opset), {}};
-  std::vector<bool>& mask = masked.mask;
-  mask.resize(masked.network.spec.nodes.size());
-  const double density = random.integer(0, 1) == 0 ? 1 : random.uniform(0.3, 0.95);
-  for (size_t i = 0; i < mask.size(); ++i) mask[i] = random.uniform(0, 1) < density;
-  mask[static_cast<size_t>(random.integer(0, recipe.nodes - 1))] = true;
+  masked.mask = draw_mask(random, masked.network.spec.nodes.size());
   return masked;
 }
 
-// Runs what the device claims of the nodes that `mask` allows.
+}  // namespace
+
+std::vector<bool> draw_mask(Random& random, size_t nodes) {
+  std::vector<bool> mask(nodes);
+  const double density = random.integer(0, 1) == 0 ? 1 : random.uniform(0.3, 0.95);
+  for (size_t i = 0; i < nodes; ++i) mask[i] = random.uniform(0, 1) < density;
+  mask[static_cast<size_t>(random.integer(0, static_cast<int64_t>(nodes) - 1))] = true;
+  return mask;
+}
+
 Result run_claimed(Bench& bench, const Network& network, std::vector<bool> mask) {
   Result result = passed();
   if (!claimed(bench.device(), network, mask, result)) return result;
@@ -87,6 +91,8 @@ Result run_claimed(Bench& bench, const Network& network, std::vector<bool> mask)
   }
   return result.nodes != 0 ? result : not_supported("no node of the graph is claimed");
 }
+
+namespace {
 
 Result run_network(Bench& bench, const Recipe& recipe, const std::string& name) {
   const uint32_t opset = bench.device().newest_opset();

@@ -11,7 +11,11 @@ namespace backplane::conform {
 // values.
 std::vector<Network> networks_of(std::string_view case_name, uint64_t seed, uint32_t opset);
 
-// Runs what the device claims of a network and compares all outputs.
+// Half of the graphs lose nodes to a mask, so that their pieces begin and end anywhere; one node is always left.
+std::vector<bool> draw_mask(Random& random, size_t nodes);
+// Runs what the device claims of the nodes that `mask` allows and compares all outputs.
+Result run_claimed(Bench& bench, const Network& network, std::vector<bool> mask);
+// The same of all nodes.
 Result judge_network(Bench& bench, const Network& network);
 
 }  // namespace backplane::conform

@@ -17,9 +17,9 @@ const Device& Bench::device() {
 }
 
 std::vector<GroupCase> all_cases(const Selection& selection) {
-  constexpr AddCases groups[] = {add_abi,       add_coverage,    add_ops,        add_graph,
-                                 add_written,   add_negative,    add_robustness, add_concurrency,
-                                 add_lifecycle, add_determinism, add_performance};
+  constexpr AddCases groups[] = {add_abi,         add_coverage,  add_ops,         add_graph,
+                                 add_models,      add_written,   add_negative,    add_robustness,
+                                 add_concurrency, add_lifecycle, add_determinism, add_performance};
   std::vector<GroupCase> cases;
   for (const AddCases add : groups) add(selection, cases);
   return cases;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cases/cases.h"
+#include "cases/model.h"
 #include "host/program.h"
 #include "runner/result.h"
 
@@ -48,6 +49,7 @@ struct GroupCase {
 
 struct Selection {
   bool full = false;
+  std::vector<ModelFile> models = {};  // of which graphs are cut
 };
 using AddCases = void (*)(const Selection& selection, std::vector<GroupCase>& out_cases);
 
@@ -55,6 +57,7 @@ void add_abi(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_coverage(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_ops(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_graph(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_models(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_written(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_negative(const Selection& selection, std::vector<GroupCase>& out_cases);
 void add_performance(const Selection& selection, std::vector<GroupCase>& out_cases);

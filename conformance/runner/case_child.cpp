@@ -17,14 +17,15 @@ struct Options {
   uint32_t device = 0;
   Seeds seeds;
   bool full = false;
-  std::vector<std::string> cases;
+  std::vector<std::string> models, cases;
 };
 
 int run_child(const Options& options) {
   return answer(options.cases, [&]() -> RunFolder {
     const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seeds.seed);
     const auto cases = std::make_shared<std::map<std::string, GroupCase>>();
-    for (GroupCase& one : all_cases({.full = options.full})) cases->emplace(one.name, std::move(one));
+    for (GroupCase& one : all_cases({.full = options.full, .models = find_models(options.models)}))
+      cases->emplace(one.name, std::move(one));
     cases->emplace(kIdentityCase, GroupCase{.name = kIdentityCase, .run = tell_identity});
     return [bench, cases, seeds = options.seeds](const std::string& name) {
       bench->set_seed(seeds.of(name));
@@ -46,6 +47,7 @@ std::function<int()> declare_case_child(CLI::App& command) {
   command.add_option("--seed", options->seeds.seed);
   command.add_option("--nonce-seed", options->seeds.nonce);
   command.add_flag("--full", options->full);
+  command.add_option("--models", options->models)->allow_extra_args(false);
   command.add_option("cases", options->cases);
   return [options] { return run_child(*options); };
 }

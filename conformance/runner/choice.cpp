@@ -34,11 +34,58 @@ void declare_choice(CLI::App& command, Choice& choice) {
   command.add_option("--shard", choice.shard, "Only part i of n, as i/n");
 }
 
+void declare_models(CLI::App& command, Choice& choice) {
+  command.add_option("--models", choice.models, "Folder of *.onnx whose parts become cases graph/models/*; repeatable")
+      ->allow_extra_args(false);
+}
+
+namespace {
+
+// Those of which something can be cut; of the others, and of nodes that stay out, standard error tells why.
+std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
+  std::vector<ModelFile> files;
+  try {
+    files = find_models(folders);
+  } catch (const std::runtime_error& error) {
+    throw Usage(error.what());
+  }
+  std::erase_if(files, [](const ModelFile& file) {
+    try {
+      const Model model = read_model(file.path);
+      std::string why;
+      for (const auto& [reason, nodes] : model.left_out)
+        why += fmt::format("{}{} {}", why.empty() ? "; left out: " : ", ", nodes, reason);
+      fmt::print(stderr, "graph/models/{}: {} of {} nodes can be cut{}\n", file.name, model.usable, model.nodes.size(),
+                 why);
+      Random random(1, file.name);
+      if (cut_from(model, random, UINT32_MAX)) return false;
+      fmt::print(stderr, "graph/models/{}: left out: no weights tell the shapes that its nodes take\n", file.name);
+      return true;
+    } catch (const std::runtime_error& error) {
+      fmt::print(stderr, "graph/models/{}: left out: {}\n", file.name, error.what());
+      return true;
+    }
+  });
+  if (files.empty() && !folders.empty())
+    throw Usage(fmt::format("--models '{}' has no model that could be cut", folders.front()));
+  return files;
+}
+
+}  // namespace
+
 Plan plan(const Choice& choice) {
   if (choice.quick && choice.full) throw Usage("--quick and --full exclude each other");
   check_profiles(choice.profiles);
+  if (!choice.models.empty() && !choice.profiles.empty())
+    throw Usage("--models and --profile exclude each other: what a profile claims does not depend on files");
+  const std::vector<ModelFile> models = usable_models(choice.models);
   Plan plan;
-  for (const GroupCase& one : all_cases({.full = choice.full})) {
+  if (!models.empty()) {
+    std::vector<std::string> files;
+    for (const ModelFile& model : models) files.push_back(fmt::format("{} {}", sha256_of_file(model.path), model.name));
+    plan.models = sha256_of_list(std::move(files));
+  }
+  for (const GroupCase& one : all_cases({.full = choice.full, .models = models})) {
     const bool is_claimed =
         one.profile.empty() || choice.profiles.empty() ||
         std::find(choice.profiles.begin(), choice.profiles.end(), one.profile) != choice.profiles.end();

@@ -14,15 +14,18 @@ struct Choice {
   std::vector<std::string> profiles;  // claimed; none: the cases of all, and nothing is claimed
   bool quick = false, full = false;
   std::string filter, shard;
+  std::vector<std::string> models;  // folders
 };
 
 void declare_choice(CLI::App& command, Choice& choice);
+void declare_models(CLI::App& command, Choice& choice);
 
 struct Plan {
   std::vector<Case> cases;  // of this shard
   Shard shard;
   uint64_t total = 0;  // of all shards
   std::string list;    // the SHA-256 of their names
+  std::string models;  // the SHA-256 of the models that cases are cut from; empty without
 };
 
 // Throws Usage.

@@ -33,6 +33,7 @@ Json to_json(const Header& header) {
   if (header.seeds.nonce) json["nonce_seed"] = *header.seeds.nonce;
   json["cases"] = header.cases;
   json["list"] = header.list;
+  if (!header.models.empty()) json["models"] = header.models;
   json["waivers"] = header.waivers;
   json["started"] = header.started;
   return json;
@@ -77,6 +78,7 @@ bool from_json_line(std::string_view line, Header& out_header) {
     if (json.contains("nonce_seed")) header.seeds.nonce = json["nonce_seed"].get<uint64_t>();
     header.cases = json.at("cases");
     header.list = json.at("list");
+    if (json.contains("models")) header.models = json["models"];
     header.waivers = json.at("waivers");
     header.started = json.at("started");
     out_header = std::move(header);
@@ -95,7 +97,9 @@ std::string difference(const Header& a, const Header& b, bool shards_of_one_run)
   if (shards_of_one_run) {
     if (first["shard"][1] == second["shard"][1]) second["shard"] = first["shard"];
   }
-  if (second.contains("nonce_seed") && !first.contains("nonce_seed")) first["nonce_seed"] = nullptr;
+  for (const char* key : {"nonce_seed", "models"}) {
+    if (second.contains(key) && !first.contains(key)) first[key] = nullptr;
+  }
   for (const auto& [key, value] : first.items()) {
     if (!second.contains(key)) return fmt::format("{} is {} here and missing there", key, value.dump());
     if (second[key] != value) return fmt::format("{} is {} here and {} there", key, value.dump(), second[key].dump());

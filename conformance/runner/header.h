@@ -38,6 +38,7 @@ struct Header {
   Seeds seeds;
   uint64_t cases = 0;   // of all shards
   std::string list;     // the SHA-256 of their names
+  std::string models;   // the SHA-256 of the models that cases are cut from; empty without
   std::string waivers;  // the SHA-256 of the exceptions in force
   std::string started;
 

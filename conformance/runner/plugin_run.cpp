@@ -34,6 +34,7 @@ ChildSettings child_settings(const RunOptions& options, const Choice& choice) {
   if (options.seeds.nonce)
     settings.arguments.insert(settings.arguments.end(), {"--nonce-seed", std::to_string(*options.seeds.nonce)});
   if (choice.full) settings.arguments.emplace_back("--full");
+  for (const std::string& folder : choice.models) settings.arguments.push_back("--models=" + folder);
   return settings;
 }
 
@@ -48,14 +49,19 @@ Header describe(const RunOptions& options, const Choice& choice, const Plan& pla
           .seeds = options.seeds,
           .cases = plan.total,
           .list = plan.list,
+          .models = plan.models,
           .waivers = exceptions.digest(),
           .started = utc_now()};
 }
 
 std::string repro_line(const RunOptions& options, const Choice& choice, const Result& result) {
-  return fmt::format("backplane-conform repro {} --plugin {}{}{} --seed {}", result.name, options.plugin,
+  std::string models;
+  if (result.name.starts_with("graph/models/")) {
+    for (const std::string& folder : choice.models) models += fmt::format(" --models {}", folder);
+  }
+  return fmt::format("backplane-conform repro {} --plugin {}{}{}{} --seed {}", result.name, options.plugin,
                      options.device == 0 ? "" : fmt::format(" --device {}", options.device),
-                     choice.full ? " --full" : "", result.seed);
+                     choice.full ? " --full" : "", models, result.seed);
 }
 
 // The cases that have no result yet; of a plugin that cannot be used only those that say why.
@@ -161,6 +167,7 @@ std::function<int()> declare_plugin_run(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   declare_target(app, options->run);
   declare_choice(app, options->choice);
+  declare_models(app, options->choice);
   app.add_option("--seed", options->run.seeds.seed, "From which all inputs are drawn");
   declare_execution(app, options->run);
   declare_exceptions(app, options->run);

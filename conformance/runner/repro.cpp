@@ -9,8 +9,8 @@ namespace backplane::conform {
 namespace {
 
 // The case of that name, or none.
-std::vector<Case> find(const std::string& name, bool full) {
-  std::vector<Case> cases = plan({.full = full}).cases;
+std::vector<Case> find(const std::string& name, const Choice& choice) {
+  std::vector<Case> cases = plan(choice).cases;
   std::erase_if(cases, [&](const Case& one) { return one.name != name; });
   return cases;
 }
@@ -30,14 +30,15 @@ std::function<int()> declare_repro(CLI::App& command) {
   command.add_flag("--full", options->choice.full, "As in a full run, whose loops are longer");
   command.add_option("--minimise", options->minimise,
                      "Folder for the smallest graph that still fails, as ONNX test data");
+  declare_models(command, options->choice);
   declare_execution(command, options->run);
   declare_exceptions(command, options->run);
   return [options] {
     return guarded([&] {
-      Plan one{.cases = find(options->name, options->choice.full), .total = 1};
+      Plan one{.cases = find(options->name, options->choice), .total = 1};
       if (one.cases.empty()) {  // a name of full runs
         options->choice.full = true;
-        one.cases = find(options->name, true);
+        one.cases = find(options->name, options->choice);
       }
       if (one.cases.empty())
         throw Usage(fmt::format("'{}' is no case: `backplane-conform list --full` tells all", options->name));

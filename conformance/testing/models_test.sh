@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# models_test.sh PROGRAM HONEST LIAR...: graphs cut from the models at hand find no fault in the honest plugin and one in each
+# liar; what is no model, or no folder, is told.
+set -euo pipefail
+program=$1 honest=$2
+shift 2
+data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
+models=()
+for folder in models light; do
+    [[ -d $data/$folder ]] && models+=(--models "$data/$folder")
+done
+[[ ${#models[@]} -gt 0 ]] || { echo "skipped: no models in $data; scripts/setup.sh gets them"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Counts the results of state $2 of plugin $1, over the folders of models that follow.
+count() {
+    local plugin=$1 state=$2
+    shift 2
+    rm -rf "$work/out"
+    "$program" --plugin "$plugin" "$@" --filter 'graph/models/*' --out "$work/out" >"$work/told" 2>&1 || true
+    grep -cE "\"state\":\"($state)\"" "$work/out/journal.jsonl" || true
+}
+
+bad='fail|crash|timeout|mistrusted|infra_error'
+passed=$(count "$honest" pass "${models[@]}")
+grep -E "^graph/models/.*left out|^[0-9]+ of" "$work/told"
+! grep -qE "\"state\":\"($bad)\"" "$work/out/journal.jsonl" || { cat "$work/told"; exit 1; }
+# Of the eight cases of a model nearly all come to run.
+folders=$(grep -o '"case":"graph/models/[^"]*/0"' "$work/out/journal.jsonl" | wc -l)
+[[ $folders -ge 4 && $passed -ge $((6 * folders)) ]] || { echo "only $passed cases of $folders models passed"; exit 1; }
+for liar in "$@"; do
+    [[ $(count "$liar" "$bad" "${models[@]:0:2}") -gt 0 ]] || { echo "$liar is not caught"; exit 1; }
+done
+
+# Expects exit status 2 and the words $1 of the rest.
+refused() {
+    local words=$1 status=0
+    shift
+    "$program" --plugin "$honest" "$@" >"$work/told" 2>&1 || status=$?
+    [[ $status -eq 2 ]] && grep -qF -- "$words" "$work/told" || { cat "$work/told"; echo "status $status: $*"; exit 1; }
+}
+mkdir "$work/empty" "$work/broken"
+head -c 4096 /dev/urandom >"$work/broken/noise.onnx"
+refused "'$work/none' is no folder" --models "$work/none"
+refused "'$work/empty' has no *.onnx" --models "$work/empty"
+refused "no model that could be cut" --models "$work/broken"
+refused "exclude each other" --models "$work/broken" --profile core
