@@ -87,8 +87,10 @@ Facts::Facts(cl_platform_id platform, cl_device_id id)
   // A unit of a CPU is a core with two fused multiply-adds a cycle; one of a GPU has about 64 scalar lanes with one.
   const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
   flops = units * hertz * per_cycle;
-  // A cache-less stream moves about a byte for twenty operations on both.
-  bandwidth = flops / 20;
+  // A guess as long as nobody measures it: on a GPU a stream moves about a byte for twenty operations; a CPU's memory
+  // serves kernels no better than it serves a backend of the CPU's own, which is taken for 10 GB/s where it tells
+  // nothing.
+  bandwidth = kind == BP_DEVICE_CPU ? 8e9 : flops / 20;
 }
 
 bp_dtype_set_t Facts::dtypes() const {
