@@ -27,5 +27,5 @@ lie=$(basename "$3" .so)
 lie=${lie#libbackplane_}
 row="| \`$lie\` | $(sed -n '2s|^// ||p' "$here/lies/$lie.cpp") | ${filter%%/*} |"
 echo "$row"
-grep -E "^($bad) " "$out/liar.txt" | head -1
+grep -m1 -E "^($bad) " "$out/liar.txt"
 grep -qxF "$row" "$here/README.md" || { echo "conformance/testing/README.md lacks this row"; exit 1; }
