@@ -145,7 +145,7 @@ make_sklearn() { run_python "$recipes/make_exports.py" "$data" sklearn; }
 make_torch() {
     "$python" -B "$recipes/make_torch.py" "$data" && run_python "$recipes/make_exports.py" "$data" torch
 }
-make_models() { run_python "$recipes/make_models2.py" "$data"; }
+make_models() { run_python "$recipes/make_networks.py" "$data"; }
 make_text() { run_python "$recipes/make_text.py" "$data"; }
 
 prepare_data() {
@@ -156,7 +156,7 @@ prepare_data() {
     item onnx onnx/node make_onnx "$pins" && {
         item light light/zfnet512/output_0.npy make_light "${common[@]}" scripts/data/make_light.py || true
     }
-    item models models/vit/output_0.npy make_models "${common[@]}" scripts/data/make_models2.py || true
+    item models models/vit/output_0.npy make_models "${common[@]}" scripts/data/make_networks.py || true
     item sklearn exports/sklearn/output_0.npy make_sklearn "${common[@]}" scripts/data/make_exports.py || true
     item torch exports/torch/output_0.npy make_torch "${common[@]}" scripts/data/make_torch.py scripts/data/make_exports.py || true
     item wheels wheels make_wheels "$pins" "$wheels" || return 0

@@ -167,6 +167,9 @@ void check_statement(const Parts& parts, const Statement& statement) {
 
 Parts read_parts(const fs::path& folder) {
   if (!fs::is_directory(folder)) throw std::runtime_error(fmt::format("'{}' is no folder", folder.string()));
+  if (!fs::exists(folder / kCommitment) && !fs::exists(folder / kStatement))
+    throw std::runtime_error(fmt::format("'{}' is no bundle: it has neither {} nor {}; `certify commit` begins one",
+                                         folder.string(), kCommitment, kStatement));
   Parts parts;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();

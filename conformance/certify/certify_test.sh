@@ -38,7 +38,7 @@ strip -o elsewhere "$program"
 cp -r bundle moved
 ./elsewhere verify-bundle moved --vendor-key vendor.pub --lab-key lab.pub --plugin "$plugin" --sample 50 >/dev/null
 
-# Each byte of the small parts, and many of the large ones: in turn changed in one bit.
+# One bit of each part, in turn at five places; then the part missing.
 for part in commitment.json statement.json vendor.sig lab.sig cases.txt journal.jsonl; do
     size=$(stat -c %s "bundle/$part")
     for place in 0 $((size / 3)) $((size / 2)) $((size - 2)) $((size - 1)); do

@@ -3,27 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <exception>
 #include <memory>
 #include <optional>
 
 #include "report/write.h"
+#include "runner/guarded.h"
 
 namespace backplane::conform {
 namespace {
-
-// Usage and environment errors as exit statuses.
-int guarded(const std::function<int()>& run) {
-  try {
-    return run();
-  } catch (const Usage& error) {
-    fmt::print(stderr, "backplane-conform: {}\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "backplane-conform: {}\n", error.what());
-    return 1;
-  }
-}
 
 struct Options {
   std::string run, before, out;

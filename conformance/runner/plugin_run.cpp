@@ -127,18 +127,6 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
   return journal;
 }
 
-int guarded(const std::function<int()>& run) {
-  try {
-    return run();
-  } catch (const Usage& error) {
-    fmt::print(stderr, "backplane-conform: {}\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "backplane-conform: {}\n", error.what());
-    return 1;
-  }
-}
-
 void declare_target(CLI::App& command, RunOptions& options) {
   command.add_option("--plugin", options.plugin, "The library of the backend under test");
   command.add_option("--device", options.device, "Which of its devices, from 0");

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runner/choice.h"
+#include "runner/guarded.h"
 #include "runner/journal.h"
 #include "runner/summary.h"
 #include "runner/waiver.h"
@@ -44,9 +45,6 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
 
 // Failures with their repro lines, groups, the sum, levels. Gives the exit status.
 int tell(const Header& header, const std::vector<Result>& results, const Verdict& verdict, bool json);
-
-// Turns exceptions into one line on standard error and an exit status.
-int guarded(const std::function<int()>& run);
 
 // Declare options; what they give runs the command and answers the exit status.
 std::function<int()> declare_plugin_run(CLI::App& app);

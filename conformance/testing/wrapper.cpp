@@ -164,6 +164,20 @@ const bp_plugin_t* ask(const bp_host_offer_t* offer) {
 }
 
 }  // namespace
+void narrow_inputs(Run& run) {
+  run.memory.clear();
+  for (const Bound& input : run.inputs) {
+    run.memory.emplace_back(input.bytes(), input.tensor.buffer.bytes);
+    if (!input.is_float()) continue;
+    for (uint64_t i = 0; i < input.count(); ++i) input.set(i, static_cast<float>(static_cast<_Float16>(input.get(i))));
+  }
+}
+
+void restore_inputs(Run& run) {
+  for (size_t i = 0; i < run.memory.size(); ++i)
+    std::memcpy(run.inputs[i].bytes(), run.memory[i].data(), run.memory[i].size());
+}
+
 }  // namespace backplane::liar
 
 extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {

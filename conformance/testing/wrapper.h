@@ -58,6 +58,11 @@ struct Lie {
   void (*after)(Run& run) = nullptr;
 };
 
+// Keeps the inputs in run.memory and rounds those of floats to 16 bits.
+void narrow_inputs(Run& run);
+// Puts back what was kept.
+void restore_inputs(Run& run);
+
 // Each lie's file defines this.
 extern const Lie kLie;
 

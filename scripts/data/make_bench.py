@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto
 
 import reference
-from make_models2 import Builder
+from make_networks import Builder, save
 
 
 def encoder(name, layers, width, heads, words):
@@ -113,17 +113,8 @@ MODELS = {
 def main():
     data, *names = sys.argv[1:]
     for name in names or MODELS:
-        folder = pathlib.Path(data) / "bench" / name
-        folder.mkdir(parents=True, exist_ok=True)
         model, inputs = MODELS[name](name)
-        onnx.save(model, folder / "model.onnx")
-        session = reference.open_model(folder / "model.onnx")
-        results = session.run(None, {i.name: value for i, value in zip(session.get_inputs(), inputs)})
-        for stem, values in (("input", inputs), ("output", results)):
-            for i, value in enumerate(values):
-                if value.dtype == np.float32 and not (np.isfinite(value).all() and value.std() > 1e-4):
-                    raise SystemExit(f"{name}: {stem} {i} is degenerate")
-                np.save(folder / f"{stem}_{i}.npy", value)
+        save(pathlib.Path(data) / "bench" / name, model, inputs)
 
 
 if __name__ == "__main__":

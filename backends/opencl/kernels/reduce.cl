@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[outer][inner] of x[outer][n][inner]. TYPE; LANES work items share a row; SHIFTED: less the row's greatest element.
 // FIRST is the result of nothing, MAP(v) what an element contributes, JOIN(a, b), FINISH(a) the result of n elements.
-#define GREATER(a, b) (a != a || a > b ? a : b)
 #if LANES > 1
 JOINED(joined, C(TYPE), JOIN(a, b))
 #ifdef SHIFTED

@@ -70,6 +70,9 @@ inline void store_bf16(global ushort* p, int i, float v) {
   p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+// The greater of two; NaN wins.
+#define GREATER(a, b) (a != a || a > b ? a : b)
+
 // A function that joins what the LANES work items of a group have, always in the same order: each gets the result.
 #define JOINED(name, type, join)                                                  \
   inline type name(type mine, local type* shared) {                              \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of the common architectures with seeded weights, each with inputs and the expected outputs.
 
-    make_models2.py DATA
+    make_networks.py DATA
 
 They are built from ONNX's operators as the usual exporters do: small enough for a test, complete enough to have all of the
 architecture's operators. Beside each model.onnx lie input_<i>.npy and output_<i>.npy, in the order of the model's inputs and outputs.
@@ -100,7 +100,7 @@ class Builder:
     def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="make_models2.py")
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="make_networks.py")
 
 
 def bert():
@@ -251,20 +251,24 @@ def pipeline():
 MODELS = [bert, gpt2, vit, mobilenet, control, pipeline]
 
 
-def make(data, build):
-    builder, inputs = build()
-    folder = data / "models" / builder.name
+def save(folder, model, inputs):
+    """Writes model.onnx, input_<i>.npy and what the reference gives for them, output_<i>.npy."""
     folder.mkdir(parents=True, exist_ok=True)
-    model = builder.model()
-    onnx.checker.check_model(model)
     onnx.save(model, folder / "model.onnx")
     session = reference.open_model(folder / "model.onnx")
     results = session.run(None, {i.name: value for i, value in zip(session.get_inputs(), inputs)})
     for stem, values in (("input", inputs), ("output", results)):
         for i, value in enumerate(values):
             if value.dtype == np.float32 and not (np.isfinite(value).all() and value.std() > 1e-4):
-                raise SystemExit(f"{builder.name}: {stem} {i} is degenerate")
+                raise SystemExit(f"{folder.name}: {stem} {i} is degenerate")
             np.save(folder / f"{stem}_{i}.npy", value)
+
+
+def make(data, build):
+    builder, inputs = build()
+    model = builder.model()
+    onnx.checker.check_model(model)
+    save(data / "models" / builder.name, model, inputs)
 
 
 if __name__ == "__main__":
