@@ -17,6 +17,7 @@
 #include "host/cancel.h"
 #include "host/container.h"
 #include "host/semaphore.h"
+#include "host/topology.h"
 
 namespace backplane {
 namespace {
@@ -114,6 +115,16 @@ TEST_F(HostTest, ParallelForMayBeNested) {
       },
       &sum);
   EXPECT_EQ(sum.value, 800u);
+}
+
+TEST(TopologyTest, CountsCoresNotTheirThreads) {
+  setenv("HWLOC_SYNTHETIC", "package:2 numa:1 core:3 pu:2", 1);
+  const Result<Topology> topology = Topology::read();
+  unsetenv("HWLOC_SYNTHETIC");
+  ASSERT_TRUE(topology.ok());
+  EXPECT_EQ(topology->table().core_count, 12u);
+  EXPECT_EQ(topology->allowed_cores(), 6u);
+  EXPECT_EQ(topology->table().numa_count, 2u);
 }
 
 TEST_F(HostTest, TopologyDescribesThisMachine) {

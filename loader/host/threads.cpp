@@ -6,8 +6,10 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "host/cgroup.h"
+#include "host/topology.h"
 #include "host/tsan.h"
 
 namespace backplane {
@@ -19,6 +21,17 @@ constexpr uint64_t kPiecesPerThread = 4;  // so that a slow core does not hold u
 uint32_t usable_processors() {
   const int allowed = std::max(1, oneapi::tbb::info::default_concurrency());
   return std::min(static_cast<uint32_t>(allowed), cgroup_cpu_limit());
+}
+
+// One thread for each core: the threads of a core share its arithmetic units. The machine is asked only where cores
+// have several, because that takes milliseconds.
+uint32_t usable_cores() {
+  char several = '0';
+  std::ifstream("/sys/devices/system/cpu/smt/active") >> several;
+  const uint32_t processors = usable_processors();
+  if (several != '1') return processors;
+  const Result<Topology> topology = Topology::read();
+  return topology.ok() ? std::clamp(topology->allowed_cores(), 1u, processors) : processors;
 }
 
 oneapi::tbb::task_arena& enqueue_arena() {
@@ -34,7 +47,7 @@ struct Threads::Arena {
 };
 
 Threads::Threads(uint32_t count)
-    : count_(count ? std::min(count, kMaxThreads) : usable_processors()), arena_(std::make_unique<Arena>(count_)) {}
+    : count_(count ? std::min(count, kMaxThreads) : usable_cores()), arena_(std::make_unique<Arena>(count_)) {}
 
 Threads::~Threads() = default;
 

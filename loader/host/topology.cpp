@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "host/cgroup.h"
 
@@ -73,6 +74,14 @@ Result<Topology> Topology::read() {
   topology.memory_bytes_ = std::min<uint64_t>(hwloc_get_root_obj(raw)->total_memory, cgroup_memory_limit());
   topology.cache_line_bytes_ = cache_line(raw);
   return topology;
+}
+
+uint32_t Topology::allowed_cores() const {
+  std::set<uint32_t> cores;
+  for (const bp_core_t& processor : cores_) {
+    if (processor.flags & BP_CORE_ALLOWED) cores.insert(processor.core);
+  }
+  return static_cast<uint32_t>(cores.size());
 }
 
 bp_topology_t Topology::table() const {

@@ -13,6 +13,8 @@ class Topology {
  public:
   // Asks the system; takes some milliseconds. BP_UNSUPPORTED where it cannot tell.
   static Result<Topology> read();
+  // Cores with a processor that this process may use.
+  uint32_t allowed_cores() const;
   // Points into this object.
   bp_topology_t table() const;
 

@@ -105,6 +105,7 @@ Processor read_processor(const bp_host_t* host) {
   topology.size = sizeof(topology);
   if (host->topology != nullptr && host->topology(host, &topology) == BP_OK && topology.memory_bytes != 0) {
     processor.memory_bytes = topology.memory_bytes;
+    processor.numa_nodes = topology.numa_count;
   } else {
     processor.memory_bytes =
         static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));

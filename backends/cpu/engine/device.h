@@ -16,6 +16,7 @@ struct Processor {
   std::string arch;  // "x86_64-avx512"
   uint64_t memory_bytes = 0;
   int cores = 1;
+  uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal, in fp32
 };
 Processor read_processor(const bp_host_t* host);
@@ -42,7 +43,8 @@ class Backend {
 
 class Device {
  public:
-  Device(const Backend& backend, int threads) : backend_(backend), threads_(threads, backend.reference()) {}
+  Device(const Backend& backend, int threads)
+      : backend_(backend), threads_(threads, backend.reference(), backend.processor().numa_nodes) {}
   const bp_host_t* host() const { return backend_.host(); }
   uint32_t generation() const { return backend_.generation(); }
   Threads& threads() { return threads_; }

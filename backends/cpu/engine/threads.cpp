@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/threads.h"
 
+#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 #include "engine/kernel.h"
 #include "engine/tsan.h"
@@ -14,11 +19,34 @@ namespace {
 
 thread_local Threads* current = nullptr;
 thread_local bool inside_arena = false;  // of `current`
+thread_local Crew* crew = nullptr;       // of the run that this thread is inside of
 
 // More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
 constexpr int64_t kPiecesPerThread = 4;
 
+// Threads that fit in one NUMA node stay in one, each arena in the next: their memory is then near. More threads than a
+// node has cores are left to the system.
+oneapi::tbb::task_arena::constraints near_memory(int count) {
+  static std::atomic<size_t> arenas = 0;
+  const auto nodes = oneapi::tbb::info::numa_nodes();
+  const auto node = nodes[arenas++ % nodes.size()];
+  return {count <= oneapi::tbb::info::default_concurrency(node) ? node : oneapi::tbb::task_arena::automatic, count};
+}
+
 }  // namespace
+
+Threads::Threads(int count, bool reference, uint32_t numa_nodes)
+    : count_(count),
+      reference_(reference),
+      arena_(numa_nodes > 1 ? near_memory(count)
+                            : oneapi::tbb::task_arena::constraints{oneapi::tbb::task_arena::automatic, count}) {}
+
+Threads::~Threads() {
+  // Helpers run code that may be unloaded next. A process that was forked has none to wait for: hence a limit.
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (helpers_.load(std::memory_order_acquire) != 0 && std::chrono::steady_clock::now() < limit)
+    std::this_thread::yield();
+}
 
 UseThreads::UseThreads(Threads& threads, bool inside) : before_(current), before_inside_(inside_arena) {
   inside_arena = inside || (inside_arena && current == &threads);
@@ -34,7 +62,15 @@ void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
   threads.arena().execute([&] {
     happens_after(&self);
     UseThreads use(threads, true);
-    body(self);
+    Crew own(threads.arena(), threads.count() - 1, threads.helpers());
+    Crew* outer = std::exchange(crew, &own);
+    try {
+      body(self);
+    } catch (...) {
+      crew = outer;
+      throw;
+    }
+    crew = outer;
     happens_before(&self);
   });
   happens_after(&self);
@@ -60,10 +96,11 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   grain = std::max<int64_t>(grain, 1);
   int threads = count <= grain ? 1 : thread_count();
   int64_t pieces = std::min(count / grain, threads * kPiecesPerThread);
-  if (threads == 1 || pieces <= 1) {
+  if (threads == 1 || pieces <= 1 || works_on_piece()) {
     body(self, 0, count);
     return;
   }
+  if (crew != nullptr && inside_arena) return crew->run({body, self, count, pieces});
   auto loop = [&] {
     oneapi::tbb::parallel_for(
         int64_t{0}, pieces,

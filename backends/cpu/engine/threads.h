@@ -5,21 +5,27 @@
 
 #include <oneapi/tbb/task_arena.h>
 
+#include <cstdint>
 #include <type_traits>
+
+#include "engine/crew.h"
 
 namespace backplane::cpu {
 
 class Threads {
  public:
-  Threads(int count, bool reference) : count_(count), reference_(reference), arena_(count) {}
+  Threads(int count, bool reference, uint32_t numa_nodes);
+  ~Threads();
   int count() const { return count_; }
   bool reference() const { return reference_; }
   oneapi::tbb::task_arena& arena() { return arena_; }
+  HelperCount& helpers() { return helpers_; }
 
  private:
   int count_;
   bool reference_;
   oneapi::tbb::task_arena arena_;
+  HelperCount helpers_ = 0;
 };
 
 // While it lives, `parallel` on this thread uses these threads; without one it stays on the calling thread, or in the
@@ -36,13 +42,14 @@ class UseThreads {
   bool before_inside_;
 };
 
-// Runs f() as one of these threads, perhaps not the calling one: its parallel loops start without entering the arena each
-// time, and callers beyond the number of threads wait. What f throws reaches the caller.
+// Runs f() as one of these threads, perhaps not the calling one: its parallel loops share a crew (engine/crew.h), and
+// callers beyond the number of threads wait. What f throws reaches the caller.
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self);
 
 template <class F>
 void run_inside(Threads& threads, F&& f) {
-  run_inside_erased(threads, [](void* self) { (*static_cast<std::remove_reference_t<F>*>(self))(); }, &f);
+  run_inside_erased(
+      threads, [](void* self) { (*static_cast<std::remove_reference_t<F>*>(self))(); }, &f);
 }
 
 // Whether kernels and steps that are made now are to be those that follow the operator's definition: no fusion, no
