@@ -9,6 +9,7 @@
 #include "abi.h"
 #include "model/import.h"
 #include "ops/dtype.h"
+#include "ops/schema.h"
 #include "release.h"
 
 namespace backplane {
@@ -133,6 +134,10 @@ std::string report(const model::Model& model) {
   out["opsets"] = json::object();
   for (const auto& [domain, version] : model.opsets) out["opsets"][domain_name(domain)] = version;
   out["canonical_opset"] = model::canonical_opset();
+  // What nodes are upgraded to; other domains are carried as they are.
+  out["read_as"] = json::object();
+  for (const auto& [domain, version] : model.opsets)
+    if (const uint32_t newest = ops::newest_opset(domain)) out["read_as"][domain_name(domain)] = newest;
   out["inputs"] = describe(model.graph, model.graph.inputs);
   out["outputs"] = describe(model.graph, model.graph.outputs);
   std::map<std::string, uint64_t> counts;
@@ -197,6 +202,10 @@ std::string report(const Session& session) {
       entry["seconds"] = seconds[placement.device[i]];
     }
     if (!placement.pin[i].empty()) entry["pin"] = placement.pin[i];
+    // The call that its device runs whole, the node with it.
+    const uint64_t call = placement.device[i] == BP_NONE ? BP_NO_NODE : coverage[placement.device[i]].nodes[i].call;
+    for (uint32_t c = node.call; call != BP_NO_NODE && c != BP_NONE; c = graph.calls[c].caller)
+      if (graph.calls[c].node.id == call) entry["call"] = graph.calls[c].node.label();
     entry["verdicts"] = json::array();
     for (size_t d = 0; d < coverage.size(); ++d) {
       const NodeVerdict& verdict = coverage[d].nodes[i];

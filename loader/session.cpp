@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "coverage/types.h"
 #include "place/partial.h"
 #include "profile/measure.h"
 
@@ -56,9 +57,12 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
 
   BP_ASSIGN(const std::vector<Device*> devices, choose_devices(*environment, request.devices));
   CoverageOptions asking{request.precision, request.costs, request.cancel, request.options};
-  BP_ASSIGN(session->coverage_, ask(model, devices, asking));
+  for (bool wiser = true; wiser;) {
+    BP_ASSIGN(session->coverage_, ask(session->model_, devices, asking));
+    BP_ASSIGN(wiser, learn_types(session->model_, session->coverage_));
+  }
   if (request.costs != Costs::kTold && devices.size() > 1) measure_copies(*environment, session->coverage_);
-  if (request.costs == Costs::kMeasure) BP_TRY(measure_nodes(environment, *model, request, session->coverage_));
+  if (request.costs == Costs::kMeasure) BP_TRY(measure_nodes(environment, *session->model_, request, session->coverage_));
 
   BP_TRY(session->place_and_compile(nullptr));
   session->request_.cancel = nullptr;  // theirs who asked

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <set>
 
 #include "abi.h"
 #include "compile/cache.h"
@@ -18,6 +19,8 @@ std::string label_of(const model::Graph& graph, uint64_t node_id) {
   if (node_id == BP_NO_NODE) return {};
   for (const model::Node& node : graph.nodes)
     if (node.id == node_id) return node.label();
+  for (const model::Call& call : graph.calls)
+    if (call.node.id == node_id) return call.node.label();
   for (const auto& inner : graph.subgraphs)
     if (std::string label = label_of(*inner, node_id); !label.empty()) return label;
   return {};
@@ -28,8 +31,8 @@ std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& mode
   auto program = std::make_shared<Program>();
   program->device = coverage.device;
   program->plugin = coverage.device->backend().plugin;
-  program->view =
-      model::View::island(model, island.nodes, island.outputs, coverage.device->backend().newest_opsets, refit);
+  program->view = model::View::island(model, island.nodes, island.outputs, coverage.device->backend().newest_opsets,
+                                      refit, coverage.calls);
   const bp_graph_t& graph = *program->view->abi();
   for (uint32_t i = 0; i < graph.input_count; ++i)
     program->inputs.push_back(program->view->graph_value(graph.inputs[i]));
@@ -77,17 +80,20 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
     if (answer.review.answer == BP_REVIEW_ACCEPT) continue;
     accepted = false;
 
-    std::vector<bool> kept(island.nodes.size(), false);
+    std::set<uint32_t> kept;
     if (answer.review.answer == BP_REVIEW_SPLIT) {
       for (const auto& part : answer.split) {
-        for (uint32_t i : part)
-          if (i < island.nodes.size()) kept[i] = true, device.nodes[island.nodes[i]].part = next_part;
+        for (const uint32_t i : part) {
+          if (i >= program.view->abi()->node_count) continue;
+          const auto [first, count] = program.view->graph_nodes(i);
+          for (uint32_t n = first; n < first + count; ++n) kept.insert(n), device.nodes[n].part = next_part;
+        }
         ++next_part;
       }
     }
-    for (size_t i = 0; i < island.nodes.size(); ++i) {
-      if (kept[i]) continue;
-      NodeVerdict& verdict = device.nodes[island.nodes[i]];
+    for (const uint32_t n : island.nodes) {
+      if (kept.contains(n)) continue;
+      NodeVerdict& verdict = device.nodes[n];
       verdict.answer = BP_ANSWER_NO;
       verdict.reason = answer.review.reason ? answer.review.reason : BP_REASON_OTHER;
       verdict.detail = "given back in review of an island of " + std::to_string(island.nodes.size()) + " nodes";

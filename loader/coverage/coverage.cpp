@@ -6,9 +6,15 @@
 #include <cstring>
 
 #include "abi.h"
+#include "ops/schema.h"
 
 namespace backplane {
 namespace {
+
+// Whether the loader has no schema of the node's operator: nodes of foreign domains, and calls.
+bool is_foreign(const bp_node_t& node) {
+  return node.domain.size && ops::newest_opset(abi::view(node.domain)) == 0;
+}
 
 // The host's end of bp_coverage_sink_t: copies what it is given and distrusts every index.
 struct Sink {
@@ -64,7 +70,8 @@ class Asker {
   Asker(const Device& device, bp_device_t* handle, const CoverageOptions& options, const Host::Options& own)
       : device_(device), handle_(handle), options_(options), told_(abi_options(own)) {}
 
-  Status ask(Sink& self) const {
+  // About `nodes`, or all where there are none.
+  Status ask(Sink& self, std::span<const uint32_t> nodes = {}) const {
     bp_coverage_sink_t sink{};
     sink.size = sizeof sink;
     sink.self = &self;
@@ -78,6 +85,8 @@ class Asker {
     query.size = sizeof query;
     query.precision = options_.precision;
     query.graph = &self.graph;
+    query.nodes = nodes.empty() ? nullptr : nodes.data();
+    query.node_count = static_cast<uint32_t>(nodes.size());
     query.options = told_.data();
     query.option_count = static_cast<uint32_t>(told_.size());
     query.option_stride = sizeof(bp_option_t);
@@ -87,38 +96,73 @@ class Asker {
     return error.status(code, "device '" + device_.name() + "': coverage query failed");
   }
 
+  // Which calls of the model's functions the device takes whole.
+  Result<model::WholeCalls> claim_calls(const std::shared_ptr<const model::Model>& model) const {
+    model::WholeCalls offered = model::all_calls(*model);
+    std::set<uint64_t> taken, refused;
+    while (!offered.empty()) {
+      const auto view = model::View::whole(model, device_.backend().newest_opsets, offered);
+      BP_TRY(offer(*view->abi(), offered, taken, refused));
+      if (std::erase_if(offered, [&](uint64_t id) { return refused.contains(id); }) == 0) break;
+    }
+    return model::WholeCalls(taken.begin(), taken.end());
+  }
+
   // Why the device cannot take a node for the sake of its bodies: "node 'x' (Op) in its body: ...". Empty where it can.
-  Result<std::string> ask_bodies(const bp_graph_t& graph, const bp_node_t& node) const {
+  Result<std::string> ask_bodies(const bp_graph_t& graph, const bp_node_t& node, std::set<uint64_t>& foreign) const {
+    std::string refusal;
     for (uint32_t a = node.first_attribute; a < node.first_attribute + node.attribute_count; ++a) {
       const bp_attribute_t& attribute = *bp_graph_attribute(&graph, a);
       if (attribute.type != BP_ATTR_GRAPH && attribute.type != BP_ATTR_GRAPHS) continue;
       for (uint32_t k = 0; k < attribute.count; ++k) {
         const bp_graph_t& body = *graph.subgraphs[static_cast<const uint32_t*>(attribute.data)[k]];
-        BP_ASSIGN(std::string refusal, ask_body(body));
-        if (!refusal.empty()) return refusal;
+        BP_ASSIGN(std::string found, ask_body(body, foreign));
+        if (refusal.empty()) refusal = std::move(found);
       }
     }
-    return std::string();
+    return refusal;
   }
 
  private:
-  Result<std::string> ask_body(const bp_graph_t& body) const {
+  // Asks about the calls in a graph and its bodies that are not settled.
+  Status offer(const bp_graph_t& graph, const model::WholeCalls& offered, std::set<uint64_t>& taken,
+               std::set<uint64_t>& refused) const {
+    std::vector<uint32_t> calls;
+    for (uint32_t i = 0; i < graph.node_count; ++i) {
+      const uint64_t id = bp_graph_node(&graph, i)->id;
+      if (std::ranges::binary_search(offered, id) && !taken.contains(id)) calls.push_back(i);
+    }
+    if (!calls.empty()) {
+      std::vector<NodeVerdict> nodes(graph.node_count);
+      std::vector<NodeGroup> groups;
+      Sink sink{graph, nodes, groups};
+      BP_TRY(ask(sink, calls));
+      for (const uint32_t i : calls) (nodes[i].usable() ? taken : refused).insert(bp_graph_node(&graph, i)->id);
+    }
+    for (uint32_t k = 0; k < graph.subgraph_count; ++k) BP_TRY(offer(*graph.subgraphs[k], offered, taken, refused));
+    return {};
+  }
+
+  Result<std::string> ask_body(const bp_graph_t& body, std::set<uint64_t>& foreign) const {
     std::vector<NodeVerdict> nodes(body.node_count);
     std::vector<NodeGroup> groups;
     Sink sink{body, nodes, groups};
     BP_TRY(ask(sink));
+    std::string refusal;
     for (uint32_t i = 0; i < body.node_count; ++i) {
       const bp_node_t& node = *bp_graph_node(&body, i);
-      if (!nodes[i].usable()) {
-        std::string text = "in its body " + abi::string(node.op_type);
-        if (node.name.size) text += " '" + abi::string(node.name) + "'";
-        return text + " (" + std::string(reason_name(nodes[i].reason)) +
-               "): " + (nodes[i].detail.empty() ? "not taken" : nodes[i].detail);
+      if (nodes[i].usable()) {
+        if (is_foreign(node)) foreign.insert(node.id);
+        BP_ASSIGN(std::string found, ask_bodies(body, node, foreign));
+        if (refusal.empty()) refusal = std::move(found);
+      } else if (refusal.empty()) {
+        refusal = "in its body " + abi::string(node.op_type);
+        if (node.name.size) refusal += " '" + abi::string(node.name) + "'";
+        refusal += " (" + std::string(reason_name(nodes[i].reason)) +
+                   "): " + (nodes[i].detail.empty() ? "not taken" : nodes[i].detail);
       }
-      BP_ASSIGN(std::string refusal, ask_bodies(body, node));
-      if (!refusal.empty()) return refusal;
     }
-    return std::string();
+    return refusal;
   }
 
   const Device& device_;
@@ -128,13 +172,31 @@ class Asker {
 };
 
 // A refusal without words gets some.
-void explain(const model::Node& node, NodeVerdict& verdict) {
+void explain(const bp_node_t& node, NodeVerdict& verdict) {
   if (verdict.usable() || !verdict.detail.empty()) return;
+  const std::string op = abi::string(node.op_type);
   if (verdict.reason == BP_REASON_OPSET)
-    verdict.detail = node.op_type + " in its form of version " + std::to_string(node.since_version) +
-                     " is newer than this backend knows";
+    verdict.detail =
+        op + " in its form of version " + std::to_string(node.since_version) + " is newer than this backend knows";
   else if (verdict.reason == BP_REASON_OPERATOR)
-    verdict.detail = "operator " + node.op_type + " is not known";
+    verdict.detail = "operator " + op + " is not known";
+}
+
+// What was said of one node of the view holds for those of the graph that it stands for.
+void note(const model::Graph& graph, const bp_node_t& node, model::View::Nodes in_graph, const NodeVerdict& verdict,
+          DeviceCoverage& coverage) {
+  if (graph.nodes[in_graph.first].id == node.id) {
+    coverage.nodes[in_graph.first] = verdict;
+    return;
+  }
+  NodeGroup call{{}, true, verdict.seconds, abi::string(node.op_type)};
+  for (uint32_t i = in_graph.first; i < in_graph.first + in_graph.count; ++i) {
+    coverage.nodes[i] = verdict;
+    coverage.nodes[i].call = node.id;
+    coverage.nodes[i].seconds /= in_graph.count;
+    call.nodes.push_back(i);
+  }
+  if (verdict.usable()) coverage.groups.push_back(std::move(call));
 }
 
 Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model, Device& device,
@@ -143,27 +205,43 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   DeviceCoverage coverage;
   coverage.device = &device;
   BP_ASSIGN(coverage.handle, device.open());
-  coverage.view = model::View::whole(model, backend.newest_opsets);
-  const bp_graph_t& graph = *coverage.view->abi();
-  coverage.nodes.resize(graph.node_count);
-
   const auto found = options.options.find(backend.id);
   const Host::Options own = found == options.options.end() ? Host::Options() : found->second;
   const Asker asker(device, coverage.handle, options, own);
-  Sink sink{graph, coverage.nodes, coverage.groups};
+  BP_ASSIGN(coverage.calls, asker.claim_calls(model));
+  coverage.view = model::View::whole(model, backend.newest_opsets, coverage.calls);
+  const bp_graph_t& graph = *coverage.view->abi();
+
+  std::vector<NodeVerdict> verdicts(graph.node_count);
+  std::vector<NodeGroup> groups;
+  Sink sink{graph, verdicts, groups};
   for (uint32_t i = 0; i < graph.node_count; ++i)
-    if (coverage.view->too_new(i)) sink.too_new[i] = true, coverage.nodes[i].reason = BP_REASON_OPSET;
+    if (coverage.view->too_new(i)) sink.too_new[i] = true, verdicts[i].reason = BP_REASON_OPSET;
   BP_TRY(asker.ask(sink));
+  coverage.nodes.resize(model->graph.nodes.size());
   for (uint32_t i = 0; i < graph.node_count; ++i) {
-    NodeVerdict& verdict = coverage.nodes[i];
+    const bp_node_t& node = *bp_graph_node(&graph, i);
+    NodeVerdict& verdict = verdicts[i];
     if (verdict.usable()) {
-      BP_ASSIGN(std::string refusal, asker.ask_bodies(graph, *bp_graph_node(&graph, i)));
-      if (refusal.empty()) continue;
-      verdict.answer = BP_ANSWER_NO;
-      verdict.reason = BP_REASON_SUBGRAPH;
-      verdict.detail = std::move(refusal);
+      if (is_foreign(node)) coverage.foreign.insert(node.id);
+      BP_ASSIGN(std::string refusal, asker.ask_bodies(graph, node, coverage.foreign));
+      if (!refusal.empty()) {
+        verdict.answer = BP_ANSWER_NO;
+        verdict.reason = BP_REASON_SUBGRAPH;
+        verdict.detail = std::move(refusal);
+      }
     }
-    explain(model->graph.nodes[coverage.view->graph_node(i)], verdict);
+    explain(node, verdict);
+    note(model->graph, node, coverage.view->graph_nodes(i), verdict, coverage);
+  }
+  for (NodeGroup& group : groups) {
+    std::vector<uint32_t> in_graph;
+    for (const uint32_t i : group.nodes) {
+      const auto [first, count] = coverage.view->graph_nodes(i);
+      for (uint32_t n = first; n < first + count; ++n) in_graph.push_back(n);
+    }
+    group.nodes = std::move(in_graph);
+    coverage.groups.push_back(std::move(group));
   }
   if (options.costs == Costs::kTold) return coverage;
   coverage.profile = std::make_shared<Profile>(Profile::of(device, own));
@@ -177,7 +255,7 @@ void recall(const model::Graph& graph, uint32_t precision, DeviceCoverage& cover
   if (coverage.profile->empty()) return;
   for (size_t i = 0; i < coverage.nodes.size(); ++i) {
     NodeVerdict& verdict = coverage.nodes[i];
-    if (!verdict.usable()) continue;
+    if (!verdict.usable() || verdict.call != BP_NO_NODE) continue;
     const auto seconds = coverage.profile->find(profile_key(graph, graph.nodes[i], precision));
     if (!seconds) continue;
     verdict.seconds = *seconds;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ struct NodeVerdict {
   double seconds = 0;  // 0: unknown
   Source source = Source::kEstimate;
   uint64_t bytes = 0;
-  std::string detail;  // of a refusal, for people
-  uint32_t part = 0;   // set by review: nodes of one device with different parts never share an island
+  std::string detail;          // of a refusal, for people
+  uint32_t part = 0;           // set by review: nodes of one device with different parts never share an island
+  uint64_t call = BP_NO_NODE;  // the call that is claimed whole and whose body the node is part of
 
   bool usable() const { return answer != BP_ANSWER_NO; }
 };
@@ -45,10 +47,12 @@ struct NodeGroup {
 struct DeviceCoverage {
   Device* device = nullptr;
   bp_device_t* handle = nullptr;
+  model::WholeCalls calls;                  // those that it claims whole, in sub-graphs too
   std::shared_ptr<const model::View> view;  // the whole graph as this device's backend sees it
   std::vector<NodeVerdict> nodes;           // one for each node of the graph
-  std::vector<NodeGroup> groups;
-  std::shared_ptr<Profile> profile;  // what is known of it; null: nothing is to be
+  std::vector<NodeGroup> groups;            // first those that are calls
+  std::set<uint64_t> foreign;               // nodes of foreign domains that it claims, by id, in sub-graphs too
+  std::shared_ptr<Profile> profile;         // what is known of it; null: nothing is to be
 };
 
 // Which costs count.
@@ -66,10 +70,12 @@ struct CoverageOptions {
   std::map<std::string, Host::Options, std::less<>> options;
 };
 
-// Asks `devices` in order. A node with bodies is taken by a device that takes every node in them: each body is asked
-// about as a graph of its own, and a refusal is one of the node with BP_REASON_SUBGRAPH. A node that a backend did not
-// mention is a refusal; a conditional answer whose range does not hold everything that the model's symbols may be is
-// one too, with BP_REASON_SHAPE.
+// Asks `devices` in order. A call of a function is offered to each as one node; where a device refuses it, it is
+// offered the nodes of the body, and calls among them in the same way. What a device claims whole is an atomic group of
+// the body's nodes. A node with bodies is taken by a device that takes every node in them: each body is asked about as
+// a graph of its own, and a refusal is one of the node with BP_REASON_SUBGRAPH. A node that a backend did not mention
+// is a refusal; a conditional answer whose range does not hold everything that the model's symbols may be is one too,
+// with BP_REASON_SHAPE.
 Result<std::vector<DeviceCoverage>> ask(const std::shared_ptr<const model::Model>& model,
                                         const std::vector<Device*>& devices, const CoverageOptions& options);
 

@@ -137,9 +137,12 @@ class Checker {
 
   // Finds the operator's form.
   Status resolve(Node& node, const Opsets& opsets) {
-    if (functions_.contains({node.domain, node.op_type, node.overload})) return {};
     const std::string domain(spoken(node.domain));
     const auto opset = opsets.find(node.domain);
+    if (functions_.contains({node.domain, node.op_type, node.overload})) {
+      node.since_version = opset == opsets.end() ? 1 : opset->second;
+      return {};
+    }
     if (opset == opsets.end()) {
       return wrong(node, "the model imports no opset of " + domain);
     }

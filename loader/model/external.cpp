@@ -36,9 +36,11 @@ Result<const ExternalFiles::File*> ExternalFiles::open(std::string_view location
   if (error) return Status(BP_NOT_FOUND, name + ": directory '" + directory_ + "': " + error.message());
   const fs::path path = fs::canonical(home / relative, error);
   if (error) return Status(BP_NOT_FOUND, name + " in '" + home.string() + "': " + error.message());
-  if (!lies_in(path, home)) {
-    return Status(BP_INVALID_MODEL, name + " is a link that leaves the model's directory, to '" + path.string() +
-                                        "'; put the file itself beside the model");
+  const fs::path store = model_.empty() ? home : fs::canonical(model_, error).parent_path();
+  if (!lies_in(path, home) && (error || !lies_in(path, store))) {
+    return Status(BP_INVALID_MODEL,
+                  name + " is a link that leaves the model's directory, to '" + path.string() +
+                      "'; put the file itself beside the model, or let the model be a link into the same folder");
   }
   BP_ASSIGN(auto mapping, Mapping::open(path.string()));
   return &files_.emplace(std::string(location), File{path.string(), std::move(mapping)}).first->second;

@@ -14,8 +14,11 @@ namespace backplane::model {
 
 class ExternalFiles {
  public:
-  // Files must lie in `directory` after links are followed; an empty one allows none.
-  explicit ExternalFiles(std::string directory) : directory_(std::move(directory)) {}
+  // Files are named within `directory`; an empty one allows none. After links are followed they must lie there, or in
+  // the folder of the file that `model` (a path, or empty) is after links are followed: caches of model hubs keep a
+  // model and its data as links into one store.
+  ExternalFiles(std::string directory, std::string model)
+      : directory_(std::move(directory)), model_(std::move(model)) {}
 
   struct File {
     std::string path;
@@ -26,7 +29,7 @@ class ExternalFiles {
   const std::map<std::string, File, std::less<>>& files() const { return files_; }
 
  private:
-  std::string directory_;
+  std::string directory_, model_;
   std::map<std::string, File, std::less<>> files_;  // by location
 };
 

@@ -105,6 +105,49 @@ const Weight* Graph::weight_of(ValueId value) const {
   return &weights[values[value].weight];
 }
 
+namespace {
+
+void copy_into(Graph& to, const Graph& from) {
+  to.name = from.name;
+  to.nodes = from.nodes;
+  to.calls = from.calls;
+  to.values = from.values;
+  to.weights = from.weights;
+  to.symbols = from.symbols;
+  to.inputs = from.inputs;
+  to.outputs = from.outputs;
+  to.attribute_types = from.attribute_types;
+  for (const auto& body : from.subgraphs) {
+    Graph& inner = *to.subgraphs.emplace_back(std::make_unique<Graph>());
+    inner.parent = &to;
+    copy_into(inner, *body);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Model> copy(const Model& model) {
+  auto made = std::make_shared<Model>();
+  made->ir_version = model.ir_version;
+  made->producer = model.producer;
+  made->producer_version = model.producer_version;
+  made->domain = model.domain;
+  made->doc = model.doc;
+  made->version = model.version;
+  made->opsets = model.opsets;
+  made->metadata = model.metadata;
+  for (const Function& f : model.functions)
+    made->functions.push_back(
+        {f.domain, f.name, f.overload, f.inputs, f.outputs, f.attributes, f.attribute_defaults, f.opsets, nullptr});
+  copy_into(made->graph, model.graph);
+  made->next_id = model.next_id;
+  made->storage = model.storage;
+  made->problems = model.problems;
+  made->origin = model.origin;
+  made->hashes = model.hashes;
+  return made;
+}
+
 Type type_of(const Weight& weight) {
   Type type;
   type.kind = BP_KIND_TENSOR;

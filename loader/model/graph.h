@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model inside the loader: plain structs that the import's passes edit in turn, and that nobody edits afterwards.
 //
-//   parse → check → inline → upgrade → differentiate → infer → fold → prune → view.h gives the ABI's arrays of it
+//   parse → check → inline → upgrade → differentiate → infer (folds) → settle → prune → find calls
+//   → view.h gives the ABI's arrays of it
 //
 // Ids are positions in the vectors of the graph that holds them. A removed value stays as an unused entry; nodes are
 // always in topological order after `check`.
@@ -88,6 +89,7 @@ struct Node {
   std::vector<ValueId> inputs;          // BP_NONE: omitted
   std::vector<ValueId> outputs;
   std::vector<Attribute> attributes;  // sorted by name
+  uint32_t call = BP_NONE;            // the innermost of Graph::calls whose body it comes from
 
   const Attribute* find(std::string_view attribute) const;
   int64_t attr(std::string_view name, int64_t fallback) const;
@@ -107,9 +109,18 @@ struct Symbol {
   int64_t max = INT64_MAX;
 };
 
+// A call of one of the model's functions. Its body stands in the graph, as adjacent nodes; a device that claims the
+// function whole sees `node` in their place.
+struct Call {
+  Node node;                      // inputs and outputs are values of the graph that the call stands in
+  uint32_t caller = BP_NONE;      // the call whose body it stands in
+  uint32_t first = 0, count = 0;  // nodes of the body; none: it cannot stand for them (calls.cpp)
+};
+
 struct Graph {
   std::string name;
   std::vector<Node> nodes;
+  std::vector<Call> calls;  // a caller comes before what it calls
   std::vector<Value> values;
   std::vector<Weight> weights;
   std::vector<Symbol> symbols;  // of the outermost graph only; sub-graphs use the same numbers
@@ -127,7 +138,7 @@ struct Graph {
   const Weight* weight_of(ValueId value) const;  // null where the value is no constant
 };
 
-// A function of the model: inlined before anything else unless a backend claims it whole.
+// A function of the model: its calls are inlined before anything else, and kept beside (Graph::calls).
 struct Function {
   std::string domain, name, overload;
   std::vector<std::string> inputs, outputs;
@@ -153,5 +164,8 @@ struct Model {
   std::string origin;                                // the file's path, or "<memory>"
   std::shared_ptr<WeightHashes> hashes;              // hash.h; set by canonicalize
 };
+
+// The same model once more, without the bodies of its functions. Weights are shared.
+std::shared_ptr<Model> copy(const Model& model);
 
 }  // namespace backplane::model

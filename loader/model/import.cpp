@@ -37,6 +37,7 @@ Status canonicalize(Model& model) try {
   BP_TRY(ops::infer(model));
   settle(model);
   prune(model);
+  find_calls(model);
   return {};
 } catch (const std::bad_alloc&) {
   return Status(BP_RESOURCE_EXHAUSTED, "no memory left for the model");

@@ -240,6 +240,54 @@ TEST(Import, SubgraphInputsHideOuterNames) {
   EXPECT_EQ(inner.values[inner.outputs[1]].type.dims[0].extent, 3);
 }
 
+// After all passes a call stands for the nodes that are left of its body, or for none.
+TEST(Import, ACallKnowsWhatIsLeftOfItsBody) {
+  struct Case {
+    const char* what;
+    Texts inputs, outputs, body;
+    uint32_t count;
+    std::vector<bool> made;  // outputs that the call still makes
+  };
+  const Case cases[] = {
+      {"all of it", {"a", "b"}, {"y", "z"}, {node("Neg", {"a"}, {"y"}), node("Abs", {"b"}, {"z"})}, 2, {true, true}},
+      {"nothing", {"a", "b"}, {"y", "z"}, {node("Identity", {"a"}, {"y"}), node("Identity", {"b"}, {"z"})}, 0, {}},
+      {"one value for two outputs",
+       {"a", "b"},
+       {"y", "z"},
+       {node("Sub", {"a", "b"}, {"y"}), node("Identity", {"y"}, {"z"})},
+       1,
+       {true, false}},
+      {"an output that is an input",
+       {"a", "b"},
+       {"y", "z"},
+       {node("Sub", {"a", "b"}, {"y"}), node("Identity", {"a"}, {"z"})},
+       1,
+       {true, false}},
+      {"an input of which the shape alone was wanted, so that nobody makes it any more",
+       {"a", "b"},
+       {"y", "z"},
+       {node("Neg", {"a"}, {"y"}), node("Shape", {"b"}, {"s"}), node("Reshape", {"a", "s"}, {"z"})},
+       0,
+       {}},
+  };
+  for (const Case& c : cases) {
+    const Texts nodes = {node("Neg", {"x"}, {"n"}), node("F", {"x", "n"}, {"y", "z"}, {}, "my", "call"),
+                         node("Add", {"y", "z"}, {"u"}), node("Identity", {"u"}, {"v"})};
+    auto result = read(model_bytes({{"", 17}, {"my", 1}}, graph(nodes, {tensor_value("x", kFloat, {2})}, {value("v")}),
+                                   {function("my", "F", c.inputs, c.outputs, c.body, {{"", 17}})}));
+    ASSERT_TRUE(result.ok()) << c.what << ": " << result.status().text();
+    const Graph& g = (*result)->graph;
+    ASSERT_EQ(g.calls.size(), 1u);
+    const Call& call = g.calls[0];
+    EXPECT_EQ(call.count, c.count) << c.what;
+    if (c.count == 0) continue;
+    EXPECT_EQ(g.nodes[call.first].call, 0u);
+    EXPECT_EQ(call.node.label(), "node 'call' (my.F)");
+    for (size_t slot = 0; slot < c.made.size(); ++slot)
+      EXPECT_EQ(call.node.outputs[slot] != BP_NONE, c.made[slot]) << c.what << ", output " << slot;
+  }
+}
+
 TEST(Import, ExternalDataLiesBesideTheModel) {
   const Folder folder;
   const std::vector<float> numbers_in{1, 2, 3, 4};
@@ -254,6 +302,28 @@ TEST(Import, ExternalDataLiesBesideTheModel) {
   EXPECT_THAT(*numbers(w), ElementsAre(3, 4));
   EXPECT_EQ(w.file_offset, 8u);
   EXPECT_THAT(w.file, HasSubstr("w.bin"));
+}
+
+// As model hubs keep them: a snapshot's files are links into a folder of blobs.
+TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
+  const Folder folder;
+  const std::vector<float> numbers_in{1, 2};
+  folder.write("blobs/b1", std::string(reinterpret_cast<const char*>(numbers_in.data()), 8));
+  folder.write("blobs/b2", relu({}, {external_tensor("w", kFloat, {2}, {{"location", "m.onnx_data"}})}));
+  folder.write("elsewhere/b2", relu({}, {external_tensor("w", kFloat, {2}, {{"location", "m.onnx_data"}})}));
+  fs::create_directories(folder.path() / "snapshots/1");
+  fs::create_symlink("../../blobs/b1", folder.path() / "snapshots/1/m.onnx_data");
+  const fs::path model = folder.path() / "snapshots/1/m.onnx";
+  fs::create_symlink("../../blobs/b2", model);
+  auto result = open(model.string());
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Graph& g = (*result)->graph;
+  EXPECT_THAT(*numbers(g.weights[find_value(g, "w")->weight]), ElementsAre(1, 2));
+
+  fs::remove(model);
+  fs::create_symlink("../../elsewhere/b2", model);
+  EXPECT_THAT(std::string(open(model.string()).status().text()),
+              HasSubstr("put the file itself beside the model, or let the model be a link into the same folder"));
 }
 
 TEST(Import, RefusesExternalDataElsewhere) {

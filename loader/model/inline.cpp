@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the model's own functions become the nodes of their bodies. The form of each node was found by the checker
-// in the function's own opsets, so a body moves unchanged.
+// Calls of the model's own functions become the nodes of their bodies, which remember the call: a device may claim it
+// whole (coverage/calls.h). The form of each node was found by the checker in the function's own opsets, so a body
+// moves unchanged.
 #include <algorithm>
 #include <unordered_map>
 
@@ -29,7 +30,7 @@ class Inliner {
     if (!calls) return {};
     std::vector<Node> nodes = std::move(graph.nodes);
     graph.nodes.clear();
-    for (Node& node : nodes) BP_TRY(add(graph, std::move(node)));
+    for (Node& node : nodes) BP_TRY(add(graph, std::move(node), BP_NONE));
     return {};
   }
 
@@ -38,10 +39,11 @@ class Inliner {
   using ValueMap = std::vector<ValueId>;
 
   // What one call gives the body.
-  struct Call {
+  struct Expansion {
     const Function& function;
     const Node& node;
     Graph& graph;        // where the node stands
+    uint32_t index;      // in its calls
     std::string suffix;  // makes names unique
   };
 
@@ -50,13 +52,14 @@ class Inliner {
     return found == functions_.end() ? nullptr : found->second;
   }
 
-  // Adds a node, or the body of the function that it calls.
-  Status add(Graph& graph, Node node) {
+  // Adds a node, or the body of the function that it calls. `caller` is the call that the node comes from.
+  Status add(Graph& graph, Node node, uint32_t caller) {
     if (++nodes_ > kMostNodes) {
       return Status(BP_UNSUPPORTED, "the model's functions make more than " + std::to_string(kMostNodes) + " nodes");
     }
     const Function* function = callee(node);
     if (!function) {
+      node.call = caller;
       graph.nodes.push_back(std::move(node));
       return {};
     }
@@ -75,6 +78,7 @@ class Inliner {
         return fail(node, "function " + quoted(function->name) + " needs attribute " + quoted(required));
     }
     stack_.push_back(function);
+    graph.calls.push_back({node, caller});
     Status status = expand(graph, node, *function);
     stack_.pop_back();
     return status;
@@ -82,7 +86,8 @@ class Inliner {
 
   Status expand(Graph& graph, const Node& call_node, const Function& function) {
     const Graph& body = *function.body;
-    const Call call{function, call_node, graph, "#" + std::to_string(call_node.id)};
+    const auto index = static_cast<uint32_t>(graph.calls.size() - 1);
+    const Expansion call{function, call_node, graph, index, "#" + std::to_string(call_node.id)};
     constexpr ValueId unmapped = BP_NONE - 1;
     ValueMap map(body.values.size(), unmapped);
     for (size_t i = 0; i < body.inputs.size(); ++i) map[body.inputs[i]] = call_node.input(i);
@@ -104,7 +109,7 @@ class Inliner {
     }
     for (const Node& node : body.nodes) {
       BP_ASSIGN(Node copy, clone(node, body, graph, map, call));
-      BP_TRY(add(graph, std::move(copy)));
+      BP_TRY(add(graph, std::move(copy), index));
     }
     for (const auto& [from, to] : passed) {
       if (from == BP_NONE)
@@ -116,12 +121,12 @@ class Inliner {
       identity.since_version = identity.schema->since_version;
       identity.inputs = {from};
       identity.outputs = {to};
-      BP_TRY(add(graph, std::move(identity)));
+      BP_TRY(add(graph, std::move(identity), index));
     }
     return {};
   }
 
-  Result<Node> clone(const Node& node, const Graph& from, Graph& to, const ValueMap& map, const Call& call) {
+  Result<Node> clone(const Node& node, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
     Node copy = node;
     copy.id = model_.next_id++;
     copy.name = (call.node.name.empty() ? call.function.name : call.node.name) + "/" +
@@ -168,7 +173,7 @@ class Inliner {
   }
 
   // Brings what an attribute points at from one graph into another.
-  Status move_indices(Attribute& attribute, const Graph& from, Graph& to, const ValueMap& map, const Call& call) {
+  Status move_indices(Attribute& attribute, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
     auto* indices = std::get_if<std::vector<uint32_t>>(&attribute.data);
     if (!indices) return {};
     for (uint32_t& index : *indices) {
@@ -189,7 +194,7 @@ class Inliner {
 
   // A sub-graph of a function's body, for the graph `parent`. `outer` maps the values of the graph that holds `from`.
   Result<std::unique_ptr<Graph>> clone_graph(const Graph& from, Graph& parent, const ValueMap& outer,
-                                             const Call& call) {
+                                             const Expansion& call) {
     auto copy = std::make_unique<Graph>();
     copy->name = from.name;
     copy->parent = &parent;
@@ -213,7 +218,7 @@ class Inliner {
     }
     for (const Node& node : from.nodes) {
       BP_ASSIGN(Node inner, clone(node, from, *copy, map, call));
-      BP_TRY(add(*copy, std::move(inner)));
+      BP_TRY(add(*copy, std::move(inner), BP_NONE));
     }
     return copy;
   }

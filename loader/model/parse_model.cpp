@@ -166,7 +166,7 @@ Result<std::shared_ptr<Model>> parse(const Source& source) {
       if (directory.empty()) directory = ".";
     }
   }
-  ExternalFiles external(directory);
+  ExternalFiles external(directory, source.path);
   try {
     Parser(*model, bytes, source.path, external).parse_model();
   } catch (Malformed& error) {

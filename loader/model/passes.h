@@ -17,7 +17,7 @@ Status check(Model& model);
 // The rules of one node against its schema: how many inputs and outputs, which attributes. Cuts omitted ones off the
 // ends.
 Status check_node(Node& node);
-// Replaces calls of the model's own functions by their bodies.
+// Replaces calls of the model's own functions by their bodies, and notes in Graph::calls which nodes are whose.
 Status inline_functions(Model& model);
 // Turns `Constant` nodes into weights.
 Status absorb_constants(Model& model);
@@ -26,6 +26,8 @@ void settle(Model& model);
 // Drops what does nothing in inference: Identity, Dropout, casts to the type at hand, and
 // nodes whose results nobody reads.
 void prune(Model& model);
+// Finds the nodes that are left of each call's body, and whether the call can still stand for them.
+void find_calls(Model& model);
 
 // Topological order of one graph's nodes, stable. BP_INVALID_MODEL when there is a cycle; names two nodes on it.
 // `moved` tells whether the order changed.

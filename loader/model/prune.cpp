@@ -111,10 +111,15 @@ void bypass(Graph& graph) {
   if (!any) return;
   size_t n = 0;
   std::erase_if(graph.nodes, [&](const Node&) { return gone[n++]; });
-  for (Node& node : graph.nodes) {
-    for (ValueId& input : node.inputs) {
-      if (input != BP_NONE) input = resolve(input);
+  const auto resolve_all = [&](std::vector<ValueId>& values) {
+    for (ValueId& value : values) {
+      if (value != BP_NONE) value = resolve(value);
     }
+  };
+  for (Node& node : graph.nodes) resolve_all(node.inputs);
+  for (Call& call : graph.calls) {
+    resolve_all(call.node.inputs);
+    resolve_all(call.node.outputs);
   }
   for (const auto& body : graph.subgraphs) {
     for (Value& value : body->values) {

@@ -33,6 +33,7 @@ class Arrays {
     std::vector<bp_opset_t> opsets;
     const View::Newest& newest;
     const Refit& refit;
+    const WholeCalls& calls;
   };
 
   // `whole`: all of the graph's values and weights, under their own numbers. Otherwise those that the nodes touch.
@@ -49,7 +50,11 @@ class Arrays {
       for (const Weight& weight : graph_.weights) add_weight(weight);
       for (ValueId v = 0; v < graph_.values.size(); ++v) add_value(v);
     }
-    for (const uint32_t n : nodes) add_node(n);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const Call* call = whole_call(nodes.subspan(i));
+      add_node(call ? call->node : graph_.nodes[nodes[i]], {nodes[i], call ? call->count : 1});
+      if (call) i += call->count - 1;
+    }
     for (const ValueId input : inputs) inputs_.push_back(local(input));
     for (const ValueId output : outputs) outputs_.push_back(local(output));
     if (!whole_) {  // what the nodes read and do not make
@@ -64,7 +69,7 @@ class Arrays {
   }
 
   const bp_graph_t& abi() const { return abi_; }
-  uint32_t graph_node(uint32_t n) const { return node_of_[n]; }
+  View::Nodes graph_nodes(uint32_t n) const { return nodes_of_[n]; }
   ValueId graph_value(uint32_t v) const { return value_of_[v]; }
   bool too_new(uint32_t n) const { return too_new_[n]; }
   bool any_too_new() const { return std::find(too_new_.begin(), too_new_.end(), true) != too_new_.end(); }
@@ -81,7 +86,7 @@ class Arrays {
  private:
   void reserve(size_t nodes, size_t values) {
     nodes_.reserve(nodes);
-    node_of_.reserve(nodes);
+    nodes_of_.reserve(nodes);
     captured_end_.reserve(nodes);
     operands_.reserve(3 * nodes);
     uses_.reserve(values);
@@ -158,8 +163,20 @@ class Arrays {
     return found == local_values_.end() ? BP_NONE : found->second;
   }
 
-  void add_node(uint32_t n) {
-    const Node& node = graph_.nodes[n];
+  // The outermost call that is shown whole and begins with the first of these nodes; null where there is none.
+  const Call* whole_call(std::span<const uint32_t> nodes) const {
+    const Call* found = nullptr;
+    if (shared_.calls.empty()) return found;
+    for (uint32_t c = graph_.nodes[nodes[0]].call; c != BP_NONE; c = graph_.calls[c].caller) {
+      const Call& call = graph_.calls[c];
+      const bool all = call.first == nodes[0] && call.count > 0 && call.count <= nodes.size() &&
+                       nodes[call.count - 1] == call.first + call.count - 1;
+      if (all && std::ranges::binary_search(shared_.calls, call.node.id)) found = &call;
+    }
+    return found;
+  }
+
+  void add_node(const Node& node, View::Nodes stands_for) {
     const auto index = static_cast<uint32_t>(nodes_.size());
     bp_node_t out{};
     out.op_type = text(node.op_type);
@@ -198,7 +215,7 @@ class Arrays {
     }
     out.attribute_count = static_cast<uint32_t>(attributes_.size()) - out.first_attribute;
     nodes_.push_back(out);
-    node_of_.push_back(n);
+    nodes_of_.push_back(stands_for);
     too_new_.push_back(too_new);
   }
 
@@ -307,7 +324,7 @@ class Arrays {
   std::deque<std::vector<uint32_t>> index_lists_;
   std::vector<std::unique_ptr<Arrays>> bodies_;
   std::vector<const bp_graph_t*> body_graphs_;
-  std::vector<uint32_t> node_of_;
+  std::vector<View::Nodes> nodes_of_;
   std::vector<ValueId> value_of_;
   std::vector<const Weight*> weight_of_;
   std::vector<bool> too_new_;
@@ -424,21 +441,38 @@ std::vector<bp_opset_t> opsets_of(const Model& model, const View::Newest& newest
 struct View::Impl {
   Newest newest;
   Refit refit;
+  WholeCalls calls;
   Arrays::Shared shared;
   Arrays arrays;
 
-  Impl(std::shared_ptr<const Model> model, const Newest& known, const Refit& weights, bool whole)
+  Impl(const std::shared_ptr<const Model>& model, const Graph& graph, bool whole, const Newest& known,
+       const Refit& weights, const WholeCalls& whole_calls)
       : newest(known),
         refit(weights),
-        shared{model, {}, opsets_of(*model, newest), newest, refit},
-        arrays(shared, model->graph, whole, nullptr) {
+        calls(whole_calls),
+        shared{model, {}, opsets_of(*model, newest), newest, refit, calls},
+        arrays(shared, graph, whole, nullptr) {
     for (const Symbol& symbol : model->graph.symbols)
       shared.symbols.push_back({text(symbol.name), symbol.min, symbol.max});
   }
 };
 
-std::shared_ptr<const View> View::whole(std::shared_ptr<const Model> model, const Newest& newest) {
-  auto impl = std::make_unique<Impl>(model, newest, Refit{}, true);
+WholeCalls all_calls(const Model& model) {
+  WholeCalls ids;
+  const auto add = [&ids](const auto& self, const Graph& graph) -> void {
+    for (const Call& call : graph.calls) {
+      if (call.count > 0) ids.push_back(call.node.id);
+    }
+    for (const auto& body : graph.subgraphs) self(self, *body);
+  };
+  add(add, model.graph);
+  std::ranges::sort(ids);
+  return ids;
+}
+
+std::shared_ptr<const View> View::whole(std::shared_ptr<const Model> model, const Newest& newest,
+                                        const WholeCalls& calls) {
+  auto impl = std::make_unique<Impl>(model, model->graph, true, newest, Refit{}, calls);
   std::vector<uint32_t> nodes(model->graph.nodes.size());
   std::iota(nodes.begin(), nodes.end(), 0);
   impl->arrays.build(nodes, model->graph.inputs, model->graph.outputs);
@@ -446,9 +480,21 @@ std::shared_ptr<const View> View::whole(std::shared_ptr<const Model> model, cons
 }
 
 std::shared_ptr<const View> View::island(std::shared_ptr<const Model> model, std::span<const uint32_t> nodes,
-                                         std::span<const ValueId> outputs, const Newest& newest, const Refit& refit) {
-  auto impl = std::make_unique<Impl>(model, newest, refit, false);
+                                         std::span<const ValueId> outputs, const Newest& newest, const Refit& refit,
+                                         const WholeCalls& calls) {
+  auto impl = std::make_unique<Impl>(model, model->graph, false, newest, refit, calls);
   impl->arrays.build(nodes, {}, outputs);
+  return std::shared_ptr<const View>(new View(std::move(impl)));
+}
+
+std::shared_ptr<const View> View::node(std::shared_ptr<const Model> model, const Graph& graph, uint32_t node,
+                                       const Newest& newest) {
+  auto impl = std::make_unique<Impl>(model, graph, false, newest, Refit{}, WholeCalls{});
+  std::vector<ValueId> outputs;
+  for (const ValueId output : graph.nodes[node].outputs) {
+    if (output != BP_NONE) outputs.push_back(output);
+  }
+  impl->arrays.build({&node, 1}, {}, outputs);
   return std::shared_ptr<const View>(new View(std::move(impl)));
 }
 
@@ -458,8 +504,8 @@ View::~View() = default;
 const bp_graph_t* View::abi() const {
   return &impl_->arrays.abi();
 }
-uint32_t View::graph_node(uint32_t view_node) const {
-  return impl_->arrays.graph_node(view_node);
+View::Nodes View::graph_nodes(uint32_t view_node) const {
+  return impl_->arrays.graph_nodes(view_node);
 }
 ValueId View::graph_value(uint32_t view_value) const {
   return impl_->arrays.graph_value(view_value);

@@ -18,24 +18,38 @@ struct Refit {
   std::map<WeightId, std::shared_ptr<const Weight>> replaced;
 };
 
+// Calls of functions that are shown as one node each, by node id, ascending. Where one lies within another, the outer
+// one is shown.
+using WholeCalls = std::vector<uint64_t>;
+
+// The calls that can be, in all graphs of a model.
+WholeCalls all_calls(const Model& model);
+
 class View {
  public:
   // The newest operator set that a plugin knows for each domain: nodes are presented in the newest form that fits. A
   // domain that is not named is presented as it is.
   using Newest = std::map<std::string, uint32_t, std::less<>>;
 
-  // The whole graph. View node i is graph node i; view value i is graph value i.
-  static std::shared_ptr<const View> whole(std::shared_ptr<const Model> model, const Newest& newest);
+  // The whole graph. View value i is graph value i; where no call is whole, view node i is graph node i.
+  static std::shared_ptr<const View> whole(std::shared_ptr<const Model> model, const Newest& newest,
+                                           const WholeCalls& calls = {});
   // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do
   // not make (constants come along as weights); its outputs are those of `outputs` (graph values) in that order.
   static std::shared_ptr<const View> island(std::shared_ptr<const Model> model, std::span<const uint32_t> nodes,
                                             std::span<const ValueId> outputs, const Newest& newest,
-                                            const Refit& refit = {});
+                                            const Refit& refit = {}, const WholeCalls& calls = {});
+  // One node of any graph of the model as a graph of its own.
+  static std::shared_ptr<const View> node(std::shared_ptr<const Model> model, const Graph& graph, uint32_t node,
+                                          const Newest& newest);
   ~View();
 
   const bp_graph_t* abi() const;
-  // Which graph node, value or weight an entry of the view is.
-  uint32_t graph_node(uint32_t view_node) const;
+  // Which graph nodes an entry of the view is: one, or all of a call's body.
+  struct Nodes {
+    uint32_t first, count;
+  };
+  Nodes graph_nodes(uint32_t view_node) const;
   ValueId graph_value(uint32_t view_value) const;
   // Nodes whose form is too new for the plugin: the loader itself answers BP_REASON_OPSET for them.
   bool too_new(uint32_t view_node) const;

@@ -117,7 +117,7 @@ TEST(View, AnIslandBringsItsConstants) {
   g = second->abi();
   EXPECT_THAT(names(g, g->inputs, g->input_count), UnorderedElementsAre("a", "b", "c"));
   EXPECT_EQ(g->weight_count, 1u);
-  EXPECT_EQ(second->graph_node(0), 2u);
+  EXPECT_EQ(second->graph_nodes(0).first, 2u);
 }
 
 TEST(View, OldPluginsSeeFormsThatTheyKnow) {

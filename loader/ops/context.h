@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/graph.h"
+#include "ops/infer.h"
 #include "ops/scalar.h"
 #include "ops/schema.h"
 #include "status.h"
@@ -32,9 +33,10 @@ struct Scope {
 
 // What all graphs of a model share.
 struct Knowledge {
-  explicit Knowledge(model::Model& model) : model(model), expressions(model.graph.symbols) {}
+  Knowledge(model::Model& model, const Inference& how) : model(model), how(how), expressions(model.graph.symbols) {}
 
   model::Model& model;
+  const Inference& how;
   Expressions expressions;
   std::deque<Contents> contents;
 };

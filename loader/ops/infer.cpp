@@ -135,7 +135,7 @@ Status finish(Knowledge& knowledge, Scope& scope, Context& context, Node& node) 
     Contents contents = context.result_contents()[slot];
     if (!has_elements(value.type, contents.size())) continue;
     limit(contents, value.type.dtype);
-    if (known(contents) && contents_dtype(value.type.dtype) && !scope.is_output[id]) {
+    if (knowledge.how.fold && known(contents) && contents_dtype(value.type.dtype) && !scope.is_output[id]) {
       value.weight = static_cast<WeightId>(scope.graph.weights.size());
       scope.graph.weights.push_back(make_weight(value.type, contents, knowledge.model.next_id++));
       node.outputs[slot] = BP_NONE;
@@ -164,11 +164,18 @@ Status infer_graph(Knowledge& knowledge, Scope& scope) {
     }
   }
   Context context(knowledge, scope);
-  for (Node& node : graph.nodes) {
+  for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    Node& node = graph.nodes[n];
     Rule rule = node.schema ? rule_of(*node.schema) : foreign_rule(node.domain, node.op_type);
-    if (!node.schema && !rule) continue;  // whoever claims the node knows it
+    const bool is_foreign = !node.schema && !rule;
+    if (is_foreign && !knowledge.how.foreign) continue;  // whoever claims the node knows it
     BP_TRY(context.begin(node));
     if (rule) BP_TRY(rule(context));
+    if (is_foreign) {
+      std::vector<Type> outputs(node.outputs.size());
+      BP_TRY(knowledge.how.foreign(graph, n, outputs));
+      for (size_t slot = 0; slot < outputs.size(); ++slot) context.output(slot) = std::move(outputs[slot]);
+    }
     BP_TRY(finish(knowledge, scope, context, node));
   }
   return {};
@@ -194,9 +201,9 @@ Status Context::infer_subgraph(Graph& graph) {
   return infer_graph(knowledge_, inner);
 }
 
-Status infer(model::Model& model) {
+Status infer(model::Model& model, const Inference& how) {
   name_extents(model.graph);
-  Knowledge knowledge(model);
+  Knowledge knowledge(model, how);
   Scope scope{model.graph, nullptr, 0, {}, {}};
   return infer_graph(knowledge, scope);
 }

@@ -19,20 +19,12 @@ void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse
   if (from != to && (cost > 0 || reverse_cost > 0)) arcs.push_back({from, to, cost, reverse_cost});
 }
 
-namespace {
-
-// Steps that are spent on near flow, for each vertex and arc: enough where flow is local.
-constexpr uint64_t nearby_work = 20;
-
-}  // namespace
-
 std::vector<bool> minimum_cut(CutCosts costs) {
   Elimination elimination(std::move(costs));
   Residual network(elimination.rest());
   send_in_sweeps(network);
-  send_nearby(network, nearby_work * (network.count + network.arcs.size()));
-  const std::vector<bool> with_sink = send_all(network);
-  return elimination.complete(with_sink);
+  send_in_waves(network);
+  return elimination.complete(reaches_sink(network));
 }
 
 }  // namespace backplane

@@ -11,10 +11,18 @@
 namespace backplane {
 namespace {
 
-bool pin_matches(std::string_view pattern, const model::Node& node) {
+bool names(std::string_view pattern, const model::Node& node) {
   if (pattern.starts_with("op=")) return glob(pattern.substr(3), node.op_type);
   if (pattern.starts_with("name=")) pattern.remove_prefix(5);
   return glob(pattern, node.name);
+}
+
+// A pin on a call holds for its whole body.
+bool pin_matches(std::string_view pattern, const model::Graph& graph, const model::Node& node) {
+  if (names(pattern, node)) return true;
+  for (uint32_t c = node.call; c != BP_NONE; c = graph.calls[c].caller)
+    if (names(pattern, graph.calls[c].node)) return true;
+  return false;
 }
 
 // "cpu: dtype: …; opencl: operator: …": each device's reason against a node.
@@ -37,11 +45,12 @@ Status nobody_takes(const model::Node& node, uint32_t index, const std::vector<D
 }
 
 // The device that a pin names for a node, if one does. The first pin that matches counts.
-Result<std::optional<uint32_t>> pinned(const model::Node& node, uint32_t index,
+Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index,
                                        const std::vector<DeviceCoverage>& coverage, const Policy& policy,
                                        std::string& pattern) {
+  const model::Node& node = graph.nodes[index];
   for (const Policy::Pin& pin : policy.pins) {
-    if (!pin_matches(pin.pattern, node)) continue;
+    if (!pin_matches(pin.pattern, graph, node)) continue;
     const auto named = std::ranges::find_if(coverage, [&](const DeviceCoverage& c) {
       return c.device->name() == pin.device || c.device->name() + ":0" == pin.device;
     });
@@ -94,7 +103,7 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
   placement.pin.resize(count);
   std::vector<uint32_t> only(count, policy.fallback == BP_FALLBACK_FORBID ? 0 : BP_NONE);
   for (uint32_t i = 0; i < count; ++i) {
-    BP_ASSIGN(const std::optional<uint32_t> pin, pinned(graph.nodes[i], i, coverage, policy, placement.pin[i]));
+    BP_ASSIGN(const std::optional<uint32_t> pin, pinned(graph, i, coverage, policy, placement.pin[i]));
     if (pin) only[i] = *pin;
   }
   Problem problem = make_problem(graph, coverage, only);

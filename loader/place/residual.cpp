@@ -21,4 +21,21 @@ Residual::Residual(const CutCosts& costs) : count(static_cast<uint32_t>(costs.si
   }
 }
 
+std::vector<bool> reaches_sink(const Residual& network) {
+  std::vector<bool> reaches(network.count);
+  std::vector<uint32_t> found;
+  const auto find = [&](uint32_t v) {
+    reaches[v] = true;
+    found.push_back(v);
+  };
+  for (uint32_t v = 0; v < network.count; ++v)
+    if (network.to_sink[v] > 0) find(v);
+  for (size_t i = 0; i < found.size(); ++i)
+    for (uint32_t a = network.first[found[i]]; a < network.first[found[i] + 1]; ++a) {
+      const Residual::Arc& arc = network.arcs[a];
+      if (!reaches[arc.head] && network.arcs[arc.twin].left > 0) find(arc.head);
+    }
+  return reaches;
+}
+
 }  // namespace backplane

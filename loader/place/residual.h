@@ -26,14 +26,13 @@ struct Residual {
 // sources and sinks move to other vertices, and the cut stays the same: cost is only written down elsewhere.
 void send_in_sweeps(Residual& network);
 
-// Sends flow along shortest paths: a tree of what the source reaches and one of what reaches the sink grow level by
-// level, and where they meet flow is sent; what loses its tree that way looks for another place in it. (Incremental
-// breadth-first search.) Unlike push-relabel it needs no labels of the whole network, and most flow has a short way to
-// go. It stops when there is no path left, or where `work` steps are spent: where flow has far to travel, walking each
-// path from end to end is quadratic.
-void send_nearby(Residual& network, uint64_t work);
+// The rest of the flow, in waves: all that has to flow goes one way to its end along a breadth-first search, as far as
+// the arcs carry it; what got stuck goes on in the next wave, by the next search. (Push-relabel with the labels of all
+// vertices exact each time.) Each wave is linear; it is the number of detours that decides how many there are, not how
+// far flow has to go.
+void send_in_waves(Residual& network);
 
-// The rest of the flow, as far as a cut needs it, by push-relabel. True for vertices that still reach the sink.
-std::vector<bool> send_all(Residual& network);
+// True for vertices that still reach the sink: where all flow is sent, those that have to be with it.
+std::vector<bool> reaches_sink(const Residual& network);
 
 }  // namespace backplane

@@ -71,6 +71,7 @@ Result<SingleNode> SingleNode::of(const model::Model& model, const model::Node& 
     return at->second;
   };
   model::Node& copy = graph.nodes.emplace_back(node);
+  copy.call = BP_NONE;
   for (model::Attribute& attribute : copy.attributes) {
     if (attribute.type == BP_ATTR_GRAPH || attribute.type == BP_ATTR_GRAPHS ||
         attribute.type == BP_ATTR_SPARSE_TENSOR || attribute.type == BP_ATTR_SPARSE_TENSORS)

@@ -142,7 +142,7 @@ void Runner::end_step(Call& call, Status status) {
   const Program& program = *route_.steps[call.step].program;
   std::string label = label_of(session_.model().graph, status.node());
   if (label.empty()) {
-    const model::Node& first = session_.model().graph.nodes[program.view->graph_node(0)];
+    const model::Node& first = session_.model().graph.nodes[program.view->graph_nodes(0).first];
     label = "island " + std::to_string(call.step) + " (" + std::to_string(program.view->abi()->node_count) +
             " nodes from " + first.label() + ")";
   }

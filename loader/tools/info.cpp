@@ -22,13 +22,15 @@ std::string type_text(const Json& value) {
 std::string render(const Json& report) {
   Table head;
   std::string opsets;
+  const Json& read_as = report.at("read_as");
   for (const auto& [domain, version] : report.at("opsets").items()) {
-    opsets += fmt::format("{}{} {}", opsets.empty() ? "" : ", ", domain, cell(version));
+    opsets += fmt::format("{}{} {} ", opsets.empty() ? "" : ", ", domain, cell(version));
+    opsets += read_as.contains(domain) ? fmt::format("(read as {})", cell(read_as.at(domain))) : "(carried as it is)";
   }
   head.row({"model", cell(report.at("origin"))});
   head.row({"producer", cell(report.at("producer"))});
   head.row({"IR version", cell(report.at("ir_version"))});
-  head.row({"opsets", fmt::format("{} (read as {})", opsets, cell(report.at("canonical_opset")))});
+  head.row({"opsets", opsets});
   head.row({"nodes", cell(report.at("nodes"))});
   head.row({"weights", fmt::format("{}, {}", cell(report.at("weights").at("count")),
                                    bytes_text(report.at("weights").at("bytes")))});

@@ -50,6 +50,7 @@ Node Rewrite::make(std::string_view op, std::vector<ValueId> inputs, std::vector
   Node made;
   made.op_type = op;
   made.id = model.next_id++;
+  made.call = node.call;
   made.name = (node.name.empty() ? node.op_type : node.name) + "/" + made.op_type;
   made.schema = newest_schema("", op);
   made.since_version = made.schema->since_version;

@@ -2,11 +2,15 @@
 // A good backend whose behaviour a test scripts through options:
 //   fake.devices  how many there are (1)
 //   fake.ops      operators that it claims, with commas ("Identity")
+//   fake.fails    operators that it does not compile, though it claimed them (none)
+//   fake.infer    what it tells of outputs: "same" as the first input, "none" (unknown operator), "wrong" ("none")
+// Its extension "compiled" is the text of what it compiled, a line for each node.
 // It computes nothing: each node hands its first input on, which is right for Identity alone.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +19,9 @@
 
 struct bp_backend_t {
   uint32_t devices = 1;
-  std::string ops = "Identity";
+  std::string ops = "Identity", fails, infer;
+  std::mutex mutex;
+  std::string compiled;
 };
 
 struct bp_device_t {
@@ -55,8 +61,24 @@ std::string option(const bp_host_t* host, bp_text_t name, std::string otherwise)
   return host->option(host, name, &value) == BP_OK ? std::string(view(value)) : otherwise;
 }
 
-bool claims(const bp_backend_t& backend, std::string_view op) {
-  return ("," + backend.ops + ",").find("," + std::string(op) + ",") != std::string::npos;
+bool contains(const std::string& list, std::string_view op) {
+  return ("," + list + ",").find("," + std::string(op) + ",") != std::string::npos;
+}
+
+// "my.Scale:wide 'call' alpha=3 2->1": overload, name and whole numbers among the attributes where there are any.
+std::string describe(const bp_graph_t* graph, const bp_node_t& node) {
+  std::string words(view(node.domain));
+  if (!words.empty()) words += '.';
+  words += view(node.op_type);
+  if (node.overload.size) words += ":" + std::string(view(node.overload));
+  if (node.name.size) words += " '" + std::string(view(node.name)) + "'";
+  for (uint32_t i = 0; i < node.attribute_count; ++i) {
+    const bp_attribute_t& attribute = *bp_graph_attribute(graph, node.first_attribute + i);
+    if (attribute.type != BP_ATTR_INT) continue;
+    words +=
+        " " + std::string(view(attribute.name)) + "=" + std::to_string(*static_cast<const int64_t*>(attribute.data));
+  }
+  return words + " " + std::to_string(node.input_count) + "->" + std::to_string(node.output_count) + "\n";
 }
 
 char* address(const bp_buffer_t& buffer) {
@@ -119,7 +141,7 @@ const bp_coverage_api_t coverage_api = {
       for (uint32_t i = 0; i < count; ++i) {
         bp_verdict_t verdict{};
         verdict.node = query->nodes ? query->nodes[i] : i;
-        const bool yes = claims(*device->backend, view(bp_graph_node(query->graph, verdict.node)->op_type));
+        const bool yes = contains(device->backend->ops, view(bp_graph_node(query->graph, verdict.node)->op_type));
         verdict.answer = yes ? BP_ANSWER_YES : BP_ANSWER_NO;
         verdict.reason = yes ? BP_REASON_NONE : BP_REASON_OPERATOR;
         verdict.detail = yes ? bp_text_t{} : text("it is not in the script");
@@ -127,11 +149,31 @@ const bp_coverage_api_t coverage_api = {
       }
       return BP_OK;
     },
+    .infer = [](bp_device_t* device, const bp_graph_t* graph, uint32_t index, const bp_infer_sink_t* sink,
+                bp_error_t*) -> bp_status_t {
+      const std::string& how = device->backend->infer;
+      if (how == "none") return BP_UNSUPPORTED;
+      const bp_node_t* node = bp_graph_node(graph, index);
+      const bp_type_t* type = bp_graph_type(graph, bp_graph_value(graph, bp_node_input(graph, node, 0))->type);
+      for (uint32_t slot = 0; slot < node->output_count; ++slot)
+        sink->output(sink->self, slot, type->dtype, how == "wrong" ? 99 : type->rank, graph->dims + type->first_dim);
+      return BP_OK;
+    },
 };
 
 const bp_program_api_t program_api = {
     .size = sizeof(bp_program_api_t),
-    .compile = [](bp_device_t*, const bp_compile_t* what, bp_program_t** out, bp_error_t*) -> bp_status_t {
+    .compile = [](bp_device_t* device, const bp_compile_t* what, bp_program_t** out, bp_error_t* error) -> bp_status_t {
+      bp_backend_t& backend = *device->backend;
+      const std::lock_guard lock(backend.mutex);
+      for (uint32_t i = 0; i < what->graph->node_count; ++i) {
+        const bp_node_t& node = *bp_graph_node(what->graph, i);
+        if (contains(backend.fails, view(node.op_type))) {
+          error->node = node.id;
+          return BP_UNSUPPORTED;
+        }
+        backend.compiled += describe(what->graph, node);
+      }
       auto* program = new bp_program_t{what->graph->input_count, {}};
       for (uint32_t i = 0; i < what->graph->output_count; ++i)
         program->outputs.push_back(trace(what->graph, what->graph->outputs[i]));
@@ -210,10 +252,15 @@ const bp_plugin_t plugin = {
       auto* backend = new bp_backend_t;
       backend->devices = static_cast<uint32_t>(std::atoi(option(how->host, text("devices"), "1").c_str()));
       backend->ops = option(how->host, text("ops"), "Identity");
+      backend->fails = option(how->host, text("fails"), "");
+      backend->infer = option(how->host, text("infer"), "none");
       *out = backend;
       return BP_OK;
     },
     .destroy = [](bp_backend_t* backend) { delete backend; },
+    .get_extension = [](bp_backend_t* backend, bp_text_t name, uint32_t version) -> const void* {
+      return view(name) == "compiled" && version == 1 ? backend->compiled.c_str() : nullptr;
+    },
     .device = &device_api,
     .coverage = &coverage_api,
     .program = &program_api,

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of a model's own functions, which a device may take whole, and nodes whose types only a device knows: the fake
+// backend (testing/fake_backend), which hands its first input on, beside the CPU backend.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backplane/client.hpp"
+#include "testing/face.h"
+#include "testing/onnx_writer.h"
+
+namespace backplane {
+namespace {
+
+using namespace testing::onnx;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string fake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
+
+std::string with_text(std::string message, uint32_t field, const std::string& text) {
+  Writer(message).add_string(field, text);
+  return message;
+}
+
+// What Pass does to x is nothing, in two nodes: -(-x). Twice calls it after an Abs: |x|. Both take what they do not
+// use.
+const Texts functions = {
+    with_text(
+        function("my", "Pass", {"v", "unused"}, {"w"},
+                 {node("Neg", {"v"}, {"t"}, {}, "", "first"), node("Neg", {"t"}, {"w"}, {}, "", "second")}, {{"", 17}}),
+        field::function::overload, "wide"),
+    function("my", "AbsPass", {"v"}, {"w"},
+             {node("Abs", {"v"}, {"a"}, {}, "", "abs"),
+              with_text(node("Pass", {"a"}, {"w"}, {int_attribute("alpha", 4)}, "my", "inner"), field::node::overload,
+                        "wide")},
+             {{"", 17}, {"my", 1}}),
+};
+
+// y = |relu(x)|, by way of a call of Pass named "call" and one of AbsPass named "outer".
+std::string calling() {
+  const Texts nodes = {
+      node("Relu", {"x"}, {"r"}, {}, "", "relu"),
+      with_text(node("Pass", {"r", "x"}, {"p"}, {int_attribute("alpha", 3)}, "my", "call"), field::node::overload,
+                "wide"),
+      node("AbsPass", {"p"}, {"y"}, {}, "my", "outer"),
+  };
+  return model_bytes({{"", 17}, {"my", 1}}, graph(nodes, {tensor_value("x", 1, {2})}, {tensor_value("y", 1, {2})}),
+                     functions, 10);
+}
+
+SessionOptions on(std::vector<std::string> devices, uint32_t fallback = BP_FALLBACK_PREFER) {
+  SessionOptions how;
+  how.devices = std::move(devices);
+  how.options = {{"loader.costs", "told"}};
+  how.fallback = fallback;
+  return how;
+}
+
+std::string compiled(const Environment& env) {
+  return static_cast<const char*>(api().env_get_extension(env.get(), view::text(std::string_view("fake/compiled")), 1));
+}
+
+std::vector<float> run(const Session& session) {
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({2}, {-3, 4}));
+  exec.run();
+  return exec.output(0u).values<float>();
+}
+
+TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
+  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass"}});
+  const Model model = env.parse(calling());
+  const Session session = env.compile(model, on({"fake", "cpu"}));
+  EXPECT_THAT(run(session), ElementsAre(0, 4));
+  // AbsPass is refused and inlined; the call in it is offered then.
+  EXPECT_EQ(compiled(env), "my.Pass:wide 'call' alpha=3 2->1\nmy.Pass:wide 'outer/inner' alpha=4 1->1\n");
+  // The graph stays the one with the bodies, and each of their nodes tells where it runs.
+  const std::string_view where[] = {"cpu", "fake", "fake", "cpu", "fake", "fake"};
+  ASSERT_EQ(model.graph().node_count(), 6u);
+  for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(env.devices()[session.node(i).device - 1].name, where[i]) << i;
+  EXPECT_EQ(session.node(1).island, session.node(2).island);
+  EXPECT_THAT(session.report(), HasSubstr(R"("name":"call/second")"));
+  EXPECT_THAT(session.report(), HasSubstr(R"--("call":"node 'call' (my.Pass)")--"));
+}
+
+TEST(Calls, OfCallsWithinEachOtherTheOuterOneIsTakenWhole) {
+  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass,AbsPass"}});
+  const Session session = env.compile(env.parse(calling()), on({"fake", "cpu"}));
+  EXPECT_THAT(run(session), ElementsAre(0, 4));
+  EXPECT_EQ(compiled(env), "my.Pass:wide 'call' alpha=3 2->1\nmy.AbsPass 'outer' 1->1\n");
+}
+
+TEST(Calls, WhatNobodyClaimsIsInlined) {
+  const Environment env = environment({cpu, fake});
+  const Session session = env.compile(env.parse(calling()), on({"fake", "cpu"}));
+  EXPECT_THAT(run(session), ElementsAre(0, 4));
+  EXPECT_EQ(compiled(env), "");
+  const Error alone = failure([&] { env.compile(env.parse(calling()), on({"fake"})); });
+  EXPECT_THAT(alone.what(), HasSubstr("node 'relu' (Relu) is taken by no device"));
+}
+
+TEST(Calls, AnotherDeviceMayTakeTheBody) {
+  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass,AbsPass"}});
+  // The CPU comes first, alone is allowed, or is where the user wants the call.
+  EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}))), ElementsAre(0, 4));
+  EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}, BP_FALLBACK_FORBID))), ElementsAre(0, 4));
+  EXPECT_EQ(compiled(env), "");
+  SessionOptions pinned = on({"fake", "cpu"});
+  pinned.pins = {{"call", "cpu"}, {"op=AbsPass", "cpu"}};
+  EXPECT_THAT(run(env.compile(env.parse(calling()), pinned)), ElementsAre(0, 4));
+  EXPECT_EQ(compiled(env), "");
+  // A pin on one node of the body leaves the call to nobody.
+  pinned.pins = {{"call/second", "cpu"}, {"outer", "fake"}};
+  const Session torn = env.compile(env.parse(calling()), pinned);
+  EXPECT_THAT(run(torn), ElementsAre(0, 4));
+  EXPECT_EQ(compiled(env), "my.AbsPass 'outer' 1->1\n");
+  EXPECT_THAT(torn.report(), Not(HasSubstr(R"("call":"node 'call')")));
+}
+
+TEST(Calls, ACallInABodyIsTakenWholeToo) {
+  // Only a device that has the If too gets its body; the fake one runs neither branch, but compiles both.
+  const std::string branch = graph(
+      {with_text(node("Pass", {"x"}, {"b"}, {}, "my", "in_body"), field::node::overload, "wide")}, {}, {value("b")});
+  const std::string bytes = model_bytes(
+      {{"", 17}, {"my", 1}},
+      graph(
+          {node("If", {"c"}, {"y"}, {graph_attribute("then_branch", branch), graph_attribute("else_branch", branch)})},
+          {tensor_value("x", 1, {2}), tensor_value("c", 9, {})}, {tensor_value("y", 1, {2})}),
+      functions, 10);
+  const Environment env = environment({cpu, fake}, {{"fake.ops", "If,Pass"}});
+  const Session taken = env.compile(env.parse(bytes), on({"fake", "cpu"}));
+  EXPECT_EQ(env.devices()[taken.node(0).device - 1].name, "fake") << taken.report();
+  const Environment without = environment({cpu, fake}, {{"fake.ops", "If"}});
+  const Session refused = without.compile(without.parse(bytes), on({"fake", "cpu"}));
+  EXPECT_EQ(without.devices()[refused.node(0).device - 1].name, "cpu");
+  EXPECT_THAT(refused.report(), HasSubstr("in its body Neg 'in_body/first' (operator): it is not in the script"));
+}
+
+TEST(Calls, ErrorsNameTheCall) {
+  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass"}, {"fake.fails", "Pass"}});
+  const Error error = failure([&] { env.compile(env.parse(calling()), on({"fake", "cpu"})); });
+  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(error.what(), HasSubstr("(my.Pass): device 'fake'"));
+}
+
+// y = relu(pass(pass(x))), of a domain that nobody but the fake device knows.
+std::string foreign() {
+  const Texts nodes = {node("Pass", {"x"}, {"a"}, {}, "acme", "one"), node("Pass", {"a"}, {"b"}, {}, "acme", "two"),
+                       node("Relu", {"b"}, {"y"}, {}, "", "relu")};
+  return model_bytes({{"", 17}, {"acme", 3}}, graph(nodes, {tensor_value("x", 1, {2})}, {value("y")}));
+}
+
+TEST(ForeignTypes, AreWhatTheDeviceThatClaimsTheNodeSays) {
+  const Environment knows = environment({cpu, fake}, {{"fake.ops", "Pass"}, {"fake.infer", "same"}});
+  const Session session = knows.compile(knows.parse(foreign()), on({"fake", "cpu"}));
+  EXPECT_THAT(run(session), ElementsAre(0, 4));
+  EXPECT_EQ(compiled(knows), "acme.Pass 'one' 1->1\nacme.Pass 'two' 1->1\n");
+
+  // A device that does not tell leaves the CPU with an input of unknown type.
+  const Environment silent = environment({cpu, fake}, {{"fake.ops", "Pass"}});
+  const Error untold = failure([&] { silent.compile(silent.parse(foreign()), on({"fake", "cpu"})); });
+  EXPECT_THAT(untold.what(), HasSubstr("node 'relu' (Relu) is taken by no device"));
+
+  const Environment wrong = environment({cpu, fake}, {{"fake.ops", "Pass"}, {"fake.infer", "wrong"}});
+  const Error error = failure([&] { wrong.compile(wrong.parse(foreign()), on({"fake", "cpu"})); });
+  EXPECT_EQ(error.status(), BP_INTERNAL);
+  EXPECT_THAT(error.what(), HasSubstr("node 'one' (acme.Pass): device 'fake' inferred types that cannot be: output 0 "
+                                      "has rank 99"));
+}
+
+TEST(ForeignTypes, ThatContradictTheModelAreRefused) {
+  const std::string declared = model_bytes(
+      {{"", 17}, {"acme", 3}},
+      graph({node("Pass", {"x"}, {"y"}, {}, "acme", "one")}, {tensor_value("x", 1, {2})}, {tensor_value("y", 1, {3})}));
+  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass"}, {"fake.infer", "same"}});
+  const Error error = failure([&] { env.compile(env.parse(declared), on({"fake", "cpu"})); });
+  EXPECT_EQ(error.status(), BP_INVALID_MODEL);
+  EXPECT_THAT(error.what(), HasSubstr("node 'one' (acme.Pass): output 'y' contradicts what the model declares"));
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coverage/types.h"
+
+#include <algorithm>
+
+#include "abi.h"
+#include "ops/infer.h"
+
+namespace backplane {
+namespace {
+
+using model::Graph;
+using model::Model;
+using model::Type;
+
+// How much is known: grows with everything that is learned.
+uint64_t knowledge(const Type& type) {
+  if (type.kind == 0) return 0;
+  uint64_t known = 1 + (type.dtype != BP_DTYPE_UNDEFINED) + (type.rank >= 0);
+  for (const bp_dim_t& dim : type.dims) known += dim.extent >= 0 ? 2 : dim.symbol != BP_NONE;
+  return known;
+}
+
+// The host's end of bp_infer_sink_t.
+struct Sink {
+  std::vector<Type>& outputs;
+  size_t symbols;
+  std::string problem;
+
+  void output(uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
+    if (slot >= outputs.size()) {
+      problem = "there is no output " + std::to_string(slot);
+    } else if (dtype > BP_DTYPE_INT2) {
+      problem = "output " + std::to_string(slot) + " has data type " + std::to_string(dtype) + ", which there is not";
+    } else if (rank < -1 || rank > BP_MAX_RANK || (rank > 0 && !dims)) {
+      problem = "output " + std::to_string(slot) + " has rank " + std::to_string(rank) +
+                (rank > 0 && !dims ? " and no extents" : ", which cannot be");
+    } else {
+      Type type{BP_KIND_TENSOR, dtype, rank, {}, nullptr};
+      for (int32_t i = 0; i < rank; ++i) {
+        const bool number = dims[i].extent >= 0;
+        const bool symbol = !number && dims[i].symbol < symbols;
+        type.dims.push_back({number ? dims[i].extent : -1, symbol ? dims[i].symbol : BP_NONE, 0});
+      }
+      outputs[slot] = std::move(type);
+    }
+  }
+};
+
+// What the device says of a node's outputs. An operator that it cannot tell about stays as it is.
+Status ask(const DeviceCoverage& device, const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t n,
+           std::vector<Type>& outputs) {
+  const auto view = model::View::node(model, graph, n, device.device->backend().newest_opsets);
+  Sink told{outputs, model->graph.symbols.size(), {}};
+  bp_infer_sink_t sink{};
+  sink.size = sizeof sink;
+  sink.self = &told;
+  sink.output = [](void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
+    static_cast<Sink*>(self)->output(slot, dtype, rank, dims);
+  };
+  PluginError error;
+  const bp_status_t code =
+      device.device->backend().plugin->coverage->infer(device.handle, view->abi(), 0, &sink, error.get());
+  if (code == BP_UNSUPPORTED) {
+    outputs.assign(outputs.size(), {});
+    return {};
+  }
+  const std::string where = graph.nodes[n].label() + ": device '" + device.device->name() + "'";
+  BP_TRY(error.status(code, where));
+  if (!told.problem.empty()) return {BP_INTERNAL, where + " inferred types that cannot be: " + told.problem};
+  return {};
+}
+
+}  // namespace
+
+Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<DeviceCoverage>& coverage) {
+  const auto can_tell = [](const DeviceCoverage& device) {
+    return !device.foreign.empty() && device.device->backend().plugin->coverage->infer;
+  };
+  if (std::ranges::none_of(coverage, can_tell)) return false;
+
+  const std::shared_ptr<Model> wiser = model::copy(*model);
+  std::vector<std::pair<const Type*, uint64_t>> asked;  // what was known of them
+  ops::Inference how;
+  how.fold = false;
+  how.foreign = [&](const Graph& graph, uint32_t n, std::vector<Type>& outputs) -> Status {
+    const model::Node& node = graph.nodes[n];
+    const auto device = std::ranges::find_if(
+        coverage, [&](const DeviceCoverage& one) { return can_tell(one) && one.foreign.contains(node.id); });
+    if (device == coverage.end()) return {};
+    for (const model::ValueId output : node.outputs)
+      if (output != BP_NONE) asked.emplace_back(&graph.values[output].type, knowledge(graph.values[output].type));
+    return ask(*device, wiser, graph, n, outputs);
+  };
+  BP_TRY(ops::infer(*wiser, how));
+  if (std::ranges::none_of(asked, [](const auto& one) { return knowledge(*one.first) > one.second; })) return false;
+  model = wiser;
+  return true;
+}
+
+}  // namespace backplane
