@@ -31,7 +31,7 @@ std::vector<onnx::Tensor> computed(const Network& network, const FloatType& type
     std::vector<const Array*> inputs;
     for (const uint32_t input : node.inputs) inputs.push_back(input == BP_NONE ? nullptr : &values[input]);
     References results =
-        find_operator(node.op_type).compute(Call(inputs, node.attributes, static_cast<uint32_t>(node.outputs.size())));
+        compute(node.op_type, Call(inputs, node.attributes, static_cast<uint32_t>(node.outputs.size())));
     for (size_t o = 0; o < results.size(); ++o) {
       Array& value = values[node.outputs[o]] = std::move(results[o].value);
       if (!is_float(value.dtype)) continue;

@@ -26,7 +26,7 @@ References reference(const Problem& problem, bool flush) {
       if (std::fabs(x) < float_type(arrays[i].dtype).min_normal()) x = std::copysign(0, x);
     }
   }
-  References results = find_operator(problem.op).compute(Call(inputs, problem.attributes, problem.outputs));
+  References results = compute(problem.op, Call(inputs, problem.attributes, problem.outputs));
   for (Reference& result : results) {
     if (!problem.exact_sums) continue;
     result.rule = Rule::exact();  // of an exact sum, which a 16-bit type rounds once

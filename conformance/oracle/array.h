@@ -13,6 +13,15 @@ namespace backplane::conform {
 using Extents = std::vector<int64_t>;
 using Index = std::vector<int64_t>;
 
+// More elements, and more steps of one call, the oracle does not take: its bounds are for tests, not for work.
+constexpr int64_t kMaxElements = 1 << 24;
+constexpr double kMaxSteps = 0x1p28;
+
+// Throws std::invalid_argument with `what` unless it holds.
+void require(bool holds, const char* what);
+// Throws std::invalid_argument for a call that would take more than kMaxSteps.
+void require_steps(double steps);
+
 // Integers are exact up to 2^53: the cases stay below.
 struct Array {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
@@ -20,22 +29,23 @@ struct Array {
   std::vector<double> values;
 
   Array() = default;
-  Array(bp_dtype_t type, Extents shape);
+  Array(bp_dtype_t type, Extents shape);  // of zeros; throws std::invalid_argument, as all below
 
   int64_t rank() const { return static_cast<int64_t>(extents.size()); }
   int64_t count() const { return static_cast<int64_t>(values.size()); }
-  double& at(const Index& index);
+  double& at(const Index& index);  // inside of `extents`
   double at(const Index& index) const { return const_cast<Array*>(this)->at(index); }
   // At an index of a shape that this array broadcasts to.
   double broadcast_at(const Index& index) const;
 };
 
 Array to_array(const onnx::Tensor& tensor);
-// Each element rounded to the nearest of its type, ties to even; integers must fit.
+// Each element rounded to the nearest of its type, ties to even; integers that do not fit become the nearest that does.
 onnx::Tensor to_tensor(const Array& array);
 
 bool is_float(bp_dtype_t dtype);
 
+// Throws std::invalid_argument for extents that are negative and for more than kMaxElements.
 int64_t count_of(const Extents& extents);
 // Calls `visit(index)` for every index of a shape, in row-major order.
 template <class F>
@@ -52,5 +62,8 @@ void for_each_index(const Extents& extents, F visit) {
 Extents broadcast(const Extents& a, const Extents& b);
 // An axis counted from the front. Throws std::invalid_argument.
 int64_t normal_axis(int64_t axis, int64_t rank);
+// Where in a stack of matrices the one begins that belongs to `index`, whose last two entries are of the matrix: the
+// stack's leading axes broadcast to the others.
+size_t matrix_start(const Array& stack, const Index& index);
 
 }  // namespace backplane::conform

@@ -22,16 +22,28 @@ Array fold(const Call& call, Function function, bp_dtype_t dtype) {
   return result;
 }
 
+void require_one_type(const Call& call) {
+  for (size_t i = 1; i < call.input_count(); ++i)
+    require(call.in(i).dtype == call.in(0).dtype, "the inputs have different types");
+}
+void require_two(const Call& call) {
+  require(call.input_count() == 2, "there are not two inputs");
+  require_one_type(call);
+}
+
 template <Function function>
 References half_ulp(const Call& call) {
+  require_two(call);
   return {Reference(fold(call, function, call.in(0).dtype), Rule::within(0.5))};
 }
 template <Function function>
 References exact(const Call& call) {
+  require_one_type(call);
   return {Reference(fold(call, function, call.in(0).dtype), Rule::exact())};
 }
 template <Function function>
 References to_bool(const Call& call) {
+  require_two(call);
   return {Reference(fold(call, function, BP_DTYPE_BOOL), Rule::exact())};
 }
 
@@ -76,6 +88,7 @@ double smaller(double a, double b) {
 }
 
 References divide(const Call& call) {
+  require_two(call);
   const bool real = is_float(call.in(0).dtype);
   Array result = fold(
       call, [](double a, double b) { return a / b; }, call.in(0).dtype);
@@ -85,7 +98,9 @@ References divide(const Call& call) {
   return {Reference(std::move(result), Rule::within(2))};
 }
 
+// The exponent may be of another type.
 References power(const Call& call) {
+  require(call.input_count() == 2, "there are not two inputs");
   Reference result(fold(
                        call, [](double a, double b) { return std::pow(a, b); }, call.in(0).dtype),
                    Rule::of(Rule::kPower));
@@ -97,6 +112,7 @@ References power(const Call& call) {
 
 // With `fmod` C's remainder, otherwise the sign of the divisor.
 References modulo(const Call& call) {
+  require_two(call);
   return {Reference(fold(
                         call,
                         call.integer("fmod") != 0 ? [](double a, double b) { return std::fmod(a, b); }
@@ -107,6 +123,7 @@ References modulo(const Call& call) {
 
 // A dot product with ones.
 References sum(const Call& call) {
+  require_one_type(call);
   Reference result(fold(call, add, call.in(0).dtype), Rule::of(Rule::kDot, static_cast<double>(call.input_count())));
   result.scale = fold(
                      call, [](double a, double b) { return std::fabs(a) + std::fabs(b); }, call.in(0).dtype)
@@ -118,6 +135,7 @@ References sum(const Call& call) {
 }
 
 References prelu(const Call& call) {
+  require_two(call);
   return {Reference(fold(
                         call, [](double x, double slope) { return x < 0 ? slope * x : x; }, call.in(0).dtype),
                     Rule::within(0.5))};

@@ -62,7 +62,7 @@ std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Est
     typical.push_back(input != nullptr && moves(input->typical) ? input->typical : std::vector<double>());
   }
   const Call call(arrays, node.attributes, static_cast<uint32_t>(node.outputs.size()));
-  References results = find_operator(node.op_type).compute(call);
+  References results = compute(node.op_type, call);
   const Errors far = spread(node.op_type, call, errors, results), near = spread(node.op_type, call, typical, results);
 
   std::vector<Estimate> outputs;
@@ -99,24 +99,36 @@ Estimate exact_estimate(const onnx::Tensor& tensor) {
 }
 
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes) {
+  require(values.size() == graph.values.size(), "there is not one value for each of the graph");
   for (size_t i = 0; i < graph.values.size(); ++i) {
     if (graph.values[i].weight) values[i] = exact_estimate(*graph.values[i].weight);
   }
   for (const NodeSpec& node : graph.nodes) {
     std::vector<const Estimate*> operands;
-    for (const uint32_t input : node.inputs) operands.push_back(input == BP_NONE ? nullptr : &values.at(input));
+    for (const uint32_t input : node.inputs) {
+      require(input == BP_NONE || input < values.size(), "a node takes a value that the graph has not");
+      require(input == BP_NONE || values[input].is_there(), "a node takes a value that nothing has computed yet");
+      operands.push_back(input == BP_NONE ? nullptr : &values[input]);
+    }
     const Control control = find_control(node.op_type);
     std::vector<Estimate> outputs =
         control == nullptr ? estimate(node, operands, flushes) : control(node, operands, values, flushes);
+    require(outputs.size() >= node.outputs.size(), "a node has more outputs than its body");
     for (size_t o = 0; o < node.outputs.size(); ++o) {
-      if (node.outputs[o] != BP_NONE) values[node.outputs[o]] = std::move(outputs.at(o));
+      require(node.outputs[o] == BP_NONE || node.outputs[o] < values.size(),
+              "a node gives a value that the graph has not");
+      if (node.outputs[o] != BP_NONE) values[node.outputs[o]] = std::move(outputs[o]);
     }
   }
 }
 
 std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes) {
   std::vector<Estimate> values(graph.values.size());
-  for (size_t i = 0; i < inputs.size(); ++i) values[graph.inputs.at(i)] = exact_estimate(inputs[i]);
+  require(inputs.size() == graph.inputs.size(), "there is not one tensor for each input of the graph");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    require(graph.inputs[i] < values.size(), "an input is a value that the graph has not");
+    values[graph.inputs[i]] = exact_estimate(inputs[i]);
+  }
   evaluate(graph, values, flushes);
   return values;
 }

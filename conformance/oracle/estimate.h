@@ -17,6 +17,8 @@ struct Estimate {
   // |seen - value| of each element stays below `error` in the worst case, and its root mean square below `typical`.
   std::vector<double> error, typical;
 
+  // False of what nothing has computed: even a scalar has an element.
+  bool is_there() const { return !value.values.empty() || !value.extents.empty(); }
   // As the judge takes it.
   Reference reference() const;
 };
@@ -31,15 +33,17 @@ Spread find_spread(std::string_view op);
 // A node's outputs from its inputs (NULL: omitted). Throws std::invalid_argument if the oracle does not know the
 // operator or its spread, or the inputs do not fit.
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes);
-// A tensor that is given, exactly.
+// A tensor that is given, exactly. Throws std::invalid_argument if it has no numbers.
 Estimate exact_estimate(const onnx::Tensor& tensor);
 // Computes what the nodes of a graph compute; `values`, one for each of the graph, has its inputs and what it takes
 // from the graph around it. Throws std::invalid_argument.
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes);
-// Every value of a graph that stands for itself; values that nothing computes are empty.
+// Every value of a graph that stands for itself; values that nothing computes are empty. Throws std::invalid_argument.
 std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes);
 
-// A node with bodies, from its inputs and all values of its graph.
+// A node with bodies, from its inputs and all values of its graph. Throws std::invalid_argument, also for a loop of
+// more than kMaxLoopSteps.
+constexpr int64_t kMaxLoopSteps = 1 << 10;
 using Control = std::vector<Estimate> (*)(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                           const std::vector<Estimate>& around, bool flushes);
 struct ControlOperator {

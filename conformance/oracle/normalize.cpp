@@ -12,6 +12,7 @@ namespace {
 template <class F>
 void for_each_group(const Array& x, int64_t first_axis, int64_t end_axis, F visit) {
   int64_t outer = 1, size = 1, inner = 1;
+  if (x.count() == 0) return;
   for (int64_t i = 0; i < x.rank(); ++i) {
     (i < first_axis ? outer : i < end_axis ? size : inner) *= x.extents[static_cast<size_t>(i)];
   }
@@ -46,20 +47,22 @@ void put(Reference& result, size_t i, double x, const Moments& m, double epsilon
 }
 
 Reference prepared(const Array& x, double terms) {
+  require(is_float(x.dtype), "what is normalised is no floating-point number");
   Reference result(Array(x.dtype, x.extents), Rule::smooth(terms));
   result.scale.resize(x.values.size());
   return result;
 }
 
 References batch_normalization(const Call& call) {
-  const Array& x = call.in(0);
+  const Array& x = call.in(0, 1);
+  const int64_t channels = x.rank() > 1 ? x.extents[1] : 1;
+  const std::vector<double>&scale = call.vector(1, channels), &bias = call.vector(2, channels),
+        &means = call.vector(3, channels), &variances = call.vector(4, channels);
   Reference result = prepared(x, 1);
   size_t i = 0;
   for_each_index(x.extents, [&](const Index& index) {
     const auto c = static_cast<size_t>(index.size() > 1 ? index[1] : 0);
-    const double mean = call.in(3).values[c];
-    put(result, i, x.values[i], {mean, call.in(4).values[c], std::fabs(mean)}, call.real("epsilon"),
-        call.in(1).values[c], call.in(2).values[c]);
+    put(result, i, x.values[i], {means[c], variances[c], std::fabs(means[c])}, call.real("epsilon"), scale[c], bias[c]);
     ++i;
   });
   return {result};
@@ -68,7 +71,10 @@ References batch_normalization(const Call& call) {
 References layer_normalization(const Call& call) {
   const Array& x = call.in(0);
   const int64_t axis = normal_axis(call.integer("axis"), x.rank());
-  const auto n = static_cast<size_t>(count_of({x.extents.begin() + axis, x.extents.end()}));
+  const Extents inner(x.extents.begin() + axis, x.extents.end());
+  const auto n = static_cast<size_t>(count_of(inner));
+  require(call.in(1).extents == inner, "scale has another shape than what is normalised");
+  require(!call.has(2) || call.in(2).extents == inner, "bias has another shape than what is normalised");
   Reference result = prepared(x, static_cast<double>(n));
   for_each_group(x, axis, x.rank(), [&](const std::vector<size_t>& group) {
     const Moments m = moments(x, group);
@@ -81,14 +87,15 @@ References layer_normalization(const Call& call) {
 }
 
 References instance_normalization(const Call& call) {
-  const Array& x = call.in(0);
+  const Array& x = call.in(0, 3);
+  const std::vector<double>&scale = call.vector(1, x.extents[1]), &bias = call.vector(2, x.extents[1]);
   Reference result = prepared(x, static_cast<double>(count_of({x.extents.begin() + 2, x.extents.end()})));
   size_t number = 0;
   for_each_group(x, 2, x.rank(), [&](const std::vector<size_t>& group) {
     const size_t channel = number++ % static_cast<size_t>(x.extents[1]);
     const Moments m = moments(x, group);
     for (const size_t i : group) {
-      put(result, i, x.values[i], m, call.real("epsilon"), call.in(1).values[channel], call.in(2).values[channel]);
+      put(result, i, x.values[i], m, call.real("epsilon"), scale[channel], bias[channel]);
     }
   });
   return {result};

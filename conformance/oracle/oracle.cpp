@@ -11,7 +11,10 @@ namespace {
 template <class T>
 const T* find(const Attributes& attributes, std::string_view name) {
   for (const Attribute& attribute : attributes) {
-    if (attribute.name == name) return std::get_if<T>(&attribute.value);
+    if (attribute.name != name) continue;
+    const T* value = std::get_if<T>(&attribute.value);
+    if (value == nullptr) throw std::invalid_argument("attribute '" + attribute.name + "' has another type");
+    return value;
   }
   return nullptr;
 }
@@ -23,9 +26,31 @@ const Array& Call::in(size_t i) const {
   return *inputs_[i];
 }
 
+const Array& Call::in(size_t i, int64_t least_rank) const {
+  const Array& array = in(i);
+  if (array.rank() >= least_rank) return array;
+  throw std::invalid_argument("input " + std::to_string(i) + " has rank " + std::to_string(array.rank()) + ", not " +
+                              std::to_string(least_rank) + " or more");
+}
+
 std::vector<int64_t> Call::integers(size_t i) const {
   const Array& array = in(i);
-  return {array.values.begin(), array.values.end()};
+  if (array.rank() > 1 || is_float(array.dtype))
+    throw std::invalid_argument("input " + std::to_string(i) + " is no vector of integers");
+  std::vector<int64_t> integers;
+  for (const double x : array.values) integers.push_back(static_cast<int64_t>(std::clamp(x, -0x1p53, 0x1p53)));
+  return integers;
+}
+
+double Call::single(size_t i) const {
+  if (in(i).count() != 1) throw std::invalid_argument("input " + std::to_string(i) + " is not one element");
+  return in(i).values[0];
+}
+
+const std::vector<double>& Call::vector(size_t i, int64_t count) const {
+  if (in(i).extents != Extents{count})
+    throw std::invalid_argument("input " + std::to_string(i) + " is no vector of " + std::to_string(count));
+  return in(i).values;
 }
 
 int64_t Call::integer(std::string_view name, int64_t otherwise) const {
@@ -72,6 +97,13 @@ const Operator& find_operator(std::string_view name) {
     if (op->name == name) return *op;
   }
   throw std::invalid_argument("the oracle has no operator '" + std::string(name) + "'");
+}
+
+References compute(std::string_view op, const Call& call) {
+  References results = find_operator(op).compute(call);
+  if (results.size() >= call.output_count()) return results;
+  throw std::invalid_argument("the oracle gives " + std::to_string(results.size()) + " outputs of '" + std::string(op) +
+                              "', not " + std::to_string(call.output_count()));
 }
 
 }  // namespace backplane::conform

@@ -23,12 +23,18 @@ class Call {
   uint32_t output_count() const { return output_count_; }
   const Attributes& attributes() const { return attributes_; }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
-  // Throws std::invalid_argument if it is omitted.
+  // An input. These throw std::invalid_argument if it is omitted, or is not as it must be.
   const Array& in(size_t i) const;
-  // The elements of an integer input.
+  const Array& in(size_t i, int64_t least_rank) const;
+  // The elements of a vector of integers, or of one; beyond 2^53 the nearest.
   std::vector<int64_t> integers(size_t i) const;
+  // The only element.
+  double single(size_t i) const;
+  // The elements of a vector of `count`.
+  const std::vector<double>& vector(size_t i, int64_t count) const;
 
-  // Attributes; all defaults are written out by the case, except those that ONNX leaves to the operator.
+  // Attributes; throw std::invalid_argument for one of another type. All defaults are written out by the case, except
+  // those that ONNX leaves to the operator.
   int64_t integer(std::string_view name, int64_t otherwise = 0) const;
   double real(std::string_view name, double otherwise = 0) const;
   std::string_view text(std::string_view name) const;
@@ -53,6 +59,8 @@ struct Reference {
 };
 
 using References = std::vector<Reference>;
+// Throws std::invalid_argument for calls that the operator does not define or the oracle does not know; so a call may
+// come from anywhere.
 using Oracle = References (*)(const Call& call);
 
 struct Operator {
@@ -80,5 +88,7 @@ std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint3
 // Throws std::invalid_argument.
 const Operator& find_operator(std::string_view name);
 std::vector<const Operator*> all_operators();
+// What the operator answers: at least as many outputs as the call has. Throws std::invalid_argument.
+References compute(std::string_view op, const Call& call);
 
 }  // namespace backplane::conform

@@ -13,6 +13,7 @@ Array slide(const Call& call, const Window& window, F visit) {
   const Array& x = call.in(0);
   Extents shape = {x.extents[0], x.extents[1]};
   shape.insert(shape.end(), window.out.begin(), window.out.end());
+  require_steps(static_cast<double>(count_of(shape)) * static_cast<double>(count_of(window.kernel)));
   Array result(x.dtype, shape);
   for_each_index(shape, [&](const Index& index) {
     std::vector<double> values;
@@ -64,7 +65,7 @@ References mean_in(const Call& call, const Window& window, bool count_padding) {
 
 // One window over everything, whatever the attributes.
 Window whole(const Call& call) {
-  const Extents& extents = call.in(0).extents;
+  const Extents& extents = call.in(0, 3).extents;
   static const Attributes none;
   return Window(Call({}, none, 1), extents, {extents.begin() + 2, extents.end()});
 }

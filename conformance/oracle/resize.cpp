@@ -29,22 +29,34 @@ int64_t nearest(std::string_view mode, double x) {
 // Inputs: data, region of interest (unused by these modes), scales, sizes.
 References resize(const Call& call) {
   const Array& x = call.in(0);
+  const std::string_view where = call.text("coordinate_transformation_mode");
+  const bool linear = call.text("mode") == "linear";
+  require(linear || call.text("mode") == "nearest", "the oracle knows the modes nearest and linear");
+  require(where.empty() || where == "half_pixel" || where == "asymmetric" || where == "align_corners" ||
+              where == "pytorch_half_pixel",
+          "the oracle does not know this coordinate_transformation_mode");
+  require(call.integer("antialias") == 0 && call.ints("axes").empty(), "the oracle knows no antialias and no axes");
+  require(
+      call.has(3) ? call.integers(3).size() == x.extents.size() : call.vector(2, x.rank()).size() == x.extents.size(),
+      "there is not one size for each axis");
   Extents shape;
   std::vector<double> scales;
   for (size_t i = 0; i < x.extents.size(); ++i) {
     const auto extent = static_cast<double>(x.extents[i]);
     const bool by_size = call.has(3);
+    require(by_size || (call.in(2).values[i] > 0 && extent * call.in(2).values[i] < static_cast<double>(kMaxElements)),
+            "a scale is out of range");
     shape.push_back(by_size ? call.integers(3)[i] : static_cast<int64_t>(std::floor(extent * call.in(2).values[i])));
     scales.push_back(by_size ? static_cast<double>(shape[i]) / extent : call.in(2).values[i]);
   }
-  const std::string_view where = call.text("coordinate_transformation_mode");
+  require(x.count() != 0 || count_of(shape) == 0, "there is nothing to resize");
+  require(x.rank() <= 8, "the oracle resizes 8 axes at most");
   const auto source = [&](size_t axis, int64_t out) {
     // As ONNX has it, the resized extent is the real number before it is cut down.
     return coordinate(where, out, x.extents[axis], static_cast<double>(x.extents[axis]) * scales[axis], scales[axis]);
   };
   const auto inside = [&](size_t axis, int64_t at) { return std::clamp<int64_t>(at, 0, x.extents[axis] - 1); };
 
-  const bool linear = call.text("mode") == "linear";
   Reference result(Array(x.dtype, shape), linear ? Rule::of(Rule::kResize) : Rule::bits());
   double largest = 0;
   for (const double value : x.values) largest = std::max(largest, std::fabs(value));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backplane/graph.hpp"
 #include "oracle/oracle.h"
 
 namespace backplane::conform {
@@ -13,11 +14,16 @@ namespace {
 References slice(const Call& call) {
   const Array& x = call.in(0);
   const Extents starts = call.integers(1), ends = call.integers(2);
+  const auto for_each_start = [&](size_t i) { return !call.has(i) || call.integers(i).size() == starts.size(); };
+  require(ends.size() == starts.size() && for_each_start(3) && for_each_start(4),
+          "starts, ends, axes and steps are not equally many");
+  require(call.has(3) || starts.size() <= x.extents.size(), "there are more starts than axes");
   Index first(x.extents.size(), 0), step(x.extents.size(), 1);
   Extents shape = x.extents;
   for (size_t i = 0; i < starts.size(); ++i) {
     const auto axis = call.has(3) ? static_cast<size_t>(normal_axis(call.integers(3)[i], x.rank())) : i;
     const int64_t n = x.extents[axis], by = call.has(4) ? call.integers(4)[i] : 1;
+    require(by != 0, "a step is 0");
     const auto clamped = [&](int64_t at) {
       return std::clamp<int64_t>(at < 0 ? at + n : at, by < 0 ? -1 : 0, by < 0 ? n - 1 : n);
     };
@@ -38,7 +44,8 @@ References slice(const Call& call) {
 }
 
 References gather(const Call& call) {
-  const Array &x = call.in(0), &indices = call.in(1);
+  const Array &x = call.in(0, 1), &indices = call.in(1);
+  require(!is_float(indices.dtype), "the indices are no integers");
   const int64_t axis = normal_axis(call.integer("axis"), x.rank());
   Extents shape(x.extents.begin(), x.extents.begin() + axis);
   shape.insert(shape.end(), indices.extents.begin(), indices.extents.end());
@@ -55,7 +62,9 @@ References gather(const Call& call) {
 }
 
 References gather_elements(const Call& call) {
-  const Array &x = call.in(0), &indices = call.in(1);
+  const Array &x = call.in(0, 1), &indices = call.in(1);
+  require(!is_float(indices.dtype), "the indices are no integers");
+  require(indices.rank() == x.rank(), "the indices have another rank than the data");
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis"), x.rank()));
   Array result(x.dtype, indices.extents);
   for_each_index(indices.extents, [&](const Index& index) {
@@ -71,10 +80,14 @@ References pad(const Call& call) {
   const Array& x = call.in(0);
   const Extents pads = call.integers(1);
   const std::string_view mode = call.text("mode");
-  const double constant = call.has(2) ? call.in(2).values[0] : 0;
+  const double constant = call.has(2) ? call.single(2) : 0;
+  require(pads.size() == 2 * x.extents.size() && !call.has(3), "there are not two pads for each axis");
+  require(!call.has(2) || call.in(2).dtype == x.dtype, "the constant has another type than the data");
+  require(mode == "constant" || mode == "edge" || mode == "wrap" || mode == "reflect", "the mode is not known");
   Extents shape = x.extents;
   for (size_t i = 0; i < shape.size(); ++i) shape[i] += pads[i] + pads[shape.size() + i];
   Array result(x.dtype, shape);
+  require(mode == "constant" || x.count() != 0 || result.count() == 0, "there is nothing to pad with");
   for_each_index(shape, [&](const Index& index) {
     Index from = index;
     bool outside = false;
@@ -100,6 +113,7 @@ References pad(const Call& call) {
 
 References where(const Call& call) {
   const Array &condition = call.in(0), &yes = call.in(1), &no = call.in(2);
+  require(condition.dtype == BP_DTYPE_BOOL && yes.dtype == no.dtype, "the inputs are of wrong types");
   Array result(yes.dtype, broadcast(condition.extents, broadcast(yes.extents, no.extents)));
   for_each_index(result.extents, [&](const Index& index) {
     result.at(index) = (condition.broadcast_at(index) != 0 ? yes : no).broadcast_at(index);
@@ -109,7 +123,10 @@ References where(const Call& call) {
 
 // Floats are cut towards zero and must fit; NaN and numbers that do not fit have no defined result.
 References cast(const Call& call) {
-  const auto to = static_cast<bp_dtype_t>(call.integer("to"));
+  const int64_t wanted = call.integer("to");
+  require(wanted > 0 && wanted <= BP_DTYPE_INT2, "the type is not known");
+  const auto to = static_cast<bp_dtype_t>(wanted);
+  require(view::dtype_bits(to) != 0, "the type has no numbers");
   Array result = call.in(0);
   result.dtype = to;
   for (double& x : result.values) {
@@ -123,9 +140,12 @@ References cast(const Call& call) {
 
 References clip(const Call& call) {
   Array result = call.in(0);
+  for (const size_t limit : {1, 2})
+    require(!call.has(limit) || call.in(limit).dtype == result.dtype, "a limit has another type than the data");
+  const double low = call.has(1) ? call.single(1) : -HUGE_VAL, high = call.has(2) ? call.single(2) : HUGE_VAL;
   for (double& x : result.values) {
-    if (call.has(1) && x < call.in(1).values[0]) x = call.in(1).values[0];
-    if (call.has(2) && x > call.in(2).values[0]) x = call.in(2).values[0];
+    if (x < low) x = low;
+    if (x > high) x = high;
   }
   return {Reference(std::move(result), Rule::exact())};
 }

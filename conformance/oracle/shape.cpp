@@ -2,6 +2,7 @@
 // The same elements in another shape or order.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "oracle/oracle.h"
 
@@ -21,6 +22,7 @@ Reference gathered(const Array& from, Extents shape, F source) {
 }
 
 Reference reshaped(const Array& from, Extents shape) {
+  require(count_of(shape) == from.count(), "the new shape has another number of elements");
   Array result = from;
   result.extents = std::move(shape);
   return moved(std::move(result));
@@ -34,11 +36,16 @@ References identity(const Call& call) {
 References reshape(const Call& call) {
   const Array& x = call.in(0);
   Extents shape = call.integers(1);
-  int64_t known = 1;
+  Extents told;  // all but the -1
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 0 && call.integer("allowzero") == 0) shape[i] = x.extents[i];
-    if (shape[i] != -1) known *= shape[i];
+    if (shape[i] == 0 && call.integer("allowzero") == 0) {
+      require(i < x.extents.size(), "there is no extent to copy");
+      shape[i] = x.extents[i];
+    }
+    if (shape[i] != -1) told.push_back(shape[i]);
   }
+  require(told.size() + 1 >= shape.size(), "more than one extent is left open");
+  const int64_t known = count_of(told);
   for (int64_t& extent : shape) {
     if (extent == -1) extent = known == 0 ? 0 : x.count() / known;
   }
@@ -47,7 +54,8 @@ References reshape(const Call& call) {
 
 References flatten(const Call& call) {
   const Array& x = call.in(0);
-  const int64_t axis = call.integer("axis") < 0 ? call.integer("axis") + x.rank() : call.integer("axis");
+  const int64_t axis = normal_axis(call.integer("axis"), x.rank() + 1) - (call.integer("axis") < 0 ? 1 : 0);
+  require(axis >= 0, "the axis is out of range");
   return {reshaped(x, {count_of({x.extents.begin(), x.extents.begin() + axis}),
                        count_of({x.extents.begin() + axis, x.extents.end()})})};
 }
@@ -72,6 +80,7 @@ References unsqueeze(const Call& call) {
   Extents shape = x.extents, axes = call.integers(1);
   for (int64_t& axis : axes) axis = normal_axis(axis, x.rank() + static_cast<int64_t>(axes.size()));
   std::sort(axes.begin(), axes.end());
+  require(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), "an axis stands twice");
   for (const int64_t axis : axes) shape.insert(shape.begin() + axis, 1);
   return {reshaped(x, shape)};
 }
@@ -81,6 +90,8 @@ References transpose(const Call& call) {
   Extents backwards(x.extents.size());
   std::iota(backwards.rbegin(), backwards.rend(), 0);
   const Extents perm = call.ints("perm", backwards);
+  require(std::is_permutation(perm.begin(), perm.end(), backwards.begin(), backwards.end()),
+          "perm is no permutation of the axes");
   Extents shape;
   for (const int64_t axis : perm) shape.push_back(x.extents[static_cast<size_t>(axis)]);
   return {gathered(x, shape, [&](const Index& index) {
@@ -94,7 +105,13 @@ References concat(const Call& call) {
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis"), call.in(0).rank()));
   Extents shape = call.in(0).extents;
   shape[axis] = 0;
-  for (size_t i = 0; i < call.input_count(); ++i) shape[axis] += call.in(i).extents[axis];
+  for (size_t i = 0; i < call.input_count(); ++i) {
+    Extents other = call.in(i).extents;
+    require(other.size() == shape.size(), "the inputs have different ranks");
+    const int64_t own = std::exchange(other[axis], shape[axis]);
+    require(other == shape && call.in(i).dtype == call.in(0).dtype, "the inputs differ beside the axis, or in type");
+    shape[axis] += own;
+  }
   Array result(call.in(0).dtype, shape);
   for_each_index(shape, [&](const Index& index) {
     Index from = index;
@@ -113,9 +130,13 @@ References split(const Call& call) {
   if (call.has(1)) {
     sizes = call.integers(1);
   } else {
+    require(call.output_count() != 0, "there is no output");
     const int64_t n = call.output_count(), whole = x.extents[axis], piece = (whole + n - 1) / n;
     for (int64_t left = whole, i = 0; i < n; ++i, left -= piece) sizes.push_back(std::clamp<int64_t>(left, 0, piece));
   }
+  require(std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0 && size <= kMaxElements; }) &&
+              std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == x.extents[axis],
+          "the pieces are not the whole");
   References results;
   int64_t start = 0;
   for (const int64_t size : sizes) {
@@ -141,7 +162,11 @@ References expand(const Call& call) {
 References tile(const Call& call) {
   const Array& x = call.in(0);
   Extents shape = call.integers(1);
-  for (size_t i = 0; i < shape.size(); ++i) shape[i] *= x.extents[i];
+  require(shape.size() == x.extents.size(), "there is not one repeat for each axis");
+  for (size_t i = 0; i < shape.size(); ++i) {
+    require(shape[i] >= 0 && shape[i] <= kMaxElements, "a repeat is out of range");
+    shape[i] *= x.extents[i];
+  }
   return {gathered(x, shape, [&](const Index& index) {
     Index from = index;
     for (size_t i = 0; i < from.size(); ++i) from[i] %= x.extents[i];
@@ -149,10 +174,19 @@ References tile(const Call& call) {
   })};
 }
 
+// Of an image [batch, channels, height, width].
+int64_t blocksize(const Call& call) {
+  require(call.in(0).rank() == 4, "the input is no image");
+  const int64_t block = call.integer("blocksize");
+  require(block >= 1 && block <= kMaxElements, "blocksize is out of range");
+  return block;
+}
+
 // Channels are [block row, block column, depth] in mode DCR and [depth, block row, block column] in mode CRD.
 References depth_to_space(const Call& call) {
   const Array& x = call.in(0);
-  const int64_t block = call.integer("blocksize"), depth = x.extents[1] / (block * block);
+  const int64_t block = blocksize(call), depth = x.extents[1] / (block * block);
+  require(x.extents[1] % (block * block) == 0, "the channels are not cut into blocks");
   const bool depth_last = call.text("mode") != "CRD";
   return {gathered(x, {x.extents[0], depth, x.extents[2] * block, x.extents[3] * block}, [&](const Index& index) {
     const int64_t cell = index[2] % block * block + index[3] % block;
@@ -163,7 +197,8 @@ References depth_to_space(const Call& call) {
 
 References space_to_depth(const Call& call) {
   const Array& x = call.in(0);
-  const int64_t block = call.integer("blocksize"), depth = x.extents[1];
+  const int64_t block = blocksize(call), depth = x.extents[1];
+  require(x.extents[2] % block == 0 && x.extents[3] % block == 0, "the image is not cut into blocks");
   return {gathered(
       x, {x.extents[0], depth * block * block, x.extents[2] / block, x.extents[3] / block}, [&](const Index& index) {
         const int64_t cell = index[1] / depth;

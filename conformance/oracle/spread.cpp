@@ -25,7 +25,7 @@ struct Inputs {
   }
   Errors compute(std::string_view op, const Call& call) const {
     Errors results;
-    for (Reference& one : find_operator(op).compute(Call(pointers, call.attributes(), call.output_count()))) {
+    for (Reference& one : conform::compute(op, Call(pointers, call.attributes(), call.output_count()))) {
       results.push_back(std::move(one.value.values));
     }
     return results;

@@ -32,6 +32,7 @@ References to_bool(const Call& call) {
 }
 template <Function function, Function scale>
 References smooth(const Call& call) {
+  require(is_float(call.in(0).dtype), "the operator is for floating-point numbers");
   return map<function, scale>(call, Rule::smooth(), call.in(0).dtype);
 }
 

@@ -5,12 +5,32 @@
 
 namespace backplane::conform {
 
-Window::Window(const Call& call, const Extents& input, Extents kernel_extents)
-    : kernel(call.ints("kernel_shape", std::move(kernel_extents))), in(input.begin() + 2, input.end()) {
+namespace {
+
+// `count` numbers, none of them less than `least` or so large that sums of their products overflow.
+Extents numbers(Extents given, size_t count, int64_t least, const char* fault) {
+  const auto fits = [&](int64_t x) { return x >= least && x <= kMaxElements; };
+  require(given.size() == count && std::all_of(given.begin(), given.end(), fits), fault);
+  return given;
+}
+
+Extents spatial(const Extents& input) {
+  require(input.size() > 2, "an image has no spatial axis");
+  return {input.begin() + 2, input.end()};
+}
+
+}  // namespace
+
+Window::Window(const Call& call, const Extents& input, Extents kernel_extents) : in(spatial(input)) {
   const size_t axes = in.size();
-  strides = call.ints("strides", Extents(axes, 1));
-  dilations = call.ints("dilations", Extents(axes, 1));
-  const Extents pads = call.ints("pads", Extents(2 * axes, 0));
+  kernel = numbers(call.ints("kernel_shape", std::move(kernel_extents)), axes, 1,
+                   "the kernel's extents are not one positive number for each spatial axis");
+  strides = numbers(call.ints("strides", Extents(axes, 1)), axes, 1,
+                    "strides are not one positive number for each spatial axis");
+  dilations = numbers(call.ints("dilations", Extents(axes, 1)), axes, 1,
+                      "dilations are not one positive number for each spatial axis");
+  const Extents pads = numbers(call.ints("pads", Extents(2 * axes, 0)), 2 * axes, -kMaxElements,
+                               "pads are not two numbers for each spatial axis");
   const std::string_view automatic = call.text("auto_pad");
   for (size_t i = 0; i < axes; ++i) {
     const int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
@@ -25,6 +45,7 @@ Window::Window(const Call& call, const Extents& input, Extents kernel_extents)
     begin.push_back(valid ? 0 : pads[i]);
     end.push_back(valid ? 0 : pads[axes + i]);
     const int64_t room = in[i] + begin[i] + end[i] - reach;
+    require(room >= 0, "a window is larger than the padded input");
     const bool ceil = call.integer("ceil_mode") != 0;
     out.push_back((ceil ? room + strides[i] - 1 : room) / strides[i] + 1);
     // A window that would begin in the padding behind the input is left out.

@@ -10,7 +10,8 @@ namespace backplane::conform {
 struct Window {
   Extents kernel, strides, dilations, begin, end, in, out;  // `begin` and `end`: padding
 
-  // From the attributes, for an input of [batch, channels, spatial…]; `kernel` where the attribute is absent.
+  // From the attributes, for an input of [batch, channels, spatial…]; `kernel` where the attribute is absent. Throws
+  // std::invalid_argument where they make no window.
   Window(const Call& call, const Extents& input, Extents kernel_extents);
   // Where in the input element `tap` of the window at `position` lies, -1 in the padding.
   int64_t source(size_t axis, int64_t position, int64_t tap) const;

@@ -17,6 +17,9 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
+
+#include "runner/starved.h"
 
 namespace backplane::conform {
 namespace {
@@ -26,6 +29,7 @@ using std::chrono::milliseconds;
 
 constexpr int kAnswers = 3;
 constexpr size_t kMaxLine = 1 << 20;
+constexpr milliseconds kTick{100};  // less is nothing
 
 void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
@@ -80,6 +84,8 @@ class Child {
       buffer_.append(piece, static_cast<size_t>(size));
     }
   }
+
+  milliseconds starved() const { return conform::starved(pid_); }
 
   // Waits for the end and tells it in words; empty for a good one. A child that lingers is killed.
   std::string end(Clock::time_point deadline) {
@@ -157,14 +163,20 @@ End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size
   bool ready = false;
   size_t current = first;
   auto case_start = Clock::now();
+  milliseconds starved{0};  // what is known of it at the deadline
   for (std::string line;;) {
-    const Child::Event event = child.next(case_start + settings.deadline, line);
+    const Child::Event event = child.next(case_start + settings.deadline + starved, line);
+    if (event == Child::kTimeout) {
+      const milliseconds seen = std::min(child.starved(), kPatience * settings.deadline);
+      if (std::exchange(starved, seen) + kTick < seen) continue;
+    }
     Result result;
     if (event == Child::kLine) {
       if (line == "ready") {
         ready = true;
       } else if (line == "start") {
         case_start = Clock::now();
+        starved = milliseconds(0);
       } else if (line.starts_with("fatal ")) {
         throw Fatal(line.substr(strlen("fatal ")));
       } else if (ready && current < cases.size() && from_json_line(line, result)) {
@@ -180,7 +192,10 @@ End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size
         report({"(end of process)", State::kTimeout, "the backend does not unload in time", seconds, 0});
         return {current, {}};
       }
-      report({cases[current].name, State::kTimeout, fmt::format("no result after {:.1f} s", seconds), seconds, 0});
+      std::string reason = fmt::format("no result after {:.1f} s", seconds);
+      if (starved >= kTick)
+        reason += fmt::format(", {:.1f} s of them without a processor", std::chrono::duration<double>(starved).count());
+      report({cases[current].name, State::kTimeout, std::move(reason), seconds, 0});
       return {current + 1, {}};
     }
     const std::string why = child.end(Clock::now() + settings.deadline);

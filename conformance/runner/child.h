@@ -21,10 +21,14 @@ struct Fatal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+constexpr int kPatience = 10;
+
 struct ChildSettings {
-  std::vector<std::string> arguments;         // of the child; the folders of its cases follow
-  std::chrono::milliseconds deadline{20000};  // for each case, and for the setting up
-  uint64_t memory = 0;                        // bytes that a child may have of its own; 0 is no limit
+  std::vector<std::string> arguments;  // of the child; the folders of its cases follow
+  // For each case, and for the setting up. Time in which the child could have run and other processes had the machine
+  // does not count, up to kPatience deadlines: see starved.h.
+  std::chrono::milliseconds deadline{20000};
+  uint64_t memory = 0;  // bytes that a child may have of its own; 0 is no limit
 };
 
 // Runs the cases in order in as many children as it takes, and reports each once. A case at which its child crashed is

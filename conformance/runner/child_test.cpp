@@ -4,11 +4,14 @@
 #include "runner/child.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -22,11 +25,22 @@ using testing::HasSubstr;
 bool is_spoilt = false;
 const std::string once = testing::TempDir() + "backplane_child_test_once";
 
+double processor_seconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+// Keeps a processor busy for so long, however often others have it in between.
+void work(double seconds) {
+  for (const double start = processor_seconds(); processor_seconds() < start + seconds;) continue;
+}
+
 Result misbehave(const std::string& folder) {
   if (folder == "crash") raise(SIGSEGV);
   if (folder == "abort") abort();
   if (folder == "exit") _exit(0);
   if (folder == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+  if (folder == "work") work(1.0);
   if (folder == "throw") throw std::runtime_error("thrown");
   if (folder == "spoil") is_spoilt = true;
   if (folder == "spoilt" && is_spoilt) raise(SIGSEGV);
@@ -66,6 +80,30 @@ TEST(Child, AHangFailsItsOwnCase) {
   const std::vector<Result> results = run({"a", "hang", "b"});
   EXPECT_THAT(states(results), ElementsAre("a pass", "hang timeout", "b pass"));
   EXPECT_LT(results[1].seconds, 10);
+}
+
+// Four others want the same processor: the case takes about five times as long as it works, and that is not its fault.
+TEST(Child, ABusyMachineIsNoHang) {
+  if (std::ifstream file("/proc/thread-self/schedstat"); !file) GTEST_SKIP() << "this kernel does not count waiting";
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i) {
+    if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // what is started from here on inherits it
+  std::atomic<bool> is_done = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i)
+    others.emplace_back([&] {
+      while (!is_done) continue;
+    });
+  const std::vector<Result> results = run({"work", "hang", "b"});
+  is_done = true;
+  for (std::thread& other : others) other.join();
+  sched_setaffinity(0, sizeof before, &before);
+  EXPECT_THAT(states(results), ElementsAre("work pass", "hang timeout", "b pass"));
+  EXPECT_GT(results[0].seconds, 1.5);  // or nothing was tested
 }
 
 TEST(Child, TheReasonOfACrashIsItsSignal) {

@@ -74,6 +74,7 @@ bool from_json_line(std::string_view line, Header& out_header) {
     header.profiles = json.at("profiles");
     header.filter = json.at("filter");
     header.shard = {json.at("shard").at(0), json.at("shard").at(1)};
+    if (header.shard.index < 1 || header.shard.index > header.shard.count) return false;
     header.seeds.seed = json.at("seed");
     if (json.contains("nonce_seed")) header.seeds.nonce = json["nonce_seed"].get<uint64_t>();
     header.cases = json.at("cases");

@@ -11,6 +11,7 @@
 #include "runner/case_child.h"
 #include "runner/onnx.h"
 #include "runner/plugin_run.h"
+#include "runner/spelling.h"
 
 namespace {
 
@@ -48,11 +49,18 @@ int main(int argc, char** argv) {
     if (*command.does == 0) declared->group("");
     actions[declared] = command.declare(*declared);
   }
+  backplane::conform::keep_unknown_words(app);
+  std::string wrong;
   try {
     app.parse(argc, argv);
+    wrong = backplane::conform::unknown_word(app);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fmt::print(stderr, "backplane-conform: {}; --help tells what there is\n", error.what());
+    wrong = backplane::conform::unknown_word(app);
+    if (wrong.empty()) wrong = error.what();
+  }
+  if (!wrong.empty()) {
+    fmt::print(stderr, "backplane-conform: {}; --help tells what there is\n", wrong);
     return 2;
   }
   const std::vector<CLI::App*> chosen = app.get_subcommands();

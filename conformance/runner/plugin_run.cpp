@@ -134,7 +134,10 @@ void declare_target(CLI::App& command, RunOptions& options) {
 
 void declare_execution(CLI::App& command, RunOptions& options) {
   command.add_option("--jobs", options.jobs, "Processes at a time")->check(CLI::Range(1, 1024));
-  command.add_option("--timeout", options.timeout, "Seconds for each case")->check(CLI::Range(0.1, 86400.0));
+  command
+      .add_option("--timeout", options.timeout,
+                  "Seconds for each case, beside those in which other processes had the machine")
+      ->check(CLI::Range(0.1, 86400.0));
   command.add_option("--memory", options.memory, "MiB that a process may have; default: its share of the machine's")
       ->check(CLI::Range(64, 1 << 26));
 }

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Journals, waivers, keys and bundles that somebody damaged, or wrote to harm: they are read, or refused in one line.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "certify/bundle.h"
+#include "report/write.h"
+#include "runner/digest.h"
+#include "runner/merge.h"
+#include "runner/waiver.h"
+
+namespace backplane::conform {
+namespace {
+
+// A small deterministic stream; std's distributions differ from library to library.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+  size_t below(size_t count) {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return (state_ >> 33) % count;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// A byte changed, a piece lost or doubled, the end missing, or another value behind one of the colons.
+std::string damaged(std::string text, Dice& dice) {
+  constexpr const char* kValues[] = {"null", "-1",         "1e300", "18446744073709551616", "\"\"",     "[]",
+                                     "{}",   "[0,0]",      "true",  "\"\\u0000\\n\"",       "[[[[[[[[", "\"pass\"",
+                                     "0",    "4294967295", "\"*\""};
+  const size_t at = dice.below(text.size()), length = std::min(text.size() - at, dice.below(40));
+  switch (dice.below(6)) {
+    case 0:
+      text[at] = static_cast<char>(dice.below(256));
+      return text;
+    case 1:
+      return text.erase(at, length);
+    case 2:
+      return text.insert(at, text.substr(at, length));
+    case 3:
+      return text.substr(0, at);
+    default: {
+      const size_t colon = text.find(':', at);
+      if (colon == std::string::npos) return text;
+      return text.replace(colon + 1, text.find_first_of(",}]\n", colon) - colon - 1,
+                          kValues[dice.below(std::size(kValues))]);
+    }
+  }
+}
+
+// How many of 2,000 damaged texts `read` refuses: with std::runtime_error of one line, or not at all.
+int refused(const std::string& text, const std::function<void(const std::string& text)>& read) {
+  int count = 0;
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    Dice dice(seed);
+    const std::string changed = damaged(text, dice);
+    SCOPED_TRACE(changed);
+    try {
+      read(changed);
+    } catch (const std::runtime_error& error) {
+      ++count;
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()), "");
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "not meant for people: " << error.what();
+    }
+  }
+  std::printf("%d of 2000 refused\n", count);
+  return count;
+}
+
+// What a run of the group abi leaves behind in which all went well.
+Parts bundle() {
+  Commitment commitment = {.plugin = "12", .loader = "34", .harness = "56", .selection = "quick", .filter = "abi/*"};
+  commitment.seed = 1;
+  const Plan planned = plan(choice_of(commitment));
+  commitment.list = planned.list;
+  commitment.cases = planned.total;
+  const std::string waivers =
+      R"({"waivers": [{"device": "acme*", "versions": ["1.2", ""], "case": "ops/*", "reason": "r", "link": "l", "expires": "2027-06-30"}]})";
+  commitment.waivers = sha256(waivers);
+  Exceptions exceptions;
+  exceptions.add_waivers(waivers, kWaivers);
+  const std::string text = to_text(commitment);
+
+  Record record;
+  record.header = {.harness = "56",
+                   .plugin = "p.so",
+                   .plugin_sha256 = "12",
+                   .identity = {.backend = "acme"},
+                   .selection = "quick",
+                   .filter = "abi/*",
+                   .seeds = seeds_of(text, "nonce"),
+                   .cases = planned.total,
+                   .list = planned.list,
+                   .waivers = exceptions.digest(),
+                   .started = "2026-11-20T13:00:00Z"};
+  std::string journal = to_json_line(record.header) + '\n', names;
+  for (const Case& one : planned.cases) {
+    Result result{.name = one.name, .state = State::kPass, .nodes = 1, .worst = 0.5, .opset = 14, .errors = {1, 2, 3}};
+    result.seed = record.header.seeds.of(one.name);
+    journal += to_json_line(result) + '\n';
+  }
+  std::vector<std::string> sorted;
+  for (const Case& one : planned.cases) sorted.push_back(one.name);
+  std::sort(sorted.begin(), sorted.end());
+  for (const std::string& name : sorted) names += name + '\n';
+  return {{kCommitment, text}, {kJournal, journal}, {kCases, names}, {kWaivers, waivers}};
+}
+
+// As a vendor does it who has the key, whatever the parts are.
+void state_and_sign(Parts& parts, const Key& key) {
+  parts[kStatement] = statement_of(parts, {"nonce", "2026-11-20T14:00:00Z", R"({"cores": 2})"});
+  parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
+}
+
+TEST(Damaged, JournalsAndWhatIsToldOfThem) {
+  const std::string journal = bundle()[kJournal];
+  const Run whole = {parse_journal(journal, "j").header, parse_journal(journal, "j").results};
+  EXPECT_GT(refused(journal,
+                    [&](const std::string& text) {
+                      Record record = parse_journal(text, "j");
+                      Header again;
+                      EXPECT_TRUE(from_json_line(to_json_line(record.header), again));
+                      difference(record.header, whole.header, true);
+                      verdict(record.header, record.results);
+                      const Run run = {record.header, record.results};
+                      summary_json(run);
+                      junit_xml(run);
+                      coverage_csv(run);
+                      const Comparison change = compare_runs(whole, run);
+                      change.to_text();
+                      change.to_json();
+                      html_page(run, &change);
+                      merge({{"a", std::move(record)}});
+                    }),
+            500);
+}
+
+TEST(Damaged, ShardsThatAreNoneDoNotDivideByZero) {
+  Header header;
+  for (const char* shard : {"[1,0]", "[0,1]", "[3,2]", "[0,0]"}) {
+    std::string line = to_json_line(header);
+    line.replace(line.find("[1,1]"), 5, shard);
+    Header read;
+    EXPECT_FALSE(from_json_line(line, read)) << shard;
+  }
+}
+
+TEST(Damaged, WaiversAndExpectations) {
+  const std::vector<Result> results = parse_journal(bundle()[kJournal], "j").results;
+  const auto apply = [&](const Exceptions& exceptions) {
+    for (Result result : results) {
+      result.state = State::kFail;
+      exceptions.apply(std::move(result), {.backend = "acme", .version = "1.3"}, "2026-11-20");
+    }
+  };
+  EXPECT_GT(refused(bundle()[kWaivers],
+                    [&](const std::string& text) {
+                      Exceptions exceptions;
+                      exceptions.add_waivers(text, "w");
+                      apply(exceptions);
+                    }),
+            500);
+  EXPECT_GT(refused(R"({"expected_failures": [{"case": "ops/Erf/*", "reason": "no erf yet"}]})",
+                    [&](const std::string& text) {
+                      Exceptions exceptions;
+                      exceptions.add_expectations(text, "e");
+                      apply(exceptions);
+                    }),
+            500);
+}
+
+TEST(Damaged, CommitmentsAndSignatures) {
+  EXPECT_GT(refused(bundle()[kCommitment], [](const std::string& text) { plan(choice_of(commitment_of(text))); }), 500);
+  const std::string signature = sign(make_key("Acme"), "vendor", {{kStatement, "12"}});
+  EXPECT_GT(refused(signature, [](const std::string& text) { read_signature(text); }), 1500);
+}
+
+TEST(Damaged, Keys) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("backplane_damaged_" + std::to_string(::getpid()));
+  write_key(make_key("Acme"), folder, "acme");
+  const std::string secret = read_file(folder / "acme.key"), open = read_file(folder / "acme.pub");
+  EXPECT_GT(refused(secret,
+                    [&](const std::string& text) {
+                      write_file(folder / "other", text);
+                      read_key(folder / "other");
+                    }),
+            500);
+  EXPECT_GT(refused(open,
+                    [&](const std::string& text) {
+                      write_file(folder / "other", text);
+                      read_public_key(folder / "other");
+                    }),
+            500);
+  std::filesystem::remove_all(folder);
+}
+
+// The vendor himself signs what is damaged: it verifies or a part is named.
+TEST(Damaged, BundlesThatAreSignedAllTheSame) {
+  const Key key = make_key("Acme");
+  Parts honest = bundle();
+  state_and_sign(honest, key);
+  EXPECT_NO_THROW(verify(honest));
+  for (const char* name : {kCommitment, kJournal, kCases, kWaivers, kStatement}) {
+    SCOPED_TRACE(name);
+    int refusals = 0;
+    for (uint64_t seed = 1; seed <= 150; ++seed) {
+      Dice dice(seed);
+      Parts parts = honest;
+      parts[name] = damaged(parts[name], dice);
+      try {
+        if (std::string_view(name) == kStatement)
+          parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
+        else
+          state_and_sign(parts, key);
+      } catch (const std::exception&) {  // his own tool refuses: he signs the statement of the honest ones
+        parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
+      }
+      try {
+        verify(parts);
+      } catch (const Refused& refusal) {
+        ++refusals;
+        EXPECT_EQ(std::string(refusal.what()).find('\n'), std::string::npos) << refusal.what();
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "no part is named: " << error.what() << "\n" << parts[name];
+      }
+    }
+    std::printf("%s: %d of 150 refused\n", name, refusals);
+    EXPECT_GT(refusals, 50);
+  }
+}
+
+}  // namespace
+}  // namespace backplane::conform
