@@ -17,7 +17,12 @@ class Backend final : public sdk::Backend {
   using sdk::Backend::Backend;
 
   uint32_t device_count(std::string& why_none) override {
-    std::call_once(found_, [this] { devices_ = find_devices(why_none_); });
+    std::call_once(found_, [this] {
+      devices_ = find_devices(why_none_);
+      if (own_memory()) {
+        for (Facts& device : devices_) device.unified = false;
+      }
+    });
     why_none = why_none_;
     return static_cast<uint32_t>(devices_.size());
   }
@@ -28,6 +33,14 @@ class Backend final : public sdk::Backend {
   }
 
  private:
+  // The option "memory": whether devices that share the host's memory are used as those are that do not.
+  bool own_memory() const {
+    const std::string_view value = host().option("memory").value_or("shared");
+    if (value == "own" || value == "shared") return value == "own";
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "option memory is \"" + std::string(value) + "\": it must be shared (the default) or own");
+  }
+
   std::once_flag found_;
   std::vector<Facts> devices_;
   std::string why_none_;

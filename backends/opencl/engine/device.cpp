@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/island.h"
+#include "engine/tuner.h"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -76,7 +77,34 @@ Constant Device::share(const std::string& key, Buffer buffer) {
   return constant;
 }
 
+void Device::measure() {
+  std::call_once(measured_, [this] {
+    if (facts_.measured) return;
+    facts_.rates = measure_rates(*this);
+    facts_.measured = true;
+  });
+}
+
+void Device::tune() {
+  std::call_once(tuned_, [this] {
+    const std::optional<std::string_view> wanted = host().option("tile");
+    if (!wanted) {
+      facts_.tile = tuned_tile(*this);
+      return;
+    }
+    const std::optional<Tile> tile = tile_named(*wanted);
+    if (!tile || !fits(facts_, *tile)) {
+      std::string known;
+      for (const Tile& each : tiles(facts_.kind)) known += (known.empty() ? "" : ", ") + each.text();
+      throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\": " + facts_.name +
+                                                " has " + known + ", or leave it out and it is measured");
+    }
+    facts_.tile = *tile;
+  });
+}
+
 void Device::cover(sdk::Coverage& coverage) {
+  measure();
   for (uint32_t i = 0; i < coverage.node_count(); ++i) {
     if (i % 256 == 0) coverage.check_cancelled();
     const sdk::Node node = coverage.node(i);
@@ -85,6 +113,7 @@ void Device::cover(sdk::Coverage& coverage) {
 }
 
 std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {
+  tune();
   return std::make_unique<Island>(*this, what);
 }
 

@@ -45,10 +45,15 @@ class Device final : public sdk::Device, public sdk::Memory {
   bp_external_t export_memory(const bp_buffer_t& buffer, uint32_t kind) override;
 
  private:
-  const Facts& facts_;
+  // Rates before the first estimate, the tile before the first program: once, where no earlier process has.
+  void measure();
+  void tune();
+
+  Facts facts_;
   Context context_;
   KernelCache kernels_;
   Queue transfers_;  // of map, copy and fill: thread-safe by OpenCL's rules
+  std::once_flag measured_, tuned_;
   std::mutex mutex_;
   std::map<std::string, std::weak_ptr<const Buffer>> constants_;
 };

@@ -18,16 +18,22 @@ struct PciKhr {
   cl_uint domain, bus, device, function;
 };
 
+bool has_extension(cl_device_id id, std::string_view extension) {
+  const std::string all = " " + device_text(id, CL_DEVICE_EXTENSIONS) + " ";
+  return all.find(" " + std::string(extension) + " ") != std::string::npos;
+}
+
 std::string pci_text(cl_device_id id) {
   char text[32];
   PciKhr pci{};
-  cl_uint bus = 0, slot = 0, domain = 0;
-  if (clGetDeviceInfo(id, query_pci_khr, sizeof pci, &pci, nullptr) != CL_SUCCESS) {
-    if (clGetDeviceInfo(id, query_pci_bus_nv, sizeof bus, &bus, nullptr) != CL_SUCCESS ||
-        clGetDeviceInfo(id, query_pci_slot_nv, sizeof slot, &slot, nullptr) != CL_SUCCESS)
-      return {};
-    if (clGetDeviceInfo(id, query_pci_domain_nv, sizeof domain, &domain, nullptr) != CL_SUCCESS) domain = 0;
-    pci = {domain, bus, slot >> 3, slot & 7};
+  if (has_extension(id, "cl_khr_pci_bus_info")) {
+    if (clGetDeviceInfo(id, query_pci_khr, sizeof pci, &pci, nullptr) != CL_SUCCESS) return {};
+  } else if (has_extension(id, "cl_nv_device_attribute_query")) {
+    const auto slot = device_number<cl_uint>(id, query_pci_slot_nv);
+    pci = {device_number<cl_uint>(id, query_pci_domain_nv), device_number<cl_uint>(id, query_pci_bus_nv), slot >> 3,
+           slot & 7};
+  } else {
+    return {};
   }
   std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", pci.domain & 0xffff, pci.bus & 0xff, pci.device & 0xff,
                 pci.function & 0xf);
@@ -35,11 +41,9 @@ std::string pci_text(cl_device_id id) {
 }
 
 std::string arch_text(cl_device_id id) {
-  cl_uint major = 0, minor = 0;
-  if (clGetDeviceInfo(id, query_compute_major_nv, sizeof major, &major, nullptr) == CL_SUCCESS &&
-      clGetDeviceInfo(id, query_compute_minor_nv, sizeof minor, &minor, nullptr) == CL_SUCCESS)
-    return "sm_" + std::to_string(major) + std::to_string(minor);
-  return device_text(id, CL_DEVICE_VERSION);
+  if (!has_extension(id, "cl_nv_device_attribute_query")) return device_text(id, CL_DEVICE_VERSION);
+  return "sm_" + std::to_string(device_number<cl_uint>(id, query_compute_major_nv)) +
+         std::to_string(device_number<cl_uint>(id, query_compute_minor_nv));
 }
 
 uint32_t kind_of(cl_device_type type) {
@@ -66,12 +70,8 @@ Facts::Facts(cl_platform_id platform, cl_device_id id)
       pci(pci_text(id)),
       kind(kind_of(device_number<cl_device_type>(id, CL_DEVICE_TYPE))),
       unified(device_number<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0) {
-  const std::string extensions = " " + device_text(id, CL_DEVICE_EXTENSIONS) + " ";
-  const auto has = [&](const char* extension) {
-    return extensions.find(" " + std::string(extension) + " ") != std::string::npos;
-  };
-  fp64 = has("cl_khr_fp64") && device_number<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
-  fp16 = has("cl_khr_fp16");
+  fp64 = has_extension(id, "cl_khr_fp64") && device_number<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  fp16 = has_extension(id, "cl_khr_fp16");
   const auto single = device_number<cl_device_fp_config>(id, CL_DEVICE_SINGLE_FP_CONFIG);
   subnormals = (single & CL_FP_DENORM) != 0;
   exact_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
@@ -86,11 +86,16 @@ Facts::Facts(cl_platform_id platform, cl_device_id id)
   const double hertz = 1e6 * device_number<cl_uint>(id, CL_DEVICE_MAX_CLOCK_FREQUENCY);
   // A unit of a CPU is a core with two fused multiply-adds a cycle; one of a GPU has about 64 scalar lanes with one.
   const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
-  flops = units * hertz * per_cycle;
-  // A guess as long as nobody measures it: on a GPU a stream moves about a byte for twenty operations; a CPU's memory
-  // serves kernels no better than it serves a backend of the CPU's own, which is taken for 10 GB/s where it tells
-  // nothing.
-  bandwidth = kind == BP_DEVICE_CPU ? 8e9 : flops / 20;
+  rates.flops = units * hertz * per_cycle;
+  // On a GPU a stream moves about a byte for twenty operations; a CPU's memory serves kernels no better than it serves
+  // a backend of the CPU's own, which is taken for 10 GB/s where it tells nothing.
+  rates.bandwidth = kind == BP_DEVICE_CPU ? 8e9 : rates.flops / 20;
+  rates.launch_seconds = 20e-6;
+  const std::optional<Rates> known = known_rates(*this);
+  measured = known.has_value();
+  if (measured) rates = *known;
+  const auto first = std::ranges::find_if(tiles(kind), [this](const Tile& t) { return fits(*this, t); });
+  tile = first == tiles(kind).end() ? Tile{4, 4, 1} : *first;
 }
 
 bp_dtype_set_t Facts::dtypes() const {
@@ -115,10 +120,10 @@ bp_device_info_t Facts::info() const {
   info.arch = view::text(arch);
   info.pci = view::text(pci);
   info.memory_bytes = memory_bytes;
-  info.memory_bandwidth = static_cast<uint64_t>(bandwidth);
-  info.launch_ns = 20'000;
-  info.flops_fp32 = flops;
-  info.flops_fp16 = fp16 ? flops : 0;
+  info.memory_bandwidth = static_cast<uint64_t>(rates.bandwidth);
+  info.launch_ns = static_cast<uint64_t>(rates.launch_seconds * 1e9);
+  info.flops_fp32 = rates.flops;
+  info.flops_fp16 = fp16 ? rates.flops : 0;
   info.dtypes = dtypes();
   info.space_count = unified ? 2 : 1;
   return info;

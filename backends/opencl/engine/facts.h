@@ -4,6 +4,8 @@
 
 #include "backplane/plugin.h"
 #include "engine/cl.h"
+#include "engine/rates.h"
+#include "engine/tile.h"
 
 namespace backplane::opencl {
 
@@ -23,8 +25,10 @@ struct Facts {
   uint32_t float_lanes;  // of a vector register; 1 where there is none to see
   uint32_t alignment;    // bytes, of a sub-buffer's offset
   uint64_t memory_bytes, max_buffer_bytes, local_bytes;
-  size_t max_group;         // work items
-  double flops, bandwidth;  // a second: what units, lanes and clock allow, until they are measured
+  size_t max_group;  // work items
+  Rates rates;       // what units, lanes and clock allow, until they are measured
+  bool measured;     // they are
+  Tile tile;         // the first that fits, until one is chosen
 
   bp_dtype_set_t dtypes() const;
   bp_device_info_t info() const;

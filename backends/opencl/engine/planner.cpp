@@ -20,6 +20,7 @@ Launch& LaunchBuilder::launch() const {
 }
 
 LaunchBuilder& LaunchBuilder::in(const Tensor& tensor) {
+  planner_.open_.erase(tensor.id);
   const uint32_t storage = planner_.storage_of_[tensor.id];
   launch().arguments.push_back({.storage = storage});
   launch().reads.push_back(storage);
@@ -56,7 +57,7 @@ LaunchBuilder& LaunchBuilder::fault() {
 
 void LaunchBuilder::range(int64_t x, int64_t y, int64_t z) {
   // Powers of two, so that few sizes occur: some drivers compile a kernel again for each.
-  const size_t items = std::min<size_t>(planner_.facts_.max_group, planner_.facts_.kind == BP_DEVICE_CPU ? 64 : 256);
+  const size_t items = std::min<size_t>(planner_.facts_.max_group, planner_.facts_.kind == BP_DEVICE_CPU ? 1024 : 256);
   const size_t lx = std::min(items, std::bit_ceil(static_cast<size_t>(std::max<int64_t>(x, 1))));
   const size_t ly = std::min(items / lx, std::bit_ceil(static_cast<size_t>(std::max<int64_t>(y, 1))));
   const auto count = [](int64_t n, size_t l) { return (n + static_cast<int64_t>(l) - 1) / static_cast<int64_t>(l); };
@@ -69,6 +70,21 @@ void LaunchBuilder::groups(std::array<int64_t, 3> count, std::array<size_t, 3> l
   // An empty range has nothing to compute.
   if (std::ranges::count(launch().global, 0u) != 0)
     planner_.plan_.launches.erase(planner_.plan_.launches.begin() + static_cast<ptrdiff_t>(launch_));
+}
+
+void LaunchBuilder::range(const Tile::Ranges& ranges) {
+  launch().global = ranges.global;
+  launch().local = ranges.local;
+}
+
+void LaunchBuilder::ends_with_formula(const Tensor& y, int64_t rows, int64_t columns) {
+  const sdk::Node node = planner_.graph_.node(planner_.node_);
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    const sdk::Value value = node.output(i);
+    if (!value || planner_.states_[value.index()].tensor.id != y.id) continue;
+    if (value.raw().use_count == 1 && (value.raw().flags & BP_VALUE_OUTPUT) == 0)
+      planner_.open_[y.id] = {launch_, rows, columns};
+  }
 }
 
 // ---- Emit ----------------------------------------------------------------------------------------------------------
@@ -88,6 +104,10 @@ Shape Emit::shape(uint32_t slot) const {
 
 bool Emit::constant(uint32_t slot) const {
   return has_input(slot) && node.input(slot).weight() != nullptr;
+}
+
+bool Emit::constant(const Tensor& tensor) const {
+  return planner_.is_constant(planner_.storage_of_[tensor.id]);
 }
 
 std::vector<int64_t> Emit::ints(uint32_t slot) const {
@@ -116,6 +136,7 @@ void Emit::alias(uint32_t slot, const Tensor& source, Shape shape) {
 }
 
 Tensor Emit::view(const Tensor& source, Shape shape) {
+  planner_.open_.erase(source.id);  // the view may have readers of its own
   if (elements(shape) != source.count()) {
     throw sdk::Error(BP_TYPE_MISMATCH, to_string(source.shape) + " has not as many elements as " + to_string(shape));
   }
@@ -299,6 +320,7 @@ void Planner::materialise(const sdk::Value& value) {
   const Expression expression = std::move(*state(value).pending);
   state(value).pending.reset();
   const Tensor y = add_result(value, expression.shape);
+  if (end_product(expression, y)) return;
   Emit e(*this, graph_.node(node_));
   emit_expression(e, expression, {y, dense_strides(y.shape), 0});
 }
@@ -359,6 +381,15 @@ void Planner::finish_outputs() {
         .arg(source.count())
         .range(source.count());
   }
+}
+
+bool Planner::is_constant(uint32_t storage) const {
+  if (plan_.storages[storage].place != Storage::Place::kArena)
+    return plan_.storages[storage].place == Storage::Place::kConstant;
+  const auto writer = std::ranges::find_if(
+      plan_.launches, [&](const Launch& launch) { return std::ranges::count(launch.writes, storage) != 0; });
+  return writer != plan_.launches.end() && writer->writes.size() == 1 &&
+         std::ranges::all_of(writer->reads, [&](uint32_t read) { return is_constant(read); });
 }
 
 // What follows from constants alone is constant.

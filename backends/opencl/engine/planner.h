@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -42,6 +43,10 @@ class LaunchBuilder {
   void range(int64_t x, int64_t y = 1, int64_t z = 1);
   // Exactly these groups of these sizes.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
+  void range(const Tile::Ranges& ranges);
+  // The kernel has an EPILOGUE (kernels/gemm.cl): when one formula alone reads `y`, which is [.., rows, columns], it
+  // becomes the kernel's last step. After the arguments and the range.
+  void ends_with_formula(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
   LaunchBuilder& bytes(const void* value, uint32_t size);
@@ -66,9 +71,10 @@ class Emit {
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
-  Tensor input(uint32_t slot);         // computed into memory if it was pending
-  Shape shape(uint32_t slot) const;    // of an input, whether computed or not
-  bool constant(uint32_t slot) const;  // its bytes are in the model
+  Tensor input(uint32_t slot);                // computed into memory if it was pending
+  Shape shape(uint32_t slot) const;           // of an input, whether computed or not
+  bool constant(uint32_t slot) const;         // its bytes are in the model
+  bool constant(const Tensor& tensor) const;  // follows from constants alone: kernels that make it run once
   // The integers (int32 or int64) or numbers of any type of an input that is a constant or an input of the island
   // (ops/row.h: known_on_host); empty when it is omitted. The plan then holds for these values alone.
   std::vector<int64_t> ints(uint32_t slot) const;
@@ -135,6 +141,7 @@ class Planner {
   void emit(const sdk::Node& node);
   void finish_outputs();
   void mark_constants();
+  bool is_constant(uint32_t storage) const;
   std::string key_of(const Launch& launch) const;
 
   // The bytes of a weight or of an input of the island; of neither: none.
@@ -144,6 +151,8 @@ class Planner {
   Tensor add_tensor(bp_dtype_t dtype, Shape shape, Storage storage);
   Tensor add_result(const sdk::Value& value, Shape shape);
   void set_pending(const sdk::Value& value, Expression expression);
+  // Lets the launch that makes one of the formula's operands compute it into `y`, if it can. (engine/epilogue.cpp)
+  bool end_product(const Expression& expression, const Tensor& y);
   void materialise(const sdk::Value& value);
   void check_extents(const sdk::Value& value, const Shape& shape) const;
   size_t begin_launch(KernelSource source);
@@ -154,6 +163,12 @@ class Planner {
   Plan plan_;
   std::vector<State> states_;         // by value
   std::vector<uint32_t> storage_of_;  // by tensor id
+  // Launches that a formula may still end, by the tensor that they write and nobody has read.
+  struct Open {
+    size_t launch;
+    int64_t rows, columns;
+  };
+  std::map<uint32_t, Open> open_;
   uint32_t node_ = 0;
   Tensor fault_;
 };

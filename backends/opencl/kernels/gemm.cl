@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[b] = alpha * A[b] B[b] + bias, all row-major: A is m × k, B is k × n.
 //
-// TYPE      of all three; BIAS 0 none, 1 one for each row, 2 one for each column; ALPHA a factor, where there is one
+// TYPE      of A, B and the bias; OUT: of y
+// BIAS      0 none, 1 one for each row, 2 one for each column; ALPHA: a factor, where there is one
 // ROWS      of y that a work item computes
-// VECTOR    columns of a vector, COLUMNS vectors that a work item computes; 1 for types other than f32
-//
-// At the edges a work item's tile is moved back so that it ends with the matrix: the elements that two work items
-// compute come out the same. The host chooses tiles that are no larger than the matrix.
+// VECTOR    columns of a vector, COLUMNS vectors that a work item computes; VECTOR is 1 for types other than f32
+// DEPTH     so many lines of A and B at a time lie in local memory, for a group of GROUP_ROWS × GROUP_COLUMNS items.
+//           Without it each item reads its own, and its tile, at the edges, is moved back to end with the matrix: what
+//           two items compute comes out the same. The host chooses tiles that are no larger than the matrix.
+// WINDOWS   B is not there: its line (c, kd, kh, kw) is channel c of x, as kernels/phases.cl lays it out, from the place
+//           on that the window's tap (kd, kh, kw) meets first. KERNEL_*, STRIDE_*, DILATION_*, PHASES_* for D, H, W.
+//           GAPS: columns are all places of x, and those beyond the ends of y's lines are not stored. Without it a tile
+//           lies in one line of y.
+// PANELS    B lies in panels as wide as a tile, each with its lines one after the other; n is a multiple of the width
+// EPILOGUE  what y is of a sum; EPILOGUE_PARAMETERS: the kernel's, for it (engine/epilogue.cpp)
 #if VECTOR == 1
 typedef C(TYPE) vector_t;
 #define READ(p, i) LOAD(TYPE, p, i)
-#define WRITE(v, p, i) STORE(TYPE, p, i, v)
+#define READ_LOCAL(p) (*(p))
+#define WRITE(v, p, i) STORE(OUT, p, i, v)
+#define SPREAD(v, lanes) (lanes)[0] = v
 #else
 typedef CAT(float, VECTOR) vector_t;
 #define READ(p, i) CAT(vload, VECTOR)(0, (p) + (i))
+#define READ_LOCAL(p) CAT(vload, VECTOR)(0, p)
 #define WRITE(v, p, i) CAT(vstore, VECTOR)(v, 0, (p) + (i))
+#define SPREAD(v, lanes) CAT(vstore, VECTOR)(v, 0, lanes)
 #endif
 
 #ifdef INTEGER
@@ -23,15 +34,92 @@ typedef CAT(float, VECTOR) vector_t;
 #define MAD(a, b, c) fma((vector_t)(a), b, c)
 #endif
 
-// Batch b uses matrix (b / x_repeat) % x_count of A and B.
-kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const S(TYPE)* bias, global S(TYPE)* y, int m,
-                 int n, int k, int a_count, int b_count) {
-  const int row = min((int)get_global_id(0) * ROWS, m - ROWS);
-  const int column = min((int)get_global_id(1) * VECTOR * COLUMNS, n - VECTOR * COLUMNS);
+#ifndef OUT
+#define OUT TYPE
+#endif
+#ifndef EPILOGUE
+#define EPILOGUE_PARAMETERS
+#endif
+
+#ifdef WINDOWS
+#define TAPS (KERNEL_D * KERNEL_H * KERNEL_W)
+// Where the line of a tap begins in its channel.
+#define PHASE(kd, kh, kw)                                                                                           \
+  ((((kd) * DILATION_D % STRIDE_D) * PHASES_H + (kh) * DILATION_H % STRIDE_H) * PHASES_W + (kw) * DILATION_W % STRIDE_W)
+#define TAP(kd, kh, kw)                                                                                           \
+  (PHASE(kd, kh, kw) * phase + (kd) * DILATION_D / STRIDE_D * slice + (kh) * DILATION_H / STRIDE_H * width + \
+   (kw) * DILATION_W / STRIDE_W)
+#endif
+
+#ifdef DEPTH
+#define STEP (GROUP_COLUMNS * VECTOR)
+#define TILE_ROWS (GROUP_ROWS * ROWS)
+#define TILE_COLUMNS (GROUP_COLUMNS * VECTOR * COLUMNS)
+#else
+#define STEP VECTOR
+#endif
+
+#if defined(DEPTH) || defined(GAPS)
+#define PLACES
+#endif
+
+#ifndef DEPTH
+// One line of B into the sums of a tile.
+inline void add_line(vector_t sum[ROWS][COLUMNS], global const S(TYPE)* a, global const S(TYPE)* line, int k) {
+  vector_t values[COLUMNS];
+#pragma unroll
+  for (int c = 0; c < COLUMNS; ++c) values[c] = READ(line, c * VECTOR);
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    const C(TYPE) factor = LOAD(TYPE, a, r * k);
+#pragma unroll
+    for (int c = 0; c < COLUMNS; ++c) sum[r][c] = MAD(factor, values[c], sum[r][c]);
+  }
+}
+#endif
+
+// Batch b uses matrix b % a_count of A and b % b_count of B. Windows: phases of `phase` elements, of which a slice has
+// `slice` and a line `width`; y has oh lines of ow elements in a slice.
+kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const S(TYPE)* bias, global S(OUT)* y, int m,
+                 int n, int k, int a_count, int b_count
+#ifdef WINDOWS
+                 ,
+                 int phase, int slice, int width, int oh, int ow, int pitch
+#endif
+                     EPILOGUE_PARAMETERS) {
   const int batch = (int)get_global_id(2);
-  a += (size_t)(batch % a_count) * m * k + (size_t)row * k;
-  b += (size_t)(batch % b_count) * k * n + column;
-  y += (size_t)batch * m * n + (size_t)row * n + column;
+  a += (size_t)(batch % a_count) * m * k;
+#ifdef WINDOWS
+  const int channel = PHASES_D * PHASES_H * PHASES_W * phase;
+  b += (size_t)(batch % b_count) * (k / TAPS) * channel;
+#else
+  const int pitch = n;
+  b += (size_t)(batch % b_count) * k * n;
+#endif
+
+#ifdef DEPTH
+  const int group_row = (int)get_group_id(1) * TILE_ROWS, group_column = (int)get_group_id(0) * TILE_COLUMNS;
+  const int row = group_row + (int)get_local_id(1) * ROWS;
+  const int column = group_column + (int)get_local_id(0) * VECTOR;
+#else
+  const int row = min((int)get_global_id(0) * ROWS, m - ROWS);
+#if defined(WINDOWS) && !defined(GAPS)
+  const int tiles = (ow + VECTOR * COLUMNS - 1) / (VECTOR * COLUMNS);
+  const int line_of = (int)get_global_id(1) / tiles;
+  const int first = min((int)get_global_id(1) % tiles * VECTOR * COLUMNS, ow - VECTOR * COLUMNS);
+  const int column = line_of * ow + first;
+  b += line_of / oh * slice + line_of % oh * width + first;
+#else
+  const int column = min((int)get_global_id(1) * VECTOR * COLUMNS, n - VECTOR * COLUMNS);
+#ifdef PANELS
+  const int line = VECTOR * COLUMNS;
+  b += (size_t)column * k;
+#else
+  const int line = n;
+  b += column;
+#endif
+#endif
+#endif
 
   vector_t sum[ROWS][COLUMNS];
 #pragma unroll
@@ -39,19 +127,82 @@ kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const 
 #pragma unroll
     for (int c = 0; c < COLUMNS; ++c) sum[r][c] = (vector_t)(0);
   }
-  for (int i = 0; i < k; ++i) {
-    vector_t line[COLUMNS];
+
+#ifdef DEPTH
+  local C(TYPE) tile_a[DEPTH * TILE_ROWS], tile_b[DEPTH * TILE_COLUMNS];
+  const int item = (int)get_local_id(1) * GROUP_COLUMNS + (int)get_local_id(0);
+  for (int begin = 0; begin < k; begin += DEPTH) {
+    for (int e = item; e < DEPTH * TILE_ROWS; e += GROUP_ROWS * GROUP_COLUMNS) {
+      const int r = min(group_row + e / DEPTH, m - 1), i = begin + e % DEPTH;
+      tile_a[e % DEPTH * TILE_ROWS + e / DEPTH] = i < k ? LOAD(TYPE, a, r * k + i) : 0;
+    }
+    for (int e = item; e < DEPTH * TILE_COLUMNS; e += GROUP_ROWS * GROUP_COLUMNS) {
+      const int i = begin + e / TILE_COLUMNS, j = min(group_column + e % TILE_COLUMNS, n - 1);
+#ifdef WINDOWS
+      const int tap = i % TAPS;
+      const int at = i / TAPS * channel +
+                     TAP(tap / (KERNEL_W * KERNEL_H), tap / KERNEL_W % KERNEL_H, tap % KERNEL_W) + j;
+#else
+      const int at = i * n + j;
+#endif
+      tile_b[e] = i < k ? LOAD(TYPE, b, at) : 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = 0; i < DEPTH; ++i) {
+      vector_t values[COLUMNS];
 #pragma unroll
-    for (int c = 0; c < COLUMNS; ++c) line[c] = READ(b, i * n + c * VECTOR);
+      for (int c = 0; c < COLUMNS; ++c)
+        values[c] = READ_LOCAL(tile_b + i * TILE_COLUMNS + c * STEP + (int)get_local_id(0) * VECTOR);
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-      const C(TYPE) factor = LOAD(TYPE, a, r * k + i);
+      for (int r = 0; r < ROWS; ++r) {
+        const C(TYPE) factor = tile_a[i * TILE_ROWS + (int)get_local_id(1) * ROWS + r];
 #pragma unroll
-      for (int c = 0; c < COLUMNS; ++c) sum[r][c] = MAD(factor, line[c], sum[r][c]);
+        for (int c = 0; c < COLUMNS; ++c) sum[r][c] = MAD(factor, values[c], sum[r][c]);
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+#else
+  global const S(TYPE)* factors = a + (size_t)row * k;
+#ifdef WINDOWS
+  for (int c = 0; c < k / TAPS; ++c) {
+    for (int kd = 0; kd < KERNEL_D; ++kd) {
+      for (int kh = 0; kh < KERNEL_H; ++kh) {
+        for (int kw = 0; kw < KERNEL_W; ++kw) add_line(sum, factors++, b + c * channel + TAP(kd, kh, kw), k);
+      }
     }
   }
+#else
+  for (int i = 0; i < k; ++i) add_line(sum, factors + i, b + i * line, k);
+#endif
+#endif
+
+#ifdef PLACES
+  // Where in a row of y each column goes; -1: nowhere.
+  int places[COLUMNS * VECTOR];
+#pragma unroll
+  for (int c = 0; c < COLUMNS; ++c) {
+    const int first = column + c * STEP;
+#ifdef GAPS
+    int x_of = first % slice % width, y_of = first % slice / width, z_of = first / slice;
+    for (int l = 0; l < VECTOR; ++l) {
+      places[c * VECTOR + l] = first + l < n && x_of < ow && y_of < oh ? (z_of * oh + y_of) * ow + x_of : -1;
+      if (++x_of == width) x_of = 0, ++y_of;
+      if (y_of * width == slice) y_of = 0, ++z_of;
+    }
+#else
+    for (int l = 0; l < VECTOR; ++l) places[c * VECTOR + l] = first + l < n ? first + l : -1;
+#endif
+  }
+#endif
+
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
+#ifdef DEPTH
+    if (row + r >= m) break;
+#endif
+    const int bias_row = batch % a_count * m + row + r;
+    const size_t line_y = ((size_t)batch * m + row + r) * pitch;
 #pragma unroll
     for (int c = 0; c < COLUMNS; ++c) {
       vector_t v = sum[r][c];
@@ -59,11 +210,33 @@ kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const 
       v *= ALPHA;
 #endif
 #if BIAS == 1
-      v += (vector_t)LOAD(TYPE, bias, (batch % a_count) * m + row + r);
-#elif BIAS == 2
-      v += READ(bias, column + c * VECTOR);
+      v += (vector_t)LOAD(TYPE, bias, bias_row);
+#elif BIAS == 2 && !defined(PLACES)
+      v += READ(bias, column + c * STEP);
 #endif
-      WRITE(v, y, r * n + c * VECTOR);
+#if defined(PLACES) || defined(EPILOGUE)
+      C(TYPE) lanes[VECTOR];
+      SPREAD(v, lanes);
+      for (int l = 0; l < VECTOR; ++l) {
+#ifdef PLACES
+        const int place = places[c * VECTOR + l];
+        if (place < 0) continue;
+#else
+        const int place = column + c * STEP + l;
+#endif
+        C(TYPE) value = lanes[l];
+#if BIAS == 2 && defined(PLACES)
+        value += LOAD(TYPE, bias, place);
+#endif
+#ifdef EPILOGUE
+        STORE(OUT, y, line_y + place, EPILOGUE(value, line_y + place, bias_row, place));
+#else
+        STORE(OUT, y, line_y + place, value);
+#endif
+      }
+#else
+      WRITE(v, y, line_y + column + c * STEP);
+#endif
     }
   }
 }

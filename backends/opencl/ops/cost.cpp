@@ -8,10 +8,8 @@
 namespace backplane::opencl {
 namespace {
 
-// Starting a kernel.
-constexpr double launch_seconds = 5e-6;
-// Of the peak that kernels reach in practice.
-constexpr double efficiency = 0.3;
+// Of the peak that products and convolutions reach.
+constexpr double efficiency = 0.5;
 
 bool is(const sdk::Node& node, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, node.op_type()) != names.end();
@@ -47,7 +45,8 @@ double expected_seconds(const Facts& facts, const sdk::Node& node) {
     if (!value.has_static_shape()) return 0;
     bytes += static_cast<double>(elements(value.extents())) * bytes_of(value.dtype());
   }
-  return launch_seconds + std::max(operations(node) / (facts.flops * efficiency), bytes / facts.bandwidth);
+  return facts.rates.launch_seconds +
+         std::max(operations(node) / (facts.rates.flops * efficiency), bytes / facts.rates.bandwidth);
 }
 
 }  // namespace backplane::opencl

@@ -2,29 +2,45 @@
 // MatMul, Gemm.
 #include "ops/gemm.h"
 
-#include <algorithm>
-#include <bit>
-
 #include "ops/table.h"
 
 namespace backplane::opencl {
 namespace {
 
-// What a work item computes: as many registers as hold the sums and one line of B.
-struct Tile {
-  int64_t rows, vector, columns;
+// B in panels as wide as a tile, each with its lines one after the other: lines that lie far apart cost a page each,
+// and those whose distance is a power of two share few places of the caches. Empty where that is not worth a copy.
+Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
+  const int64_t width = tile.width();
+  if (p.window != nullptr || tile.depth != 0 || p.n % width != 0 || p.n == width) return {};
+  const bool far = p.n % 256 == 0;
+  if (!e.constant(p.b) && !(far && p.m >= 128)) return {};
+  const Shape shape{p.b_count, p.n / width, p.k, width};
+  return e.computed("$0", p.b.dtype, shape, {{p.b, {p.k * p.n, width, p.n, 1}, 0}});
+}
+
+// The columns of B as a kernel walks them: lines of neighbours.
+struct Columns {
+  int64_t lines, line;     // how many, and how long each
+  int64_t lines_of_slice;  // of the windows' outermost dimension
+  bool gaps;               // walks over places between y's lines too
+  int64_t count() const { return lines * line; }
 };
 
-Tile tile_for(const Facts& facts, const Product& p) {
-  const auto below = [](int64_t limit, int64_t n) {
-    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min(limit, n))));
-  };
-  Tile tile{below(8, p.m), 1, 1};
-  if (p.y.dtype != BP_DTYPE_FLOAT) return tile;
-  const int64_t lanes = facts.kind == BP_DEVICE_CPU ? std::max<int64_t>(4, facts.float_lanes) : 4;
-  tile.vector = below(std::min<int64_t>(16, lanes), p.n);
-  tile.columns = below(2, p.n / tile.vector);
-  return tile;
+// All places from the first window to the last, those between y's lines too.
+Columns flattened(const Product& p) {
+  if (p.window == nullptr) return {1, p.n, 1, false};
+  const Spatial out = p.window->out, places = p.window->places();
+  const int64_t all = ((out[0] - 1) * places[1] + out[1] - 1) * places[2] + out[2];
+  return {1, all, 1, all != p.n};
+}
+
+Columns columns_of(const Facts& facts, const Product& p) {
+  const Columns flat = flattened(p);
+  if (!flat.gaps) return flat;
+  // Storing around gaps is dear where the sums are short; short lines leave vectors idle.
+  const Spatial out = p.window->out;
+  if (p.k >= 128 || out[2] < 2 * int64_t{facts.float_lanes}) return flat;
+  return {out[0] * out[1], out[2], out[1], false};
 }
 
 std::string macro(const char* name, int64_t value) {
@@ -102,16 +118,27 @@ constexpr Row rows[] = {
 
 void emit_product(Emit& e, const Product& p) {
   if (p.m == 0 || p.n == 0 || p.batch == 0) return;
-  const Tile tile = tile_for(e.facts(), p);
-  std::string options = "-DTYPE=" + Emit::type(p.y) + macro("ROWS", tile.rows) + macro("VECTOR", tile.vector) +
-                        macro("COLUMNS", tile.columns) + macro("BIAS", static_cast<int64_t>(p.bias_of));
+  Columns columns = columns_of(e.facts(), p);
+  const Tile tile = tile_for(e.facts(), p.m, columns.line, p.y.dtype);
+  if (tile.depth != 0) columns = flattened(p);
+  const Tensor panels = in_panels(e, p, tile);
+  std::string options = "-DTYPE=" + Emit::type(p.y) + tile.macros() + macro("BIAS", static_cast<int64_t>(p.bias_of));
   if (!is_float(p.y.dtype)) options += " -DINTEGER";
   if (p.alpha != 1) options += " -DALPHA=" + literal(p.alpha);
+  if (panels) options += " -DPANELS";
+  if (p.window != nullptr)
+    options += " -DWINDOWS" + p.window->phase_macros() + p.window->tap_macros() + (columns.gaps ? " -DGAPS" : "");
   LaunchBuilder launch = e.launch("gemm", "gemm", options);
-  launch.in(p.a).in(p.b).in(p.bias ? p.bias : p.a).out(p.y).arg(p.m).arg(p.n).arg(p.k).arg(p.a_count).arg(p.b_count);
-  const auto tiles = [](int64_t n, int64_t size) { return (n + size - 1) / size; };
-  const std::array<int64_t, 3> items{tiles(p.m, tile.rows), tiles(p.n, tile.vector * tile.columns), p.batch};
-  launch.groups(items, {1, 1, 1});
+  launch.in(p.a).in(panels ? panels : p.b).in(p.bias ? p.bias : p.a).out(p.y);
+  launch.arg(p.m).arg(columns.count()).arg(p.k).arg(p.a_count).arg(p.b_count);
+  if (p.window != nullptr) {
+    const Spatial places = p.window->places();
+    launch.arg(places[0] * places[1] * places[2]).arg(places[1] * places[2]).arg(places[2]);
+    launch.arg(columns.gaps ? p.window->out[1] : columns.lines_of_slice);
+    launch.arg(columns.gaps ? p.window->out[2] : columns.line).arg(p.n);
+  }
+  launch.range(tile.ranges(p.m, columns.line, columns.lines, p.batch));
+  launch.ends_with_formula(p.y, p.a_count * p.m, p.n);
 }
 
 Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {

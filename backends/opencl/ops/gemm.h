@@ -2,7 +2,7 @@
 // Matrix products, for the operators that are made of them.
 #pragma once
 
-#include "ops/row.h"
+#include "ops/window.h"
 
 namespace backplane::opencl {
 
@@ -13,6 +13,8 @@ struct Product {
   enum class Bias { kNone, kRows, kColumns } bias_of = Bias::kNone;
   Tensor bias;  // kRows: a_count × [m]; kColumns: [n]
   float alpha = 1;
+  // Instead of a matrix, b is a tensor that kernels/phases.cl laid out; its windows are the columns.
+  const Window* window = nullptr;
 };
 void emit_product(Emit& e, const Product& p);
 

@@ -196,7 +196,7 @@ Verdict verdict(const Facts& facts, const Node& node) {
   Verdict answer = judge(facts, node, &row);
   if (accepted(answer)) {
     answer.seconds = expected_seconds(facts, node);
-    answer.confidence = 0.3f;
+    answer.confidence = facts.measured ? 0.5f : 0.3f;
   }
   return answer;
 }

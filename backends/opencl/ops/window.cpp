@@ -5,22 +5,48 @@
 
 namespace backplane::opencl {
 
+Spatial Window::phases() const {
+  Spatial count;
+  for (size_t d = 0; d < 3; ++d) count[d] = std::min(stride[d], (kernel[d] - 1) * dilation[d] + 1);
+  return count;
+}
+
+Spatial Window::places() const {
+  Spatial count;
+  for (size_t d = 0; d < 3; ++d) count[d] = out[d] + (kernel[d] - 1) * dilation[d] / stride[d];
+  return count;
+}
+
+bool Window::in_place() const {
+  return phases() == Spatial{1, 1, 1} && stride == Spatial{1, 1, 1} && begin == Spatial{0, 0, 0} && places() == in;
+}
+
 Shape Window::output_shape(int64_t first, int64_t second) const {
   Shape shape{first, second};
   shape.insert(shape.end(), out.end() - static_cast<ptrdiff_t>(dims), out.end());
   return shape;
 }
 
-std::string Window::macros() const {
+namespace {
+
+std::string macro(const char* name, const Spatial& values) {
   std::string text;
-  const auto add = [&](const char* name, const Spatial& values) {
-    for (size_t i = 0; i < 3; ++i) text += std::string(" -D") + name + "_" + "DHW"[i] + "=" + std::to_string(values[i]);
-  };
-  add("KERNEL", kernel);
-  add("STRIDE", stride);
-  add("DILATION", dilation);
-  add("PAD", begin);
+  for (size_t i = 0; i < 3; ++i) text += std::string(" -D") + name + "_" + "DHW"[i] + "=" + std::to_string(values[i]);
   return text;
+}
+
+}  // namespace
+
+std::string Window::macros() const {
+  return tap_macros() + macro("STRIDE", stride) + macro("PAD", begin);
+}
+
+std::string Window::phase_macros() const {
+  return macro("STRIDE", stride) + macro("PHASES", phases());
+}
+
+std::string Window::tap_macros() const {
+  return macro("KERNEL", kernel) + macro("DILATION", dilation);
 }
 
 Window window_of(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {

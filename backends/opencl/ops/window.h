@@ -19,10 +19,17 @@ struct Window {
   int64_t in_size() const { return in[0] * in[1] * in[2]; }
   int64_t out_size() const { return out[0] * out[1] * out[2]; }
   int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
+  // How kernels/phases.cl lays the input out: phases that the window's taps meet, and the places of a phase.
+  Spatial phases() const;
+  Spatial places() const;
+  // Whether that is how the input lies already.
+  bool in_place() const;
   // [first, second, spatial output extents].
   Shape output_shape(int64_t first, int64_t second) const;
-  // " -DKERNEL_D=… -DSTRIDE_W=…": what kernels/window.h calls it; padding before only.
+  // " -DKERNEL_D=… -DSTRIDE_W=…": what kernels call it; padding before only.
   std::string macros() const;
+  std::string phase_macros() const;  // " -DSTRIDE_D=… -DPHASES_W=…"
+  std::string tap_macros() const;    // " -DKERNEL_D=… -DDILATION_W=…"
 };
 
 // The node's attributes over input extents `shape`; `kernel` has the spatial extents of the window. Throws sdk::Error

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong on the device comes back as a code and one line, and the next run or session works.
+#include <gmock/gmock.h>
+
+#include "testing/session.h"
+
+namespace backplane::opencl::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+class Fault : public OpenCl {
+ protected:
+  static Exec bound(const Environment& env) {
+    Exec exec = env.compile(small_model(), only_opencl()).exec();
+    exec.bind("x", small_input(3, 1));
+    return exec;
+  }
+};
+
+TEST_F(Fault, AKernelThatDoesNotCompileComesWithItsLog) {
+  const CacheFolder folder;  // nothing is found built
+  const Environment env = opencl();
+  const Model model = small_model();
+  cl_layer().spoil_sources("#error these words come from the compiler\n");
+  const Error error = failure([&] { bound(env).run(); });
+  EXPECT_EQ(error.status(), BP_INTERNAL);
+  EXPECT_THAT(error.text(), HasSubstr("a kernel does not compile with '"));
+  EXPECT_THAT(error.text(), HasSubstr("these words come from the compiler"));
+  cl_layer().mend();
+  bound(env).run();
+}
+
+TEST_F(Fault, MemoryThatIsNotThereIsToldAsExhausted) {
+  const Environment env = opencl();
+  for (const cl_int status : {CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES}) {
+    cl_layer().fail("clCreateBuffer", status);
+    const Error error = failure([&] { bound(env).run(); });
+    EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED);
+    EXPECT_THAT(error.text(), HasSubstr("bytes"));
+    cl_layer().mend();
+  }
+  bound(env).run();
+}
+
+// Each call that takes memory fails once, in turn, until a whole run finds nothing that fails: no run crashes, each
+// error has its code, and no object stays behind.
+TEST_F(Fault, EveryAllocationMayFail) {
+  const Environment env = opencl();
+  bound(env).run();
+  const ClLayer::References before = cl_layer().references();
+  for (const char* function : {"clCreateBuffer", "clCreateSubBuffer", "clCreateCommandQueue", "clCreateKernel",
+                               "clEnqueueMapBuffer", "clEnqueueNDRangeKernel", "clEnqueueWriteBuffer"}) {
+    SCOPED_TRACE(function);
+    uint64_t good = 0;
+    for (Error error(BP_INTERNAL, ""); error.status() != BP_OK; ++good) {
+      ASSERT_LT(good, 100u);
+      cl_layer().fail(function, CL_OUT_OF_RESOURCES, good);
+      error = failure([&] { bound(env).run(); });
+      cl_layer().mend();
+      EXPECT_THAT(error.status(), AnyOf(BP_OK, BP_RESOURCE_EXHAUSTED)) << error.text();
+      EXPECT_EQ(cl_layer().references(), before);
+    }
+    EXPECT_GT(good, 1u) << "it was never called";
+  }
+}
+
+TEST_F(Fault, ALostDeviceIsToldAsLost) {
+  const Environment env = opencl();
+  Exec exec = bound(env);
+  exec.run();
+  cl_layer().fail("clFinish", CL_DEVICE_NOT_AVAILABLE);
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_DEVICE_LOST);
+}
+
+TEST_F(Fault, ARunAfterAFailedOneIsRight) {
+  const Environment env = opencl();
+  Exec exec = bound(env);
+  exec.run();
+  const std::vector<float> right = exec.output(0u).values<float>();
+  cl_layer().fail("clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES, 1);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_RESOURCE_EXHAUSTED);
+  cl_layer().mend();
+  exec.run();
+  EXPECT_EQ(exec.output(0u).values<float>(), right);
+}
+
+TEST_F(Fault, AnIndexBeyondItsExtentNamesTheNode) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4});
+  const uint32_t i = graph.input("i", BP_DTYPE_INT64, {2});
+  const Environment env = opencl();
+  Exec exec = env.compile(graph.finish({graph.node("Gather", "chosen", {x, i}, {{"axis", 0}})}), only_opencl()).exec();
+  exec.bind("x", Tensor::of<float>({4}, {1, 2, 3, 4}));
+  exec.bind("i", Tensor::of<int64_t>({2}, {1, 4}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(error.text(), HasSubstr("'chosen': an index is beyond the extent"));
+  exec.bind("i", Tensor::of<int64_t>({2}, {-1, 0}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ::testing::ElementsAre(4, 1));
+}
+
+}  // namespace
+}  // namespace backplane::opencl::testing

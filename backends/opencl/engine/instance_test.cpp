@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs: again and again, on many threads, with other extents and other numbers that extents follow from.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "testing/session.h"
+
+namespace backplane::opencl::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using InstanceTest = OpenCl;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool memory_is_told = false;  // it keeps what was freed
+#else
+constexpr bool memory_is_told = true;
+#endif
+
+constexpr int runs = 10'000;
+
+int64_t resident_bytes() {
+  int64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// What a run of the small model gives on the CPU backend.
+std::vector<float> expected(const Environment& env, int64_t rows, int seed) {
+  SessionOptions how;
+  how.devices = {"cpu"};
+  Exec exec = env.compile(small_model(), how).exec();
+  exec.bind("x", small_input(rows, seed));
+  exec.run();
+  return exec.output(0u).values<float>();
+}
+
+// Runs of one program in `exec`: new memory each time, three extents in turn. Bits are those of the first time.
+void run_often(Exec exec, int count, const std::vector<std::vector<float>>& right) {
+  for (int i = 0; i < count; ++i) {
+    const size_t which = static_cast<size_t>(i) % right.size();
+    exec.bind("x", small_input(1 + static_cast<int64_t>(which) * 3, static_cast<int>(which)));
+    exec.run();
+    ASSERT_EQ(exec.output(0u).values<float>(), right[which]) << "run " << i;
+  }
+}
+
+TEST_F(InstanceTest, ManyRunsOnManyThreadsLeaveNothingBehind) {
+  constexpr int thread_count = 4;
+  const ClLayer::References nothing = cl_layer().references();
+  {
+    const Environment env = opencl();
+    const Session one = env.compile(small_model(), only_opencl());
+    const Session other = env.compile(small_model(), only_opencl());
+    std::vector<std::vector<float>> right;
+    for (int which = 0; which < 3; ++which) {
+      Exec exec = one.exec();
+      exec.bind("x", small_input(1 + which * 3, which));
+      exec.run();
+      right.push_back(exec.output(0u).values<float>());
+      EXPECT_THAT(right.back(), ::testing::Pointwise(::testing::FloatNear(1e-6f), expected(env, 1 + which * 3, which)));
+    }
+    // Two threads share a program; the second round begins with what the first one left.
+    const auto round = [&](int count) {
+      std::vector<std::thread> threads;
+      for (int t = 0; t < thread_count; ++t)
+        threads.emplace_back([&, t] { run_often((t % 2 == 0 ? one : other).exec(), count / thread_count, right); });
+      for (std::thread& thread : threads) thread.join();
+    };
+    round(runs / 4);
+    const ClLayer::References before = cl_layer().references();
+    const uint64_t launches = cl_layer().launches;
+    const int64_t memory = resident_bytes();
+    round(runs);
+    EXPECT_GE(cl_layer().launches - launches, static_cast<uint64_t>(runs));
+    EXPECT_EQ(cl_layer().references(), before);
+    const int64_t grown = resident_bytes() - memory;
+    RecordProperty("grown_bytes", std::to_string(grown));
+    std::printf("%d runs on %d threads: resident memory grew by %lld KiB\n", runs, thread_count,
+                static_cast<long long>(grown / 1024));
+    EXPECT_LT(memory_is_told ? grown : 0, 4 << 20);
+  }
+  EXPECT_EQ(cl_layer().references(), nothing);
+}
+
+TEST_F(InstanceTest, SessionsThatComeAndGoLeaveNothingBehind) {
+  const Environment env = opencl();
+  const Model model = small_model();
+  const std::vector<float> right = expected(env, 2, 1);
+  const auto once = [&] {
+    Exec exec = env.compile(model, only_opencl()).exec();
+    exec.bind("x", small_input(2, 1));
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ::testing::Pointwise(::testing::FloatNear(1e-6f), right));
+  };
+  once();
+  const ClLayer::References before = cl_layer().references();
+  for (int i = 0; i < runs / 40; ++i) once();
+  EXPECT_EQ(cl_layer().references(), before);
+}
+
+TEST_F(InstanceTest, CopiesNothingWhereTheDeviceSharesMemory) {
+  const Environment env = opencl();
+  for (const Device& device : env.devices()) {
+    if (device.name == "opencl" && (device.info.flags & BP_DEVICE_UNIFIED_MEMORY) == 0)
+      GTEST_SKIP() << device.name << " has memory of its own";
+  }
+  Exec exec = env.compile(small_model(), only_opencl()).exec();
+  exec.bind("x", small_input(4, 1));
+  exec.run();
+  const uint64_t copies = cl_layer().copies;
+  exec.run();
+  EXPECT_EQ(cl_layer().copies, copies);
+}
+
+TEST_F(InstanceTest, PlansAgainForOtherNumbersOfAnInput) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 3});
+  const uint32_t axes = graph.input("axes", BP_DTYPE_INT64, {1});
+  const Environment env = opencl();
+  Exec exec = env.compile(graph.finish({graph.node("CumSum", "y", {x, axes})}), only_opencl()).exec();
+  exec.bind("x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  Tensor axis = Tensor::of<int64_t>({1}, {0});
+  exec.bind("axes", axis);
+  for (int i = 0; i < 3; ++i) {  // the same memory with other bytes: nothing is bound again
+    const int64_t along = i % 2;
+    *axis.data<int64_t>() = along;
+    exec.run();
+    if (along == 0)
+      EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, 2, 3, 5, 7, 9));
+    else
+      EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, 3, 6, 4, 9, 15));
+  }
+}
+
+}  // namespace
+}  // namespace backplane::opencl::testing

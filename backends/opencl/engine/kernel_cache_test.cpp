@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels between starts. A start is an environment: a process of its own would read the same files.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include "testing/session.h"
+
+namespace backplane::opencl::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using KernelCacheTest = OpenCl;
+
+struct Start {
+  uint64_t from_source, from_binary;
+  std::vector<float> result;
+};
+
+Start start() {
+  const uint64_t source = cl_layer().from_source, binary = cl_layer().from_binary;
+  Exec exec = opencl().compile(small_model(), only_opencl()).exec();
+  exec.bind("x", small_input(3, 1));
+  exec.run();
+  return {cl_layer().from_source - source, cl_layer().from_binary - binary, exec.output(0u).values<float>()};
+}
+
+std::string read(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const fs::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+TEST_F(KernelCacheTest, ASecondStartCompilesNothing) {
+  const CacheFolder folder;
+  const Start cold = start();
+  EXPECT_GE(cold.from_source, 2u);
+  EXPECT_EQ(cold.from_binary, 0u);
+  EXPECT_EQ(folder.entries().size(), cold.from_source);
+  const Start warm = start();
+  EXPECT_EQ(warm.from_source, 0u);
+  EXPECT_EQ(warm.from_binary, cold.from_source);
+  EXPECT_EQ(warm.result, cold.result);
+}
+
+TEST_F(KernelCacheTest, ADamagedEntryIsBuiltAgain) {
+  const CacheFolder folder;
+  const Start cold = start();
+  const std::vector<fs::path> entries = folder.entries();
+  const std::vector<std::pair<std::string, std::function<std::string(std::string)>>> damages = {
+      {"empty", [](const std::string&) { return std::string(); }},
+      {"a part of the header", [](const std::string& all) { return all.substr(0, 20); }},
+      {"the second half is missing", [](const std::string& all) { return all.substr(0, all.size() / 2); }},
+      {"one byte too many", [](const std::string& all) { return all + '\0'; }},
+      {"zeros", [](const std::string& all) { return std::string(all.size(), '\0'); }},
+      {"a bit of the last byte", [](std::string all) { return all.back() ^= 1, all; }},
+      {"a bit in the middle", [](std::string all) { return all.at(all.size() / 2) ^= 64, all; }},
+      {"a bit of the key", [](std::string all) { return all.at(40) ^= 1, all; }},
+      {"sizes beyond the file", [](std::string all) { return all.replace(8, 16, 16, '\xff'), all; }},
+  };
+  for (const auto& [name, damage] : damages) {
+    SCOPED_TRACE(name);
+    const std::string before = read(entries[0]);
+    write(entries[0], damage(before));
+    const Start mended = start();
+    EXPECT_EQ(mended.from_source, 1u);
+    EXPECT_EQ(mended.result, cold.result);
+    EXPECT_EQ(start().from_source, 0u) << "the entry was not written again";
+  }
+}
+
+TEST_F(KernelCacheTest, AnEntryOfAnotherKernelOrDriverIsNotTaken) {
+  const CacheFolder folder;
+  const Start cold = start();
+  const std::vector<fs::path> entries = folder.entries();
+  ASSERT_GE(entries.size(), 2u);
+  write(entries[0], read(entries[1]));
+  const Start swapped = start();
+  EXPECT_EQ(swapped.from_source, 1u);
+  EXPECT_EQ(swapped.result, cold.result);
+  cl_layer().pretend_driver("another 1.0");
+  EXPECT_EQ(start().from_source, cold.from_source);
+  EXPECT_EQ(folder.entries().size(), 2 * entries.size());
+}
+
+TEST_F(KernelCacheTest, ABinaryThatTheDriverRefusesIsBuiltAgain) {
+  const CacheFolder folder;
+  const Start cold = start();
+  cl_layer().fail("clCreateProgramWithBinary", CL_INVALID_BINARY);
+  const Start again = start();
+  EXPECT_EQ(again.from_source, cold.from_source);
+  EXPECT_EQ(again.result, cold.result);
+}
+
+TEST_F(KernelCacheTest, WithoutAFolderThatCanBeWrittenItCompiles) {
+  const CacheFolder folder;
+  const Start cold = start();
+  setenv("BACKPLANE_CACHE_DIR", "/proc/none", 1);
+  for (int i = 0; i < 2; ++i) {
+    const Start without = start();
+    EXPECT_EQ(without.from_source, cold.from_source);
+    EXPECT_EQ(without.result, cold.result);
+  }
+}
+
+}  // namespace
+}  // namespace backplane::opencl::testing

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/rates.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "engine/device.h"
+#include "engine/disk_cache.h"
+
+namespace backplane::opencl {
+namespace {
+
+constexpr size_t chains = 16;  // of kernels/rates.cl
+constexpr int repeats = 3;     // the best one counts: what disturbs a measurement makes it slower
+constexpr int launches = 32;
+
+std::string key_of(const Facts& facts) {
+  return "rates 1\n" + facts.identity() + std::to_string(facts.units);
+}
+
+// The shortest time of some calls, in seconds.
+template <class Call>
+double shortest(cl_command_queue queue, const Call& call) {
+  double best = INFINITY;
+  for (int i = 0; i <= repeats; ++i) {  // the first one warms up
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    check(clFinish(queue), "measuring the device");
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    if (i != 0) best = std::min(best, time.count());
+  }
+  return std::max(best, 1e-9);
+}
+
+void start(cl_command_queue queue, const ClKernel& kernel, size_t items, size_t group) {
+  const size_t global = (items + group - 1) / group * group;
+  check(clEnqueueNDRangeKernel(queue, kernel.get(), 1, nullptr, &global, &group, 0, nullptr, nullptr),
+        "measuring the device");
+}
+
+template <class T>
+void set(const ClKernel& kernel, cl_uint index, const T& value) {
+  check(clSetKernelArg(kernel.get(), index, sizeof value, &value), "measuring the device");
+}
+
+}  // namespace
+
+std::optional<Rates> known_rates(const Facts& facts) {
+  const std::optional<std::string> text = DiskCache("opencl").read(key_of(facts));
+  Rates rates{};
+  if (!text || std::sscanf(text->c_str(), "%lg %lg %lg", &rates.flops, &rates.bandwidth, &rates.launch_seconds) != 3)
+    return std::nullopt;
+  const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
+  if (!sane(rates.flops) || !sane(rates.bandwidth) || !sane(rates.launch_seconds)) return std::nullopt;
+  return rates;
+}
+
+Rates measure_rates(Device& device) {
+  const Facts& facts = device.facts();
+  const bool cpu = facts.kind == BP_DEVICE_CPU;
+  const size_t vector = cpu ? std::clamp<size_t>(facts.float_lanes, 4, 16) : 4;
+  const size_t group = std::bit_floor(std::min<size_t>(facts.max_group, 64));
+  const std::string options = "-DVECTOR=" + std::to_string(vector);
+  const ClKernel arithmetic = device.kernels().kernel({"rates", "arithmetic", options, {}});
+  const ClKernel stream = device.kernels().kernel({"rates", "stream", options, {}});
+  const Queue queue = device.queue();
+
+  // Streams much longer than caches are; as many items for arithmetic as keep each unit busy.
+  const uint64_t bytes = std::min<uint64_t>(uint64_t{32} << 20, facts.max_buffer_bytes / 4) / 4096 * 4096;
+  const Buffer x = device.buffer(bytes), y = device.buffer(bytes);
+  const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, facts.units * group * (cpu ? 4 : 32));
+  set(arithmetic, 0, y.get());
+  set(arithmetic, 2, cl_float{0.5f});
+  set(arithmetic, 3, cl_float{0.25f});
+  set(arithmetic, 1, cl_int{0});
+  const double launch = shortest(queue.get(), [&] {
+    for (int i = 0; i < launches; ++i) start(queue.get(), arithmetic, group, group);
+  });
+  // As long as takes a few milliseconds if the device is what it says of itself.
+  const double each = 2.0 * static_cast<double>(items * chains * vector);
+  const auto n = static_cast<cl_int>(std::clamp(facts.rates.flops * 4e-3 / each, 16.0, 4096.0));
+  set(arithmetic, 1, n);
+  const double seconds = shortest(queue.get(), [&] { start(queue.get(), arithmetic, items, group); });
+
+  set(stream, 0, x.get());
+  set(stream, 1, y.get());
+  const double moved = shortest(queue.get(), [&] { start(queue.get(), stream, bytes / (4 * vector), group); });
+  const Rates rates{each * n / seconds, 2.0 * static_cast<double>(bytes) / moved, launch / launches};
+  char text[100];
+  std::snprintf(text, sizeof text, "%.6g %.6g %.6g\n", rates.flops, rates.bandwidth, rates.launch_seconds);
+  DiskCache("opencl").write(key_of(facts), text);
+  return rates;
+}
+
+}  // namespace backplane::opencl

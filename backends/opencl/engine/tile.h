@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a matrix product is cut for a device: what a work item and a work group of kernels/gemm.cl compute.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backplane/status.h"
+#include "backplane/types.h"
+
+namespace backplane::opencl {
+
+struct Facts;
+
+struct Tile {
+  int64_t rows, vector, columns;  // a work item: rows × (columns vectors)
+  // A work group that shares its lines in local memory, so many at a time; 0: items work alone.
+  int64_t depth = 0, group_rows = 1, group_columns = 1;
+
+  bool operator==(const Tile&) const = default;
+  int64_t width() const { return vector * columns; }
+  std::string macros() const;
+  std::string text() const;  // "8x16x2", "8x4x1/16:16x16"
+  // Work items in all and in a group, over `lines` lines of n columns; a group in local memory wants one line.
+  struct Ranges {
+    std::array<size_t, 3> global, local;
+  };
+  Ranges ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const;
+};
+
+// What the tuner chooses from, and the order in which it would without measuring: the first that fits.
+std::span<const Tile> tiles(uint32_t device_kind);
+// Whether every device allows it, or this one does: its local memory and the items of a group.
+bool fits(const Facts& facts, const Tile& tile);
+// The tile that a text names; nothing where it names none of the above.
+std::optional<Tile> tile_named(std::string_view text);
+
+// The device's tile, cut down to what a product of m × n allows. Types other than fp32 have no vectors.
+Tile tile_for(const Facts& facts, int64_t m, int64_t n, bp_dtype_t dtype);
+
+}  // namespace backplane::opencl

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The OpenCL that the backend meets in a test: the real one, with its objects counted and chosen calls made to fail.
+// The functions are defined in the test program, where the dynamic linker looks before it looks in the ICD loader.
+#pragma once
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#include <CL/cl.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace backplane::opencl::testing {
+
+class ClLayer {
+ public:
+  // References held now: created and retained, less released.
+  struct References {
+    int64_t contexts, queues, memories, programs, kernels, events;
+    bool operator==(const References&) const = default;
+    int64_t all() const { return contexts + queues + memories + programs + kernels + events; }
+  };
+  References references() const;
+
+  // Since the start.
+  std::atomic<uint64_t> from_source{0};   // programs made from source
+  std::atomic<uint64_t> from_binary{0};   // programs made from a binary that the driver took
+  std::atomic<uint64_t> launches{0};      // kernels enqueued
+  std::atomic<uint64_t> copies{0};        // reads, writes and copies of buffers
+  std::atomic<uint64_t> copied_bytes{0};  // by them
+  std::atomic<uint64_t> imports{0};       // buffers over host memory
+
+  // The calls of `function` fail with `status`, after `good` ones that do not, until `mend`.
+  void fail(std::string function, cl_int status, uint64_t good = 0);
+  // Programs made from source get this in front.
+  void spoil_sources(std::string with);
+  // What devices tell as their driver's version.
+  void pretend_driver(std::string version);
+  // Ends all that was asked for above.
+  void mend();
+
+  // ---- for the functions of the layer ----
+  cl_int failure(const char* function);  // CL_SUCCESS: go on
+  std::string spoil() const;
+  std::string driver() const;
+  std::atomic<int64_t> contexts{0}, queues{0}, memories{0}, programs{0}, kernels{0}, events{0};
+
+ private:
+  mutable std::mutex mutex_;
+  std::string failing_, spoil_, driver_;
+  cl_int status_ = CL_SUCCESS;
+  uint64_t good_ = 0;
+};
+
+ClLayer& cl_layer();
+
+}  // namespace backplane::opencl::testing

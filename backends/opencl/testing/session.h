@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of the backend share: environments with it and the CPU backend, a folder for caches, small models.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "backplane/client.hpp"
+#include "testing/cl_layer.h"
+#include "testing/face.h"
+
+namespace backplane::opencl::testing {
+
+inline const std::string plugin = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_opencl.so";
+inline const std::string cpu_plugin = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+
+inline Environment opencl(std::map<std::string, std::string> options = {}) {
+  return environment({plugin, cpu_plugin}, std::move(options));
+}
+
+// Every node on OpenCL, or the session fails.
+inline SessionOptions only_opencl() {
+  SessionOptions how;
+  how.devices = {"opencl"};
+  how.fallback = BP_FALLBACK_FORBID;
+  how.options["loader.costs"] = "told";
+  return how;
+}
+
+// Where the processes of tests keep what they cache, anew for each object.
+class CacheFolder {
+ public:
+  CacheFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "backplane_opencl_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    const char* before = std::getenv(variable);
+    if (before != nullptr) before_ = before;
+    setenv(variable, folder_.c_str(), 1);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  ~CacheFolder() {
+    if (before_.empty())
+      unsetenv(variable);
+    else
+      setenv(variable, before_.c_str(), 1);
+    std::filesystem::remove_all(folder_);
+  }
+  std::vector<std::filesystem::path> entries() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "opencl")) files.push_back(entry.path());
+    return files;
+  }
+
+ private:
+  static constexpr const char* variable = "BACKPLANE_CACHE_DIR";
+  std::filesystem::path folder_;
+  std::string before_;
+};
+
+// y = softmax(relu(x w) + b) over [rows, 8], rows open: a product, formulas and a reduction.
+inline Model small_model() {
+  Graph graph;
+  std::vector<float> w(64), b(8);
+  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i * 7 % 11) - 5;
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i);
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});
+  const uint32_t p = graph.node("MatMul", "p", {x, graph.weight("w", Tensor::of<float>({8, 8}, w))});
+  const uint32_t s =
+      graph.node("Add", "s", {graph.node("Relu", "r", {p}), graph.weight("b", Tensor::of<float>({8}, b))});
+  return graph.finish({graph.node("Softmax", "y", {s}, {{"axis", -1}})});
+}
+
+// Inputs for it; each `seed` gives others.
+inline Tensor small_input(int64_t rows, int seed) {
+  std::vector<float> x(static_cast<size_t>(rows) * 8);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 5 + static_cast<size_t>(seed) * 3) % 7) / 8;
+  return Tensor::of<float>({rows, 8}, x);
+}
+
+// Tests of a machine without an OpenCL device are skipped, and say so.
+class OpenCl : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const Device& device : opencl().devices()) {
+      if (device.name.starts_with("opencl")) return;
+    }
+    GTEST_SKIP() << "this machine has no OpenCL device; install pocl-opencl-icd";
+  }
+  void TearDown() override { cl_layer().mend(); }
+};
+
+}  // namespace backplane::opencl::testing
