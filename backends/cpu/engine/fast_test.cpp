@@ -215,6 +215,13 @@ const Case kCases[] = {
            .node("Gemm", 13, {"f", "w", "b"}, {"g"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}, {"alpha", 0.5f}});
        n.node("Relu", 14, {"g"}, {"r"}).node("Gemm", 13, {"r", "v"}, {"h"}).node("Tanh", 13, {"h"}, {"y"}).output("y");
      }},
+    {"GateOfSomethingElse",
+     {2, 16},
+     [](Network& n) {
+       n.random("w", {16, 24}).scalar("half", 0.5f).weight<int64_t>("wide", BP_DTYPE_INT64, {3}, {2, 2, 24});
+       n.node("Gemm", 13, {"x", "w"}, {"g"}).node("Sigmoid", 13, {"g"}, {"s"}).node("Mul", 14, {"s", "half"}, {"y"});
+       n.node("Expand", 13, {"g", "wide"}, {"e"}).output("y").output("e");
+     }},
     {"ProductsWithKnownMatrices",
      {2, 150, 40},
      [](Network& n) {

@@ -12,8 +12,9 @@
 namespace backplane::cpu {
 
 enum class Format : uint8_t {
-  kDense,    // row-major
-  kBlocked,  // [N, C / block, D1 … Dn, block]: float only; channels beyond C fill the last block and hold zeros
+  kDense,         // row-major
+  kBlocked,       // [N, C / block, D1 … Dn, block]: float only; channels beyond C fill the last block and hold zeros
+  kChannelsLast,  // [N, D1 … Dn, C]: of types of one byte only, as integer convolutions like them
 };
 
 // Channels in a block, as this processor's vectors have it; 0 where there is no blocked format.
@@ -37,7 +38,7 @@ class Step;
 struct Plan;
 struct Tensor;
 
-// Copies input 0 into output 0 of the other format.
+// Copies input 0 into output 0 of the other format; one of both is dense.
 std::unique_ptr<Step> make_reorder(const Shape& shape, Format from, Format to);
 
 // The same plan for dense operands: its step reorders on its own, in its scratch memory. For where no planner does.

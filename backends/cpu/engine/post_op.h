@@ -2,6 +2,7 @@
 // What is done to a kernel's result before it is written, in place of nodes that followed (engine/fusion.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -39,8 +40,17 @@ struct PostOp {
   Activation activation;
 };
 
-// Whether a kernel that scales and shifts within its weights, and then adds and activates, can take `next` behind what it has.
+// Whether it is a mere addition.
+inline bool shifts(const PostOp& op) {
+  return op.kind == PostOp::kAffine && std::ranges::any_of(op.shift, [](float shift) { return shift != 0; }) &&
+         std::ranges::all_of(op.scale, [](float scale) { return scale == 1; });
+}
+
+// Whether a kernel that scales and shifts within its weights, and then adds and activates, can take `next` behind what it
+// has. Two additions that nodes ask for stay apart: their sum would be rounded where the nodes round nothing. (What
+// normalizations scale is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
+  if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;
   return next.kind == PostOp::kActivation || post_ops.empty() ||
          (post_ops.back().kind == PostOp::kAffine && next.kind != PostOp::kActivation);
 }

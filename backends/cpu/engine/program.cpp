@@ -24,9 +24,8 @@ bool in(std::string_view op_type, std::span<const std::string_view> list) {
   return std::find(list.begin(), list.end(), op_type) != list.end();
 }
 
-// The result of DequantizeLinear is larger than the constant it comes from: quantized weights stay small.
-bool may_fold(const Node& node) {
-  return node.op_type() != "DequantizeLinear";
+bool dequantizes(const Node& node) {
+  return node.op_type() == "DequantizeLinear" && node.domain().empty();
 }
 
 bool reads_extents_only(const Node& node) {
@@ -45,8 +44,7 @@ Program::Program(Device& device, const bp_compile_t& what)
   UseThreads use(device_.threads());
   map_weights();
   create_kernels(what);
-  fold_constants();
-  if (!reference_only()) fuse(graph_, calls_, values_, known_);
+  fold_and_fuse();
   count_reads();
   pair_in_place();
   shapes_ = classify(what);
@@ -57,8 +55,7 @@ Program::Program(const Program& parent, const bp_compile_t& what, const bp_graph
   map_weights();
   capture(parent);
   create_kernels(what);
-  fold_constants();
-  if (!reference_only()) fuse(graph_, calls_, values_, known_);
+  fold_and_fuse();
 }
 
 Program::~Program() = default;
@@ -188,12 +185,26 @@ void Program::create_kernels(const bp_compile_t& what) {
       call.inputs = call.reads;
     }
     call.outputs = {graph_.operands + call.node->first_output, call.node->output_count};
-    call.may_fold = may_fold(node);
+    call.may_fold = !dequantizes(node);
     call.reads_extents_only = reads_extents_only(node);
     if (what.progress != nullptr && graph_.parent == nullptr)
       what.progress(what.progress_self, i + 1, graph_.node_count);
   }
   what_ = nullptr;
+}
+
+// What integer kernels take as codes never becomes numbers. What is left does, for a known weight is read as numbers in
+// every run; elements of less than eight bits would grow too much.
+void Program::fold_and_fuse() {
+  fold_constants();
+  if (!reference_only()) fuse_quantized(graph_, calls_, values_, known_);
+  bool folds_more = false;
+  for (Call& call : calls_) {
+    if (call.may_fold || call.folded || bytes_of(values_[call.inputs[0]].dtype, 2) < 2) continue;
+    call.may_fold = folds_more = true;
+  }
+  if (folds_more) fold_constants();
+  if (!reference_only()) fuse(graph_, calls_, values_, known_);
 }
 
 // With no extents of inputs given, the walk computes exactly what follows from weights alone.

@@ -85,6 +85,7 @@ class Program {
   void map_weights();
   Block copy_weight(uint32_t value, int64_t bytes) const;
   void create_kernels(const bp_compile_t& what);
+  void fold_and_fuse();
   void fold_constants();
   void count_reads();
   void pair_in_place();

@@ -57,20 +57,31 @@ UseThreads::~UseThreads() {
   inside_arena = before_inside_;
 }
 
+namespace {
+
+// While it lives, loops on this thread are worked on by a crew of these threads.
+class UseCrew {
+ public:
+  explicit UseCrew(Threads& threads)
+      : own_(threads.arena(), threads.count() - 1, threads.helpers()), outer_(std::exchange(crew, &own_)) {}
+  ~UseCrew() { crew = outer_; }
+  UseCrew(const UseCrew&) = delete;
+  UseCrew& operator=(const UseCrew&) = delete;
+
+ private:
+  Crew own_;
+  Crew* outer_;
+};
+
+}  // namespace
+
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
   happens_before(&self);
   threads.arena().execute([&] {
     happens_after(&self);
     UseThreads use(threads, true);
-    Crew own(threads.arena(), threads.count() - 1, threads.helpers());
-    Crew* outer = std::exchange(crew, &own);
-    try {
-      body(self);
-    } catch (...) {
-      crew = outer;
-      throw;
-    }
-    crew = outer;
+    UseCrew crew_of_run(threads);
+    body(self);
     happens_before(&self);
   });
   happens_after(&self);

@@ -110,21 +110,22 @@ void affine(const float* x, float* y, int64_t count, int64_t lanes, const float*
 }
 
 ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, const float* bias) {
-  ChannelAffine joined;
   const auto count = static_cast<size_t>(channels);
+  std::vector<double> scale, shift;  // rounded once, when all are joined
   for (const PostOp& op : post_ops) {
     if (op.kind != PostOp::kAffine) continue;
-    if (joined.scale.empty()) {
-      joined.scale.assign(count, 1.0f);
-      joined.shift.assign(count, 0.0f);
-      if (bias != nullptr) joined.shift.assign(bias, bias + count);
+    if (scale.empty()) {
+      scale.assign(count, 1.0);
+      shift.assign(count, 0.0);
+      if (bias != nullptr) shift.assign(bias, bias + count);
     }
     for (size_t c = 0; c < count; ++c) {
-      joined.scale[c] *= op.scale[c];
-      joined.shift[c] = joined.shift[c] * op.scale[c] + op.shift[c];
+      const double factor = static_cast<double>(op.scale[c]);
+      scale[c] *= factor;
+      shift[c] = shift[c] * factor + static_cast<double>(op.shift[c]);
     }
   }
-  return joined;
+  return {{scale.begin(), scale.end()}, {shift.begin(), shift.end()}};
 }
 
 void finish_rows(std::span<const PostOp> post_ops, float* y, int64_t first, int64_t last, int64_t n,

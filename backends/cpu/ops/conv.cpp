@@ -2,9 +2,9 @@
 // Conv. In float it goes to oneDNN (ops/onednn_conv.h); other types take the definition.
 #include "engine/threads.h"
 #include "ops/activation.h"
+#include "ops/blocked_conv.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
-#include "ops/pointwise_conv.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 
@@ -41,7 +41,7 @@ class Conv final : public Kernel {
     Shape shape = w->output_shape(size->batch, size->out_channels);
     if (inputs[0].dtype == BP_DTYPE_FLOAT && can_be_blocked(inputs[0].shape) && can_be_blocked(shape) &&
         !reference_only()) {
-      if (Plan plan = plan_pointwise_conv({*size, *w, post_ops_}, inputs, packed_); plan.step) return plan;
+      if (Plan plan = plan_blocked_conv({*size, *w, post_ops_}, inputs, packed_); plan.step) return plan;
       if (Plan plan = plan_onednn_conv({*size, *w, post_ops_}, inputs, packed_); plan.step) return plan;
     }
     return make_plan({shape}, [s = *size, w = *w, ops = post_ops_](Tensors in, Tensors out) {

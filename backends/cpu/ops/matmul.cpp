@@ -9,6 +9,7 @@
 #include "ops/onednn_matmul.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "ops/tiled_product.h"
 
 namespace backplane::cpu {
 
@@ -112,8 +113,9 @@ class MatMul final : public Kernel {
     const bool fast =
         inputs[0].dtype == BP_DTYPE_FLOAT && b.data != nullptr && b.shape.rank() == 2 && !reference_only();
     if (fast && size->m > kGemvRows) {
-      Plan plan = plan_known_product({size->m, size->n, size->k, false, post_ops_, size->shape}, inputs, packed_);
-      if (plan.step) return plan;
+      const KnownProduct product{size->m, size->n, size->k, false, post_ops_, size->shape};
+      if (Plan plan = plan_tiled_product(product, inputs, packed_); plan.step) return plan;
+      if (Plan plan = plan_known_product(product, inputs, packed_); plan.step) return plan;
     }
     if (!fast && post_ops_.empty()) return plan_product(inputs);
     const MatMulSize& s = *size;

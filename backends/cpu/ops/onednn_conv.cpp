@@ -281,6 +281,12 @@ class OnednnConv final : public Step {
 
 }  // namespace
 
+bool prefers_winograd(const ConvPlan& conv) {
+  const Geometry geometry(conv.size, conv.window);
+  const std::vector<Share> shares = cut(geometry);
+  return std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
+}
+
 Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
   std::vector<PostOp> later_ops;
   bool has_bias = inputs.size() > 2 && inputs[2].present();

@@ -13,6 +13,9 @@ struct ConvPlan {
   std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
 };
 
+// Whether Winograd's transforms make this convolution faster than any other way.
+bool prefers_winograd(const ConvPlan& conv);
+
 // A plan without a step where oneDNN has no implementation. `inputs` are those of Conv; weights that are known are
 // packed now.
 Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed);

@@ -11,7 +11,7 @@
 namespace backplane::cpu {
 
 int64_t stored_elements(Format format, const Shape& shape) {
-  if (format == Format::kDense) return shape.elements();
+  if (format != Format::kBlocked) return shape.elements();
   int64_t block = channel_block();
   return shape[0] * ((shape[1] + block - 1) / block * block) * shape.elements(2, shape.rank());
 }
@@ -64,6 +64,43 @@ class Reorder final : public Step {
   int64_t batch_, channels_, places_, blocks_;
 };
 
+// Between dense bytes and bytes with the channels last. A task has some places of one image.
+class ByteReorder final : public Step {
+ public:
+  ByteReorder(const Shape& shape, Format from)
+      : to_last_(from == Format::kDense),
+        batch_(shape[0]),
+        channels_(shape[1]),
+        places_(shape.elements(2, shape.rank())) {}
+  int alias() const override { return channels_ == 1 || places_ == 1 ? 0 : -1; }
+
+  std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
+    constexpr int64_t kStrip = 64;
+    const int64_t strips = (places_ + kStrip - 1) / kStrip;
+    parallel(batch_ * strips, 1 + kCheapGrain / (kStrip * channels_), [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t image = task / strips * channels_ * places_;
+        const int64_t first = task % strips * kStrip, last = std::min(places_, first + kStrip);
+        const uint8_t* from = in[0].as<uint8_t>() + image;
+        uint8_t* to = out[0].as<uint8_t>() + image;
+        for (int64_t p = first; p < last; ++p) {
+          for (int64_t c = 0; c < channels_; ++c) {
+            if (to_last_)
+              to[p * channels_ + c] = from[c * places_ + p];
+            else
+              to[c * places_ + p] = from[p * channels_ + c];
+          }
+        }
+      }
+    });
+    return std::nullopt;
+  }
+
+ private:
+  bool to_last_;
+  int64_t batch_, channels_, places_;
+};
+
 // Runs a step on dense operands.
 class DenseStep final : public Step {
  public:
@@ -98,7 +135,7 @@ class DenseStep final : public Step {
   };
   Operand reordered(const Shape& shape, Format from, Format to) {
     if (from == to) return {};
-    Operand operand{std::make_unique<Reorder>(shape, from, to), scratch_};
+    Operand operand{make_reorder(shape, from, to), scratch_};
     scratch_ += align_up(stored_elements(Format::kBlocked, shape) * static_cast<int64_t>(sizeof(float)));
     return operand;
   }
@@ -112,6 +149,7 @@ class DenseStep final : public Step {
 }  // namespace
 
 std::unique_ptr<Step> make_reorder(const Shape& shape, Format from, Format to) {
+  if (from == Format::kChannelsLast || to == Format::kChannelsLast) return std::make_unique<ByteReorder>(shape, from);
   return std::make_unique<Reorder>(shape, from, to);
 }
 

@@ -86,7 +86,8 @@ double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
     case Coordinates::kHalfPixel:
       return half_pixel;
     case Coordinates::kHalfPixelSymmetric:
-      return n / 2 * (1 - static_cast<double>(axis.to) / exact_to) + half_pixel;
+      // n/2 · (1 - to / exact_to) + half_pixel with one division, so that places on a pixel are exactly there.
+      return ((2 * x + 1 - static_cast<double>(axis.to)) / axis.scale + n - 1) / 2;
     case Coordinates::kPytorchHalfPixel:
       return axis.to > 1 ? half_pixel : 0;
     case Coordinates::kAlignCorners:

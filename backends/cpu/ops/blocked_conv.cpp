@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/blocked_conv.h"
+
+#include "ops/tiled.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+std::vector<TilePlace> cut_places(const Window& w) {
+  const int64_t lanes = channel_block(), most = most_tile_places(lanes);
+  const bool flat = w.kernel_size() == 1 && w.in == w.out;  // one long row
+  const int64_t rows = flat ? 1 : w.out[1], width = flat ? w.out_size() : w.out[2];
+  const int64_t in_width = flat ? width : w.in[2], stride = flat ? 1 : w.stride[2];
+  const int64_t count = (width + most - 1) / most;
+  std::vector<TilePlace> tiles;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t top = row * w.stride[1] - w.begin[1];
+    for (int64_t t = 0; t < count; ++t) {
+      const int64_t first = t * width / count, places = (t + 1) * width / count - first;
+      TilePlace tile{row * width + first, 0, 0, 0, 0, 0, {}};
+      const int64_t left = first * stride - w.begin[2], right = left + (places - 1) * stride;
+      tile.x_at = top * in_width + left;
+      for (int64_t k = 0; k < w.kernel[1]; ++k) {
+        if (top + k * w.dilation[1] < 0) tile.row_first = k + 1;
+        if (top + k * w.dilation[1] < w.in[1] || flat) tile.row_last = k + 1;
+      }
+      for (int64_t k = 0; k < w.kernel[2]; ++k) {
+        tile.front += left + k * w.dilation[2] < 0;
+        tile.back += right + k * w.dilation[2] >= in_width;
+      }
+      for (int64_t b = 0; b < 2; ++b) tile.kernels[b] = conv_tile_kernel(lanes, b + 1, places, stride);
+      tiles.push_back(tile);
+    }
+  }
+  return tiles;
+}
+
+bool suits(const ConvPlan& conv, std::span<const Tensor> inputs) {
+  const ConvSize& size = conv.size;
+  const Window& w = conv.window;
+  const int64_t lanes = channel_block();
+  if (lanes == 0 || inputs[1].data == nullptr || size.in_channels < lanes || w.kernel[0] != 1 || w.in[0] != 1)
+    return false;
+  if (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr) return false;
+  if (size.groups > 1 && size.groups == size.in_channels) return false;
+  // A tap may miss the first and the last place of a tile, no others.
+  if (w.kernel_size() > 1 || w.in != w.out) {
+    const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
+    if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4) return false;
+  }
+  return w.out_size() >= 4 && !prefers_winograd(conv);
+}
+
+}  // namespace
+
+Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
+  Plan plan;
+  if (!suits(conv, inputs)) return plan;
+  const Window& w = conv.window;
+  const int64_t lanes = channel_block();
+  const TiledWork work{.size = conv.size,
+                       .taps = w.kernel_size(),
+                       .columns = w.kernel[2],
+                       .in_places = w.in_size(),
+                       .out_places = w.out_size(),
+                       .tiles = cut_places(w),
+                       .x_row = w.dilation[1] * w.in[2] * lanes,
+                       .x_column = w.dilation[2] * lanes,
+                       .x_place = lanes,
+                       .x_block = w.in_size() * lanes,
+                       .y_place = lanes,
+                       .y_block = w.out_size() * lanes,
+                       .blocked = true,
+                       .turned = false,
+                       .post_ops = conv.post_ops};
+  plan.step = make_tiled(work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
+  plan.shapes = {w.output_shape(conv.size.batch, conv.size.out_channels)};
+  plan.takes.assign(inputs.size(), Format::kDense);
+  plan.takes[0] = plan.gives = Format::kBlocked;
+  if (plan.step->inplace() >= 0) plan.takes.back() = Format::kBlocked;
+  plan.packed = 1;
+  return plan;
+}
+
+}  // namespace backplane::cpu

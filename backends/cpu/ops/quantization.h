@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of 8-bit codes that stand for real numbers, as DequantizeLinear reads and QuantizeLinear writes them.
+#pragma once
+
+#include <cstdint>
+
+#include "backplane/types.h"
+
+namespace backplane::cpu {
+
+// A code q of a tensor is the number (q - zero) · scale.
+struct Quantization {
+  bp_dtype_t dtype = BP_DTYPE_UINT8;  // or INT8
+  float scale = 1;
+  int32_t zero = 0;
+
+  bool is_signed() const { return dtype == BP_DTYPE_INT8; }
+  int32_t low() const { return is_signed() ? -128 : 0; }
+  int32_t high() const { return is_signed() ? 127 : 255; }
+  bool operator==(const Quantization&) const = default;
+};
+
+// The code at a place of memory with codes of either type.
+inline int32_t code_at(const void* codes, bool is_signed, int64_t i) {
+  return is_signed ? int32_t{static_cast<const int8_t*>(codes)[i]} : int32_t{static_cast<const uint8_t*>(codes)[i]};
+}
+
+// The nearest whole number, ties to even, of a value between -2^22 and 2^22; a loop of these becomes vectors.
+inline float nearest(float value) {
+  constexpr float kShift = 12582912.0f;  // 1.5 · 2^23: there floats are whole numbers
+  return (value + kShift) - kShift;
+}
+
+}  // namespace backplane::cpu

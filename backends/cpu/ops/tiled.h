@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and products with known weights, tile by tile (ops/conv_tile.h). The weights of the next tiles are
+// fetched while these compute: that is what a model's layers wait for, and oneDNN's kernels do not.
+#pragma once
+
+#include "ops/conv_tile.h"
+#include "ops/packed_weights.h"
+#include "ops/panels.h"
+
+namespace backplane::cpu {
+
+// Where a tile is, and what of its taps lies within the input (see ConvTile).
+struct TilePlace {
+  int64_t y_at, x_at;  // in places; x_at: of what its first place reads through tap (0, 0)
+  int64_t row_first, row_last, front, back;
+  ConvTileKernel kernels[2];  // for one and two blocks
+};
+
+struct TiledWork {
+  ConvSize size;
+  int64_t taps, columns;                                        // of the window, and of each of its rows
+  int64_t in_places, out_places;                                // of an image
+  std::vector<TilePlace> tiles;                                 // of an image, in the order of their places
+  int64_t x_row, x_column, x_place, x_block, y_place, y_block;  // see ConvTile
+  bool blocked;                                                 // the result's places are blocks of channels
+  bool turned;                                                  // the weights lie as [input channel][output channel]
+  std::span<const PostOp> post_ops;                             // affine ones first: they become part of the weights
+};
+
+// A step for inputs that begin with x and weights; `bias` is one of the others or -1, and the last is what a
+// post-operation adds. Weights and bias are known.
+std::unique_ptr<Step> make_tiled(const TiledWork& work, std::span<const Tensor> inputs, int bias,
+                                 PackedWeights& packed);
+
+}  // namespace backplane::cpu
