@@ -33,6 +33,13 @@ elseif(NOT BACKPLANE_SANITIZER STREQUAL "")
   message(FATAL_ERROR "BACKPLANE_SANITIZER is '${BACKPLANE_SANITIZER}': it must be address, thread or empty")
 endif()
 
+if(BACKPLANE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "BACKPLANE_FUZZ needs Clang's libFuzzer: configure with -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)  # what is fuzzed reports its coverage
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
