@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "abi.h"
 #include "model/import.h"
@@ -180,6 +181,14 @@ std::string report(const Session& session) {
     if (!program.cache.empty()) out["islands"].back()["cache"] = program.cache;
     if (!program.cache_reason.empty()) out["islands"].back()["cache_reason"] = program.cache_reason;
   }
+  // What share of the operations of all runs each device does.
+  std::vector<double> done(coverage.size());
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
+    if (placement.device[i] != BP_NONE && placement.island[i] != BP_NONE)
+      done[placement.device[i]] += operations(graph, graph.nodes[i]);
+  const double all_done = std::accumulate(done.begin(), done.end(), 0.0);
+  out["arithmetic"] = json::object();
+  for (uint32_t d = 0; d < done.size() && all_done > 0; ++d) out["arithmetic"][name(d)] = done[d] / all_done;
   out["faults"] = session.faults();
   out["nodes"] = json::array();
   out["uncovered"] = json::array();  // positions in "nodes"
@@ -213,7 +222,12 @@ std::string report(const Session& session) {
                    {"answer", verdict.answer < 3 ? answers[verdict.answer] : "no"},
                    {"reason", reason_name(verdict.reason)},
                    {"detail", verdict.detail}};
-      if (verdict.usable() && std::isfinite(seconds[d])) {
+      if (std::ranges::binary_search(placement.no_room, NoRoom{i, static_cast<uint32_t>(d)})) {
+        said["answer"] = "no";
+        said["reason"] = reason_name(BP_REASON_MEMORY);
+        said["detail"] = "its " + std::to_string(coverage[d].device->info().memory_bytes) +
+                         " bytes of memory hold no more than the nodes that it has";
+      } else if (verdict.usable() && std::isfinite(seconds[d])) {
         said["seconds"] = seconds[d];
         said["source"] = source_name(verdict.source);
       }

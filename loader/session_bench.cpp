@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 using namespace testing::onnx;
 
 const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string null = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so";
 const std::string partial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
 Environment environment(std::vector<std::string> files, std::map<std::string, std::string> options = {}) {
@@ -41,15 +42,25 @@ std::string chain(int64_t length) {
                            {tensor("w", BP_DTYPE_FLOAT, {1}, std::vector<float>{1})}));
 }
 
-// A run of a bound session. The difference between two lengths is what each further node costs.
-void bound_run(benchmark::State& state) {
-  const Environment env = environment({cpu});
+void run_bound(benchmark::State& state, const std::string& backend) {
+  const Environment env = environment({backend});
   Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();
   exec.bind("x", Tensor::of<float>({1}, {1}));
   exec.bind_output("y", Tensor(BP_DTYPE_FLOAT, {1}));
   for (auto _ : state) exec.run();
 }
+
+// A run of a bound session on the CPU. The difference between two lengths is what each further node costs.
+void bound_run(benchmark::State& state) {
+  run_bound(state, cpu);
+}
 BENCHMARK(bound_run)->Arg(1)->Arg(1001);
+
+// The same by the backend that is a plain loop: what is left is the way there and back.
+void bound_run_null(benchmark::State& state) {
+  run_bound(state, null);
+}
+BENCHMARK(bound_run_null)->Arg(1);
 
 void import_model(benchmark::State& state) {
   const Environment env = environment({cpu});

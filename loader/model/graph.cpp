@@ -15,7 +15,7 @@ Attribute make(std::string name, uint32_t type, decltype(Attribute::data) data) 
 template <class Attributes>
 auto place_of(Attributes& attributes, std::string_view name) {
   return std::lower_bound(attributes.begin(), attributes.end(), name,
-                          [](const Attribute& a, std::string_view n) { return a.name < n; });
+                          [](const Attribute& a, std::string_view n) { return a.name.compare(n) < 0; });
 }
 
 }  // namespace

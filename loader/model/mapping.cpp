@@ -46,7 +46,7 @@ Result<std::shared_ptr<const Mapping>> Mapping::map(int descriptor, const std::s
   const size_t size = static_cast<size_t>(info.st_size);
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (data == MAP_FAILED) return failure(name, "cannot be mapped", errno);
-  return std::shared_ptr<const Mapping>(new Mapping(static_cast<const char*>(data), size));
+  return std::shared_ptr<const Mapping>(new Mapping(static_cast<const char*>(data), size, descriptor));
 }
 
 Mapping::~Mapping() {

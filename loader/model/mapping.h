@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/read_ahead.h"
 #include "status.h"
 
 namespace backplane::model {
@@ -24,11 +25,12 @@ class Mapping {
   std::string_view bytes() const { return {data_, size_}; }
 
  private:
-  Mapping(const char* data, size_t size) : data_(data), size_(size) {}
+  Mapping(const char* data, size_t size, int descriptor) : data_(data), size_(size), read_ahead_(descriptor, size) {}
   static Result<std::shared_ptr<const Mapping>> map(int descriptor, const std::string& name);
 
   const char* data_;
   size_t size_;
+  ReadAhead read_ahead_;
 };
 
 }  // namespace backplane::model

@@ -34,16 +34,17 @@ void go_deeper(int depth, int limit, const char* what) {
 }  // namespace
 
 ValueId Parser::declare(std::string_view name, Scope& scope) {
-  const auto [place, added] = scope.names.try_emplace(name, static_cast<ValueId>(scope.graph.values.size()));
-  if (added) scope.graph.add_value(std::string(name));
-  return place->second;
+  const auto next = static_cast<ValueId>(scope.graph.values.size());
+  const ValueId value = scope.names.find_or_add(name, next);
+  if (value == next) scope.graph.add_value(std::string(name));
+  return value;
 }
 
 ValueId Parser::resolve(std::string_view name, Scope& scope) {
   if (name.empty()) return BP_NONE;
-  if (const auto found = scope.names.find(name); found != scope.names.end()) return found->second;
+  if (const ValueId value = scope.names.find(name); value != BP_NONE) return value;
   Scope* home = scope.outer;
-  while (home && !home->names.contains(name)) home = home->outer;
+  while (home && home->names.find(name) == BP_NONE) home = home->outer;
   if (!home) return declare(name, scope);  // nobody's: the checker says who reads it
   const ValueId outer = resolve(name, *scope.outer);
   const ValueId value = declare(name, scope);
@@ -134,7 +135,7 @@ ValueId Parser::parse_value_info(Reader reader, Scope& scope, Names names, int d
     }
   }
   if (name.empty()) return BP_NONE;
-  if (names == Names::kKnown && !scope.names.contains(name)) return BP_NONE;
+  if (names == Names::kKnown && scope.names.find(name) == BP_NONE) return BP_NONE;
   const ValueId id = names == Names::kAny ? resolve(name, scope) : declare(name, scope);
   Value& value = scope.graph.values[id];
   if (value.type.kind == 0) value.type = std::move(type);

@@ -13,6 +13,7 @@
 
 #include "model/external.h"
 #include "model/graph.h"
+#include "model/name_table.h"
 #include "model/names.h"
 #include "model/wire.h"
 
@@ -33,7 +34,7 @@ struct Malformed {
 struct Scope {
   Graph& graph;
   Scope* outer;
-  std::unordered_map<std::string_view, ValueId> names;
+  NameTable names;
 };
 
 // A tensor and the name that stands in its message.

@@ -72,6 +72,22 @@ double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
   return elements(graph, one);
 }
 
+}  // namespace
+
+int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
+  if (dim.extent >= 0) return dim.extent;
+  if (dim.symbol >= graph.symbols.size()) return open_extent;
+  const model::Symbol& symbol = graph.symbols[dim.symbol];
+  return std::max(symbol.min, std::min(open_extent, symbol.max));
+}
+
+double value_bytes(const model::Graph& graph, model::ValueId value) {
+  const model::Type& type = graph.values[value].type;
+  const uint32_t bits = ops::dtype_bits(type.dtype);
+  if ((type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element || bits == 0) return open_bytes;
+  return elements(graph, type) * bits / 8;
+}
+
 double operations(const model::Graph& graph, const model::Node& node) {
   double results = 0;
   for (model::ValueId value : node.outputs)
@@ -90,22 +106,6 @@ double operations(const model::Graph& graph, const model::Node& node) {
     return 4 * elements(graph, graph.values[node.input(0)].type) * extent(graph, node.input(1), -2);
   const auto found = std::ranges::find(classes, op, &OperatorClass::op_type);
   return results * (found == std::end(classes) ? 1 : found->operations);
-}
-
-}  // namespace
-
-int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
-  if (dim.extent >= 0) return dim.extent;
-  if (dim.symbol >= graph.symbols.size()) return open_extent;
-  const model::Symbol& symbol = graph.symbols[dim.symbol];
-  return std::max(symbol.min, std::min(open_extent, symbol.max));
-}
-
-double value_bytes(const model::Graph& graph, model::ValueId value) {
-  const model::Type& type = graph.values[value].type;
-  const uint32_t bits = ops::dtype_bits(type.dtype);
-  if ((type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element || bits == 0) return open_bytes;
-  return elements(graph, type) * bits / 8;
 }
 
 double node_seconds(const model::Graph& graph, const model::Node& node, const NodeVerdict& verdict,

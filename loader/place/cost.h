@@ -13,6 +13,9 @@ int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
 // A value's size. An unknown shape counts as 4096 elements; what is no tensor as 4096 bytes.
 double value_bytes(const model::Graph& graph, model::ValueId value);
 
+// Arithmetic operations of a node, a multiply-add two; about, where they follow from more than extents.
+double operations(const model::Graph& graph, const model::Node& node);
+
 // A node on a device: what the device said, and where it said nothing an estimate: the slower of operations / device's
 // rate and bytes read and written / device's bandwidth, on top of what one operator costs at least. Rates that the
 // device does not tell are those of its kind in the table of cost.cpp. Never 0: a device that gives no cost has no

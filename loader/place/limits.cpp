@@ -18,7 +18,7 @@ MemoryLimits::MemoryLimits(const model::Graph& graph, const std::vector<DeviceCo
   for (const DeviceCoverage& one : coverage) bounded_ = bounded_ || memory_of(*one.device) > 0;
 }
 
-Result<bool> MemoryLimits::hold(Problem& problem, const Labels& labels) const {
+Result<bool> MemoryLimits::hold(Problem& problem, const Labels& labels, std::vector<NoRoom>& no_room) const {
   if (!bounded_) return true;
   bool all = true;
   std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // weights: the last device that was seen to hold them
@@ -42,6 +42,9 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Labels& labels) const {
       if (weights + beside <= there) return;
       over = true;
       if (!problem.can(i, d) || !problem.elsewhere(i, d)) return;
+      const uint32_t group = problem.atomic_group(i, d);
+      for (uint32_t node : group == BP_NONE ? std::vector<uint32_t>{i} : problem.groups[group].nodes)
+        no_room.push_back({node, d});
       problem.give_up(i, d);
       given = true;
       weights -= fresh;

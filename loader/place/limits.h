@@ -2,6 +2,7 @@
 // What a device can hold, and how large an island may be.
 #pragma once
 
+#include "place/place.h"
 #include "place/search.h"
 #include "status.h"
 
@@ -13,9 +14,9 @@ class MemoryLimits {
 
   // Whether every device with a memory of its own holds the weights of its nodes, each once, and the inputs, outputs
   // and scratch of the largest of them beside. Where one does not, the nodes that come last in the graph and that
-  // another device can have are made impossible on it (false: `labels` are void). BP_RESOURCE_EXHAUSTED where that does
-  // not help.
-  Result<bool> hold(Problem& problem, const Labels& labels) const;
+  // another device can have are made impossible on it and listed (false: `labels` are void). BP_RESOURCE_EXHAUSTED
+  // where that does not help.
+  Result<bool> hold(Problem& problem, const Labels& labels, std::vector<NoRoom>& no_room) const;
 
  private:
   const model::Graph& graph_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "place/maxflow.h"
 
+#include <algorithm>
+
 #include "place/eliminate.h"
 #include "place/residual.h"
 
@@ -19,11 +21,21 @@ void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse
   if (from != to && (cost > 0 || reverse_cost > 0)) arcs.push_back({from, to, cost, reverse_cost});
 }
 
+namespace {
+
+// Whether one side has so much less to send than the other that it is likely to get rid of it.
+bool lopsided(const Residual& network) {
+  const auto [less, more] = std::minmax({network.unsent(), network.unsent_to_sink()});
+  return less < more / 4;
+}
+
+}  // namespace
+
 std::vector<bool> minimum_cut(CutCosts costs) {
   Elimination elimination(std::move(costs));
   Residual network(elimination.rest());
   send_in_sweeps(network);
-  send_in_waves(network);
+  lopsided(network) ? send_by_labels(network) : send_in_waves(network);
   return elimination.complete(reaches_sink(network));
 }
 

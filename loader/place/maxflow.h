@@ -26,8 +26,8 @@ struct CutCosts {
 //
 // First vertices whose side is plain and those with at most two neighbours are eliminated exactly, one by one
 // (eliminate.h): that alone solves chains, trees and the series and parallel branches that models mostly are made of.
-// The rest is cut by a flow (residual.h): in sweeps over all vertices, then in waves. See
-// docs/decisions/0004-own-minimum-cut.md.
+// The rest is cut by a flow (residual.h): in sweeps over all vertices, then in waves or by
+// push-relabel. See docs/decisions/0004-own-minimum-cut.md.
 std::vector<bool> minimum_cut(CutCosts costs);
 
 }  // namespace backplane

@@ -79,9 +79,9 @@ void send_by_paths(Residual& network) {
 }
 
 // The cut with the fewest vertices on the sink's side is one set of vertices, however the flow was found.
-TEST(MaxFlow, SweepsAndWavesFindTheCutThatPathsFind) {
+TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
   std::mt19937 random(2);
-  size_t mixed = 0, swept = 0;
+  size_t mixed = 0, swept = 0, mirrored = 0;
   for (int round = 0; round < 300; ++round) {
     const uint32_t count = 50 + random() % 400;
     const uint32_t dearest = std::array{300u, 2000u, 100'000u}[static_cast<size_t>(round % 3)];
@@ -95,15 +95,22 @@ TEST(MaxFlow, SweepsAndWavesFindTheCutThatPathsFind) {
     send_in_waves(waves);
     ASSERT_EQ(reaches_sink(waves), expected) << "round " << round;
 
+    Residual labels(costs);
+    mirrored += labels.unsent_to_sink() < labels.unsent();
+    send_by_labels(labels);
+    ASSERT_EQ(reaches_sink(labels), expected) << "round " << round;
+
     Residual sweeps(costs);
     send_in_sweeps(sweeps);
     swept += sweeps.excess != Residual(costs).excess;
-    send_in_waves(sweeps);
+    round % 2 ? send_in_waves(sweeps) : send_by_labels(sweeps);
     ASSERT_EQ(reaches_sink(sweeps), expected) << "round " << round;
     EXPECT_EQ(cost_of(costs, minimum_cut(costs)), cost_of(costs, expected)) << "round " << round;
   }
   EXPECT_GT(mixed, 100u);
   EXPECT_EQ(swept, 300u);
+  EXPECT_GT(mirrored, 50u);
+  EXPECT_LT(mirrored, 250u);
 }
 
 // Where arcs carry all that vertices have, sweeps leave nothing for the ways that are slow where flow has far to go.

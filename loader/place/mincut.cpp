@@ -15,10 +15,10 @@ namespace {
 class Move {
  public:
   Move(const Problem& problem, const Labels& labels, uint32_t target, const std::vector<uint32_t>& sequence,
-       double launch_weight)
+       double launch_weight, const std::vector<uint32_t>& together)
       : problem_(problem), labels_(labels), target_(target), sequence_(sequence), launch_weight_(launch_weight) {
     scale_costs();
-    tie();
+    tie(together);
     const uint32_t first_helper = static_cast<uint32_t>(costs_.sink_cost.size());
     for (uint32_t i = 0; i < problem_.nodes; ++i)
       if (labels_[i] != target_) add_cost(i, problem_.at(i, labels_[i]), problem_.at(i, target_));
@@ -61,7 +61,7 @@ class Move {
 
   int64_t scaled(double seconds) const { return static_cast<int64_t>(seconds * scale_ + 0.5); }
 
-  void tie() {
+  void tie(const std::vector<uint32_t>& together) {
     vertex_.resize(problem_.nodes);
     std::vector<uint32_t> leader(problem_.nodes);
     for (uint32_t i = 0; i < problem_.nodes; ++i) leader[i] = i;
@@ -76,6 +76,14 @@ class Move {
         const uint32_t a = find(i), b = find(group.nodes[0]);
         leader[std::max(a, b)] = std::min(a, b);
       }
+    }
+    std::vector<uint32_t> first_of(together.empty() ? 0 : problem_.nodes, BP_NONE);  // that is free, of each number
+    for (uint32_t i = 0; i < together.size(); ++i) {
+      if (together[i] == BP_NONE || labels_[i] == target_ || !problem_.can(i, target_)) continue;
+      uint32_t& first = first_of[together[i]];
+      first = first == BP_NONE ? i : first;
+      const uint32_t a = find(i), b = find(first);
+      leader[std::max(a, b)] = std::min(a, b);
     }
     std::vector<bool> may_move(problem_.nodes, true);
     for (uint32_t i = 0; i < problem_.nodes; ++i)
@@ -131,6 +139,9 @@ class Move {
   void add_link(uint32_t producer, std::span<const uint32_t> readers, bool to_host, const Price& price) {
     const uint32_t home = producer == BP_NONE ? problem_.host() : labels_[producer];
     const uint32_t from = producer == BP_NONE ? stays : vertex_[producer];
+    if (!to_host && from < stays &&
+        std::ranges::all_of(readers, [&](uint32_t reader) { return vertex_[reader] == from; }))
+      return;
 
     // Readers that move. They cost only while the producer stays.
     if (const int64_t cost = from == moved ? 0 : scaled(price(home, target_)); cost > 0) {
@@ -227,8 +238,8 @@ class Move {
 }  // namespace
 
 Labels move_to(const Problem& problem, const Labels& labels, uint32_t target, const std::vector<uint32_t>& sequence,
-               double launch_weight) {
-  return Move(problem, labels, target, sequence, launch_weight).solve();
+               double launch_weight, const std::vector<uint32_t>& together) {
+  return Move(problem, labels, target, sequence, launch_weight, together).solve();
 }
 
 }  // namespace backplane

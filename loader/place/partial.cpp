@@ -3,18 +3,41 @@
 
 #include <algorithm>
 
+#include "place/problem.h"
+
 namespace backplane {
 namespace {
 
+// Nodes that no device takes, those that it would only take in a group that it cannot have included.
 std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                                       const Policy& policy) {
-  const size_t allowed = policy.fallback == BP_FALLBACK_FORBID ? 1 : coverage.size();
+  const uint32_t only = policy.fallback == BP_FALLBACK_FORBID ? 0 : BP_NONE;
+  const Problem problem = make_problem(graph, coverage, std::vector<uint32_t>(graph.nodes.size(), only));
   std::vector<uint32_t> nodes;
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
-    if (std::none_of(coverage.begin(), coverage.begin() + static_cast<std::ptrdiff_t>(allowed),
-                     [&](const DeviceCoverage& device) { return device.nodes[i].usable(); }))
-      nodes.push_back(i);
+  for (uint32_t i = 0; i < problem.nodes; ++i) {
+    bool taken = false;
+    for (uint32_t d = 0; d < problem.devices; ++d) taken = taken || problem.can(i, d);
+    if (!taken) nodes.push_back(i);
+  }
   return nodes;
+}
+
+// The device is said to take the nodes at no cost, in a part of their own: parts never share an island. Groups that
+// they are in go, with what else they would have taken.
+void pretend(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
+  std::vector<NodeVerdict>& verdicts = device.nodes;
+  std::erase_if(device.groups, [&](const NodeGroup& group) {
+    const bool meets =
+        std::ranges::any_of(group.nodes, [&](uint32_t i) { return std::ranges::binary_search(nodes, i); });
+    if (meets && group.atomic)
+      for (uint32_t i : group.nodes) verdicts[i].answer = BP_ANSWER_NO;
+    return meets;
+  });
+  const uint32_t part = std::ranges::max_element(verdicts, {}, &NodeVerdict::part)->part + 1;
+  for (uint32_t node : nodes) {
+    verdicts[node].answer = BP_ANSWER_YES;
+    verdicts[node].part = part;
+  }
 }
 
 // Takes the islands of nodes without a device out and numbers the others anew.
@@ -38,14 +61,8 @@ Result<Placement> place_partly(const model::Graph& graph, const std::vector<Devi
   const std::vector<uint32_t> uncovered = uncovered_nodes(graph, coverage, policy);
   if (uncovered.empty()) return place(graph, coverage, policy);
 
-  // The first device is said to take them, in a part of their own: parts never share an island.
   std::vector<DeviceCoverage> pretended = coverage;
-  std::vector<NodeVerdict>& verdicts = pretended.front().nodes;
-  const uint32_t part = std::ranges::max_element(verdicts, {}, &NodeVerdict::part)->part + 1;
-  for (uint32_t node : uncovered) {
-    verdicts[node].answer = BP_ANSWER_YES;
-    verdicts[node].part = part;
-  }
+  pretend(pretended.front(), uncovered);
   Policy unbounded = policy;
   unbounded.max_islands = 0;
   BP_ASSIGN(Placement placement, place(graph, pretended, unbounded));

@@ -114,8 +114,9 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
     found = policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands)
                                                  : greedy(problem, policy.max_islands);
     BP_TRY(covered(graph, coverage, found));
-    BP_ASSIGN(held, memory.hold(problem, found.labels));
+    BP_ASSIGN(held, memory.hold(problem, found.labels, placement.no_room));
   }
+  std::ranges::sort(placement.no_room);
   if (policy.max_island_nodes) limit_islands(problem, policy.max_island_nodes, found);
   BP_TRY(few_enough(policy, found));
   cut(graph, problem, found, placement);

@@ -2,6 +2,7 @@
 // Which device runs which node, and the islands that follow.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -42,6 +43,12 @@ struct Copy {
   Source source;
 };
 
+// A node that a device would have and has no memory for.
+struct NoRoom {
+  uint32_t node, device;
+  auto operator<=>(const NoRoom&) const = default;
+};
+
 struct Placement {
   std::vector<uint32_t> device;  // of each node: position in the coverage's list
   std::vector<uint32_t> island;  // of each node
@@ -50,6 +57,7 @@ struct Placement {
   std::vector<Copy> copies;      // not those that are free
   std::vector<double> seconds;   // node * devices + device: expected; infinite where it can't be
   std::vector<Saving> savings;
+  std::vector<NoRoom> no_room;  // ascending
   Cost cost;
 };
 

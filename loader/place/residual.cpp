@@ -2,6 +2,7 @@
 #include "place/residual.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace backplane {
 
@@ -21,6 +22,20 @@ Residual::Residual(const CutCosts& costs) : count(static_cast<uint32_t>(costs.si
   }
 }
 
+int64_t Residual::unsent() const {
+  return std::accumulate(excess.begin(), excess.end(), int64_t{0});
+}
+
+int64_t Residual::unsent_to_sink() const {
+  return std::accumulate(to_sink.begin(), to_sink.end(), int64_t{0});
+}
+
+void Residual::mirror() {
+  excess.swap(to_sink);
+  for (uint32_t a = 0; a < arcs.size(); ++a)
+    if (a < arcs[a].twin) std::swap(arcs[a].left, arcs[arcs[a].twin].left);
+}
+
 std::vector<bool> reaches_sink(const Residual& network) {
   std::vector<bool> reaches(network.count);
   std::vector<uint32_t> found;
@@ -30,11 +45,13 @@ std::vector<bool> reaches_sink(const Residual& network) {
   };
   for (uint32_t v = 0; v < network.count; ++v)
     if (network.to_sink[v] > 0) find(v);
-  for (size_t i = 0; i < found.size(); ++i)
+  for (size_t i = 0; i < found.size(); ++i) {
+    network.fetch_ahead(found, i);
     for (uint32_t a = network.first[found[i]]; a < network.first[found[i] + 1]; ++a) {
       const Residual::Arc& arc = network.arcs[a];
       if (!reaches[arc.head] && network.arcs[arc.twin].left > 0) find(arc.head);
     }
+  }
   return reaches;
 }
 

@@ -2,6 +2,8 @@
 // A flow network while a flow is looked for.
 #pragma once
 
+#include <cstddef>
+
 #include "place/maxflow.h"
 
 namespace backplane {
@@ -18,6 +20,20 @@ struct Residual {
   std::vector<int64_t> excess, to_sink;  // from the source, to the sink
 
   explicit Residual(const CutCosts& costs);
+  // Fetches the arcs of a vertex that a search is about to come to: they are all over memory.
+  void fetch_ahead(const std::vector<uint32_t>& queue, size_t i) const {
+    constexpr size_t ahead = 8;
+    if (i + 2 * ahead < queue.size()) __builtin_prefetch(&first[queue[i + 2 * ahead]]);
+    if (i + ahead >= queue.size()) return;
+    const Arc* there = arcs.data() + first[queue[i + ahead]];
+    __builtin_prefetch(there);
+    __builtin_prefetch(there + 4);
+  }
+  // What is left to flow from the source, and to the sink.
+  int64_t unsent() const;
+  int64_t unsent_to_sink() const;
+  // Turns everything round: the source becomes the sink.
+  void mirror();
 };
 
 // Carries what has to flow along the numbering of the vertices, to its front and to its end in turn, for as long as
@@ -27,10 +43,13 @@ struct Residual {
 void send_in_sweeps(Residual& network);
 
 // The rest of the flow, in waves: all that has to flow goes one way to its end along a breadth-first search, as far as
-// the arcs carry it; what got stuck goes on in the next wave, by the next search. (Push-relabel with the labels of all
-// vertices exact each time.) Each wave is linear; it is the number of detours that decides how many there are, not how
-// far flow has to go.
+// the arcs carry it; what got stuck goes on in the next wave, by the next search. Each wave is linear. It is the number
+// of detours that decides how many there are, not how far flow has to go nor how much of it can't arrive.
 void send_in_waves(Residual& network);
+
+// The rest of the flow by push-relabel, from the side that has less of it. Fast where nearly all of that can arrive:
+// what cannot is pushed to and fro until its labels say so.
+void send_by_labels(Residual& network);
 
 // True for vertices that still reach the sink: where all flow is sent, those that have to be with it.
 std::vector<bool> reaches_sink(const Residual& network);

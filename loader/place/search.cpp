@@ -6,6 +6,7 @@
 
 #include "place/groups.h"
 #include "place/mincut.h"
+#include "place/region.h"
 
 namespace backplane {
 namespace {
@@ -16,6 +17,8 @@ uint32_t tries(uint32_t nodes, uint32_t most) {
   return std::clamp(100'000 / std::max(1u, nodes), 1u, most);
 }
 constexpr uint32_t max_rounds = 8;
+// Of large graphs, launches move the borders of what a device has, or all of it: nodes farther inside stay together.
+constexpr uint32_t margin = 50;
 
 bool complete(const Labels& labels) {
   return std::ranges::find(labels, BP_NONE) == labels.end();
@@ -128,10 +131,13 @@ class Search {
 
   bool improve(size_t k) {
     Solution found = candidates_[k];
+    std::vector<uint32_t> regions;
+    if (rounds_ == 1) regions = inner_regions(problem_, found.labels, margin);
     for (uint32_t round = 0; round < rounds_; ++round) {
       bool changed = false;
       for (size_t a = base_.empty() ? 0 : 1; a < active_.size(); ++a) {
-        Labels labels = move_to(problem_, base_.empty() ? found.labels : base_, active_[a], found.order.sequence, 1);
+        Labels labels =
+            move_to(problem_, base_.empty() ? found.labels : base_, active_[a], found.order.sequence, 1, regions);
         if (labels == found.labels) continue;
         if (untie(problem_, labels)) return false;
         Solution next = evaluate(problem_, std::move(labels));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 
 #include "place/residual.h"
 
@@ -44,8 +43,7 @@ void sweep(Residual& network, bool to_front) {
 }
 
 int64_t unsettled(const Residual& network) {
-  const auto sum = [](const std::vector<int64_t>& all) { return std::accumulate(all.begin(), all.end(), int64_t{0}); };
-  return std::min(sum(network.excess), sum(network.to_sink));
+  return std::min(network.unsent(), network.unsent_to_sink());
 }
 
 }  // namespace

@@ -24,8 +24,6 @@ class Waves {
   }
 
  private:
-  static constexpr size_t ahead = 8;  // vertices of the search whose arcs are fetched early: they are all over memory
-
   bool search() {
     std::ranges::fill(rank_, BP_NONE);
     found_.clear();
@@ -33,12 +31,7 @@ class Waves {
       if (network_.excess[v] > 0) find(v);
     bool any = false;
     for (size_t i = 0; i < found_.size(); ++i) {
-      if (i + 2 * ahead < found_.size()) __builtin_prefetch(&network_.first[found_[i + 2 * ahead]]);
-      if (i + ahead < found_.size()) {
-        const Residual::Arc* arcs = network_.arcs.data() + network_.first[found_[i + ahead]];
-        __builtin_prefetch(arcs);
-        __builtin_prefetch(arcs + 4);
-      }
+      network_.fetch_ahead(found_, i);
       const uint32_t v = found_[i];
       any = any || network_.to_sink[v] > 0;
       const uint32_t end = network_.first[v + 1];

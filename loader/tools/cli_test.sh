@@ -76,6 +76,7 @@ for command in info explain run bench; do
 done
 right 1 "Ceil since 13" info "$work/uncovered.onnx"
 right 1 "null: operator Ceil is not known" info "$work/uncovered.onnx"
+right 0 '"null": 1.0' explain "$model" --device null --json # all of the arithmetic
 right 1 "uncovered" explain "$work/uncovered.onnx"
 right 1 '"uncovered": \[' explain "$work/uncovered.onnx" --json
 [ "$(json 'nodes;0;device')" = "-- null" ] || complain "the device of a covered node"

@@ -52,7 +52,8 @@ std::string others_text(const Json& node) {
 
 std::string place_text(const Json& node) {
   if (node.at("device").is_null()) return "uncovered";
-  return node.at("island").is_number() ? "island " + cell(node.at("island")) : "before the runs";
+  const std::string where = node.at("island").is_number() ? "island " + cell(node.at("island")) : "before the runs";
+  return node.contains("call") ? where + ", within " + cell(node.at("call")) : where;
 }
 
 std::string render(const Json& report) {
@@ -86,6 +87,12 @@ std::string render(const Json& report) {
                         seconds_text(cost.at("copies")), seconds_text(cost.at("launches")));
   }
   text += '\n';
+  if (report.at("devices").size() > 1 && !report.at("arithmetic").empty()) {
+    std::string shares;
+    for (const auto& [device, share] : report.at("arithmetic").items())
+      shares += fmt::format("{}{:.1f}% on {}", shares.empty() ? "" : ", ", 100 * share.get<double>(), device);
+    text += fmt::format("Arithmetic: {}\n", shares);
+  }
   if (const std::string uncovered = uncovered_text(uncovered_nodes(report)); !uncovered.empty()) {
     text += fmt::format("Uncovered: no device takes these, so the model cannot run\n{}", uncovered);
   }

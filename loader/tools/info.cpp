@@ -25,7 +25,7 @@ std::string render(const Json& report) {
   const Json& read_as = report.at("read_as");
   for (const auto& [domain, version] : report.at("opsets").items()) {
     opsets += fmt::format("{}{} {} ", opsets.empty() ? "" : ", ", domain, cell(version));
-    opsets += read_as.contains(domain) ? fmt::format("(read as {})", cell(read_as.at(domain))) : "(carried as it is)";
+    opsets += read_as.contains(domain) ? fmt::format("(read as {})", cell(read_as.at(domain))) : "(not ONNX's own)";
   }
   head.row({"model", cell(report.at("origin"))});
   head.row({"producer", cell(report.at("producer"))});

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # models_test.sh BACKPLANE NAME…: `backplane run` on real models agrees with the stored results of ONNX Runtime.
-# A name is a folder of the test data: light/resnet50, ppocr/rec, magika.
+# A name is a folder of the test data: light/resnet50, ppocr/rec, magika. MODELS_TEST_OPTIONS: of `backplane run`, in place of
+# "--device cpu".
 set -euo pipefail
 program=$1
 shift
 data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
 compare=$(dirname "$0")/../../scripts/data/compare.py
 out=$(mktemp -d)
+read -ra options <<<"${MODELS_TEST_OPTIONS:---device cpu}"
 
 # names inputs|outputs MODEL: one name a line.
 names() {
@@ -30,7 +32,7 @@ for name in "$@"; do
         [[ ! -f $data/$name/input_$i.npy ]] || arguments+=(--input "${inputs[i]}=$data/$name/input_$i.npy")
     done
     rm -rf "${out:?}"/*
-    "$program" run "$model" --device cpu "${arguments[@]}" --output "$out" >/dev/null
+    "$program" run "$model" "${options[@]}" "${arguments[@]}" --output "$out" >/dev/null
     for i in "${!outputs[@]}"; do
         [[ -f $data/$name/output_$i.npy ]] || continue
         printf '%-20s %-20s ' "$name" "${outputs[i]}"

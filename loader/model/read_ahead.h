@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings a large file into the system's cache while somebody works on its beginning: pages that are read one by one,
+// when they are first touched, keep both the disk and the reader waiting.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <thread>
+
+namespace backplane::model {
+
+class ReadAhead {
+ public:
+  // The descriptor stays the caller's. Small files are left alone, and those of more than half of the memory.
+  ReadAhead(int descriptor, size_t bytes);
+  // Waits for the piece that is being read.
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+ private:
+  void run(size_t bytes);
+
+  int descriptor_ = -1;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace backplane::model

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/limits.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "place/testing.h"
+
+namespace backplane {
+namespace {
+
+using namespace placement_test;
+
+TEST(Limits, ABoundOfIslandsIsMetByGivingIslandsUp) {
+  const World world(2);
+  const model::Graph graph = chain(20);
+  auto coverage = world.coverage(20);
+  for (uint32_t i = 0; i < 20; ++i) {
+    allow(coverage[0].nodes[i], i % 2 ? 100 : 1);
+    allow(coverage[1].nodes[i], i % 2 ? 1 : 100);
+  }
+  EXPECT_EQ(place(graph, coverage, {})->islands.size(), 20u);
+  for (uint32_t bound : {10u, 3u, 1u}) {
+    for (uint32_t fallback : {BP_FALLBACK_ALLOW, BP_FALLBACK_PREFER}) {
+      const auto placement = place(graph, coverage, {.fallback = fallback, .max_islands = bound});
+      ASSERT_TRUE(placement.ok()) << placement.status().text();
+      EXPECT_LE(placement->islands.size(), bound);
+    }
+  }
+}
+
+TEST(Limits, LargeIslandsAreCutAndAtomicGroupsAreNot) {
+  const World world(1);
+  const model::Graph graph = chain(20);
+  auto coverage = world.coverage(20);
+  for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict);
+  coverage[0].groups = {{.nodes = {2, 3, 4, 5, 6, 7}, .atomic = true, .seconds = 1e-6}};
+  for (uint32_t fallback : {BP_FALLBACK_ALLOW, BP_FALLBACK_PREFER, BP_FALLBACK_FORBID}) {
+    const auto placement = place(graph, coverage, {.fallback = fallback, .max_island_nodes = 4});
+    ASSERT_TRUE(placement.ok()) << placement.status().text();
+    expect_legal(graph, *placement);
+    std::vector<size_t> sizes;
+    for (const Island& island : placement->islands) sizes.push_back(island.nodes.size());
+    EXPECT_EQ(sizes, (std::vector<size_t>{8, 4, 4, 4}));
+  }
+  EXPECT_EQ(place(graph, coverage, {.max_islands = 3, .max_island_nodes = 4}).status().code(), BP_UNSUPPORTED);
+}
+
+// Each node of a chain with a weight of 1000 floats of its own, and one that all share.
+TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
+  model::Graph graph = chain(10);
+  const model::ValueId shared = graph.add_value("shared", floats(1000));
+  graph.values[shared].weight = 0;
+  for (model::Node& node : graph.nodes) {
+    const model::ValueId own = graph.add_value("own" + node.name, floats(1000));
+    graph.values[own].weight = 0;
+    node.inputs.insert(node.inputs.end(), {own, shared});
+  }
+  // Seven nodes' weights, the shared one, and a node's input and output.
+  const World world(2, 0, 8 * 4000 + 2 * 40);
+  auto coverage = world.coverage(10);
+  for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);
+  for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1);
+  std::vector<uint32_t> seven(10, 0);
+  std::fill_n(seven.begin(), 7, 1);
+  EXPECT_EQ(place(graph, coverage, {})->device, seven);
+  EXPECT_EQ(place(graph, coverage, {})->no_room, (std::vector<NoRoom>{{7, 1}, {8, 1}, {9, 1}}));
+  std::ranges::reverse(coverage);
+  for (uint32_t& device : seven) device = 1 - device;
+  EXPECT_EQ(place(graph, coverage, {.fallback = BP_FALLBACK_PREFER})->device, seven);
+  for (uint32_t i = 7; i < 10; ++i) coverage[1].nodes[i].answer = BP_ANSWER_NO;
+  EXPECT_EQ(place(graph, coverage, {})->device[9], 0u);  // what nobody else takes stays, others go
+  const auto full = place(graph, coverage, {.fallback = BP_FALLBACK_FORBID});
+  EXPECT_EQ(full.status().code(), BP_RESOURCE_EXHAUSTED);
+  EXPECT_NE(full.status().text().find("'b' has 32080 bytes"), std::string::npos) << full.status().text();
+}
+
+TEST(Limits, MoreIslandsThanAllowedIsAnError) {
+  const World world(2);
+  model::Graph graph;
+  graph.inputs.push_back(graph.add_value("x"));
+  for (uint32_t i = 0; i < 6; ++i) {
+    model::Node node;
+    node.op_type = "Op";
+    node.inputs.push_back(static_cast<model::ValueId>(graph.values.size() - 1));
+    node.outputs.push_back(graph.add_value("v" + std::to_string(i)));
+    graph.nodes.push_back(std::move(node));
+  }
+  auto coverage = world.coverage(6);
+  for (size_t i = 0; i < 6; ++i) allow(coverage[i % 2].nodes[i]);
+  EXPECT_EQ(place(graph, coverage, {})->islands.size(), 6u);
+  EXPECT_EQ(place(graph, coverage, {.max_islands = 5}).status().code(), BP_UNSUPPORTED);
+}
+
+}  // namespace
+}  // namespace backplane

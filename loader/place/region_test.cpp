@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/region.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "place/mincut.h"
+#include "place/search.h"
+#include "place/testing.h"
+
+namespace backplane {
+namespace {
+
+using namespace placement_test;
+
+// A chain's nodes, the first half on one device, with a shortcut from the first to the last of all.
+TEST(Region, OnlyNodesFarFromOthersHangTogether) {
+  const World world(2);
+  model::Graph graph = chain(20);
+  const auto problem = [&] { return make_problem(graph, world.coverage(20), std::vector<uint32_t>(20, BP_NONE)); };
+  Labels labels(20, 0);
+  std::fill_n(labels.begin() + 10, 10, 1);
+  std::vector<uint32_t> expected(20, 0);
+  std::fill_n(expected.begin() + 7, 6, BP_NONE);
+  std::fill_n(expected.begin() + 13, 7, 13);
+  EXPECT_EQ(inner_regions(problem(), labels, 2), expected);
+  graph.nodes[19].inputs.push_back(graph.nodes[0].outputs[0]);  // both ends are near now, the second reader too
+  for (uint32_t near : {0, 1, 2, 3, 17, 18, 19}) expected[near] = BP_NONE;
+  for (uint32_t i = 4; i < 7; ++i) expected[i] = 4;
+  EXPECT_EQ(inner_regions(problem(), labels, 2), expected);
+  EXPECT_EQ(inner_regions(problem(), labels, 20), std::vector<uint32_t>(20, BP_NONE));
+  EXPECT_EQ(inner_regions(problem(), Labels(20, 1), 20), std::vector<uint32_t>(20, 0));
+}
+
+// On random graphs what moves together costs what it costs node by node, and never less than free choice.
+TEST(Region, NodesOfARegionMoveTogether) {
+  std::mt19937 random(3);
+  const World world(2);
+  int apart = 0, moved = 0;
+  for (int round = 0; round < 300; ++round) {
+    const uint32_t nodes = 10 + random() % 50;
+    const model::Graph graph = random_graph(random, nodes);
+    const Problem problem =
+        make_problem(graph, random_coverage(random, world, nodes), std::vector<uint32_t>(nodes, BP_NONE));
+    Labels base(nodes);
+    std::vector<uint32_t> together(nodes, BP_NONE);
+    for (uint32_t i = 0; i < nodes; ++i) {
+      base[i] = problem.can(i, 0) ? 0 : 1;
+      if (random() % 4) together[i] = i / 5;
+    }
+    const auto additive = [&](const Labels& labels) {
+      const Cost cost = evaluate(problem, labels).cost;
+      return cost.compute + cost.copies;
+    };
+    const Labels tied = move_to(problem, base, 1, {}, 0, together), loose = move_to(problem, base, 1);
+    EXPECT_GE(additive(tied), additive(loose) * (1 - 1e-9)) << "round " << round;
+    EXPECT_LE(additive(tied), additive(base) * (1 + 1e-9)) << "round " << round;
+    std::vector<uint32_t> device(nodes, BP_NONE);
+    for (uint32_t i = 0; i < nodes; ++i) {
+      if (together[i] == BP_NONE || !problem.can(i, 0) || !problem.can(i, 1)) continue;
+      uint32_t& all = device[together[i]];
+      if (all == BP_NONE) all = tied[i];
+      EXPECT_EQ(tied[i], all) << "round " << round << " node " << i;
+      moved += tied[i];
+    }
+    apart += tied != loose;
+  }
+  EXPECT_GT(apart, 100);
+  EXPECT_GT(moved, 100);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place/search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "place/testing.h"
+
+namespace backplane {
+namespace {
+
+using namespace placement_test;
+
+// The cost of labels by plain counting, with the least launches that two devices can do with.
+double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
+                  const std::vector<uint32_t>& labels) {
+  const uint32_t host = BP_NONE;
+  double sum = 0;
+  std::map<model::ValueId, uint32_t> home;
+  std::map<model::ValueId, std::set<uint32_t>> readers;
+  for (model::ValueId value : graph.inputs) home[value] = host;
+  for (uint32_t i = 0; i < labels.size(); ++i) {
+    sum += coverage[labels[i]].nodes[i].seconds;
+    for (model::ValueId value : graph.nodes[i].inputs) readers[value].insert(labels[i]);
+    for (model::ValueId value : graph.nodes[i].outputs) home[value] = labels[i];
+  }
+  for (model::ValueId value : graph.outputs) readers[value].insert(host);
+  // Device 0 is on the host, device 1 is a link of 1 GB/s and 10 µs away.
+  for (const auto& [value, places] : readers) {
+    const auto far = [](uint32_t place) { return place == 1; };
+    const bool crosses = std::ranges::any_of(places, [&](uint32_t place) { return far(place) != far(home.at(value)); });
+    if (crosses) sum += 10e-6 + static_cast<double>(graph.values[value].type.dims[0].extent) * 4 * 1e-9;
+  }
+  double launches = 1e9;
+  for (uint32_t first : {0u, 1u}) {
+    double seconds = 0;
+    std::set<model::ValueId> there(graph.inputs.begin(), graph.inputs.end());
+    std::vector<bool> done(labels.size());
+    size_t left = labels.size();
+    for (uint32_t device = first; left > 0; device = 1 - device) {
+      size_t before = left;
+      for (uint32_t i = 0; i < labels.size(); ++i) {
+        if (done[i] || labels[i] != device) continue;
+        if (!std::ranges::all_of(graph.nodes[i].inputs, [&](model::ValueId v) { return there.contains(v); })) continue;
+        done[i] = true, --left;
+        there.insert(graph.nodes[i].outputs.begin(), graph.nodes[i].outputs.end());
+      }
+      if (left < before) seconds += static_cast<double>(coverage[device].device->info().launch_ns) * 1e-9;
+    }
+    launches = std::min(launches, seconds);
+  }
+  return sum + launches;
+}
+
+double cheapest(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage) {
+  double least = 1e9;
+  const size_t nodes = graph.nodes.size();
+  for (uint32_t mask = 0; mask < 1u << nodes; ++mask) {
+    std::vector<uint32_t> labels(nodes);
+    bool possible = true;
+    for (uint32_t i = 0; i < nodes; ++i) {
+      labels[i] = mask >> i & 1;
+      possible = possible && coverage[labels[i]].nodes[i].usable();
+    }
+    if (possible) least = std::min(least, count_cost(graph, coverage, labels));
+  }
+  return least;
+}
+
+TEST(Search, TwoDevicesWithoutLaunchesAreOptimal) {
+  std::mt19937 random(5);
+  const World world(2);
+  for (int round = 0; round < 400; ++round) {
+    const uint32_t nodes = 5 + random() % 10;
+    const model::Graph graph = random_graph(random, nodes);
+    const auto coverage = random_coverage(random, world, nodes);
+    const auto placement = place(graph, coverage, {});
+    ASSERT_TRUE(placement.ok());
+    const double least = cheapest(graph, coverage);
+    ASSERT_NEAR(placement->cost.total(), least, least * 1e-9) << "round " << round;
+    ASSERT_NEAR(placement->cost.total(), count_cost(graph, coverage, placement->device), least * 1e-9)
+        << "round " << round;
+  }
+}
+
+TEST(Search, TwoDevicesWithLaunchesAreNearTheOptimum) {
+  std::mt19937 random(7);
+  double excess = 0, worst = 0;
+  const int rounds = 400;
+  for (int round = 0; round < rounds; ++round) {
+    const World world(2, 1000 + random() % 100'000);
+    const uint32_t nodes = 5 + random() % 10;
+    const model::Graph graph = random_graph(random, nodes);
+    const auto coverage = random_coverage(random, world, nodes);
+    const auto placement = place(graph, coverage, {});
+    ASSERT_TRUE(placement.ok());
+    const double least = cheapest(graph, coverage), total = placement->cost.total();
+    ASSERT_GE(total, least * (1 - 1e-9)) << "round " << round;
+    ASSERT_LE(count_cost(graph, coverage, placement->device), total * (1 + 1e-9)) << "round " << round;
+    excess += total / least - 1;
+    worst = std::max(worst, total / least - 1);
+  }
+  std::printf("above the optimum: %.4f%% on average, %.2f%% at worst\n", 100 * excess / rounds, 100 * worst);
+  EXPECT_LE(excess / rounds, 0.05);
+}
+
+}  // namespace
+}  // namespace backplane
