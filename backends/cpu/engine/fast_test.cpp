@@ -222,6 +222,57 @@ const Case kCases[] = {
        n.node("Gemm", 13, {"x", "w"}, {"g"}).node("Sigmoid", 13, {"g"}, {"s"}).node("Mul", 14, {"s", "half"}, {"y"});
        n.node("Expand", 13, {"g", "wide"}, {"e"}).output("y").output("e");
      }},
+    {"ConvolutionsInTiles",
+     {2, 40, 17, 23},
+     [](Network& n) {
+       const Attributes stride2{{"pads", Extents{1, 1, 1, 1}}, {"strides", Extents{2, 2}}};
+       n.conv("x", "a", {72, 40, 3, 3}, stride2).node("Relu", 14, {"a"}, {"ar"});
+       n.conv("ar", "b", {68, 18, 1, 1}, {{"group", int64_t{4}}}).node("Tanh", 13, {"b"}, {"bt"});
+       n.conv("bt", "c", {52, 17, 3, 2}, {{"group", int64_t{4}}, {"pads", Extents{2, 0, 1, 1}}});
+       n.conv("x", "d", {52, 40, 1, 1}, {{"strides", Extents{2, 2}}});
+       n.conv("bt", "e", {52, 68, 3, 3}, {{"dilations", Extents{1, 2}}, {"pads", Extents{0, 1, 2, 1}}});
+       n.conv("x", "p", {20, 40, 1, 1}, {{"strides", Extents{2, 2}}, {"pads", Extents{8, 11, 8, 11}}}).output("p");
+       n.typed("c", {2, 52, 10, 12}).typed("d", {2, 52, 9, 12}).typed("e", {2, 52, 9, 10});
+       n.node("Elu", 6, {"d"}, {"y"}).output("y").output("e").output("c");
+     }},
+    {"ConvolutionsOfManyChannels",
+     {1, 1700, 5, 7},
+     [](Network& n) {
+       n.conv("x", "a", {1700, 100, 1, 1}, {{"group", int64_t{17}}});
+       n.conv("x", "b", {1700, 1700, 1, 1});
+       n.typed("a", {1, 1700, 5, 7}).typed("b", {1, 1700, 5, 7}).typed("s", {1, 1700, 5, 7});
+       n.node("Add", 14, {"b", "a"}, {"s"}).node("Relu", 14, {"s"}, {"y"}).output("y");
+     }},
+    {"GemmOfManyRows",
+     {9, 40},
+     [](Network& n) {
+       n.random("v", {48, 40}).random("b", {48}).random("w", {48, 32}).random("c", {1, 32});
+       n.node("Gemm", 13, {"x", "v", "b"}, {"g"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}});
+       n.node("Gelu", 20, {"g"}, {"r"})
+           .node("Gemm", 13, {"r", "w", "c"}, {"h"})
+           .node("Relu", 14, {"h"}, {"y"})
+           .output("y");
+     }},
+    {"ConcatWithoutCopies",
+     {1, 32, 6, 7},
+     [](Network& n) {
+       auto concat = [&](std::vector<std::string> parts, const std::string& whole, int64_t axis = 1) {
+         n.node("Concat", 13, parts, {whole}, BP_DTYPE_FLOAT, {{"axis", axis}});
+       };
+       n.conv("x", "a", {32, 32, 1, 1}).conv("x", "b", {16, 32, 3, 3}, kSame3);
+       concat({"a", "b"}, "c");
+       n.node("Relu", 14, {"a"}, {"h"}).output("h");  // in place of a, were it not part of c
+       n.conv("c", "d", {32, 48, 1, 1});
+       concat({"c", "d"}, "e");
+       concat({"d", "d"}, "twice");
+       n.node("Sigmoid", 13, {"e"}, {"y"}).output("y").output("twice");
+       n.conv("c", "f", {16, 48, 1, 1}).output("f");
+       n.conv("c", "g", {16, 48, 1, 1});
+       concat({"f", "g"}, "whole");  // f has memory of its own
+       n.node("Neg", 13, {"g"}, {"k"}).node("Exp", 13, {"g"}, {"l"});
+       concat({"k", "l"}, "rows", 0);
+       n.output("whole").output("rows");
+     }},
     {"ProductsWithKnownMatrices",
      {2, 150, 40},
      [](Network& n) {

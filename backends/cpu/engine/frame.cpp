@@ -140,7 +140,7 @@ void* Frame::address_of(uint32_t value) const {
     case Place::kInput:
       return inputs_[location.index].tensor.data;
     case Place::kOutput:
-      return targets_[location.index].tensor.data;
+      return static_cast<std::byte*>(targets_[location.index].tensor.data) + location.offset;
     case Place::kArena:
       return arena_.get() + location.offset;
   }

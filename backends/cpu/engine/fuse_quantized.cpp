@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators between DequantizeLinear and QuantizeLinear become operators on the codes themselves.
 #include <cmath>
+#include <limits>
 
 #include "engine/fusion.h"
 #include "engine/fusion_graph.h"
@@ -23,6 +24,7 @@ class QuantizedFusion {
   void run() {
     for (uint32_t i = 0; i < g_.calls().size(); ++i) {
       if (g_.is(i, {"QuantizeLinear"})) find(i);
+      if (g_.is(i, {"QLinearConv", "QLinearMatMul"}) && has_integer_products()) linear(i);
     }
     drop_unread();
   }
@@ -79,18 +81,21 @@ class QuantizedFusion {
 
   // ---- what is known of the operands
 
-  // The scale and zero point of the codes `value` at a DequantizeLinear or QuantizeLinear, if there is one of each.
-  std::optional<Quantization> quantization(uint32_t call, uint32_t value) const {
-    std::span<const uint32_t> in = g_.call(call).inputs;
-    const std::optional<float> scale = g_.known_scalar(in[1]);
+  // Of the codes `value`, where there is one known scale and zero point.
+  std::optional<Quantization> parameters(uint32_t value, uint32_t scale_value, uint32_t zero_value) const {
+    const std::optional<float> scale = g_.known_scalar(scale_value);
     if (!is_byte(g_.value(value).dtype) || !scale || !std::isnormal(*scale) || *scale < 0) return std::nullopt;
-    if (g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
     Quantization q{g_.value(value).dtype, *scale, 0};
-    if (in.size() < 3 || in[2] == BP_NONE) return q;
-    const Tensor& zero = g_.value(in[2]);
-    if (!g_.known(in[2]) || zero.shape.elements() != 1 || zero.dtype != q.dtype) return std::nullopt;
+    if (zero_value == BP_NONE) return q;
+    const Tensor& zero = g_.value(zero_value);
+    if (!g_.known(zero_value) || zero.shape.elements() != 1 || zero.dtype != q.dtype) return std::nullopt;
     q.zero = code_at(zero.data, q.is_signed(), 0);
     return q;
+  }
+  // The same at a DequantizeLinear or QuantizeLinear.
+  std::optional<Quantization> quantization(uint32_t call, uint32_t value) const {
+    if (g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
+    return parameters(value, input(call, 1), input(call, 2));
   }
 
   std::optional<Codes> codes(uint32_t real) const {
@@ -106,20 +111,26 @@ class QuantizedFusion {
   std::optional<Weights> weights(uint32_t real, int axis) const {
     const uint32_t call = g_.maker(real, {"DequantizeLinear"});
     if (call == BP_NONE || g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
-    std::span<const uint32_t> in = g_.call(call).inputs;
-    const Tensor &w = g_.value(in[0]), &scale = g_.value(in[1]);
-    if (!g_.known(in[0]) || !g_.known(in[1]) || !is_byte(w.dtype) || scale.dtype != BP_DTYPE_FLOAT) return std::nullopt;
-    const int64_t count = scale.shape.elements();
+    const int rank = g_.value(input(call, 0)).shape.rank();
     int64_t along = g_.node(call).attr("axis", int64_t{1});
-    if (along < 0) along += w.shape.rank();
-    if (w.shape.rank() <= axis || (count != 1 && (along != axis || count != w.shape[axis]))) return std::nullopt;
-    Weights result{in[0], 0, {scale.as<float>(), scale.as<float>() + count}};
+    if (along < 0) along += rank;
+    const bool is_one = g_.known(input(call, 1)) && g_.value(input(call, 1)).shape.elements() == 1;
+    if (along != axis && !is_one) return std::nullopt;
+    return weights(input(call, 0), input(call, 1), input(call, 2), axis);
+  }
+  std::optional<Weights> weights(uint32_t value, uint32_t scale_value, uint32_t zero_value, int axis) const {
+    const Tensor &w = g_.value(value), &scale = g_.value(scale_value);
+    if (!g_.known(value) || !g_.known(scale_value) || !is_byte(w.dtype) || scale.dtype != BP_DTYPE_FLOAT)
+      return std::nullopt;
+    const int64_t count = scale.shape.elements();
+    if (w.shape.rank() <= axis || (count != 1 && count != w.shape[axis])) return std::nullopt;
+    Weights result{value, 0, {scale.as<float>(), scale.as<float>() + count}};
     for (float s : result.scales) {
       if (!std::isnormal(s) || s < 0) return std::nullopt;
     }
-    if (in.size() > 2 && in[2] != BP_NONE) {
-      const Tensor& zero = g_.value(in[2]);
-      if (!g_.known(in[2]) || zero.dtype != w.dtype || zero.shape.elements() == 0) return std::nullopt;
+    if (zero_value != BP_NONE) {
+      const Tensor& zero = g_.value(zero_value);
+      if (!g_.known(zero_value) || zero.dtype != w.dtype || zero.shape.elements() == 0) return std::nullopt;
       for (int64_t i = 0; i < zero.shape.elements(); ++i) {
         const int32_t z = code_at(zero.data, w.dtype == BP_DTYPE_INT8, i);
         if (i != 0 && z != result.zero) return std::nullopt;
@@ -178,6 +189,7 @@ class QuantizedFusion {
   // ---- the rules
 
   bool product(const Chain& chain, int axis, uint32_t bias, auto&& make) {
+    if (!has_integer_products()) return false;
     std::span<const uint32_t> in = g_.call(chain.head).inputs;
     const std::optional<Codes> x = codes(in[0]);
     const std::optional<Weights> w = weights(in[1], axis);
@@ -274,6 +286,32 @@ class QuantizedFusion {
     }
     replace(chain, std::move(call.kernel), std::move(operands));
     return true;
+  }
+
+  // QLinearConv and QLinearMatMul: the same with the scales as inputs.
+  void linear(uint32_t call) {
+    const Node node = g_.node(call);
+    const bool is_conv = node.op_type() == "QLinearConv";
+    const std::optional<Quantization> x = parameters(input(call, 0), input(call, 1), input(call, 2));
+    const std::optional<Quantization> y = parameters(g_.result(call), input(call, 6), input(call, 7));
+    const std::optional<Weights> w = weights(input(call, 3), input(call, 4), input(call, 5), is_conv ? 0 : 1);
+    if (!x || !y || !w || g_.known(input(call, 0))) return;
+    const Tensor& t = g_.value(w->value);
+    if (!is_conv && t.shape.rank() != 2) return;
+    IntegerProduct p{*x, *y, w->zero, w->scales, {}, {}};
+    if (const uint32_t bias = input(call, 8); bias != BP_NONE) {
+      const Tensor& b = g_.value(bias);
+      if (!g_.known(bias) || b.dtype != BP_DTYPE_INT32 || b.shape.elements() != t.shape[0]) return;
+      for (int64_t c = 0; c < t.shape[0]; ++c) {
+        const float scale = w->scales[w->scales.size() == 1 ? 0 : static_cast<size_t>(c)];
+        p.bias.push_back(static_cast<double>(b.as<int32_t>()[c]) * static_cast<double>(x->scale) *
+                         static_cast<double>(scale));
+      }
+    }
+    const uint32_t joined[] = {call};
+    const uint32_t source = input(call, 0);
+    g_.replace(joined, is_conv ? make_integer_conv(node, std::move(p)) : make_integer_matmul(std::move(p), false),
+               {source, w->value});
   }
 
   bool is_image(uint32_t value) const {

@@ -129,6 +129,9 @@ class Step {
   // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the engine then needs no run at
   // all.
   virtual int alias() const { return -1; }
+  // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): the engine then
+  // has the inputs written there, where it can, and needs no run.
+  virtual bool joins() const { return false; }
   // Whether equal inputs give equal outputs in each run: a draw without a seed does not.
   virtual bool pure() const { return true; }
 };

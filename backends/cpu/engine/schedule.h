@@ -13,7 +13,7 @@ enum class Place : uint8_t {
   kNowhere,  // no step makes it: its node is folded away, or planned during the run
   kKnown,    // in the tensor of `values`: a weight, or computed while planning
   kInput,    // in the program's input `index`
-  kOutput,   // in the memory given for graph output `index`
+  kOutput,   // at `offset` of the memory given for graph output `index`
   kArena,    // at `offset` of the frame's arena
 };
 struct Location {

@@ -6,9 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <thread>
-#include <utility>
 
 #include "engine/kernel.h"
 #include "engine/tsan.h"
@@ -19,7 +16,6 @@ namespace {
 
 thread_local Threads* current = nullptr;
 thread_local bool inside_arena = false;  // of `current`
-thread_local Crew* crew = nullptr;       // of the run that this thread is inside of
 
 // More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
 constexpr int64_t kPiecesPerThread = 4;
@@ -41,13 +37,6 @@ Threads::Threads(int count, bool reference, uint32_t numa_nodes)
       arena_(numa_nodes > 1 ? near_memory(count)
                             : oneapi::tbb::task_arena::constraints{oneapi::tbb::task_arena::automatic, count}) {}
 
-Threads::~Threads() {
-  // Helpers run code that may be unloaded next. A process that was forked has none to wait for: hence a limit.
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (helpers_.load(std::memory_order_acquire) != 0 && std::chrono::steady_clock::now() < limit)
-    std::this_thread::yield();
-}
-
 UseThreads::UseThreads(Threads& threads, bool inside) : before_(current), before_inside_(inside_arena) {
   inside_arena = inside || (inside_arena && current == &threads);
   current = &threads;
@@ -57,30 +46,11 @@ UseThreads::~UseThreads() {
   inside_arena = before_inside_;
 }
 
-namespace {
-
-// While it lives, loops on this thread are worked on by a crew of these threads.
-class UseCrew {
- public:
-  explicit UseCrew(Threads& threads)
-      : own_(threads.arena(), threads.count() - 1, threads.helpers()), outer_(std::exchange(crew, &own_)) {}
-  ~UseCrew() { crew = outer_; }
-  UseCrew(const UseCrew&) = delete;
-  UseCrew& operator=(const UseCrew&) = delete;
-
- private:
-  Crew own_;
-  Crew* outer_;
-};
-
-}  // namespace
-
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
   happens_before(&self);
   threads.arena().execute([&] {
     happens_after(&self);
     UseThreads use(threads, true);
-    UseCrew crew_of_run(threads);
     body(self);
     happens_before(&self);
   });
@@ -107,11 +77,10 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   grain = std::max<int64_t>(grain, 1);
   int threads = count <= grain ? 1 : thread_count();
   int64_t pieces = std::min(count / grain, threads * kPiecesPerThread);
-  if (threads == 1 || pieces <= 1 || works_on_piece()) {
+  if (threads == 1 || pieces <= 1) {
     body(self, 0, count);
     return;
   }
-  if (crew != nullptr && inside_arena) return crew->run({body, self, count, pieces});
   auto loop = [&] {
     oneapi::tbb::parallel_for(
         int64_t{0}, pieces,

@@ -8,24 +8,19 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "engine/crew.h"
-
 namespace backplane::cpu {
 
 class Threads {
  public:
   Threads(int count, bool reference, uint32_t numa_nodes);
-  ~Threads();
   int count() const { return count_; }
   bool reference() const { return reference_; }
   oneapi::tbb::task_arena& arena() { return arena_; }
-  HelperCount& helpers() { return helpers_; }
 
  private:
   int count_;
   bool reference_;
   oneapi::tbb::task_arena arena_;
-  HelperCount helpers_ = 0;
 };
 
 // While it lives, `parallel` on this thread uses these threads; without one it stays on the calling thread, or in the
@@ -42,8 +37,8 @@ class UseThreads {
   bool before_inside_;
 };
 
-// Runs f() as one of these threads, perhaps not the calling one: its parallel loops share a crew (engine/crew.h), and
-// callers beyond the number of threads wait. What f throws reaches the caller.
+// Runs f() as one of these threads, perhaps not the calling one: its parallel loops start without entering the arena
+// each time, and callers beyond the number of threads wait. What f throws reaches the caller.
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self);
 
 template <class F>

@@ -7,31 +7,38 @@ namespace backplane::cpu {
 
 namespace {
 
-std::vector<TilePlace> cut_places(const Window& w) {
+// Single places of an image read one long row.
+bool is_flat(const Window& w) {
+  return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
+}
+
+TileRows rows_of(const Window& w) {
+  if (is_flat(w)) return {.in_width = w.in_size(), .out_width = w.out_size()};
+  return {.count = w.out[1],
+          .taps = w.kernel[1],
+          .first = -w.begin[1],
+          .stride = w.stride[1],
+          .dilation = w.dilation[1],
+          .in_count = w.in[1],
+          .in_width = w.in[2],
+          .out_width = w.out[2]};
+}
+
+std::vector<TilePlace> cut_row(const Window& w) {
   const int64_t lanes = channel_block(), most = most_tile_places(lanes);
-  const bool flat = w.kernel_size() == 1 && w.in == w.out;  // one long row
-  const int64_t rows = flat ? 1 : w.out[1], width = flat ? w.out_size() : w.out[2];
-  const int64_t in_width = flat ? width : w.in[2], stride = flat ? 1 : w.stride[2];
+  const int64_t width = is_flat(w) ? w.out_size() : w.out[2], stride = is_flat(w) ? 1 : w.stride[2];
   const int64_t count = (width + most - 1) / most;
   std::vector<TilePlace> tiles;
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t top = row * w.stride[1] - w.begin[1];
-    for (int64_t t = 0; t < count; ++t) {
-      const int64_t first = t * width / count, places = (t + 1) * width / count - first;
-      TilePlace tile{row * width + first, 0, 0, 0, 0, 0, {}};
-      const int64_t left = first * stride - w.begin[2], right = left + (places - 1) * stride;
-      tile.x_at = top * in_width + left;
-      for (int64_t k = 0; k < w.kernel[1]; ++k) {
-        if (top + k * w.dilation[1] < 0) tile.row_first = k + 1;
-        if (top + k * w.dilation[1] < w.in[1] || flat) tile.row_last = k + 1;
-      }
-      for (int64_t k = 0; k < w.kernel[2]; ++k) {
-        tile.front += left + k * w.dilation[2] < 0;
-        tile.back += right + k * w.dilation[2] >= in_width;
-      }
-      for (int64_t b = 0; b < 2; ++b) tile.kernels[b] = conv_tile_kernel(lanes, b + 1, places, stride);
-      tiles.push_back(tile);
+  for (int64_t t = 0; t < count; ++t) {
+    const int64_t first = t * width / count, places = (t + 1) * width / count - first;
+    const int64_t left = first * stride - w.begin[2], right = left + (places - 1) * stride;
+    TilePlace tile{first, left, 0, 0, {}};
+    for (int64_t k = 0; k < w.kernel[2] && !is_flat(w); ++k) {
+      tile.front += left + k * w.dilation[2] < 0;
+      tile.back += right + k * w.dilation[2] >= w.in[2];
     }
+    for (int64_t b = 0; b < 2; ++b) tile.kernels[b] = conv_tile_kernel(lanes, b + 1, places, stride);
+    tiles.push_back(tile);
   }
   return tiles;
 }
@@ -45,7 +52,7 @@ bool suits(const ConvPlan& conv, std::span<const Tensor> inputs) {
   if (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr) return false;
   if (size.groups > 1 && size.groups == size.in_channels) return false;
   // A tap may miss the first and the last place of a tile, no others.
-  if (w.kernel_size() > 1 || w.in != w.out) {
+  if (!is_flat(w)) {
     const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
     if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4) return false;
   }
@@ -64,7 +71,8 @@ Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pac
                        .columns = w.kernel[2],
                        .in_places = w.in_size(),
                        .out_places = w.out_size(),
-                       .tiles = cut_places(w),
+                       .rows = rows_of(w),
+                       .tiles = cut_row(w),
                        .x_row = w.dilation[1] * w.in[2] * lanes,
                        .x_column = w.dilation[2] * lanes,
                        .x_place = lanes,

@@ -76,13 +76,16 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
       stored[axis] = whole_blocks(total);
       extents.back() = whole_blocks(extents.back());
     }
-    Plan plan = make_plan({to},
-                     [parts = Parts(stored, axis, extents, bytes_of(inputs[0].dtype, 1))](Tensors in, Tensors out) {
-                       parts.blocks([&](size_t part, int64_t whole_at, int64_t part_at, size_t bytes) {
-                         std::memcpy(out[0].as<char>() + whole_at, in[part].as<char>() + part_at, bytes);
-                       });
-                     },
-                     {.alias = inputs.size() == 1 ? 0 : -1});
+    const Parts parts(stored, axis, extents, bytes_of(inputs[0].dtype, 1));
+    const StepTraits traits{.alias = inputs.size() == 1 ? 0 : -1, .joins = parts.outer == 1};
+    Plan plan = make_plan(
+        {to},
+        [parts](Tensors in, Tensors out) {
+          parts.blocks([&](size_t part, int64_t whole_at, int64_t part_at, size_t bytes) {
+            std::memcpy(out[0].as<char>() + whole_at, in[part].as<char>() + part_at, bytes);
+          });
+        },
+        traits);
     if (blocked) {
       plan.takes.assign(inputs.size(), Format::kBlocked);
       plan.gives = Format::kBlocked;

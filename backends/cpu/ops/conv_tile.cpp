@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/onednn.h"
+
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define FOR_AVX512 __attribute__((target("arch=x86-64-v4"), optimize("O3")))
 #define FOR_AVX2 __attribute__((target("arch=x86-64-v3"), optimize("O3")))
@@ -15,15 +17,6 @@
 namespace backplane::cpu {
 
 namespace {
-
-bool runs_avx2() {
-#ifdef __x86_64__
-  static const bool runs = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return runs;
-#else
-  return false;
-#endif
-}
 
 template <int kLanes>
 struct LanesOf {
@@ -92,7 +85,7 @@ template <class K>
   }
 #pragma GCC unroll 32
   for (int i = 0; i < K::kBlocks * kPlaces; ++i) {
-    const Lanes sum = t.rectify ? (sums[i] > 0 ? sums[i] : Lanes{}) : sums[i];
+    const Lanes sum = t.rectify ? (sums[i] < 0 ? Lanes{} : sums[i]) : sums[i];
     *reinterpret_cast<Lanes*>(t.y + i / kPlaces * t.y_block + i % kPlaces * t.y_place) = sum;
   }
 }
@@ -132,7 +125,7 @@ int64_t most_tile_places(int64_t lanes) {
 
 ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t places, int64_t stride) {
   constexpr std::make_integer_sequence<int, kMostPlaces<16>> kLess{};
-  const bool avx2 = runs_avx2();
+  const bool avx2 = may_use_avx2();
   auto of = [&]<int kBlocks>(std::integral_constant<int, kBlocks>) {
     return stride == 0   ? kernel_of<kBlocks, 0>(lanes, avx2, places, kLess)
            : stride == 1 ? kernel_of<kBlocks, 1>(lanes, avx2, places, kLess)

@@ -20,6 +20,7 @@ struct StepTraits {
   int alias = -1;
   int64_t scratch_bytes = 0;
   bool pure = true;
+  bool joins = false;
 };
 
 template <class Run>
@@ -45,6 +46,7 @@ class FunctionStep final : public Step {
   int inplace() const override { return traits_.inplace; }
   int alias() const override { return traits_.alias; }
   bool pure() const override { return traits_.pure; }
+  bool joins() const override { return traits_.joins; }
 
  private:
   Run run_;

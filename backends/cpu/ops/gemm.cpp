@@ -8,6 +8,7 @@
 #include "ops/onednn.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "ops/tiled_product.h"
 
 namespace backplane::cpu {
 
@@ -117,7 +118,11 @@ class GemmKernel final : public Kernel {
   explicit GemmKernel(const Node& node)
       : gemm_{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0,
               node.attr("transB", int64_t{0}) != 0} {}
-  Plan plan(Tensors inputs) const override { return plan_gemm(gemm_, post_ops_, inputs); }
+  Plan plan(Tensors inputs) const override {
+    if (Plan plan = plan_known(inputs); plan.step) return plan;
+    return plan_gemm(gemm_, post_ops_, inputs);
+  }
+  bool packs(size_t input) const override { return input == 1; }
   bool append(PostOp op) override {
     if (op.kind != PostOp::kActivation) return false;
     post_ops_.push_back(std::move(op));
@@ -125,8 +130,23 @@ class GemmKernel final : public Kernel {
   }
 
  private:
+  // More than a few rows times a known matrix, plus a known row. A plan without a step where it is anything else.
+  Plan plan_known(Tensors inputs) const {
+    const Tensor &a = inputs[0], &b = inputs[1], c = at(inputs, 2);
+    const bool product = a.dtype == BP_DTYPE_FLOAT && a.shape.rank() == 2 && b.shape.rank() == 2 && b.data != nullptr &&
+                         gemm_.alpha == 1 && !gemm_.a_transposed && !reference_only();
+    if (!product || a.shape[0] <= kGemvRows) return {};
+    const int64_t k = b.shape[gemm_.b_transposed ? 1 : 0], n = b.shape[gemm_.b_transposed ? 0 : 1];
+    const bool row = c.present() && c.data != nullptr && gemm_.beta == 1 && c.shape.rank() > 0 &&
+                     c.shape.elements() == n && c.shape[c.shape.rank() - 1] == n;
+    if (a.shape[1] != k || (c.present() && !row)) return {};
+    const Shape shape{a.shape[0], n};
+    return plan_tiled_product({a.shape[0], n, k, gemm_.b_transposed, post_ops_, shape}, inputs, packed_, row ? 2 : -1);
+  }
+
   Gemm gemm_;
   std::vector<PostOp> post_ops_;
+  mutable PackedWeights packed_;
 };
 
 std::unique_ptr<Kernel> create(const Node& node) {

@@ -52,8 +52,8 @@ struct Steps {
   }
 };
 
-// Some rows of an image's result, or some of its channels. Rows are the first spatial dimension; a convolution of single
-// places has as many rows as places.
+// Some rows of an image's result, or some of its channels. Rows are the first spatial dimension; a convolution of
+// single places has as many rows as places.
 struct Part {
   int64_t first_channel, channels;
   int64_t source_at, result_at;  // bytes from the image's first
@@ -78,8 +78,12 @@ class IntegerConvStep final : public Step {
     result_image_ = size_.out_channels * w.out_size();
     places_ = w.out_size();
     for (size_t c = 0; c < steps_.scale.size(); ++c) {
-      bias_.push_back(steps_.shift[c] / steps_.scale[c]);
-      if (!std::isfinite(bias_.back())) throw dnnl::error(dnnl_unimplemented, "a scale that cannot be divided by");
+      const double weight = static_cast<double>(product.weight_scales[product.weight_scales.size() == 1 ? 0 : c]);
+      const double step =
+          static_cast<double>(product.source.scale) * weight;  // of the sums: biases are often whole ones
+      bias_.push_back(product.bias.empty() ? 0.0f : static_cast<float>(product.bias[c] / step));
+      if (!std::isnormal(steps_.scale[c]) || !std::isfinite(bias_.back()))
+        throw dnnl::error(dnnl_unimplemented, "a scale that cannot be divided by");
     }
     cut(w, product);
     PackedWeights::Layouts layouts;
@@ -250,13 +254,12 @@ class IntegerConvStep final : public Step {
 
 // By the definition, on dense tensors.
 Plan plan_definition(const Problem& problem, const IntegerProduct& product) {
-  return make_plan({problem.shape}, [problem, product,
-                                     steps = Steps(product, problem.size.out_channels)](Tensors in, Tensors out) {
+  return make_plan({problem.shape}, [problem, product, steps = Steps(product, problem.size.out_channels)](Tensors in,
+                                                                                                          Tensors out) {
     const bool x_signed = product.source.is_signed(), w_signed = in[1].dtype == BP_DTYPE_INT8;
     const Quantization& to = product.result;
     direct_conv<int32_t>(
-        problem.size, problem.window,
-        [&](int64_t i) { return code_at(in[0].data, x_signed, i) - product.source.zero; },
+        problem.size, problem.window, [&](int64_t i) { return code_at(in[0].data, x_signed, i) - product.source.zero; },
         [&](int64_t channel, int64_t i) {
           const int64_t at = problem.transposed ? (i - channel * problem.row) * problem.size.out_channels + channel : i;
           return code_at(in[1].data, w_signed, at) - product.weight_zero;
@@ -297,7 +300,7 @@ class IntegerConv final : public Kernel {
     if (!product_.bias.empty() && static_cast<int64_t>(product_.bias.size()) != weights[0])
       return fail("the bias does not fit " + std::to_string(weights[0]) + " channels");
     Plan plan;
-    if (x.elements() != 0 && problem.shape.elements() != 0 && has_integer_products()) {
+    if (x.elements() != 0 && problem.shape.elements() != 0) {
       try {
         SingleThreaded single;
         plan.step = std::make_unique<IntegerConvStep>(problem, product_, inputs, packed_);
@@ -342,7 +345,7 @@ class IntegerMatMul final : public Kernel {
     problem.window.dims = 2;
     problem.window.in[2] = problem.window.out[2] = rows;
     Plan plan;
-    if (rows != 0 && k != 0 && n != 0 && has_integer_products()) {
+    if (rows != 0 && k != 0 && n != 0) {
       try {
         SingleThreaded single;
         plan.step = std::make_unique<IntegerConvStep>(problem, product_, inputs, packed_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and matrix products of 8-bit codes with known weights: what a model says with DequantizeLinear before and
-// QuantizeLinear behind a Conv, Gemm or MatMul. Sums are whole numbers, exact; tensors lie with their channels last.
+// Convolutions and matrix products of 8-bit codes with known weights: what a model says with DequantizeLinear before
+// and QuantizeLinear behind a Conv, Gemm or MatMul. Sums are whole numbers, exact; tensors lie with their channels
+// last.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,14 @@
 
 namespace backplane::cpu {
 
+// Whether oneDNN multiplies codes here, without saturating what it adds up. Elsewhere numbers are faster.
+bool has_integer_products();
+
 struct IntegerProduct {
   Quantization source, result;
   int32_t weight_zero = 0;
-  std::vector<float> weight_scales;  // one, or one for each output channel
-  std::vector<double> bias;          // real numbers for each output channel, or none
+  std::vector<float> weight_scales;      // one, or one for each output channel
+  std::vector<double> bias;              // real numbers for each output channel, or none
   std::optional<Activation> activation;  // kRelu or kClip, of real numbers
 };
 

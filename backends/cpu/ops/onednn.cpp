@@ -55,14 +55,23 @@ void Execution::run(const dnnl::primitive& primitive) {
                           "a primitive could not run");
 }
 
+namespace {
+
+bool may_use(dnnl::cpu_isa wanted) {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+}
+
+}  // namespace
+
 int64_t channel_block() {
-  static const int64_t block = [] {
-    auto has = [isa = dnnl::get_effective_cpu_isa()](dnnl::cpu_isa wanted) {
-      return (static_cast<unsigned>(isa) & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
-    };
-    return has(dnnl::cpu_isa::avx512_core) ? 16 : has(dnnl::cpu_isa::sse41) ? 8 : 0;
-  }();
+  static const int64_t block = may_use(dnnl::cpu_isa::avx512_core) ? 16 : may_use(dnnl::cpu_isa::sse41) ? 8 : 0;
   return block;
+}
+
+bool may_use_avx2() {
+  static const bool may = may_use(dnnl::cpu_isa::avx2);
+  return may;
 }
 
 dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format) {
@@ -188,7 +197,7 @@ SingleThreaded::~SingleThreaded() {
 }
 
 void sgemm_here(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c,
-                 int64_t c_stride, const float* row_bias) {
+                int64_t c_stride, const float* row_bias) {
   SingleThreaded single;
   if (k == 0) {
     for (int64_t i = 0; i < m; ++i) {
@@ -227,7 +236,7 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
     } else {
       Matrix part{a.data + offset(a, first, 0), a.stride, a.transposed};
       sgemm_here(count, n, k, alpha, part, b, beta, c + first * c_stride, c_stride,
-                  row_bias == nullptr ? nullptr : row_bias + first);
+                 row_bias == nullptr ? nullptr : row_bias + first);
     }
   });
 }

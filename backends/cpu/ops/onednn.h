@@ -38,8 +38,8 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
            const float* row_bias = nullptr);
 
 // The same on the calling thread, for use inside tasks; m, n > 0.
-void sgemm_here(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
-                const float* row_bias = nullptr);
+void sgemm_here(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c,
+                int64_t c_stride, const float* row_bias = nullptr);
 
 dnnl::engine& onednn_engine();
 // The calling thread's own.
@@ -82,7 +82,8 @@ struct ConvolutionArguments {
 // Throws dnnl::error where oneDNN has no implementation.
 dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& arguments);
 
-// A product of rows with known weights, or a part of it. The result is source · weights + bias, then the post-operations.
+// A product of rows with known weights, or a part of it. The result is source · weights + bias, then the
+// post-operations.
 struct ProductArguments {
   dnnl::memory::desc source, weights, bias, result;
   bool has_bias = false;
@@ -90,6 +91,10 @@ struct ProductArguments {
 };
 // Throws dnnl::error where oneDNN has no implementation.
 dnnl::matmul::primitive_desc make_product(const ProductArguments& arguments);
+
+// Whether AVX2 may be used: the processor has it, and oneDNN's limit (ONEDNN_MAX_CPU_ISA), which our tiles respect,
+// allows it.
+bool may_use_avx2();
 
 // Whether an implementation is one of the fast ones, by its name.
 bool is_fast(const char* implementation);

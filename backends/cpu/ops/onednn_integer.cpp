@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/onednn_integer.h"
 
+#include "ops/integer_conv.h"
+
 namespace backplane::cpu {
 
 #if DNNL_VERSION_MAJOR >= 3
 
-// Its scales are arguments of each execution; what has no primitive is computed by the definition.
+// Its scales are arguments of each execution.
 bool has_integer_products() {
   return false;
 }

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/clones.h"
 #include "ops/codes.h"
 #include "ops/function_kernel.h"
+#include "ops/quantization.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 
@@ -154,6 +156,30 @@ double divide(double x, double scale, bp_dtype_t precision) {
   }
 }
 
+// Rows of bytes with one scale and zero point: what run_quantize and run_dequantize do, in loops that become vectors.
+CLONES void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low, float high) {
+  for (int64_t i = 0; i < n; ++i) {
+    float value = x[i] / scale;
+    const bool is_number = value == value;
+    value = value > low - zero ? value : low - zero;
+    value = value < high - zero ? value : high - zero;
+    const auto code = static_cast<int32_t>(nearest(value) + zero);
+    y[i] = static_cast<uint8_t>(is_number ? code : 0);
+  }
+}
+CLONES void dequantize_unsigned(const void* codes, float* y, int64_t n, float scale, float zero) {
+  const auto* x = static_cast<const uint8_t*>(codes);
+  for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+}
+CLONES void dequantize_signed(const void* codes, float* y, int64_t n, float scale, float zero) {
+  const auto* x = static_cast<const int8_t*>(codes);
+  for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+}
+
+bool is_byte(bp_dtype_t dtype) {
+  return dtype == BP_DTYPE_INT8 || dtype == BP_DTYPE_UINT8;
+}
+
 struct QuantizeRules {
   bp_dtype_t precision;  // of the division
   bool saturate;         // for float8
@@ -165,6 +191,14 @@ void run_quantize(const Grid& g, const QuantizeRules& rules, Tensors in, Tensors
   const Range range = range_of(dtype);
   const std::vector<double> scales = scales_of(in[1]);
   const Tensor zero = at(in, 2);
+  if (g.block == 0 && is_byte(dtype) && in[0].dtype == BP_DTYPE_FLOAT && in[1].dtype == BP_DTYPE_FLOAT &&
+      rules.precision == BP_DTYPE_FLOAT) {
+    parallel(g.elements(), kCheapGrain, [&](int64_t begin, int64_t end) {
+      quantize_row(in[0].as<float>() + begin, out[0].as<uint8_t>() + begin, end - begin, *in[1].as<float>(),
+                   static_cast<float>(load(zero, 0)), range.low, range.high);
+    });
+    return;
+  }
   dispatch<Reals>(in[0].dtype, [&](auto tag) {
     const auto* x = in[0].as<typename decltype(tag)::type>();
     each_piece(g.elements(), [&](int64_t begin, int64_t end) {
@@ -193,6 +227,19 @@ void run_quantize(const Grid& g, const QuantizeRules& rules, Tensors in, Tensors
 void run_dequantize(const Grid& g, Tensors in, Tensors out) {
   const std::vector<double> scales = scales_of(in[1]);
   const Tensor zero = at(in, 2);
+  if (is_byte(in[0].dtype) && in[1].dtype == BP_DTYPE_FLOAT && out[0].dtype == BP_DTYPE_FLOAT && !g.blocked) {
+    auto row = in[0].dtype == BP_DTYPE_INT8 ? dequantize_signed : dequantize_unsigned;
+    const int64_t length = g.block == 0 ? kCheapGrain : g.inner,
+                  rows = (g.elements() + length - 1) / std::max<int64_t>(1, length);
+    parallel(rows, 1 + kCheapGrain / (1 + length), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const int64_t first = r * length, s = g.block == 0 ? 0 : r % g.axis;
+        row(in[0].as<uint8_t>() + first, out[0].as<float>() + first, std::min(length, g.elements() - first),
+            in[1].as<float>()[s], static_cast<float>(load(zero, s)));
+      }
+    });
+    return;
+  }
   dispatch<Scales>(out[0].dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     each_piece(g.elements(), [&](int64_t begin, int64_t end) {

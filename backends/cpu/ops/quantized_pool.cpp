@@ -116,8 +116,9 @@ std::unique_ptr<Kernel> make_quantized_max_pool(const Node& pool, Quantization c
     if (!p) return fail(error);
     return plan_places(*p, [w = p->window, channels = p->shape[1], codes](const uint8_t* x, int64_t place, uint8_t* y) {
       std::fill_n(y, channels, static_cast<uint8_t>(codes.low()));
-      each_tap(w, place,
-               [&](int64_t at) { (codes.is_signed() ? raise_signed : raise_unsigned)(y, x + at * channels, channels); });
+      each_tap(w, place, [&](int64_t at) {
+        (codes.is_signed() ? raise_signed : raise_unsigned)(y, x + at * channels, channels);
+      });
     });
   });
 }
@@ -137,8 +138,8 @@ std::unique_ptr<Kernel> make_quantized_average_pool(const Node& pool, Quantizati
       });
       const auto count = static_cast<float>(std::max<int64_t>(1, counts_padding ? padded : inside));
       const auto zero = static_cast<float>(result.zero);
-      encode(sums.data(), y, channels, static_cast<float>(inside * source.zero), source.scale / count / result.scale, zero,
-             static_cast<float>(result.low()) - zero, static_cast<float>(result.high()) - zero);
+      encode(sums.data(), y, channels, static_cast<float>(inside * source.zero), source.scale / count / result.scale,
+             zero, static_cast<float>(result.low()) - zero, static_cast<float>(result.high()) - zero);
     });
   });
 }

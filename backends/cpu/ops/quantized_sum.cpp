@@ -46,7 +46,9 @@ std::unique_ptr<Kernel> make_quantized_sum(QuantizedSum sum) {
     if (!(inputs[0].shape == inputs[1].shape))
       return fail("extents " + to_string(inputs[0].shape) + " and " + to_string(inputs[1].shape) + " are not the same");
     const bool is_signed = sum.result.is_signed();
-    auto row = sum.multiplies ? (is_signed ? multiply_signed : multiply_unsigned) : is_signed ? add_signed : add_unsigned;
+    auto row = sum.multiplies ? (is_signed ? multiply_signed : multiply_unsigned)
+               : is_signed    ? add_signed
+                              : add_unsigned;
     Plan plan = make_plan({inputs[0].shape},
                           [sum, row, n = inputs[0].shape.elements()](Tensors in, Tensors out) {
                             parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {

@@ -12,8 +12,8 @@ namespace backplane::cpu {
 
 struct QuantizedSum {
   Quantization a, b, result;  // of one type
-  bool multiplies = false;  // else adds
-  bool rectifies = false;   // what is below 0 becomes 0
+  bool multiplies = false;    // else adds
+  bool rectifies = false;     // what is below 0 becomes 0
 };
 
 // Both inputs have the result's extents.

@@ -69,7 +69,7 @@ class TiledStep final : public Step {
   // strips of places: the other one of the two is read by all threads.
   void share_out() {
     const int64_t threads = thread_count();
-    const auto groups = static_cast<int64_t>(panels_.blocks().size()), tiles = static_cast<int64_t>(work_.tiles.size());
+    const auto groups = static_cast<int64_t>(panels_.blocks().size()), tiles = tile_count();
     by_channels_ = panels_.count() > work_.size.in_channels * work_.in_places;
     if (!by_channels_)
       strips_ = std::min(tiles, (work_.out_places + kStripPlaces - 1) / kStripPlaces);
@@ -77,9 +77,24 @@ class TiledStep final : public Step {
       strips_ = std::min<int64_t>(tiles, 2);  // so that all have as much to do
   }
 
+  int64_t tile_count() const { return work_.rows.count * static_cast<int64_t>(work_.tiles.size()); }
+
+  // The first place of a tile, or the place behind the last tile.
+  int64_t place_of(int64_t tile) const {
+    const auto in_row = static_cast<int64_t>(work_.tiles.size());
+    return tile / in_row * work_.rows.out_width + work_.tiles[static_cast<size_t>(tile % in_row)].y_at;
+  }
+
+  // How many rows of taps lie less than `distance` rows below the first.
+  int64_t taps_above(int64_t distance) const {
+    const TileRows& rows = work_.rows;
+    return std::clamp<int64_t>((distance + rows.dilation - 1) / rows.dilation, 0, rows.taps);
+  }
+
   void compute(Tensors in, Tensors out, int64_t image, const OutBlocks& b, int64_t strip) const {
     const TiledWork& w = work_;
-    const auto tiles = static_cast<int64_t>(w.tiles.size());
+    const auto tiles_in_row = static_cast<int64_t>(w.tiles.size());
+    const int64_t tiles = tile_count();
     const int64_t begin = strip * tiles / strips_, end = (strip + 1) * tiles / strips_;
     const float* x = in[0].as<float>() + image * blocks_of(w.size.in_channels) * channel_block() * w.in_places;
     const int64_t at = image * blocks_of(w.size.out_channels) * channel_block() * w.out_places + b.block * w.y_block;
@@ -107,12 +122,14 @@ class TiledStep final : public Step {
       const bool more = panel < all + panels_.count();
       tile.ahead_step = more ? (b.count * channel_block() + end - begin - 1) / (end - begin) : 0;
       for (int64_t t = begin; t < end; ++t) {
-        const TilePlace& place = w.tiles[static_cast<size_t>(t)];
-        tile.x = x + place.x_at * w.x_place;
-        tile.y = y + place.y_at * w.y_place;
-        tile.add = add == nullptr || first != b.first ? nullptr : add + place.y_at * w.y_place;
-        tile.row_first = place.row_first;
-        tile.row_last = place.row_last;
+        const TilePlace& place = w.tiles[static_cast<size_t>(t % tiles_in_row)];
+        const int64_t row = t / tiles_in_row, top = w.rows.first + row * w.rows.stride;
+        const int64_t y_at = (row * w.rows.out_width + place.y_at) * w.y_place;
+        tile.x = x + (top * w.rows.in_width + place.x_at) * w.x_place;
+        tile.y = y + y_at;
+        tile.add = add == nullptr || first != b.first ? nullptr : add + y_at;
+        tile.row_first = taps_above(-top);
+        tile.row_last = taps_above(w.rows.in_count - top);
         tile.front = place.front;
         tile.back = place.back;
         tile.ahead = more ? panel + (t - begin) * tile.ahead_step * steps : tile.weights;
@@ -120,8 +137,7 @@ class TiledStep final : public Step {
       }
     }
     if (later_.empty()) return;
-    const int64_t first = w.tiles[static_cast<size_t>(begin)].y_at;
-    const int64_t last = end == tiles ? w.out_places : w.tiles[static_cast<size_t>(end)].y_at;
+    const int64_t first = place_of(begin), last = place_of(end);
     if (w.blocked) {
       for (int64_t block = 0; block < b.count; ++block)
         finish_rows(later_, y + block * w.y_block + first * w.y_place, 0, 1, (last - first) * w.y_place, nullptr);

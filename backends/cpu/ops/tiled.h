@@ -9,18 +9,27 @@
 
 namespace backplane::cpu {
 
-// Where a tile is, and what of its taps lies within the input (see ConvTile).
+// Where a tile is in its row, and what of its taps lies within the input (see ConvTile).
 struct TilePlace {
-  int64_t y_at, x_at;  // in places; x_at: of what its first place reads through tap (0, 0)
-  int64_t row_first, row_last, front, back;
+  int64_t y_at, x_at;  // in places from the row's begin; x_at: of what its first place reads through a row's first tap
+  int64_t front, back;
   ConvTileKernel kernels[2];  // for one and two blocks
+};
+
+// The rows of an image: row r of the output reads the input's rows first + r · stride + k · dilation for tap rows k.
+struct TileRows {
+  int64_t count = 1, taps = 1;
+  int64_t first = 0, stride = 1, dilation = 1;
+  int64_t in_count = 1;         // rows of the input
+  int64_t in_width, out_width;  // places of a row
 };
 
 struct TiledWork {
   ConvSize size;
-  int64_t taps, columns;                                        // of the window, and of each of its rows
-  int64_t in_places, out_places;                                // of an image
-  std::vector<TilePlace> tiles;                                 // of an image, in the order of their places
+  int64_t taps, columns;          // of the window, and of each of its rows
+  int64_t in_places, out_places;  // of an image
+  TileRows rows;
+  std::vector<TilePlace> tiles;                                 // of a row, in the order of their places
   int64_t x_row, x_column, x_place, x_block, y_place, y_block;  // see ConvTile
   bool blocked;                                                 // the result's places are blocks of channels
   bool turned;                                                  // the weights lie as [input channel][output channel]

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks of codes with DequantizeLinear and QuantizeLinear around each operator, against the reference mode, which
+// computes on the numbers: a sum near the middle between two codes may fall to either side, nothing more.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "testing/graph_builder.h"
+#include "testing/plugin_runner.h"
+
+namespace backplane::cpu::testing {
+namespace {
+
+using Extents = std::vector<int64_t>;
+
+uint32_t next(uint32_t& seed) {
+  seed = seed * 1664525u + 1013904223u;
+  return seed >> 8;
+}
+
+int64_t product(const Extents& extents) {
+  int64_t n = 1;
+  for (int64_t e : extents) n *= e;
+  return n;
+}
+
+// A network over "x" that ends in "y". Each value NAME has its codes in NAME.q and their numbers in NAME.d.
+struct Quantized : GraphBuilder {
+  uint32_t seed = 7;
+  bp_dtype_t codes = BP_DTYPE_UINT8;
+
+  std::string bytes(int64_t count, int low, int high) {
+    std::string data;
+    for (int64_t i = 0; i < count; ++i)
+      data.push_back(static_cast<char>(low + static_cast<int>(next(seed) % static_cast<uint32_t>(high - low + 1))));
+    return data;
+  }
+  Quantized& node(const std::string& op_type, uint32_t version, const std::vector<std::string>& inputs,
+                  const std::vector<std::string>& outputs, bp_dtype_t dtype = BP_DTYPE_FLOAT,
+                  const Attributes& attributes = {}) {
+    GraphBuilder::node(op_type, version, inputs, outputs, dtype, attributes);
+    return *this;
+  }
+  Quantized& typed(const std::string& name, const Extents& extents) {
+    for (const char* part : {"", ".d"}) type(name + part, BP_DTYPE_FLOAT, extents);
+    type(name + ".q", codes, extents);
+    return *this;
+  }
+  // The scale and zero point of `name`, and both nodes behind it.
+  Quantized& codes_of(const std::string& name, float scale, int zero) {
+    weight<float>(name + ".s", BP_DTYPE_FLOAT, {}, {scale});
+    weight_bytes(name + ".z", codes, {}, std::string(1, static_cast<char>(zero)));
+    return behind(name, name);
+  }
+  // The same with the scale and zero point of another value.
+  Quantized& behind(const std::string& name, const std::string& of) {
+    node("QuantizeLinear", 21, {name, of + ".s", of + ".z"}, {name + ".q"}, codes);
+    node("DequantizeLinear", 21, {name + ".q", of + ".s", of + ".z"}, {name + ".d"});
+    return *this;
+  }
+  // Known codes of bytes; a scale for each element of `axis`.
+  Quantized& weights(const std::string& name, bp_dtype_t dtype, const Extents& extents, int64_t axis) {
+    const int64_t count = extents[static_cast<size_t>(axis)];
+    const bool is_signed = dtype == BP_DTYPE_INT8;
+    type(name, BP_DTYPE_FLOAT, extents);
+    std::vector<float> scales;
+    for (int64_t i = 0; i < count; ++i) scales.push_back(0.002f + 0.00001f * static_cast<float>(next(seed) % 100));
+    weight_bytes(name + ".q", dtype, extents, bytes(product(extents), is_signed ? -127 : 0, is_signed ? 127 : 255));
+    weight<float>(name + ".s", BP_DTYPE_FLOAT, {count}, scales);
+    weight_bytes(name + ".z", dtype, {count},
+                 std::string(static_cast<size_t>(count), static_cast<char>(is_signed ? 0 : 128)));
+    node("DequantizeLinear", 21, {name + ".q", name + ".s", name + ".z"}, {name}, BP_DTYPE_FLOAT, {{"axis", axis}});
+    return *this;
+  }
+  Quantized& bias(const std::string& name, int64_t count) {
+    std::vector<int32_t> values;
+    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<int32_t>(next(seed) % 4001) - 2000);
+    weight<int32_t>(name + ".q", BP_DTYPE_INT32, {count}, values);
+    weight<float>(name + ".s", BP_DTYPE_FLOAT, {}, {0.00005f});
+    node("DequantizeLinear", 21, {name + ".q", name + ".s"}, {name});
+    return *this;
+  }
+  Quantized& conv(const std::string& in, const std::string& out, bp_dtype_t dtype, const Extents& extents,
+                  const Attributes& attributes = {}) {
+    weights(out + ".w", dtype, extents, 0).bias(out + ".b", extents[0]);
+    node("Conv", 22, {in, out + ".w", out + ".b"}, {out}, BP_DTYPE_FLOAT, attributes);
+    return *this;
+  }
+};
+
+struct Case {
+  const char* name;
+  Extents input;
+  double step;  // of the output
+  std::function<void(Quantized&)> build;
+};
+
+Attributes window(int64_t kernel, int64_t stride, int64_t pad) {
+  return {{"kernel_shape", Extents{kernel, kernel}},
+          {"strides", Extents{stride, stride}},
+          {"pads", Extents{pad, pad, pad, pad}}};
+}
+
+const Case kCases[] = {
+    {"Residual",
+     {1, 3, 46, 46},
+     0.02,
+     [](Quantized& n) {
+       n.typed("x", {1, 3, 46, 46}).typed("r", {1, 32, 23, 23}).codes_of("x", 0.01f, 119);
+       n.conv("x.d", "c", BP_DTYPE_INT8, {32, 3, 7, 7}, window(7, 2, 3))
+           .node("Relu", 14, {"c"}, {"r"})
+           .codes_of("r", 0.03f, 0);
+       n.node("MaxPool", 22, {"r.d"}, {"m"}, BP_DTYPE_FLOAT, window(3, 2, 1))
+           .typed("m", {1, 32, 12, 12})
+           .behind("m", "r");
+       n.typed("a", {1, 140, 6, 6}).typed("b", {1, 140, 6, 6});
+       n.conv("m.d", "a", BP_DTYPE_INT8, {140, 32, 1, 1}, window(1, 2, 0)).codes_of("a", 0.02f, 127);
+       n.conv("m.d", "b", BP_DTYPE_INT8, {140, 32, 3, 3}, window(3, 2, 1)).codes_of("b", 0.05f, 131);
+       n.node("Add", 14, {"a.d", "b.d"}, {"s"})
+           .node("Relu", 14, {"s"}, {"sr"})
+           .typed("sr", {1, 140, 6, 6})
+           .codes_of("sr", 0.04f, 0);
+       n.node("GlobalAveragePool", 22, {"sr.d"}, {"g"}).codes_of("g", 0.03f, 0);
+       n.node("Flatten", 13, {"g.d"}, {"f"}).behind("f", "g").weights("w", BP_DTYPE_INT8, {11, 140}, 0).bias("wb", 11);
+       n.node("Gemm", 13, {"f.d", "w", "wb"}, {"h"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}})
+           .codes_of("h", 0.02f, 128);
+       n.node("Identity", 16, {"h.d"}, {"y"}).output("y");
+     }},
+    {"DepthwiseOfSignedCodes",
+     {2, 24, 15, 13},
+     0.0231,
+     [](Quantized& n) {
+       n.codes = BP_DTYPE_INT8;
+       n.weight<float>("low", BP_DTYPE_FLOAT, {}, {0}).weight<float>("high", BP_DTYPE_FLOAT, {}, {1.25f});
+       n.codes_of("x", 0.01f, -9);
+       n.conv("x.d", "c", BP_DTYPE_INT8, {24, 1, 3, 3}, {{"group", int64_t{24}}, {"pads", Extents{1, 1, 1, 1}}});
+       n.node("Clip", 13, {"c", "low", "high"}, {"k"}).codes_of("k", 0.01f, -128);
+       n.conv("k.d", "p", BP_DTYPE_INT8, {40, 24, 1, 1}).typed("p", {2, 40, 15, 13}).codes_of("p", 0.03f, 5);
+       n.node("AveragePool", 22, {"p.d"}, {"g"}, BP_DTYPE_FLOAT, window(3, 2, 1)).codes_of("g", 0.0231f, 3);
+       n.node("Identity", 16, {"g.d"}, {"y"}).output("y");
+     }},
+    {"ProductsAndMoves",
+     {3, 7, 48},
+     0.1,
+     [](Quantized& n) {
+       n.codes_of("x", 0.01f, 128).weights("w", BP_DTYPE_UINT8, {48, 65}, 1).typed("p", {3, 7, 65});
+       n.node("MatMul", 13, {"x.d", "w"}, {"p"}).codes_of("p", 0.02f, 128).typed("m", {3, 7, 65});
+       n.node("Mul", 14, {"p.d", "p.d"}, {"m"}).codes_of("m", 0.05f, 0);
+       n.node("Transpose", 13, {"m.d"}, {"t"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1}}}).behind("t", "m");
+       n.node("Concat", 13, {"t.d", "t.d"}, {"j"}, BP_DTYPE_FLOAT, {{"axis", int64_t{1}}}).behind("j", "m");
+       n.conv("j.d", "c", BP_DTYPE_INT8, {5, 130, 3}, {{"pads", Extents{1, 1}}}).codes_of("c", 0.1f, 100);
+       n.node("Identity", 16, {"c.d"}, {"y"}).output("y").output("j.q");
+     }},
+    {"WhatElseIsRead",
+     {1, 8, 6, 6},
+     0.02,
+     [](Quantized& n) {
+       n.codes_of("x", 0.01f, 128).conv("x.d", "c", BP_DTYPE_INT8, {16, 8, 1, 1}).codes_of("c", 0.02f, 128);
+       n.node("Neg", 13, {"c"}, {"y"}).output("y").output("c.q").output("x.d");
+     }},
+    {"OperatorsOnCodes",
+     {1, 5, 9, 9},
+     0.03,
+     [](Quantized& n) {
+       n.codes_of("x", 0.01f, 128)
+           .weights("w", BP_DTYPE_INT8, {20, 5, 3, 3}, 0)
+           .weights("v", BP_DTYPE_INT8, {49, 30}, 1);
+       for (const char* name : {"c", "p"}) {
+         n.weight<float>(std::string(name) + ".s", BP_DTYPE_FLOAT, {}, {0.03f});
+         n.weight_bytes(std::string(name) + ".z", BP_DTYPE_UINT8, {}, "x");
+       }
+       n.weight<int32_t>("b", BP_DTYPE_INT32, {20}, std::vector<int32_t>(20, 777))
+           .weight<int64_t>("e", BP_DTYPE_INT64, {2}, {20, 49});
+       n.node("QLinearConv", 10, {"x.q", "x.s", "x.z", "w.q", "w.s", "w.z", "c.s", "c.z", "b"}, {"c.q"},
+              BP_DTYPE_UINT8);
+       n.node("Reshape", 21, {"c.q", "e"}, {"f"}, BP_DTYPE_UINT8);
+       n.node("QLinearMatMul", 21, {"f", "c.s", "c.z", "v.q", "v.s", "v.z", "p.s", "p.z"}, {"p.q"}, BP_DTYPE_UINT8);
+       n.node("DequantizeLinear", 21, {"p.q", "p.s", "p.z"}, {"y"}).output("y");
+     }},
+};
+
+class OnCodes : public ::testing::TestWithParam<Case> {};
+
+Outcome run(const Case& test, bool reference, const std::string& threads) {
+  setenv("BACKPLANE_CPU_REFERENCE", reference ? "1" : "0", 1);
+  Plugin plugin(threads);
+  Quantized network;
+  network.input("x", BP_DTYPE_FLOAT, test.input);
+  test.build(network);
+  Compiled program(plugin, network.graph());
+  uint32_t seed = 3;
+  std::vector<float> x(static_cast<size_t>(product(test.input)));
+  for (float& v : x) v = static_cast<float>(next(seed)) / 8388608.0f - 1;
+  return program.run({HostTensor::of(BP_DTYPE_FLOAT, test.input, x)});
+}
+
+TEST_P(OnCodes, GivesTheCodesOfTheReference) {
+  const Outcome expected = run(GetParam(), true, "1");
+  ASSERT_EQ(expected.status, BP_OK) << expected.text;
+  for (const char* threads : {"1", "2", "3"}) {
+    const Outcome seen = run(GetParam(), false, threads);
+    ASSERT_EQ(seen.status, BP_OK) << seen.text;
+    ASSERT_EQ(seen.outputs[0].extents, expected.outputs[0].extents);
+    const std::vector<float> a = seen.outputs[0].as<float>(), b = expected.outputs[0].as<float>();
+    size_t moved = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_NEAR(a[i], b[i], 1.01 * GetParam().step) << "[" << i << "]";
+      moved += std::fabs(a[i] - b[i]) > 0.5 * GetParam().step;
+    }
+    EXPECT_LE(moved, 1 + a.size() / 20);
+    for (size_t o = 1; o < seen.outputs.size(); ++o) {
+      const std::vector<uint8_t> p = seen.outputs[o].as<uint8_t>(), q = expected.outputs[o].as<uint8_t>();
+      ASSERT_EQ(p.size(), q.size());
+      if (seen.outputs[o].dtype == BP_DTYPE_FLOAT) {
+        EXPECT_EQ(p, q) << "output " << o;
+        continue;
+      }
+      for (size_t i = 0; i < p.size(); ++i) ASSERT_NEAR(p[i], q[i], 1) << "output " << o << " [" << i << "]";
+    }
+    float least = b[0], most = b[0];
+    for (float v : b) least = std::min(least, v), most = std::max(most, v);
+    EXPECT_GT(most - least, 10 * GetParam().step);  // or it shows nothing
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, OnCodes, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace backplane::cpu::testing
