@@ -2,6 +2,7 @@
 #include "engine/device.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "engine/island.h"
 #include "engine/tuner.h"
@@ -82,6 +83,10 @@ void Device::measure() {
     if (facts_.measured) return;
     facts_.rates = measure_rates(*this);
     facts_.measured = true;
+    char line[100];
+    std::snprintf(line, sizeof line, ": measured %.4g GFLOP/s, %.4g GB/s, %.3g us a launch", facts_.rates.flops * 1e-9,
+                  facts_.rates.bandwidth * 1e-9, facts_.rates.launch_seconds * 1e6);
+    host().log(BP_LOG_INFO, facts_.name + line);
   });
 }
 
@@ -90,6 +95,7 @@ void Device::tune() {
     const std::optional<std::string_view> wanted = host().option("tile");
     if (!wanted) {
       facts_.tile = tuned_tile(*this);
+      host().log(BP_LOG_INFO, facts_.name + ": products in tiles of " + facts_.tile.text());
       return;
     }
     const std::optional<Tile> tile = tile_named(*wanted);

@@ -87,15 +87,17 @@ Facts::Facts(cl_platform_id platform, cl_device_id id)
   // A unit of a CPU is a core with two fused multiply-adds a cycle; one of a GPU has about 64 scalar lanes with one.
   const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
   rates.flops = units * hertz * per_cycle;
-  // On a GPU a stream moves about a byte for twenty operations; a CPU's memory serves kernels no better than it serves
-  // a backend of the CPU's own, which is taken for 10 GB/s where it tells nothing.
-  rates.bandwidth = kind == BP_DEVICE_CPU ? 8e9 : rates.flops / 20;
+  rates.bandwidth = rates.flops / 20;  // a stream moves about a byte for twenty operations
   rates.launch_seconds = 20e-6;
   const std::optional<Rates> known = known_rates(*this);
   measured = known.has_value();
   if (measured) rates = *known;
   const auto first = std::ranges::find_if(tiles(kind), [this](const Tile& t) { return fits(*this, t); });
   tile = first == tiles(kind).end() ? Tile{4, 4, 1} : *first;
+}
+
+double Facts::told_bandwidth() const {
+  return kind == BP_DEVICE_CPU ? std::min(rates.bandwidth, 8e9) : rates.bandwidth;
 }
 
 bp_dtype_set_t Facts::dtypes() const {
@@ -120,7 +122,7 @@ bp_device_info_t Facts::info() const {
   info.arch = view::text(arch);
   info.pci = view::text(pci);
   info.memory_bytes = memory_bytes;
-  info.memory_bandwidth = static_cast<uint64_t>(rates.bandwidth);
+  info.memory_bandwidth = static_cast<uint64_t>(told_bandwidth());
   info.launch_ns = static_cast<uint64_t>(rates.launch_seconds * 1e9);
   info.flops_fp32 = rates.flops;
   info.flops_fp16 = fp16 ? rates.flops : 0;

@@ -30,6 +30,9 @@ struct Facts {
   bool measured;     // they are
   Tile tile;         // the first that fits, until one is chosen
 
+  // What estimates are made with, bytes a second. The memory of a CPU is as fast for the host's own backend, which does
+  // not tell its rate and is taken for 10 GB/s: told any faster here, nodes between would change sides for nothing.
+  double told_bandwidth() const;
   bp_dtype_set_t dtypes() const;
   bp_device_info_t info() const;
   // All that a binary depends on.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the kernel of an expression: one work item an element, each leaf read once along its own strides.
+#include <algorithm>
+
 #include "engine/planner.h"
 
 namespace backplane::opencl {
@@ -110,7 +112,10 @@ void emit_expression(Emit& e, const Expression& expression, const View& y) {
   const std::vector<int64_t>& extents = writer.walked().extents;
   int64_t outer = 1;
   for (size_t d = 2; d < extents.size(); ++d) outer *= extents[d];
-  launch.range(extents[0], extents.size() > 1 ? extents[1] : 1, outer);
+  // What is read across its lines wants square groups: neighbours in the other direction share a line of the caches.
+  const bool across =
+      std::ranges::any_of(writer.walked().strides, [](const auto& s) { return s[0] != 0 && s[0] != 1; });
+  launch.range(extents[0], extents.size() > 1 ? extents[1] : 1, outer, across && extents.size() > 1 ? 16 : SIZE_MAX);
 }
 
 }  // namespace backplane::opencl

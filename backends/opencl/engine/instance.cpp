@@ -110,13 +110,13 @@ void Instance::place_kernels() {
   externals_.clear();
   arena_ = plan_->arena_bytes != 0 ? device.buffer(plan_->arena_bytes) : Buffer();
   fault_ = plan_->may_fault ? device.buffer(sizeof(cl_int)) : Buffer();
-  std::vector<Buffer> parts(plan_->storages.size());
+  parts_.assign(plan_->storages.size(), Buffer());
   const auto part = [&](uint32_t index) -> const Buffer& {
     const Storage& storage = plan_->storages[index];
     if (storage.place == Storage::Place::kConstant) return *storage.constant;
     if (storage.place == Storage::Place::kFault) return fault_;
-    if (!parts[index]) parts[index] = device.part(arena_, storage.offset, storage.bytes);
-    return parts[index];
+    if (!parts_[index]) parts_[index] = device.part(arena_, storage.offset, storage.bytes);
+    return parts_[index];
   };
   for (uint32_t l = 0; l < plan_->launches.size(); ++l) {
     const Launch& launch = plan_->launches[l];

@@ -74,6 +74,7 @@ class Instance final : public sdk::Instance {
   Queue queue_;
   std::shared_ptr<const Plan> plan_;
   Buffer arena_, fault_;
+  std::vector<Buffer> parts_;      // of the arena, by storage: a kernel does not retain its arguments
   std::vector<ClKernel> kernels_;  // by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;

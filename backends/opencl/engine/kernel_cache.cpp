@@ -51,7 +51,7 @@ ClProgram KernelCache::program(const KernelSource& source) {
   }
   if (!mine) return future.get();
   try {
-    ClProgram made = make(text, options);
+    ClProgram made = make(source, text, options);
     promise.set_value(made);
     return made;
   } catch (...) {
@@ -62,15 +62,35 @@ ClProgram KernelCache::program(const KernelSource& source) {
   }
 }
 
-ClProgram KernelCache::make(const std::string& text, const std::string& options) {
+ClProgram KernelCache::make(const KernelSource& source, const std::string& text, const std::string& options) {
   const std::string key = facts_.identity() + options + "\n" + text;
   if (const auto binary = disk_.read(key)) {
     if (ClProgram program = from_binary(*binary, options)) return program;
   }
+  const auto begin = std::chrono::steady_clock::now();
   ClProgram program = from_source(text, options);
-  compiled_.fetch_add(1);
+  tell(source, begin);
   disk_.write(key, binary_of(program.get()));
   return program;
+}
+
+void KernelCache::tell(const KernelSource& source, std::chrono::steady_clock::time_point begin) const {
+  using std::chrono::nanoseconds;
+  const auto time = [](auto point) {
+    return static_cast<uint64_t>(std::chrono::duration_cast<nanoseconds>(point.time_since_epoch()).count());
+  };
+  const auto end = std::chrono::steady_clock::now();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(end - begin).count();
+  host_.log(BP_LOG_DEBUG, "kernel '" + source.entry + "' with '" + source.options + "' was compiled for " +
+                              facts_.name + " in " + std::to_string(ms) + " ms");
+  if (!host_.tracing()) return;
+  bp_span_t span{};
+  span.kind = BP_SPAN_COMPILE;
+  span.begin = time(begin);
+  span.end = time(end);
+  span.node = BP_NO_NODE;
+  span.name = sdk::text(source.entry);
+  host_.trace(span);
 }
 
 ClProgram KernelCache::from_binary(const std::string& binary, const std::string& options) {

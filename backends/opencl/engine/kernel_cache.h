@@ -2,7 +2,7 @@
 // Kernels built for one device: once in the process, and from disk when they were built before.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <future>
 #include <map>
 #include <mutex>
@@ -23,14 +23,13 @@ class KernelCache {
   ClKernel kernel(const KernelSource& source);
   // Builds what is missing of these on the host's threads.
   void build(const std::vector<const KernelSource*>& sources);
-  // How many programs were compiled from source, not read from disk.
-  uint64_t compiled() const { return compiled_; }
 
  private:
   ClProgram program(const KernelSource& source);
-  ClProgram make(const std::string& text, const std::string& options);
+  ClProgram make(const KernelSource& source, const std::string& text, const std::string& options);
   ClProgram from_binary(const std::string& binary, const std::string& options);
   ClProgram from_source(const std::string& text, const std::string& options);
+  void tell(const KernelSource& source, std::chrono::steady_clock::time_point begin) const;  // that it was compiled
   std::string binary_of(cl_program program) const;
 
   const sdk::Host& host_;
@@ -40,7 +39,6 @@ class KernelCache {
   DiskCache disk_;
   std::mutex mutex_;
   std::map<std::string, std::shared_future<ClProgram>> programs_;  // by options and text
-  std::atomic<uint64_t> compiled_{0};
 };
 
 }  // namespace backplane::opencl

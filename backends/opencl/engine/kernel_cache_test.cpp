@@ -27,6 +27,13 @@ Start start() {
   return {cl_layer().from_source - source, cl_layer().from_binary - binary, exec.output(0u).values<float>()};
 }
 
+// The first start that compiles the model's kernels; the device was measured before, which has kernels of its own.
+Start cold_start(const CacheFolder& folder) {
+  start();
+  for (const fs::path& file : folder.kernels()) fs::remove(file);
+  return start();
+}
+
 std::string read(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -36,12 +43,17 @@ void write(const fs::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
+std::string flip(std::string all, size_t at) {
+  all.at(at) = static_cast<char>(all.at(at) ^ 1);
+  return all;
+}
+
 TEST_F(KernelCacheTest, ASecondStartCompilesNothing) {
   const CacheFolder folder;
-  const Start cold = start();
+  const Start cold = cold_start(folder);
   EXPECT_GE(cold.from_source, 2u);
   EXPECT_EQ(cold.from_binary, 0u);
-  EXPECT_EQ(folder.entries().size(), cold.from_source);
+  EXPECT_EQ(folder.kernels().size(), cold.from_source);
   const Start warm = start();
   EXPECT_EQ(warm.from_source, 0u);
   EXPECT_EQ(warm.from_binary, cold.from_source);
@@ -50,23 +62,22 @@ TEST_F(KernelCacheTest, ASecondStartCompilesNothing) {
 
 TEST_F(KernelCacheTest, ADamagedEntryIsBuiltAgain) {
   const CacheFolder folder;
-  const Start cold = start();
-  const std::vector<fs::path> entries = folder.entries();
+  const Start cold = cold_start(folder);
+  const std::vector<fs::path> entries = folder.kernels();
   const std::vector<std::pair<std::string, std::function<std::string(std::string)>>> damages = {
       {"empty", [](const std::string&) { return std::string(); }},
       {"a part of the header", [](const std::string& all) { return all.substr(0, 20); }},
       {"the second half is missing", [](const std::string& all) { return all.substr(0, all.size() / 2); }},
       {"one byte too many", [](const std::string& all) { return all + '\0'; }},
       {"zeros", [](const std::string& all) { return std::string(all.size(), '\0'); }},
-      {"a bit of the last byte", [](std::string all) { return all.back() ^= 1, all; }},
-      {"a bit in the middle", [](std::string all) { return all.at(all.size() / 2) ^= 64, all; }},
-      {"a bit of the key", [](std::string all) { return all.at(40) ^= 1, all; }},
+      {"a bit of the last byte", [](std::string all) { return flip(all, all.size() - 1); }},
+      {"a bit in the middle", [](std::string all) { return flip(all, all.size() / 2); }},
+      {"a bit of the key", [](std::string all) { return flip(all, 40); }},
       {"sizes beyond the file", [](std::string all) { return all.replace(8, 16, 16, '\xff'), all; }},
   };
   for (const auto& [name, damage] : damages) {
     SCOPED_TRACE(name);
-    const std::string before = read(entries[0]);
-    write(entries[0], damage(before));
+    write(entries[0], damage(read(entries[0])));
     const Start mended = start();
     EXPECT_EQ(mended.from_source, 1u);
     EXPECT_EQ(mended.result, cold.result);
@@ -76,21 +87,21 @@ TEST_F(KernelCacheTest, ADamagedEntryIsBuiltAgain) {
 
 TEST_F(KernelCacheTest, AnEntryOfAnotherKernelOrDriverIsNotTaken) {
   const CacheFolder folder;
-  const Start cold = start();
-  const std::vector<fs::path> entries = folder.entries();
+  const Start cold = cold_start(folder);
+  const std::vector<fs::path> entries = folder.kernels();
   ASSERT_GE(entries.size(), 2u);
   write(entries[0], read(entries[1]));
   const Start swapped = start();
   EXPECT_EQ(swapped.from_source, 1u);
   EXPECT_EQ(swapped.result, cold.result);
   cl_layer().pretend_driver("another 1.0");
-  EXPECT_EQ(start().from_source, cold.from_source);
-  EXPECT_EQ(folder.entries().size(), 2 * entries.size());
+  EXPECT_GE(start().from_source, cold.from_source);
+  EXPECT_GE(folder.kernels().size(), 2 * entries.size());
 }
 
 TEST_F(KernelCacheTest, ABinaryThatTheDriverRefusesIsBuiltAgain) {
   const CacheFolder folder;
-  const Start cold = start();
+  const Start cold = cold_start(folder);
   cl_layer().fail("clCreateProgramWithBinary", CL_INVALID_BINARY);
   const Start again = start();
   EXPECT_EQ(again.from_source, cold.from_source);
@@ -99,11 +110,11 @@ TEST_F(KernelCacheTest, ABinaryThatTheDriverRefusesIsBuiltAgain) {
 
 TEST_F(KernelCacheTest, WithoutAFolderThatCanBeWrittenItCompiles) {
   const CacheFolder folder;
-  const Start cold = start();
+  const Start cold = cold_start(folder);
   setenv("BACKPLANE_CACHE_DIR", "/proc/none", 1);
   for (int i = 0; i < 2; ++i) {
     const Start without = start();
-    EXPECT_EQ(without.from_source, cold.from_source);
+    EXPECT_GE(without.from_source, cold.from_source);
     EXPECT_EQ(without.result, cold.result);
   }
 }

@@ -144,54 +144,51 @@ TEST_F(MemoryTest, AnUnknownWayOfMemoryIsRefusedWithThoseThatThereAre) {
   }
 }
 
-// The framework's own cl_mem become input and output: nothing is copied, whether or not the device shares the host's
-// memory.
+// The framework's own cl_mem become input and output, and nothing is copied.
 TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
-  for (const char* memory : {"shared", "own"}) {
-    const Environment env = opencl({{"opencl.memory", memory}});
-    const uint32_t space = own_space(env);
-    EXPECT_EQ(space_of(env, space).imports, 1u << BP_EXTERNAL_CL_MEM);
-    // A context is the device's own: a buffer of it tells which.
-    const DeviceBuffer any(env, 16);
-    bp_external_t told{sizeof told, BP_EXTERNAL_CL_MEM, 0, 0, 0};
-    detail::call(api().memory_export, env.get(), &any.buffer, &told);
-    EXPECT_EQ(told.bytes, 16u);
-    cl_context context = nullptr;
-    ASSERT_EQ(
-        clGetMemObjectInfo(reinterpret_cast<cl_mem>(told.handle), CL_MEM_CONTEXT, sizeof context, &context, nullptr),
-        CL_SUCCESS);
-    const uint64_t head = space_of(env, space).alignment, bytes = n * sizeof(float);
-    cl_int status = CL_SUCCESS;
-    const cl_mem framework = clCreateBuffer(context, CL_MEM_READ_WRITE, head + bytes, nullptr, &status);
-    ASSERT_EQ(status, CL_SUCCESS);
-    const cl_mem y = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, &status);
-    ASSERT_EQ(status, CL_SUCCESS);
-    {
-      // x begins in the middle of the framework's buffer.
-      const bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
-      const bp_external_t y_is{sizeof y_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(y), bytes, 0};
-      const DeviceBuffer x_buffer(env, x_is), y_buffer(env, y_is);
-      std::vector<float> values(n, 7), back(n);
-      copy(env, host_buffer(values), x_buffer.buffer);
-      Exec exec = env.compile(chain_of_three(n), only_opencl()).exec();
-      const int64_t extent = n;
-      bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &extent, nullptr, x_buffer.buffer};
-      detail::call(api().exec_bind, exec.get(), 0u, static_cast<const bp_tensor_t*>(&tensor));
-      tensor.buffer = y_buffer.buffer;
-      detail::call(api().exec_bind, exec.get(), BP_SLOT_OUTPUT, static_cast<const bp_tensor_t*>(&tensor));
-      const uint64_t copies = cl_layer().copies;
-      exec.run();
-      EXPECT_EQ(cl_layer().copies, copies) << memory;
-      copy(env, y_buffer.buffer, host_buffer(back));
-      EXPECT_EQ(back, std::vector<float>(n, -7));
-    }
-    // An import ends without the framework's reference.
-    cl_uint references = 0;
-    clGetMemObjectInfo(framework, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr);
-    EXPECT_EQ(references, 1u);
-    clReleaseMemObject(framework);
-    clReleaseMemObject(y);
+  const Environment env = opencl({{"opencl.memory", "own"}});
+  const uint32_t space = own_space(env);
+  EXPECT_EQ(space_of(env, space).imports, 1u << BP_EXTERNAL_CL_MEM);
+  // A context is the device's own: a buffer of it tells which.
+  const DeviceBuffer any(env, 16);
+  bp_external_t told{sizeof told, BP_EXTERNAL_CL_MEM, 0, 0, 0};
+  detail::call(api().memory_export, env.get(), &any.buffer, &told);
+  EXPECT_EQ(told.bytes, 16u);
+  cl_context context = nullptr;
+  ASSERT_EQ(
+      clGetMemObjectInfo(reinterpret_cast<cl_mem>(told.handle), CL_MEM_CONTEXT, sizeof context, &context, nullptr),
+      CL_SUCCESS);
+  const uint64_t head = space_of(env, space).alignment, bytes = n * sizeof(float);
+  cl_int status = CL_SUCCESS;
+  const cl_mem framework = clCreateBuffer(context, CL_MEM_READ_WRITE, head + bytes, nullptr, &status);
+  ASSERT_EQ(status, CL_SUCCESS);
+  const cl_mem y = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, &status);
+  ASSERT_EQ(status, CL_SUCCESS);
+  {
+    // x begins in the middle of the framework's buffer.
+    const bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
+    const bp_external_t y_is{sizeof y_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(y), bytes, 0};
+    const DeviceBuffer x_buffer(env, x_is), y_buffer(env, y_is);
+    std::vector<float> values(n, 7), back(n);
+    copy(env, host_buffer(values), x_buffer.buffer);
+    Exec exec = env.compile(chain_of_three(n), only_opencl()).exec();
+    const int64_t extent = n;
+    bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &extent, nullptr, x_buffer.buffer};
+    detail::call(api().exec_bind, exec.get(), 0u, static_cast<const bp_tensor_t*>(&tensor));
+    tensor.buffer = y_buffer.buffer;
+    detail::call(api().exec_bind, exec.get(), BP_SLOT_OUTPUT, static_cast<const bp_tensor_t*>(&tensor));
+    const uint64_t copies = cl_layer().copies;
+    exec.run();
+    EXPECT_EQ(cl_layer().copies, copies);
+    copy(env, y_buffer.buffer, host_buffer(back));
+    EXPECT_EQ(back, std::vector<float>(n, -7));
   }
+  // An import ends without the framework's reference.
+  cl_uint references = 0;
+  clGetMemObjectInfo(framework, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr);
+  EXPECT_EQ(references, 1u);
+  clReleaseMemObject(framework);
+  clReleaseMemObject(y);
 }
 
 TEST_F(MemoryTest, WhatCannotBeImportedOrExportedIsNamed) {

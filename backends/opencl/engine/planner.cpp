@@ -55,11 +55,16 @@ LaunchBuilder& LaunchBuilder::fault() {
   return out(planner_.fault_).arg(int64_t{planner_.node_} + 1);
 }
 
-void LaunchBuilder::range(int64_t x, int64_t y, int64_t z) {
-  // Powers of two, so that few sizes occur: some drivers compile a kernel again for each.
-  const size_t items = std::min<size_t>(planner_.facts_.max_group, planner_.facts_.kind == BP_DEVICE_CPU ? 1024 : 256);
-  const size_t lx = std::min(items, std::bit_ceil(static_cast<size_t>(std::max<int64_t>(x, 1))));
-  const size_t ly = std::min(items / lx, std::bit_ceil(static_cast<size_t>(std::max<int64_t>(y, 1))));
+void LaunchBuilder::range(int64_t x, int64_t y, int64_t z, size_t widest) {
+  // Powers of two, so that few sizes occur: some drivers compile a kernel again for each. A group costs a CPU as much
+  // as many items, but each core wants some.
+  const Facts& facts = planner_.facts_;
+  const auto up = [](int64_t n) { return std::bit_ceil(static_cast<size_t>(std::max<int64_t>(n, 1))); };
+  const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{facts.units} * 8);
+  const size_t most = facts.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
+  const size_t items = std::min<size_t>(std::bit_floor(facts.max_group), most);
+  const size_t lx = std::min({items, widest, up(x)});
+  const size_t ly = std::min(items / lx, up(y));
   const auto count = [](int64_t n, size_t l) { return (n + static_cast<int64_t>(l) - 1) / static_cast<int64_t>(l); };
   groups({count(x, lx), count(y, ly), z}, {lx, ly, 1});
 }

@@ -40,7 +40,8 @@ class LaunchBuilder {
   // node, and the run ends with an error.
   LaunchBuilder& fault();
   // So many work items, rounded up to groups of a size that suits the device: kernels check their bounds.
-  void range(int64_t x, int64_t y = 1, int64_t z = 1);
+  // A group is as long as can be in x, up to `widest`.
+  void range(int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
   // Exactly these groups of these sizes.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
   void range(const Tile::Ranges& ranges);

@@ -1,6 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[outer][inner] of x[outer][n][inner]. TYPE; LANES work items share a row; SHIFTED: less the row's greatest element.
 // FIRST is the result of nothing, MAP(v) what an element contributes, JOIN(a, b), FINISH(a) the result of n elements.
+// WIDE: instead, an item joins so many neighbouring rows, which are read together; inner is no less.
+#ifdef WIDE
+kernel void reduce_wide(global const S(TYPE)* restrict x, global S(TYPE)* restrict y, int items, int n, int inner) {
+  const int item = (int)get_global_id(0);
+  if (item >= items) return;
+  const int blocks = (inner + WIDE - 1) / WIDE;
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last one is moved back: equal results twice
+  x += (size_t)(item / blocks) * n * inner + first;
+  y += (size_t)(item / blocks) * inner + first;
+  C(TYPE) results[WIDE];
+  for (int r = 0; r < WIDE; ++r) results[r] = FIRST;
+  for (int i = 0; i < n; ++i) {
+    for (int r = 0; r < WIDE; ++r) {
+      const C(TYPE) v = LOAD(TYPE, x, i * inner + r), part = MAP(v), before = results[r];
+      results[r] = JOIN(before, part);
+    }
+  }
+  for (int r = 0; r < WIDE; ++r) {
+    const C(TYPE) result = results[r];
+    STORE(TYPE, y, r, FINISH(result));
+  }
+}
+#else
 #if LANES > 1
 JOINED(joined, C(TYPE), JOIN(a, b))
 #ifdef SHIFTED
@@ -38,3 +61,4 @@ kernel void reduce(global const S(TYPE)* x, global S(TYPE)* y, int rows, int n, 
 #endif
     STORE(TYPE, y, row, FINISH(result));
 }
+#endif

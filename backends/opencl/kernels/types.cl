@@ -70,6 +70,32 @@ inline void store_bf16(global ushort* p, int i, float v) {
   p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+// The error function within 3 units in the last place, without branches, so that neighbours share vectors: below 1 an
+// odd polynomial, from there on 1 - e^q, where the polynomial q is log(1 - erf). Beyond ±4 the result is ±1.
+inline float erf_f32(float x) {
+  float t = fabs(x);
+  t = t > 4.0f ? 4.0f : t;
+  const float s = t * t;
+  float p = 7.882497448008507e-05f;
+  p = p * s - 8.018855005502701e-04f;
+  p = p * s + 5.189312156289816e-03f;
+  p = p * s - 2.685432881116867e-02f;
+  p = p * s + 1.128359735012054e-01f;
+  p = p * s - 3.761262595653534e-01f;
+  p = p * s + 1.283791661262512e-01f;
+  float q = 7.342138701460499e-07f;
+  q = q * t - 1.163509023172082e-05f;
+  q = q * t + 5.854854316567071e-05f;
+  q = q * t + 1.252433430636302e-04f;
+  q = q * t - 3.420318709686398e-03f;
+  q = q * t + 2.393699437379837e-02f;
+  q = q * t - 1.070715934038162e-01f;
+  q = q * t - 6.341199278831482e-01f;
+  q = q * t - 1.129234075546265e+00f;
+  q = q * t + 1.305398909607902e-04f;
+  return copysign(t < 1.0f ? t + t * p : 1.0f - exp(q), x);
+}
+
 // The greater of two; NaN wins.
 #define GREATER(a, b) (a != a || a > b ? a : b)
 

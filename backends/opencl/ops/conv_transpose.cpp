@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose, by the definition.
+// ConvTranspose: a product gives what each element of the input adds to each tap of its window; the result gathers it.
 #include <algorithm>
 
+#include "ops/gemm.h"
 #include "ops/table.h"
 #include "ops/window.h"
 
@@ -53,12 +54,27 @@ void emit_conv_transpose(Emit& e, std::string_view) {
                      "a bias " + to_string(bias.shape) + " does not fit " + std::to_string(maps) + " channels");
   const Window w = transposed_window(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()});
   const Tensor y = e.output(0, w.output_shape(x.shape[0], maps));
-  e.launch("conv_transpose", "conv_transpose", "-DTYPE=" + Emit::type(x) + w.macros() + (bias ? " -DBIAS" : ""))
-      .in(x)
-      .in(k)
+  if (y.count() == 0) return;
+  // Sums of 16-bit floats are rounded once, at the end.
+  const bp_dtype_t sum = bytes_of(x.dtype) < 4 ? BP_DTYPE_FLOAT : x.dtype;
+  const int64_t per_group = x.shape[1] / groups, rows = k.shape[1] * w.kernel_size(), batch = x.shape[0] * groups;
+  const Tensor a = e.computed("$0", sum, {groups, rows, per_group}, {{k, {per_group * rows, 1, rows}, 0}});
+  const Tensor b = sum == x.dtype ? x : e.computed("$0", sum, x.shape, {{x, dense_strides(x.shape), 0}});
+  const Tensor sums = e.scratch(sum, {x.shape[0], maps, w.kernel_size(), w.in_size()});
+  emit_product(e, {.a = a,
+                   .b = b,
+                   .y = sums,
+                   .batch = batch,
+                   .m = rows,
+                   .n = w.in_size(),
+                   .k = per_group,
+                   .a_count = groups,
+                   .b_count = batch});
+  e.launch("conv_transpose", "conv_transpose",
+           "-DTYPE=" + Emit::type(y) + " -DSUM=" + Emit::type(sums) + w.macros() + (bias ? " -DBIAS" : ""))
+      .in(sums)
       .in(bias ? bias : k)
       .out(y)
-      .arg(x.shape[1])
       .arg(w.in[0])
       .arg(w.in[1])
       .arg(w.in[2])
@@ -66,8 +82,6 @@ void emit_conv_transpose(Emit& e, std::string_view) {
       .arg(w.out[0])
       .arg(w.out[1])
       .arg(w.out[2])
-      .arg(x.shape[1] / groups)
-      .arg(k.shape[1])
       .range(w.out[2], w.out[1], x.shape[0] * maps * w.out[0]);
 }
 

@@ -46,7 +46,7 @@ double expected_seconds(const Facts& facts, const sdk::Node& node) {
     bytes += static_cast<double>(elements(value.extents())) * bytes_of(value.dtype());
   }
   return facts.rates.launch_seconds +
-         std::max(operations(node) / (facts.rates.flops * efficiency), bytes / facts.rates.bandwidth);
+         std::max(operations(node) / (facts.rates.flops * efficiency), bytes / facts.told_bandwidth());
 }
 
 }  // namespace backplane::opencl

@@ -157,10 +157,19 @@ void emit_is_inf(Emit& e, std::string_view) {
   e.elementwise(std::string("isinf($0) && ") + sign, BP_DTYPE_BOOL, {0});
 }
 
+// The device's own is for doubles: many compute it for one number at a time.
+std::string erf_of(const Emit& e, const std::string& x) {
+  return (e.node.input(0).dtype() == BP_DTYPE_DOUBLE ? "erf(" : "erf_f32(") + x + ")";
+}
+
+void emit_erf(Emit& e, std::string_view) {
+  e.elementwise(erf_of(e, "$0"));
+}
+
 void emit_gelu(Emit& e, std::string_view) {
   if (e.node.text_attribute("approximate", "none") == "tanh")
     return e.elementwise("($T)0.5f * $0 * (1 + tanh(($T)0.7978845608028654 * ($0 + ($T)0.044715 * $0 * $0 * $0)))");
-  e.elementwise("($T)0.5f * $0 * (1 + erf($0 * ($T)0.7071067811865476))");
+  e.elementwise("($T)0.5f * $0 * (1 + " + erf_of(e, "$0 * ($T)0.7071067811865476") + ")");
 }
 
 // Slopes broadcast to the input, never the reverse.
@@ -229,7 +238,7 @@ constexpr Row rows[] = {
     {"", "Asinh", 9, floats, unary, nullptr, emit_formula, "asinh($0)"},
     {"", "Acosh", 9, floats, unary, nullptr, emit_formula, "acosh($0)"},
     {"", "Atanh", 9, floats, unary, nullptr, emit_formula, "atanh($0)"},
-    {"", "Erf", 9, floats, unary, nullptr, emit_formula, "erf($0)"},
+    {"", "Erf", 9, floats, unary, nullptr, emit_erf},
     {"", "Sign", 9, numbers, unary, nullptr, emit_formula, "$0 > 0 ? 1 : $0 < 0 ? -1 : $0"},
     {"", "Not", 1, booleans, unary, nullptr, emit_formula, "!$0"},
     {"", "BitwiseNot", 18, integers, unary, nullptr, emit_formula, "~$0"},

@@ -88,10 +88,25 @@ void emit_reduce(Emit& e, std::string_view kind) {
   const auto define = [](const char* name, std::string_view text) {
     return "#define " + std::string(name) + " (" + std::string(text) + ")\n";
   };
+  const std::string formula =
+      define("FIRST", first) + define("MAP(v)", f.map) + define("JOIN(a, b)", f.join) + define("FINISH(a)", f.finish);
   const Tensor y = e.output(0, r.shape);
-  LaunchBuilder launch = e.launch(
-      "reduce", "reduce", "-DTYPE=" + Emit::type(r.x) + r.rows.macros() + (kind == "logexp" ? " -DSHIFTED" : ""),
-      define("FIRST", first) + define("MAP(v)", f.map) + define("JOIN(a, b)", f.join) + define("FINISH(a)", f.finish));
+  // A CPU's item walks alone: it takes as many rows as a line of the caches has.
+  constexpr int64_t wide = 16;
+  if (e.facts().kind == BP_DEVICE_CPU && r.rows.inner >= wide && kind != "logexp") {
+    const int64_t items = r.rows.outer * ((r.rows.inner + wide - 1) / wide);
+    e.launch("reduce", "reduce_wide", "-DTYPE=" + Emit::type(r.x) + " -DWIDE=" + std::to_string(wide), formula)
+        .in(r.x)
+        .out(y)
+        .arg(items)
+        .arg(r.rows.n)
+        .arg(r.rows.inner)
+        .range(items);
+    return;
+  }
+  LaunchBuilder launch =
+      e.launch("reduce", "reduce",
+               "-DTYPE=" + Emit::type(r.x) + r.rows.macros() + (kind == "logexp" ? " -DSHIFTED" : ""), formula);
   launch.in(r.x).out(y).arg(r.rows.count()).arg(r.rows.n).arg(std::max<int64_t>(r.rows.inner, 1));
   r.rows.range(launch);
 }

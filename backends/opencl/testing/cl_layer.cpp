@@ -64,7 +64,6 @@ std::string ClLayer::driver() const {
 namespace {
 
 void* find(const char* function) {
-
   void* found = dlsym(RTLD_NEXT, function);
   if (found == nullptr) {
     std::fprintf(stderr, "the real %s: %s\n", function, dlerror());
@@ -107,16 +106,19 @@ using namespace backplane::opencl::testing;
   if (const cl_int failure = cl_layer().failure(#name); failure != CL_SUCCESS) return failure
 #define REFUSE_IF_ASKED(name, Object) \
   if (const cl_int failure = cl_layer().failure(#name); failure != CL_SUCCESS) return refused<Object>(failure, status)
-#define COUNTED(Object, count, retain, release) \
-  cl_int retain(Object object) {                \
-    REAL(retain);                               \
-    ++cl_layer().count;                         \
-    return real(object);                        \
-  }                                             \
-  cl_int release(Object object) {               \
-    REAL(release);                              \
-    --cl_layer().count;                         \
-    return real(object);                        \
+// A retain or release that fails changes no count.
+#define COUNTED(Object, count, retain, release)   \
+  cl_int retain(Object object) {                  \
+    REAL(retain);                                 \
+    const cl_int status = real(object);           \
+    if (status == CL_SUCCESS) ++cl_layer().count; \
+    return status;                                \
+  }                                               \
+  cl_int release(Object object) {                 \
+    REAL(release);                                \
+    const cl_int status = real(object);           \
+    if (status == CL_SUCCESS) --cl_layer().count; \
+    return status;                                \
   }
 
 extern "C" {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -48,9 +50,14 @@ class CacheFolder {
       setenv(variable, before_.c_str(), 1);
     std::filesystem::remove_all(folder_);
   }
-  std::vector<std::filesystem::path> entries() const {
+  // Those of kernels: an entry has the source in it. What is measured of a device has entries too.
+  std::vector<std::filesystem::path> kernels() const {
     std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "opencl")) files.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "opencl")) {
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string all{std::istreambuf_iterator<char>(in), {}};
+      if (all.find("kernel void") != std::string::npos) files.push_back(entry.path());
+    }
     return files;
   }
 

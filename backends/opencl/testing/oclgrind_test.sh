@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# oclgrind_test.sh CONFORM PLUGIN: the kernels run ONNX's node tests in Oclgrind, which sees each access to memory: none is
+# invalid, none races with another. First a kernel is damaged, to see that this would be noticed.
+set -euo pipefail
+conform=$1 plugin=$2
+data=/usr/share/libonnx-testdata/data/node
+
+if ! command -v oclgrind >/dev/null; then
+    echo "skipped: oclgrind is missing; scripts/setup.sh installs it"
+    exit 77
+fi
+if [[ ! -d $data ]]; then
+    echo "skipped: $data is missing; scripts/setup.sh installs it"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export BACKPLANE_CACHE_DIR=$work
+one=$(taskset -cp $$ | grep -o '[0-9]*' | tail -1) # Oclgrind's compiler does not bear several threads
+
+# checked PLUGIN OUT WORD…: the node tests, with all that is told in OUT.
+checked() {
+    local plugin=$1 out=$2
+    shift 2
+    taskset -c "$one" oclgrind --check-api --data-races --num-threads 1 --max-errors 20 \
+        "$conform" onnx --plugin "$plugin" --device opencl --data $data --jobs 1 "$@" >"$out" 2>&1
+}
+reports='^(Invalid|Oclgrind|Work-group divergence|.*data race|OCLGRIND)'
+
+# One work item too many in each line of a pool.
+sed 's/if (ox >= ow || oy >= oh) return;/if (ox >  ow || oy >= oh) return;/' "$plugin" >"$work/libbackplane_opencl.so"
+if cmp -s "$plugin" "$work/libbackplane_opencl.so"; then
+    echo "kernels/pool.cl is not as this test expects it: choose another check to damage"
+    exit 1
+fi
+checked "$work/libbackplane_opencl.so" "$work/damaged" --filter test_maxpool_1d_default || true
+if ! grep -qE "$reports" "$work/damaged"; then
+    cat "$work/damaged"
+    echo "a kernel that writes beyond its buffer was not noticed"
+    exit 1
+fi
+
+checked "$plugin" "$work/out" || true # what Oclgrind itself does not bear fails, and is counted
+if grep -E -A8 "$reports" "$work/out" | head -60; then
+    echo "Oclgrind found faults"
+    exit 1
+fi
+grep -E '^crash|passed' "$work/out"
+passed=$(sed -n 's/^\([0-9]*\) of [0-9]* passed.*/\1/p' "$work/out")
+if [[ ${passed:-0} -lt 780 ]]; then
+    echo "too few of the cases came to their end"
+    exit 1
+fi
