@@ -5,13 +5,15 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/setup.sh [--no-data]
+scripts/setup.sh [--no-data] [--no-browser]
 
-Installs the missing build packages (Debian 12 or newer, Ubuntu 24.04 or newer) and prepares the test data
-in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB). A second run does nothing.
+Installs the missing build packages (Debian 12 or newer, Ubuntu 24.04 or newer), a Chromium where there is none, which draws
+the reports of the demo and of a test, and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB).
+A second run does nothing.
 
-  --no-data   build packages only
-  --help      this text
+  --no-data      build packages only
+  --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the demo makes no picture, and the test is skipped
+  --help         this text
 
 Exit status: 0 if the build can proceed, 1 if a build package is missing, 2 for wrong usage.
 END
@@ -29,9 +31,12 @@ build_packages=(
 data_packages=(libonnx-testdata python3 python3-venv python3-torch fonts-dejavu-core)
 
 with_data=yes
+with_browser=yes
+[[ -z ${BACKPLANE_NO_BROWSER-} ]] || with_browser=no
 for option in "$@"; do
     case $option in
         --no-data) with_data=no ;;
+        --no-browser) with_browser=no ;;
         --help | -h) usage; exit 0 ;;
         *) echo "setup.sh: unknown option '$option'" >&2; usage >&2; exit 2 ;;
     esac
@@ -86,7 +91,10 @@ if [[ $with_data == yes ]]; then
     install_packages "${build_packages[@]}" "${data_packages[@]}"
 else
     install_packages "${build_packages[@]}"
+    with_browser=no
 fi
+has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
+if [[ $with_browser == yes ]] && ! has_browser; then install_packages chromium; fi
 
 # --- data ---
 
@@ -197,6 +205,7 @@ if [[ $with_data == yes ]]; then
     line "ppocr" "tests on the text reader's models are skipped" has_item ppocr
     line "text" "the text reading sample is skipped" has_item text
     line "magika" "tests on the file-type classifier are skipped" has_item magika
+    line "chromium" "the demo makes no picture of its report, and the test of the page is skipped" has_browser
     echo "data in $data"
 fi
 [[ ${#unbuilt[@]} -eq 0 ]]

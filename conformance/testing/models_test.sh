@@ -7,7 +7,7 @@ program=$1 honest=$2
 shift 2
 data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
 models=()
-for folder in models light ppocr; do
+for folder in models light; do
     [[ -d $data/$folder ]] && models+=(--models "$data/$folder")
 done
 [[ ${#models[@]} -gt 0 ]] || { echo "skipped: no models in $data; scripts/setup.sh gets them"; exit 77; }

@@ -112,7 +112,8 @@ def measure(ours, theirs, bench_program, threads, rounds):
     per_node = lambda sessions: (sessions(100000) / 100000) / (sessions(1000) / 1000)
     big, their_big = gigabyte(ours, theirs, threads, rounds)
     return [
-        Overhead("bound run of one tiny node", 1e6 * took["bound_run/1"], "us", 0.3, 1e6 * them["run"]),
+        Overhead("bound run of a program that does nothing", 1e6 * took["bound_run_null/1"], "us", 0.3, 1e6 * them["run"]),
+        Overhead("bound run of one tiny node on the CPU", 1e6 * took["bound_run/1"], "us", 0.3, 1e6 * them["run"]),
         Overhead("each further tiny node", 1e9 * (took["bound_run/1001"] - took["bound_run/1"]) / 1000, "ns", 50, 1e9 * them["node"]),
         Overhead("session for a chain of 10,000 nodes", 1e3 * took["session/10000"], "ms", 20, 1e3 * them["sessions"]["10000"]),
         Overhead("2,000 nodes that alternate between two devices", 1e3 * took["alternating_islands/2000"], "ms", 50),
