@@ -31,7 +31,12 @@ ReadAhead::ReadAhead(int descriptor, size_t bytes) {
 
 ReadAhead::~ReadAhead() {
   stop_ = true;
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) {
+    if (owner_ == ::getpid())
+      thread_.join();
+    else
+      thread_.detach();  // a forked process does not have it
+  }
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 

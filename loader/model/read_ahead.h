@@ -3,6 +3,9 @@
 // when they are first touched, keep both the disk and the reader waiting.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstddef>
 #include <thread>
@@ -23,6 +26,7 @@ class ReadAhead {
 
   int descriptor_ = -1;
   std::atomic<bool> stop_ = false;
+  pid_t owner_ = ::getpid();
   std::thread thread_;
 };
 
