@@ -20,6 +20,13 @@ thread_local bool inside_arena = false;  // of `current`
 // More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
 constexpr int64_t kPiecesPerThread = 4;
 
+// Sanitizers refuse the way in which oneTBB opens its library for NUMA nodes.
+#if defined(__SANITIZE_ADDRESS__) || defined(BACKPLANE_TSAN)
+constexpr bool kMayBind = false;
+#else
+constexpr bool kMayBind = true;
+#endif
+
 // Threads that fit in one NUMA node stay in one, each arena in the next: their memory is then near. More threads than a
 // node has cores are left to the system.
 oneapi::tbb::task_arena::constraints near_memory(int count) {
@@ -34,8 +41,9 @@ oneapi::tbb::task_arena::constraints near_memory(int count) {
 Threads::Threads(int count, bool reference, uint32_t numa_nodes)
     : count_(count),
       reference_(reference),
-      arena_(numa_nodes > 1 ? near_memory(count)
-                            : oneapi::tbb::task_arena::constraints{oneapi::tbb::task_arena::automatic, count}) {}
+      arena_(kMayBind && numa_nodes > 1
+                 ? near_memory(count)
+                 : oneapi::tbb::task_arena::constraints{oneapi::tbb::task_arena::automatic, count}) {}
 
 UseThreads::UseThreads(Threads& threads, bool inside) : before_(current), before_inside_(inside_arena) {
   inside_arena = inside || (inside_arena && current == &threads);

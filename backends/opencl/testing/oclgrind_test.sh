@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# oclgrind_test.sh CONFORM PLUGIN: the kernels run ONNX's node tests in Oclgrind, which sees each access to memory: none is
+# oclgrind_test.sh CONFORM PLUGIN [SANITIZER]: the kernels run ONNX's node tests in Oclgrind, which sees each access to memory: none is
 # invalid, none races with another. First a kernel is damaged, to see that this would be noticed.
 set -euo pipefail
-conform=$1 plugin=$2
+conform=$1 plugin=$2 sanitizer=${3-}
 data=/usr/share/libonnx-testdata/data/node
 
+if [[ -n $sanitizer ]]; then
+    echo "skipped: Oclgrind cannot be loaded into programs that are built with the $sanitizer sanitizer"
+    exit 77
+fi
 if ! command -v oclgrind >/dev/null; then
     echo "skipped: oclgrind is missing; scripts/setup.sh installs it"
     exit 77
