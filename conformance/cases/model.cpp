@@ -128,10 +128,11 @@ void write_out_window(const Model& model, ModelNode& node) {
   const size_t axes = kernel->size();
   const Attribute* automatic = find(node.attributes, "auto_pad");
   const auto* how = automatic == nullptr ? nullptr : std::get_if<std::string>(&automatic->value);
+  const bool padded_by_pads = how != nullptr && *how == kNotSet;  // said before attributes are added and move
   for (const char* name : {"strides", "dilations"}) {
     if (find(node.attributes, name) == nullptr) node.attributes.push_back({name, Extents(axes, 1)});
   }
-  if (find(node.attributes, "pads") == nullptr && how != nullptr && *how == kNotSet)
+  if (find(node.attributes, "pads") == nullptr && padded_by_pads)
     node.attributes.push_back({"pads", Extents(2 * axes, 0)});
 }
 
