@@ -25,6 +25,8 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   }
 
   bool has_ready() const { return !stopped && !ready.empty(); }
+  // A task may have ended before the call that started it returns: that call is waited for too.
+  bool is_over() const { return starting == 0 && running == 0 && (left == 0 || stopped); }
 
   // Somebody else may take what this thread will not come to.
   void invite() {
@@ -51,11 +53,16 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
       *first = ready.back();
       ready.pop_back();
       ++running;
+      ++starting;
       invite();
       lock.unlock();
       const Started started = (*start)(task);
       lock.lock();
-      if (started != Started::kGoesOn) finish(task, started == Started::kFailed);
+      --starting;
+      if (started != Started::kGoesOn)
+        finish(task, started == Started::kFailed);
+      else if (is_over())
+        changed.notify_all();
     }
   }
 
@@ -67,7 +74,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   std::condition_variable changed;
   std::vector<uint32_t> waits_for;
   std::vector<uint32_t> ready;
-  uint32_t running = 0, left = 0, helpers = 0;
+  uint32_t running = 0, starting = 0, left = 0, helpers = 0;
   bool stopped = false;
   const std::function<Started(uint32_t)>* start = nullptr;
   const uint32_t helpers_wanted;
@@ -105,9 +112,8 @@ void TaskGraph::run(std::function<Started(uint32_t)> start) {
     if (state.waits_for[task] == 0) state.ready.push_back(task);
   for (;;) {
     state.work(lock);
-    if (state.running == 0 && (state.left == 0 || state.stopped)) break;
-    state.changed.wait(lock,
-                       [&] { return state.has_ready() || (state.running == 0 && (state.left == 0 || state.stopped)); });
+    if (state.is_over()) break;
+    state.changed.wait(lock, [&] { return state.has_ready() || state.is_over(); });
   }
   state.ready.clear();
 }
