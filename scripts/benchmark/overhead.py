@@ -89,19 +89,20 @@ def read_cold(path):
 
 
 def gigabyte(ours, theirs, threads, rounds):
-    """Loading and the first result over reading the cold file and one run: the least of some rounds, for both sides."""
+    """Loading and the first result over reading the cold file and one run, each the least of some rounds: disks have slow moments."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("BACKPLANE_DATA")) as scratch:
         folder = pathlib.Path(scratch)
         write_gigabyte(folder / "model.onnx")
         numpy.save(folder / "input_0.npy", numpy.ones((1, GIGABYTE_WIDTH), numpy.float32))
-        ratios = {"ours": [], "theirs": []}
+        cats, loads, runs = [], {ours: [], theirs: []}, {ours: [], theirs: []}
         for _ in range(rounds):
-            cat = read_cold(folder / "model.onnx")
-            for name, side in (("ours", ours), ("theirs", theirs)):
+            cats.append(1e3 * read_cold(folder / "model.onnx"))
+            for side in (ours, theirs):
                 forget(folder / "model.onnx")
                 one = side.measure(folder, threads, 3)
-                ratios[name].append((one["create_ms"] + one["first_ms"]) / (1e3 * cat + one["median_ms"]))
-    return min(ratios["ours"]), min(ratios["theirs"])
+                loads[side].append(one["create_ms"] + one["first_ms"])
+                runs[side].append(one["median_ms"])
+    return tuple(min(loads[side]) / (min(cats) + min(runs[side])) for side in (ours, theirs))
 
 
 def measure(ours, theirs, bench_program, threads, rounds):
