@@ -11,7 +11,7 @@ namespace backplane {
 
 class Threads {
  public:
-  // `count` 0: all processors that the process may use. No thread is started before the first loop.
+  // `count` 0: one for each core that the process may use. No thread is started before the first loop.
   explicit Threads(uint32_t count);
   ~Threads();
 

@@ -46,7 +46,7 @@ typedef struct bp_env_desc_t {
   uint32_t option_count;
   uint32_t option_stride;
   uint32_t log_level; /* BP_LOG_*; 0: BACKPLANE_LOG, otherwise warnings */
-  uint32_t threads;   /* that backends share; 0: all that the process may use */
+  uint32_t threads;   /* that backends share; 0: one for each core that the process may use */
   void* self;
   /* Where log lines go. NULL: standard error. [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
