@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # exports_test.sh plugin FILE…       each exports bp_plugin_query and nothing else
-# exports_test.sh loader FILE GOLDEN exports, under BACKPLANE_1.0, exactly the functions that GOLDEN lists
+# exports_test.sh loader FILE GOLDEN exports, under BACKPLANE_1.0, exactly the functions that GOLDEN lists, and stays in memory
+#                                    when it is closed: a thread of its pool may still come
 set -eu
 kind=$1
 shift
@@ -15,6 +16,7 @@ if [ "$kind" = plugin ]; then
         exit 1
     done
 else
+    readelf -d "$1" | grep -q 'Flags:.*NODELETE' || { echo "$1 is not linked with -z nodelete"; exit 1; }
     wanted=$(sed -n '/bp_plugin_query(/d; s/^function .*BP_CALL \(bp_[a-z_0-9]*\)(.*/\1@@BACKPLANE_1.0/p' "$2")
     seen=$(exported "$1")
     [ "$seen" = "$(printf '%s\nBACKPLANE_1.0\n' "$wanted" | sort)" ] && exit 0

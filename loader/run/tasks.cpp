@@ -2,6 +2,7 @@
 #include "run/tasks.h"
 
 #include <algorithm>
+#include <list>
 
 #include "host/threads.h"
 
@@ -28,11 +29,16 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   // A task may have ended before the call that started it returns: that call is waited for too.
   bool is_over() const { return starting == 0 && running == 0 && (left == 0 || stopped); }
 
-  // Somebody else may take what this thread will not come to.
+  // Somebody else may take what this thread will not come to. Where memory is out, this thread does it all.
   void invite() {
-    for (size_t i = 0; i < ready.size() && helpers < helpers_wanted; ++i) {
-      if (helpers++ == 0) kept = shared_from_this();
-      enqueue(help, this);
+    try {
+      for (size_t i = 0; i < ready.size() && helpers < helpers_wanted; ++i) {
+        if (!entry.empty()) keep();
+        enqueue(help, this);
+        ++helpers;
+      }
+    } catch (const std::bad_alloc&) {
+      if (entry.empty() && helpers == 0) release();
     }
   }
 
@@ -41,7 +47,30 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     std::shared_ptr<State> last;  // ends after the lock
     std::unique_lock lock(self.mutex);
     self.work(lock);
-    if (--self.helpers == 0) last = std::move(self.kept);
+    if (--self.helpers == 0) last = self.release();
+  }
+
+  // States whose helpers have not all come: one may come when the graph is gone.
+  struct Kept {
+    std::mutex mutex;
+    std::list<std::shared_ptr<State>> states;
+  };
+  static Kept& kept() {
+    static auto* const kept = new Kept;  // never ends: a helper may come while the process does
+    return *kept;
+  }
+
+  // The entry is made once and moves to and fro: a run allocates nothing.
+  void keep() {
+    const std::lock_guard lock(kept().mutex);
+    entry.front() = shared_from_this();
+    kept().states.splice(kept().states.end(), entry);
+  }
+
+  std::shared_ptr<State> release() {
+    const std::lock_guard lock(kept().mutex);
+    entry.splice(entry.end(), kept().states, place);
+    return std::move(entry.front());
   }
 
   // Runs ready tasks until there is none.
@@ -78,7 +107,8 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   bool stopped = false;
   const std::function<Started(uint32_t)>* start = nullptr;
   const uint32_t helpers_wanted;
-  std::shared_ptr<State> kept;  // itself, while there are helpers: one may come when the graph is gone
+  std::list<std::shared_ptr<State>> entry{1};  // among those that are kept, while there are helpers; else here
+  const std::list<std::shared_ptr<State>>::iterator place = entry.begin();
 };
 
 TaskGraph::TaskGraph(uint32_t count, uint32_t width) : state_(std::make_shared<State>(count, std::max(width, 1u))) {
