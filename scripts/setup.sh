@@ -26,7 +26,7 @@ build_packages=(
     libsodium-dev
     libjpeg-dev libopenjp2-7-dev libpng-dev libtiff-dev libwebp-dev
     ocl-icd-opencl-dev opencl-headers pocl-opencl-icd oclgrind
-    libgtest-dev libgmock-dev libbenchmark-dev
+    libgtest-dev libgmock-dev libbenchmark-dev qemu-user
 )
 data_packages=(libonnx-testdata python3 python3-venv python3-torch fonts-dejavu-core)
 
