@@ -209,16 +209,16 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   const Host::Options own = found == options.options.end() ? Host::Options() : found->second;
   const Asker asker(device, coverage.handle, options, own);
   BP_ASSIGN(coverage.calls, asker.claim_calls(model));
-  coverage.view = model::View::whole(model, backend.newest_opsets, coverage.calls);
-  const bp_graph_t& graph = *coverage.view->abi();
+  const auto view = model::View::whole(model, backend.newest_opsets, coverage.calls);  // as the backend sees it
+  const bp_graph_t& graph = *view->abi();
 
   std::vector<NodeVerdict> verdicts(graph.node_count);
   std::vector<NodeGroup> groups;
   Sink sink{graph, verdicts, groups};
   for (uint32_t i = 0; i < graph.node_count; ++i)
-    if (coverage.view->too_new(i)) sink.too_new[i] = true, verdicts[i].reason = BP_REASON_OPSET;
+    if (view->too_new(i)) sink.too_new[i] = true, verdicts[i].reason = BP_REASON_OPSET;
   BP_TRY(asker.ask(sink));
-  coverage.nodes.resize(model->graph.nodes.size());
+  if (!coverage.calls.empty()) coverage.nodes.resize(model->graph.nodes.size());
   for (uint32_t i = 0; i < graph.node_count; ++i) {
     const bp_node_t& node = *bp_graph_node(&graph, i);
     NodeVerdict& verdict = verdicts[i];
@@ -232,12 +232,13 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
       }
     }
     explain(node, verdict);
-    note(model->graph, node, coverage.view->graph_nodes(i), verdict, coverage);
+    if (!coverage.calls.empty()) note(model->graph, node, view->graph_nodes(i), verdict, coverage);
   }
+  if (coverage.calls.empty()) coverage.nodes = std::move(verdicts);  // the view's nodes are the graph's
   for (NodeGroup& group : groups) {
     std::vector<uint32_t> in_graph;
     for (const uint32_t i : group.nodes) {
-      const auto [first, count] = coverage.view->graph_nodes(i);
+      const auto [first, count] = view->graph_nodes(i);
       for (uint32_t n = first; n < first + count; ++n) in_graph.push_back(n);
     }
     group.nodes = std::move(in_graph);

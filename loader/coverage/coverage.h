@@ -47,12 +47,11 @@ struct NodeGroup {
 struct DeviceCoverage {
   Device* device = nullptr;
   bp_device_t* handle = nullptr;
-  model::WholeCalls calls;                  // those that it claims whole, in sub-graphs too
-  std::shared_ptr<const model::View> view;  // the whole graph as this device's backend sees it
-  std::vector<NodeVerdict> nodes;           // one for each node of the graph
-  std::vector<NodeGroup> groups;            // first those that are calls
-  std::set<uint64_t> foreign;               // nodes of foreign domains that it claims, by id, in sub-graphs too
-  std::shared_ptr<Profile> profile;         // what is known of it; null: nothing is to be
+  model::WholeCalls calls;           // those that it claims whole, in sub-graphs too
+  std::vector<NodeVerdict> nodes;    // one for each node of the graph
+  std::vector<NodeGroup> groups;     // first those that are calls
+  std::set<uint64_t> foreign;        // nodes of foreign domains that it claims, by id, in sub-graphs too
+  std::shared_ptr<Profile> profile;  // what is known of it; null: nothing is to be
 };
 
 // Which costs count.

@@ -160,7 +160,7 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
     made.domain = abi::string(known.domain);
     made.overload = abi::string(known.overload);
     made.name = abi::string(known.name);
-    made.inputs.assign(known.inputs, known.inputs + known.input_count);
+    made.inputs.assign({known.inputs, known.input_count});
     for (uint32_t i = 0; i < known.attribute_count; ++i) {
       BP_ASSIGN(model::Attribute attribute,
                 read_attribute(*builder->builder, abi::element(known.attributes, i, known.attribute_stride)));

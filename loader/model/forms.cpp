@@ -23,7 +23,7 @@ bool fits_attributes(const Node& node, const ops::Schema& form) {
                      [&](const ops::AttributeRule& rule) { return !rule.required || node.find(rule.name); });
 }
 
-bool fits_types(const Graph& graph, const std::vector<ValueId>& values, const std::vector<ops::Formal>& formals) {
+bool fits_types(const Graph& graph, const Operands& values, const std::vector<ops::Formal>& formals) {
   for (size_t slot = 0; slot < values.size(); ++slot) {
     if (values[slot] == BP_NONE) continue;
     if (formals.empty()) return false;

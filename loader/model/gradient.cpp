@@ -237,7 +237,7 @@ class Differentiation {
 
   // The Gradient is given other tensors than it names: what lies between those and y is computed again, with them.
   Status evaluate_elsewhere(const Named& named) {
-    const std::vector<ValueId> given = find(named.node).inputs;
+    const Operands given = find(named.node).inputs;
     std::unordered_map<ValueId, ValueId> stands_for;
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < given.size(); ++i) {

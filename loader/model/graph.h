@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backplane/graph.h"
+#include "model/operands.h"
 #include "status.h"
 
 namespace backplane::ops {
@@ -25,7 +26,6 @@ struct Schema;
 
 namespace backplane::model {
 
-using ValueId = uint32_t;  // BP_NONE: omitted
 using WeightId = uint32_t;
 
 // The type of a value. Kind 0 is unknown; a tensor may have an unknown dtype (BP_DTYPE_UNDEFINED) or rank (-1).
@@ -79,17 +79,18 @@ struct Attribute {
 };
 
 struct Node {
-  std::string op_type;
-  std::string domain;  // "" is ai.onnx (the importer writes it so)
-  std::string overload;
-  std::string name;
-  uint64_t id = 0;                      // unique in the model, sub-graphs included; position in the file
-  uint32_t since_version = 0;           // of the form it is in now
+  // First what passes over large graphs look at, so that it lies together.
+  Operands inputs;  // BP_NONE: omitted
+  Operands outputs;
+  std::vector<Attribute> attributes;    // sorted by name
   const ops::Schema* schema = nullptr;  // null for foreign domains
-  std::vector<ValueId> inputs;          // BP_NONE: omitted
-  std::vector<ValueId> outputs;
-  std::vector<Attribute> attributes;  // sorted by name
-  uint32_t call = BP_NONE;            // the innermost of Graph::calls whose body it comes from
+  std::string op_type;
+  std::string domain;          // "" is ai.onnx (the importer writes it so)
+  uint32_t since_version = 0;  // of the form it is in now
+  uint32_t call = BP_NONE;     // the innermost of Graph::calls whose body it comes from
+  uint64_t id = 0;             // unique in the model, sub-graphs included; position in the file
+  std::string name;
+  std::string overload;
 
   const Attribute* find(std::string_view attribute) const;
   int64_t attr(std::string_view name, int64_t fallback) const;

@@ -2,6 +2,7 @@
 // The values of a graph by their names.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -11,39 +12,46 @@
 
 namespace backplane::model {
 
-// A flat table: a look-up of one among very many names reads one line of memory, where a map of nodes reads three. The
-// texts stay the caller's.
+// Names and numbers lie in the order in which they came, and a flat table of eight bytes a slot leads to them: a
+// look-up of one among very many reads one far line of memory, and many of those lines are in a cache. The texts stay
+// the caller's.
 class NameTable {
  public:
   void reserve(size_t names) {
     size_t slots = 16;
     while (slots < 2 * names) slots *= 2;
-    if (slots > slots_.size()) move_to(slots);
+    if (slots <= slots_.size()) return;
+    move_to(slots);
+    entries_.reserve(names);
   }
 
   // The number of the name, or BP_NONE.
   uint32_t find(std::string_view name) const {
     if (slots_.empty()) return BP_NONE;
-    return slots_[slot_of(name, hash_of(name))].number;
+    const Slot& slot = slots_[slot_of(name, hash_of(name))];
+    return slot.entry == BP_NONE ? BP_NONE : entries_[slot.entry].number;
   }
 
-  // The number of the name; where it has none, it gets this one, which is not BP_NONE.
+  // The number of the name; where it has none, it gets this one.
   uint32_t find_or_add(std::string_view name, uint32_t number) {
-    reserve(count_ + 1);
+    if (2 * (entries_.size() + 1) > slots_.size()) move_to(std::max<size_t>(16, 2 * slots_.size()));
     const uint32_t hash = hash_of(name);
     Slot& slot = slots_[slot_of(name, hash)];
-    if (slot.number == BP_NONE) {
-      slot = {name, hash, number};
-      ++count_;
+    if (slot.entry == BP_NONE) {
+      slot = {hash, static_cast<uint32_t>(entries_.size())};
+      entries_.push_back({name, number});
     }
-    return slot.number;
+    return entries_[slot.entry].number;
   }
 
  private:
-  struct Slot {
+  struct Entry {
     std::string_view name;
+    uint32_t number;
+  };
+  struct Slot {
     uint32_t hash = 0;
-    uint32_t number = BP_NONE;  // the slot is free
+    uint32_t entry = BP_NONE;  // the slot is free
   };
 
   static uint32_t hash_of(std::string_view name) { return static_cast<uint32_t>(std::hash<std::string_view>{}(name)); }
@@ -51,7 +59,7 @@ class NameTable {
   // Where the name is, or where it would be. At least half of the slots are free.
   size_t slot_of(std::string_view name, uint32_t hash) const {
     size_t at = hash & (slots_.size() - 1);
-    while (slots_[at].number != BP_NONE && (slots_[at].hash != hash || slots_[at].name != name))
+    while (slots_[at].entry != BP_NONE && (slots_[at].hash != hash || entries_[slots_[at].entry].name != name))
       at = (at + 1) & (slots_.size() - 1);
     return at;
   }
@@ -59,12 +67,16 @@ class NameTable {
   void move_to(size_t slots) {
     std::vector<Slot> before(slots);
     before.swap(slots_);
-    for (const Slot& slot : before)
-      if (slot.number != BP_NONE) slots_[slot_of(slot.name, slot.hash)] = slot;
+    for (const Slot& slot : before) {
+      if (slot.entry == BP_NONE) continue;
+      size_t at = slot.hash & (slots - 1);
+      while (slots_[at].entry != BP_NONE) at = (at + 1) & (slots - 1);
+      slots_[at] = slot;
+    }
   }
 
   std::vector<Slot> slots_;
-  size_t count_ = 0;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace backplane::model

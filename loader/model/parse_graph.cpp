@@ -111,8 +111,7 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
                               std::to_string(inputs_declared - graph.inputs.size()) +
                               " inputs with a default: they are constants here");
   }
-  for (const Reader& node : nodes) declare_outputs(node, scope);
-  for (const Reader& node : nodes) parse_node(node, scope, depth);
+  parse_nodes(nodes, scope, depth);
   for (const Reader& info : infos) parse_value_info(info, scope, Names::kKnown, depth);
   for (const Reader& output : outputs) {
     const ValueId value = parse_value_info(output, scope, Names::kAny, depth);
@@ -153,19 +152,29 @@ void Parser::add_initializer(NamedWeight tensor, Scope& scope) {
   value.weight = add_weight(graph, std::move(tensor.weight));
 }
 
-void Parser::declare_outputs(Reader node, Scope& scope) {
+// A body may read what a later node of a graph around it makes: all outputs are declared before any node is read.
+void Parser::parse_nodes(const std::vector<Reader>& nodes, Scope& scope, int depth) {
+  std::vector<ValueId> made;
+  made.reserve(nodes.size());
+  for (const Reader& node : nodes) declare_outputs(node, scope, made);
+  const ValueId* next = made.data();
+  for (const Reader& node : nodes) parse_node(node, scope, next, depth);
+}
+
+void Parser::declare_outputs(Reader node, Scope& scope, std::vector<ValueId>& made) {
   while (node.next(field::node::output)) {
     if (!is_bytes(node)) {
       node.skip();
-    } else if (const std::string_view name = text(node, "a node's output"); !name.empty()) {
-      declare(name, scope);
+    } else {
+      const std::string_view name = text(node, "a node's output");
+      made.push_back(name.empty() ? BP_NONE : declare(name, scope));
     }
   }
 }
 
-void Parser::parse_node(Reader reader, Scope& scope, int depth) {
+void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int depth) {
   namespace f = field::node;
-  Node node;
+  Node& node = scope.graph.nodes.emplace_back();
   node.id = next_node_++;
   std::vector<Reader> attributes;
   while (reader.next()) {
@@ -178,7 +187,8 @@ void Parser::parse_node(Reader reader, Scope& scope, int depth) {
         node.inputs.push_back(resolve(text(reader, "a node's input"), scope));
         break;
       case f::output:
-        node.outputs.push_back(resolve(text(reader, "a node's output"), scope));
+        node.outputs.push_back(*made++);
+        reader.skip();
         break;
       case f::name:
         node.name = text(reader, "a node's name");
@@ -215,7 +225,6 @@ void Parser::parse_node(Reader reader, Scope& scope, int depth) {
   const auto twin = std::adjacent_find(node.attributes.begin(), node.attributes.end(),
                                        [](const Attribute& a, const Attribute& b) { return a.name == b.name; });
   if (twin != node.attributes.end()) malformed(node.label() + ": two attributes " + quoted(twin->name));
-  scope.graph.nodes.push_back(std::move(node));
 }
 
 // `dense`: sparse tensors are told as the dense tensors that they are. (Constant's sparse_value becomes its value.)

@@ -132,8 +132,7 @@ Function Parser::parse_function(Reader reader) {
   }
   if (function.domain == "ai.onnx") function.domain.clear();
   body.name = function.name;
-  for (const Reader& node : nodes) declare_outputs(node, scope);
-  for (const Reader& node : nodes) parse_node(node, scope, 1);
+  parse_nodes(nodes, scope, 1);
   for (const std::string_view name : outputs) {
     function.outputs.emplace_back(name);
     body.outputs.push_back(resolve(name, scope));

@@ -61,7 +61,8 @@ class Parser {
 
   // parse_graph.cpp
   void parse_graph(Reader reader, Graph& graph, Scope* outer, int depth);
-  void declare_outputs(Reader node, Scope& scope);
+  void parse_nodes(const std::vector<Reader>& nodes, Scope& scope, int depth);
+  void declare_outputs(Reader node, Scope& scope, std::vector<ValueId>& made);
   ValueId declare(std::string_view name, Scope& scope);
   ValueId resolve(std::string_view name, Scope& scope);
   enum class Names {
@@ -71,7 +72,8 @@ class Parser {
   };
   ValueId parse_value_info(Reader reader, Scope& scope, Names names, int depth);
   void add_initializer(NamedWeight tensor, Scope& scope);
-  void parse_node(Reader reader, Scope& scope, int depth);
+  // `made`: its outputs, and those of all nodes behind it; left at the next node's.
+  void parse_node(Reader reader, Scope& scope, const ValueId*& made, int depth);
   Attribute parse_attribute(Reader reader, Scope& scope, bool dense, int depth);
   Type parse_type(Reader reader, int depth);
   void parse_shape(Reader reader, Type& type);

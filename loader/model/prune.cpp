@@ -42,43 +42,40 @@ std::vector<uint32_t> count_reads(const Graph& graph) {
 // does not keep it alive.
 void drop_dead(Graph& graph) {
   std::vector<uint32_t> reads = count_reads(graph);
+  const auto unread = [&reads](ValueId value) { return value == BP_NONE || reads[value] == 0; };
   std::vector<bool> dead(graph.nodes.size());
+  bool any = false;
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     Node& node = graph.nodes[n];
-    dead[n] =
-        std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return v == BP_NONE || reads[v] == 0; });
-    if (!dead[n]) continue;
-    for (const ValueId input : node.inputs) {
-      if (input != BP_NONE) --reads[input];
+    if (std::all_of(node.outputs.begin(), node.outputs.end(), unread)) {
+      dead[n] = any = true;
+      for (const ValueId input : node.inputs) {
+        if (input != BP_NONE) --reads[input];
+      }
+      for (const ValueId captured : captures(graph, node)) --reads[captured];
+      continue;
     }
-    for (const ValueId captured : captures(graph, node)) --reads[captured];
-  }
-  size_t n = 0;
-  std::erase_if(graph.nodes, [&](const Node&) { return dead[n++]; });
-  for (ValueId v = 0; v < reads.size(); ++v) {
-    if (reads[v] == 0) graph.values[v].outer = BP_NONE;
-  }
-  for (Node& node : graph.nodes) {
     if (!node.schema) continue;
     while (node.outputs.size() > std::max(1u, node.schema->min_outputs) &&
            node.schema->outputs.size() >= node.outputs.size() &&
            node.schema->outputs[node.outputs.size() - 1].option == ops::Formal::optional &&
-           (node.outputs.back() == BP_NONE || reads[node.outputs.back()] == 0)) {
+           unread(node.outputs.back())) {
       node.outputs.pop_back();
     }
   }
+  size_t n = 0;
+  if (any) std::erase_if(graph.nodes, [&](const Node&) { return dead[n++]; });
+  for (ValueId v = 0; graph.parent && v < reads.size(); ++v) {
+    if (reads[v] == 0) graph.values[v].outer = BP_NONE;
+  }
 }
 
-void bypass(Graph& graph) {
+// Tells whether there was anything.
+bool bypass(Graph& graph) {
   std::vector<bool> fixed(graph.values.size());  // given from outside, or seen there: they keep their name
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
   for (const ValueId output : graph.outputs) {
     if (output != BP_NONE) fixed[output] = true;
-  }
-  for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const ValueId output : graph.nodes[n].outputs) {
-      if (output != BP_NONE) made_by[output] = n;
-    }
   }
   std::vector<ValueId> stands_for(graph.values.size());
   for (ValueId v = 0; v < stands_for.size(); ++v) stands_for[v] = v;
@@ -90,6 +87,9 @@ void bypass(Graph& graph) {
   bool any = false;
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
+    for (const ValueId output : node.outputs) {
+      if (output != BP_NONE) made_by[output] = n;
+    }
     if (!passes_through(graph, node)) continue;
     const ValueId from = resolve(node.inputs[0]);
     const ValueId to = node.outputs[0];
@@ -108,10 +108,10 @@ void bypass(Graph& graph) {
     gone[n] = true;
     any = true;
   }
-  if (!any) return;
+  if (!any) return false;
   size_t n = 0;
   std::erase_if(graph.nodes, [&](const Node&) { return gone[n++]; });
-  const auto resolve_all = [&](std::vector<ValueId>& values) {
+  const auto resolve_all = [&](Operands& values) {
     for (ValueId& value : values) {
       if (value != BP_NONE) value = resolve(value);
     }
@@ -126,14 +126,14 @@ void bypass(Graph& graph) {
       if (value.outer != BP_NONE) value.outer = resolve(value.outer);
     }
   }
+  return true;
 }
 
 // Inner graphs first, so that what they no longer read can go too.
 void prune_graph(Graph& graph) {
   for (const auto& body : graph.subgraphs) prune_graph(*body);
   drop_dead(graph);
-  bypass(graph);
-  drop_dead(graph);
+  if (bypass(graph)) drop_dead(graph);
 }
 
 }  // namespace

@@ -16,7 +16,13 @@ bool same_shape(const Type& a, const Type& b) {
          });
 }
 
-void settle_graph(Graph& graph) {
+// Old forms that were upgraded left a Flatten.
+bool may_settle(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.op_type == "Flatten"; });
+}
+
+void settle_nodes(Graph& graph) {
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE), reads(graph.values.size());
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
@@ -51,6 +57,10 @@ void settle_graph(Graph& graph) {
     reshape.outputs.clear();  // nobody reads it any more: prune drops it, and the Flatten
     made_by[softmax->outputs[0]] = made_by[reshape.inputs[0]];
   }
+}
+
+void settle_graph(Graph& graph) {
+  if (may_settle(graph)) settle_nodes(graph);
   for (const auto& body : graph.subgraphs) settle_graph(*body);
 }
 

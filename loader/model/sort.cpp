@@ -28,12 +28,19 @@ void each_dependency(const Graph& graph, const std::vector<uint32_t>& made_by, u
   for (const ValueId captured : captures(graph, graph.nodes[n])) one(captured);
 }
 
-bool is_sorted(const Graph& graph, const std::vector<uint32_t>& made_by) {
-  bool sorted = true;
-  for (uint32_t n = 0; n < graph.nodes.size() && sorted; ++n) {
-    each_dependency(graph, made_by, n, [&](uint32_t before) { sorted = sorted && before < n; });
+// Whether nothing is made after it was read.
+bool is_sorted(const Graph& graph) {
+  std::vector<bool> read(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    for (const ValueId input : node.inputs) {
+      if (input != BP_NONE) read[input] = true;
+    }
+    for (const ValueId captured : captures(graph, node)) read[captured] = true;
+    for (const ValueId output : node.outputs) {
+      if (output != BP_NONE && read[output]) return false;
+    }
   }
-  return sorted;
+  return true;
 }
 
 // Walks backwards through nodes that were never ready until one comes again.
@@ -81,8 +88,8 @@ std::vector<ValueId> captures(const Graph& graph, const Node& node) {
 
 Status sort_nodes(Graph& graph, bool& moved) {
   moved = false;
+  if (is_sorted(graph)) return {};
   const std::vector<uint32_t> made_by = producers(graph);
-  if (is_sorted(graph, made_by)) return {};
 
   const uint32_t count = static_cast<uint32_t>(graph.nodes.size());
   std::vector<uint32_t> waits(count);

@@ -179,8 +179,9 @@ class Arrays {
   void add_node(const Node& node, View::Nodes stands_for) {
     const auto index = static_cast<uint32_t>(nodes_.size());
     bp_node_t out{};
-    out.op_type = text(node.op_type);
-    out.domain = text(node.domain);
+    // The schema's texts are few and always near, those of the nodes are all over memory: plugins compare them often.
+    out.op_type = node.schema ? text(node.schema->name) : text(node.op_type);
+    out.domain = node.schema ? text(node.schema->domain) : text(node.domain);
     out.overload = text(node.overload);
     out.name = text(node.name);
     out.id = node.id;
@@ -195,9 +196,9 @@ class Arrays {
     }
     out.first_input = static_cast<uint32_t>(operands_.size());
     out.input_count = static_cast<uint32_t>(node.inputs.size());
-    for (const ValueId input : node.inputs) operands_.push_back(local(input));
+    for (const ValueId input : node.inputs) operands_.push_back(count_read(local(input)));
     const auto captured_first = static_cast<uint32_t>(captured_.size());
-    for (const ValueId value : captures(graph_, node)) captured_.push_back(local(value));
+    for (const ValueId value : captures(graph_, node)) captured_.push_back(count_read(local(value)));
     captured_end_.push_back({captured_first, static_cast<uint32_t>(captured_.size())});
     out.first_output = static_cast<uint32_t>(operands_.size());
     out.output_count = static_cast<uint32_t>(node.outputs.size());
@@ -217,6 +218,11 @@ class Arrays {
     nodes_.push_back(out);
     nodes_of_.push_back(stands_for);
     too_new_.push_back(too_new);
+  }
+
+  uint32_t count_read(uint32_t value) {
+    if (value != BP_NONE) ++values_[value].use_count;
+    return value;
   }
 
   // Tells whether something in a sub-graph is too new.
@@ -281,26 +287,22 @@ class Arrays {
   }
 
   void list_uses() {
-    const auto each_read = [this](auto visit) {
-      for (uint32_t n = 0; n < nodes_.size(); ++n) {
-        for (uint32_t slot = 0; slot < nodes_[n].input_count; ++slot) {
-          const uint32_t value = operands_[nodes_[n].first_input + slot];
-          if (value != BP_NONE) visit(value, bp_use_t{n, slot});
-        }
-        for (uint32_t c = captured_end_[n].first; c < captured_end_[n].second; ++c)
-          visit(captured_[c], bp_use_t{n, BP_NONE});
-      }
-    };
-    each_read([this](uint32_t value, bp_use_t) { ++values_[value].use_count; });
+    std::vector<uint32_t> next;
+    next.reserve(values_.size());
     uint32_t first = 0;
     for (bp_value_t& value : values_) {
-      value.first_use = first;
+      next.push_back(value.first_use = first);
       first += value.use_count;
     }
     uses_.resize(first);
-    std::vector<uint32_t> next(values_.size());
-    for (size_t v = 0; v < values_.size(); ++v) next[v] = values_[v].first_use;
-    each_read([&](uint32_t value, bp_use_t use) { uses_[next[value]++] = use; });
+    for (uint32_t n = 0; n < nodes_.size(); ++n) {
+      for (uint32_t slot = 0; slot < nodes_[n].input_count; ++slot) {
+        const uint32_t value = operands_[nodes_[n].first_input + slot];
+        if (value != BP_NONE) uses_[next[value]++] = {n, slot};
+      }
+      for (uint32_t c = captured_end_[n].first; c < captured_end_[n].second; ++c)
+        uses_[next[captured_[c]]++] = {n, BP_NONE};
+    }
   }
 
   void publish();

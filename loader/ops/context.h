@@ -39,6 +39,9 @@ struct Knowledge {
   const Inference& how;
   Expressions expressions;
   std::deque<Contents> contents;
+  // Extents that the model declares otherwise than they follow: the first, and how many.
+  std::string contradiction;
+  size_t contradictions = 0;
 };
 
 class Context {

@@ -117,17 +117,36 @@ bool has_elements(const Type& type, size_t count) {
   return product == count;
 }
 
+// Models whose extents were edited keep declarations of what they were before. What follows from the operators counts:
+// a number where it is another one, and a symbol of the inputs where the declaration has a number.
+Type without_stale_numbers(Type declared, const Type& inferred) {
+  if (declared.rank != inferred.rank || declared.dims.size() != inferred.dims.size()) return declared;
+  for (size_t i = 0; i < declared.dims.size(); ++i) {
+    if (inferred.dims[i].extent < 0 && inferred.dims[i].symbol != BP_NONE) declared.dims[i] = inferred.dims[i];
+  }
+  return declared;
+}
+
+bool same_elements(const Type& a, const Type& b) {
+  return a.kind == BP_KIND_TENSOR && b.kind == BP_KIND_TENSOR && (!a.dtype || !b.dtype || a.dtype == b.dtype);
+}
+
 // Writes what the rule found into the graph.
 Status finish(Knowledge& knowledge, Scope& scope, Context& context, Node& node) {
   for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
     ValueId id = node.outputs[slot];
     if (id == BP_NONE) continue;
     Value& value = scope.graph.values[id];
-    Type type = std::move(context.output(slot));
+    const Type inferred = std::move(context.output(slot));
+    Type type = inferred;
     std::string problem;
-    if (!merge_types(type, value.type, problem)) {
-      return context.fail("output '" + value.name +
-                          "' contradicts what the model declares of it: inferred and declared are " + problem);
+    if (!merge_types(type, without_stale_numbers(value.type, inferred), problem)) {
+      const Status contradiction =
+          context.fail("output '" + value.name +
+                       "' contradicts what the model declares of it: inferred and declared are " + problem);
+      if (!node.schema || !same_elements(inferred, value.type)) return contradiction;
+      if (knowledge.contradictions++ == 0) knowledge.contradiction = contradiction.text();
+      type = inferred;
     }
     value.type = std::move(type);
     if (value.weight != BP_NONE) continue;
@@ -205,7 +224,14 @@ Status infer(model::Model& model, const Inference& how) {
   name_extents(model.graph);
   Knowledge knowledge(model, how);
   Scope scope{model.graph, nullptr, 0, {}, {}};
-  return infer_graph(knowledge, scope);
+  BP_TRY(infer_graph(knowledge, scope));
+  if (knowledge.contradictions == 0) return {};
+  std::string note = knowledge.contradiction;
+  if (const size_t more = knowledge.contradictions - 1; more != 0)
+    note += ", and so do " + std::to_string(more) + " more";
+  note += "; what was inferred counts";
+  if (std::ranges::find(model.problems, note) == model.problems.end()) model.problems.push_back(std::move(note));
+  return {};
 }
 
 }  // namespace backplane::ops

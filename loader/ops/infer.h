@@ -18,9 +18,9 @@ struct Inference {
 
 // Fills in Value::type of every value that follows from the inputs, weights and attributes, and replaces values of
 // shape arithmetic that turn out to be plain numbers by constants. What the model declares is kept where inference
-// knows less and compared where it knows more: a contradiction is BP_INVALID_MODEL and names the node. Adds symbols for
-// dimensions that are new: "floor((W + 1)/2)", and "x.2" for axis 2 of input x where the model gives it neither a
-// number nor a name.
+// knows less and compared where it knows more: another element type is BP_INVALID_MODEL and names the node; other
+// extents become one of the model's problems, and what was inferred counts. Adds symbols for dimensions that are new:
+// "floor((W + 1)/2)", and "x.2" for axis 2 of input x where the model gives it neither a number nor a name.
 Status infer(model::Model& model, const Inference& how = {});
 
 }  // namespace backplane::ops

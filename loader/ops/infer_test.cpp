@@ -72,7 +72,7 @@ class Builder {
       node.outputs.push_back(graph->add_value("v" + std::to_string(graph->values.size())));
     for (Attribute& attribute : attributes) node.set(std::move(attribute));
     graph->nodes.push_back(node);
-    return node.outputs;
+    return {node.outputs.begin(), node.outputs.end()};
   }
   ValueId node(std::string op, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {}) {
     return nodes(std::move(op), std::move(inputs), 1, std::move(attributes))[0];
@@ -232,13 +232,14 @@ TEST(Infer, DeclaredShapesFillGapsAndContradictionsFail) {
   ValueId x = b.input({"N", "3"});
   ValueId y = b.node("NonZero", {x});
   b.graph->values[y].type = b.type(BP_DTYPE_INT64, {"2", "found"});
-  ValueId z = b.node("Relu", {x});
-  b.graph->values[z].type = b.type(BP_DTYPE_FLOAT, {"8", "3"});
+  ValueId z = b.node("NonZero", {x});
+  b.graph->values[z].type = b.type(BP_DTYPE_INT64, {"2", "8"});
   b.expect_ok();
   EXPECT_EQ(b.text(y), "int64[2,found]");
-  EXPECT_EQ(b.text(z), "float[8,3]");
+  EXPECT_EQ(b.text(z), "int64[2,8]");
 
-  b.graph->values[z].type = b.type(BP_DTYPE_FLOAT, {"8", "4"});
+  ValueId w = b.node("Relu", {x});
+  b.graph->values[w].type = b.type(BP_DTYPE_DOUBLE, {"N", "3"});
   Status status = b.run();
   EXPECT_EQ(status.code(), BP_INVALID_MODEL);
   EXPECT_THAT(std::string(status.text()), HasSubstr("node 'Relu' (Relu): output"));
@@ -328,6 +329,23 @@ TEST(Infer, SubgraphsSeeTheOuterGraph) {
   const Graph& then_graph = *b.graph->subgraphs[0];
   EXPECT_EQ(b.text(then_graph.values[then_graph.outputs[0]].type), "float[N,4]");
   EXPECT_EQ(b.text(y), "float[?,4]");
+}
+
+// Tools that edit a model's extents leave the declarations of inner values as they were.
+TEST(Infer, WhatFollowsOverrulesStaleExtents) {
+  Builder b;
+  const ValueId x = b.input({"4", "3"});
+  const ValueId y = b.node("Relu", {x}), z = b.node("Relu", {y});
+  const ValueId symbolic = b.node("Relu", {b.input({"N", "3"})});
+  b.graph->values[y].type = b.type(BP_DTYPE_FLOAT, {"1", "3"});
+  b.graph->values[z].type = b.type(BP_DTYPE_FLOAT, {"1", "3", "1"});
+  b.graph->values[symbolic].type = b.type(BP_DTYPE_FLOAT, {"1", "3"});
+  b.expect_ok();
+  EXPECT_EQ(b.text(symbolic), "float[N,3]");
+  EXPECT_EQ(b.text(y), "float[4,3]");
+  EXPECT_EQ(b.text(z), "float[4,3]");
+  EXPECT_THAT(b.model.problems, ElementsAre(AllOf(HasSubstr("inferred and declared are extents 4 and 1 of axis 0"),
+                                                  HasSubstr("and so do 1 more"))));
 }
 
 // torch declares the shape that one branch gives; that is no truth where the other gives another.

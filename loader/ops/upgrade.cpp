@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <unordered_map>
 
 #include "model/names.h"
@@ -212,27 +213,31 @@ Status upgrade_graph(model::Model& model, model::Graph& graph) {
     }
   }
   const std::vector<bool> read = find_reads(graph);
-  std::vector<Node> old = std::move(graph.nodes);
-  std::vector<Node> made;
-  made.reserve(old.size());
-  for (Node& node : old) {
+  const auto finish = [&graph](Node& node) {
+    write_defaults(node);
+    spread_dtypes(graph, node);
+  };
+  std::vector<Node>& nodes = graph.nodes;
+  std::vector<Node> made;  // empty, and the nodes stay where they are, until one of them gets company
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    Node& node = nodes[n];
     for (model::Graph* body : model::bodies(graph, node)) BP_TRY(upgrade_graph(model, *body));
-    const size_t first = made.size();
-    std::vector<Node> after;
+    std::vector<Node> before, after;
     if (node.schema) {
-      Rewrite rewrite(model, graph, made, read, node);
+      Rewrite rewrite(model, graph, before, read, node);
       BP_TRY(upgrade_node(rewrite));
       after = rewrite.take_after();
     }
+    for (Node& added : before) finish(added);
+    if (node.schema) finish(node);
+    for (Node& added : after) finish(added);
+    if (made.empty() && before.empty() && after.empty()) continue;
+    if (made.empty()) std::ranges::move(nodes.begin(), nodes.begin() + n, std::back_inserter(made));
+    std::ranges::move(before, std::back_inserter(made));
     made.push_back(std::move(node));
-    for (Node& follower : after) made.push_back(std::move(follower));
-    for (size_t n = first; n < made.size(); ++n) {
-      if (!made[n].schema) continue;
-      write_defaults(made[n]);
-      spread_dtypes(graph, made[n]);
-    }
+    std::ranges::move(after, std::back_inserter(made));
   }
-  graph.nodes = std::move(made);
+  if (!made.empty()) nodes = std::move(made);
   return {};
 }
 

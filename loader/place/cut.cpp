@@ -34,8 +34,8 @@ void cut(const model::Graph& graph, const Problem& problem, const Solution& foun
     for (uint32_t i : island.nodes)
       for_each_read(graph, graph.nodes[i], [&](model::ValueId value) {
         const uint32_t p = producer[value];
-        if (graph.values[value].weight != BP_NONE || entered[value] == k) return;
         if (p != BP_NONE && found.order.island[p] == k) return;
+        if (entered[value] == k || graph.values[value].weight != BP_NONE) return;
         entered[value] = k;
         island.inputs.push_back(value);
         leave(value);

@@ -55,7 +55,7 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
   for (model::Node& node : graph.nodes) {
     const model::ValueId own = graph.add_value("own" + node.name, floats(1000));
     graph.values[own].weight = 0;
-    node.inputs.insert(node.inputs.end(), {own, shared});
+    for (const model::ValueId weight : {own, shared}) node.inputs.push_back(weight);
   }
   // Seven nodes' weights, the shared one, and a node's input and output.
   const World world(2, 0, 8 * 4000 + 2 * 40);

@@ -10,13 +10,15 @@ namespace {
 
 void add_links(const model::Graph& graph, Problem& problem) {
   const size_t values = graph.values.size();
+  std::vector<bool> constant(values);
+  for (size_t v = 0; v < values; ++v) constant[v] = graph.values[v].weight != BP_NONE;
   // Who reads what, each reader once: counted, then filled in.
   std::vector<uint32_t> last(values, BP_NONE), first(values + 1, 0);
   const auto each = [&](const auto& visit) {
     std::ranges::fill(last, BP_NONE);
     for (uint32_t i = 0; i < problem.nodes; ++i)
       for_each_read(graph, graph.nodes[i], [&](model::ValueId value) {
-        if (graph.values[value].weight != BP_NONE || last[value] == i) return;
+        if (constant[value] || last[value] == i) return;
         last[value] = i;
         visit(value, i);
       });
@@ -36,6 +38,8 @@ void add_links(const model::Graph& graph, Problem& problem) {
     if (count || to_host)
       problem.links.push_back({value, producer, first[value], count, to_host, value_bytes(graph, value)});
   };
+  problem.links.reserve(values);
+  problem.first_link.reserve(problem.nodes + 1);
   for (uint32_t i = 0; i < problem.nodes; ++i) {
     problem.first_link.push_back(static_cast<uint32_t>(problem.links.size()));
     for (model::ValueId value : graph.nodes[i].outputs)
@@ -43,7 +47,7 @@ void add_links(const model::Graph& graph, Problem& problem) {
   }
   problem.first_link.push_back(static_cast<uint32_t>(problem.links.size()));
   for (model::ValueId v = 0; v < values; ++v)
-    if (!made[v] && graph.values[v].weight == BP_NONE) add(v, BP_NONE);
+    if (!made[v] && !constant[v]) add(v, BP_NONE);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ ValueId Rewrite::like(double value, ValueId x) {
   }
 }
 
-Node Rewrite::make(std::string_view op, std::vector<ValueId> inputs, std::vector<Attribute> attributes) {
+Node Rewrite::make(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes) {
   Node made;
   made.op_type = op;
   made.id = model.next_id++;
@@ -59,7 +59,7 @@ Node Rewrite::make(std::string_view op, std::vector<ValueId> inputs, std::vector
   return made;
 }
 
-ValueId Rewrite::emit(std::string_view op, std::vector<ValueId> inputs, std::vector<Attribute> attributes) {
+ValueId Rewrite::emit(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes) {
   Node made = make(op, std::move(inputs), std::move(attributes));
   const ValueId output = graph.add_value(made.name + "#" + std::to_string(made.id));
   made.outputs = {output};
@@ -73,7 +73,7 @@ void Rewrite::emit_after(size_t slot, std::string_view op, std::vector<ValueId> 
   const ValueId wanted = node.outputs[slot];
   node.outputs[slot] = graph.add_value(made.name + "#" + std::to_string(made.id));
   made.inputs = {node.outputs[slot]};
-  made.inputs.insert(made.inputs.end(), more.begin(), more.end());
+  for (const ValueId value : more) made.inputs.push_back(value);
   made.outputs = {wanted};
   after_.insert(after_.begin(), std::move(made));
 }

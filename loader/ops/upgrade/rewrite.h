@@ -28,7 +28,7 @@ class Rewrite {
   // A scalar of the data type of `x`.
   ValueId like(double value, ValueId x);
   // Adds a node before this one; gives its first output.
-  ValueId emit(std::string_view op, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {});
+  ValueId emit(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes = {});
   // Puts a node after this one: it makes what output `slot` was, of what output `slot` is now and `more`.
   void emit_after(size_t slot, std::string_view op, std::vector<ValueId> more, std::vector<Attribute> attributes = {});
   // Sets input `slot`, leaving out what lies before it.
@@ -53,7 +53,7 @@ class Rewrite {
   model::Graph& graph;
 
  private:
-  Node make(std::string_view op, std::vector<ValueId> inputs, std::vector<Attribute> attributes);
+  Node make(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes);
 
   std::vector<Node>& out_;
   const std::vector<bool>& read_;

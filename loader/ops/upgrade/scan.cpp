@@ -38,8 +38,8 @@ Status scan_batch(Rewrite& r) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     inner.outputs.push_back(middle->add_value("out" + std::to_string(i) + "#" + std::to_string(inner.id)));
   }
-  middle->inputs = inner.inputs;
-  middle->outputs = inner.outputs;
+  middle->inputs.assign(inner.inputs.begin(), inner.inputs.end());
+  middle->outputs.assign(inner.outputs.begin(), inner.outputs.end());
   inner.set({"body", BP_ATTR_GRAPH, std::vector<uint32_t>{0}});
   inner.set(Attribute::of("num_scan_inputs", static_cast<int64_t>(scans)));
   if (const Attribute* directions = node.find("directions")) {
