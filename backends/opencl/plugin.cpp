@@ -19,8 +19,11 @@ class Backend final : public sdk::Backend {
   uint32_t device_count(std::string& why_none) override {
     std::call_once(found_, [this] {
       devices_ = find_devices(why_none_);
-      if (own_memory()) {
-        for (Facts& device : devices_) device.unified = false;
+      const bool own_memory = chosen("memory", "shared", "own"),
+                 out_of_order = chosen("queue", "in_order", "out_of_order");
+      for (Facts& device : devices_) {
+        device.unified = device.unified && !own_memory;
+        device.out_of_order = device.out_of_order && out_of_order;
       }
     });
     why_none = why_none_;
@@ -33,12 +36,13 @@ class Backend final : public sdk::Backend {
   }
 
  private:
-  // The option "memory": whether devices that share the host's memory are used as those are that do not.
-  bool own_memory() const {
-    const std::string_view value = host().option("memory").value_or("shared");
-    if (value == "own" || value == "shared") return value == "own";
-    throw sdk::Error(BP_INVALID_ARGUMENT,
-                     "option memory is \"" + std::string(value) + "\": it must be shared (the default) or own");
+  // Whether an option has its other value, not its default.
+  bool chosen(const char* option, std::string_view usual, std::string_view other) const {
+    const std::string_view value = host().option(option).value_or(usual);
+    if (value == usual || value == other) return value == other;
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option " + std::string(option) + " is \"" + std::string(value) +
+                                              "\": it must be " + std::string(usual) + " (the default) or " +
+                                              std::string(other));
   }
 
   std::once_flag found_;

@@ -70,8 +70,8 @@ void Exec::drop_route() {
 Status Exec::make_route() {
   drop_route();
   Homes homes;
-  for (const Binding& binding : inputs_) homes.inputs.push_back(binding.device);
-  for (const Binding& binding : outputs_) homes.outputs.push_back(binding.device);
+  for (const Binding& binding : inputs_) homes.inputs.push_back(binding.home());
+  for (const Binding& binding : outputs_) homes.outputs.push_back(binding.home());
   BP_ASSIGN(route_, Route::make(*session_, homes));
   plan_ = std::make_unique<Plan>(*session_, *route_);
   runner_ = std::make_unique<Runner>(*session_, *route_, *plan_);
@@ -132,15 +132,16 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   Device* device = nullptr;
   if (tensor.buffer.memory) {
     BP_ASSIGN(device, session_->environment().device(tensor.buffer.device));
-    BP_ASSIGN(const Memory memory, Memory::of(*device, session_->environment().services()));
-    if (!memory.device())
-      return {BP_UNSUPPORTED, name + ": device '" + device->name() + "' works on host memory: bind host memory"};
+    Services& services = session_->environment().services();
+    BP_ASSIGN(const Memory memory, Memory::of(*device, services));
+    if (!memory.device()) BP_TRY(Memory::lent(*device, tensor.buffer.space, services).take_status().context(name));
   } else if (tensor.buffer.bytes && !tensor.buffer.address) {
     return {BP_INVALID_ARGUMENT, name + ": buffer.address is NULL"};
   }
-  if (device != binding->device) drop_route();  // it lies elsewhere: other copies are needed
+  const Home before = binding->home();
   *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_serial(),
               device, nullptr};
+  if (binding->home() != before) drop_route();  // it lies elsewhere: other copies are needed
   if (!tensor.buffer.memory) binding->buffer = part(tensor.buffer, 0, tensor.buffer.bytes);
   planned_ = false;
   return {};

@@ -43,6 +43,7 @@ class Exec {
     uint64_t serial = 0;
     Device* device = nullptr;  // in whose memory it lies; null: the host's
     bp_container_t* container = nullptr;
+    Home home() const { return {device, device ? buffer.space : 0}; }
   };
 
   explicit Exec(std::shared_ptr<const Session> session) : session_(std::move(session)) {}

@@ -46,6 +46,25 @@ Result<Memory> Memory::of(Device& device, Services& services) {
   return memory;
 }
 
+Result<Memory> Memory::lent(Device& device, uint32_t index, Services& services) {
+  Memory memory(services);
+  BP_ASSIGN(memory.handle_, device.open());
+  memory.api_ = device.backend().plugin->memory;
+  bp_space_t space{};
+  space.flags = BP_SPACE_HOST;
+  PluginError error;
+  if (memory.api_ && memory.api_->space)
+    BP_TRY(error.status(memory.api_->space(memory.handle_, index, &space, sizeof space, error.get()),
+                        "device '" + device.name() + "'"));
+  if ((space.flags & BP_SPACE_HOST) || !memory.api_->copy)
+    return Status(BP_UNSUPPORTED, "device '" + device.name() + "' works on host memory: bind host memory");
+  memory.device_ = &device;
+  memory.space_ = index;
+  memory.alignment_ = std::clamp<uint64_t>(space.alignment, 64, 4096);
+  memory.as_it_is_ = space.flags & BP_SPACE_DEVICE;
+  return memory;
+}
+
 Status Memory::status(PluginError& error, bp_status_t code) const {
   return device_status(*device_, error, code);
 }

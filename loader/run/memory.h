@@ -19,6 +19,8 @@ class Memory {
   explicit Memory(Services& services, uint64_t alignment = 64) : services_(&services), alignment_(alignment) {}
   // That of a device: the host's too where its first space is host memory. Opens the device.
   static Result<Memory> of(Device& device, Services& services);
+  // A further space of a device that works on host memory, in which the framework has buffers. Opens the device.
+  static Result<Memory> lent(Device& device, uint32_t space, Services& services);
 
   // Null: the host's.
   Device* device() const { return device_; }
@@ -26,6 +28,8 @@ class Memory {
   uint64_t alignment() const { return alignment_; }
   // Whether it can look at host memory where it lies.
   bool shares_host() const { return shares_host_; }
+  // Lent memory: whether the device's islands take buffers of it as they are.
+  bool as_it_is() const { return as_it_is_; }
 
   Result<bp_buffer_t> allocate(uint64_t bytes) const;
   // A buffer that is `bytes` of host memory. BP_UNSUPPORTED where these cannot be.
@@ -52,6 +56,7 @@ class Memory {
   uint64_t alignment_ = 64;
   bool shares_host_ = false;
   bool coherent_ = false;
+  bool as_it_is_ = false;
 };
 
 // Whether `copy` between them needs no stop in host memory.

@@ -23,14 +23,12 @@ class Maker {
       route_.inputs.push_back(index);
       Edge& edge = route_.edges[index];
       if (edge.kind == BP_KIND_TENSOR && edge.replicas.empty()) {
-        BP_ASSIGN(const uint32_t memory, memory_of(homes_.inputs[i]));
-        edge.home = add_replica(edge, memory, BP_NONE);
+        edge.home = add_replica(edge, memory_of(homes_.inputs[i]), BP_NONE);
       }
     }
     for (size_t o = 0; o < graph_.outputs.size(); ++o) {
       uint32_t& home = home_of_[graph_.outputs[o]];
-      if (home != BP_NONE) continue;
-      BP_ASSIGN(home, memory_of(homes_.outputs[o]));
+      if (home == BP_NONE) home = memory_of(homes_.outputs[o]);
     }
     for (const auto& program : session_.programs()) BP_TRY(add_step(*program));
     return add_outputs();
@@ -52,16 +50,34 @@ class Maker {
     };
     route_.memories.emplace_back();
     for (const auto& program : session_.programs()) BP_TRY(add(program->device));
-    for (Device* device : homes_.inputs) BP_TRY(add(device));
-    for (Device* device : homes_.outputs) BP_TRY(add(device));
+    for (const auto* homes : {&homes_.inputs, &homes_.outputs}) {
+      for (const Home& home : *homes) {
+        BP_TRY(add(home.device));
+        if (!home.device || memory_of(home.device) != 0 || memory_of(home) != 0) continue;
+        BP_ASSIGN(Memory memory, Memory::lent(*home.device, home.space, services));
+        lent_.emplace_back(home, static_cast<uint32_t>(route_.memories.size()));
+        route_.memories.push_back(std::make_unique<Memory>(std::move(memory)));
+      }
+    }
     route_.memories[0] = std::make_unique<Memory>(services, alignment);
     return {};
   }
 
-  Result<uint32_t> memory_of(Device* device) const {
-    if (!device) return 0u;
+  // In which a device works.
+  uint32_t memory_of(Device* device) const {
     const auto found = std::ranges::find(devices_, device, [](auto& known) { return known.first; });
     return found->second;
+  }
+
+  // In which a buffer of the framework lies.
+  uint32_t memory_of(const Home& home) const {
+    const auto lent = std::ranges::find(lent_, home, [](auto& known) { return known.first; });
+    return lent != lent_.end() ? lent->second : home.device ? memory_of(home.device) : 0;
+  }
+
+  // Whether a device's islands take buffers of a memory as they are, beside those of the one in which it works.
+  bool takes(Device* device, uint32_t memory) const {
+    return memory != BP_NONE && route_.memories[memory]->device() == device && route_.memories[memory]->as_it_is();
   }
 
   uint32_t new_edge(model::ValueId value) {
@@ -103,6 +119,14 @@ class Maker {
     return to;
   }
 
+  // The edge's replica that an island of the device reads.
+  uint32_t replica_for(Device* device, uint32_t index) {
+    const std::vector<Replica>& replicas = route_.edges[index].replicas;
+    for (uint32_t r = 0; r < replicas.size(); ++r)
+      if (takes(device, replicas[r].memory)) return r;
+    return replica_in(index, memory_of(device));
+  }
+
   // The task reads the replica.
   void read(Replica& replica, uint32_t task) {
     replica.readers.push_back(task);
@@ -113,11 +137,11 @@ class Maker {
     const uint32_t number = static_cast<uint32_t>(route_.steps.size());
     Step step;
     step.program = &program;
-    BP_ASSIGN(const uint32_t memory, memory_of(program.device));
+    const uint32_t memory = memory_of(program.device);
     for (model::ValueId value : program.inputs) {
       const uint32_t edge = edge_for(value);
       const bool is_tensor = route_.edges[edge].kind == BP_KIND_TENSOR;
-      step.inputs.push_back({edge, is_tensor ? replica_in(edge, memory) : BP_NONE});
+      step.inputs.push_back({edge, is_tensor ? replica_for(program.device, edge) : BP_NONE});
     }
     step.task = static_cast<uint32_t>(route_.tasks.size());
     Task& task = route_.tasks.emplace_back();
@@ -139,7 +163,9 @@ class Maker {
       const uint32_t index = edge_for(value);
       Edge& edge = route_.edges[index];
       edge.producer = number;
-      step.outputs.push_back({index, edge.kind == BP_KIND_TENSOR ? add_replica(edge, memory, step.task) : BP_NONE});
+      const uint32_t home = home_of_[value];
+      const uint32_t written = takes(program.device, home) ? home : memory;
+      step.outputs.push_back({index, edge.kind == BP_KIND_TENSOR ? add_replica(edge, written, step.task) : BP_NONE});
     }
     step.bound.resize(step.inputs.size() + step.outputs.size());
     PluginError error;
@@ -162,9 +188,8 @@ class Maker {
           return {BP_INTERNAL, "output '" + graph_.values[value].name + "' is made by no island"};
         const uint32_t from = edge;
         edge = new_edge(value);
-        BP_ASSIGN(const uint32_t memory, memory_of(homes_.outputs[o]));
         Edge& copy = route_.edges[edge];
-        if (copy.kind == BP_KIND_TENSOR) copy.home = add_replica(copy, memory, BP_NONE);
+        if (copy.kind == BP_KIND_TENSOR) copy.home = add_replica(copy, memory_of(homes_.outputs[o]), BP_NONE);
         route_.duplicates.push_back({edge, from});
       }
       route_.outputs.push_back(edge);
@@ -177,7 +202,8 @@ class Maker {
   const model::Graph& graph_;
   const Homes& homes_;
   Route& route_;
-  std::vector<std::pair<Device*, uint32_t>> devices_;  // and their memories
+  std::vector<std::pair<Device*, uint32_t>> devices_;  // and the memories in which they work
+  std::vector<std::pair<Home, uint32_t>> lent_;        // further spaces of theirs, and these memories
   std::vector<uint32_t> edge_of_;                      // by value
   std::vector<uint32_t> home_of_;                      // by value: the memory in which an output is wanted
 };

@@ -51,9 +51,14 @@ struct Task {
   std::vector<uint32_t> after;                  // tasks that come before
 };
 
-// The inputs' and outputs' buffers of the framework lie in the memories of these devices (null: the host's).
+// Where a buffer of the framework lies: in a device's space, or, without a device, in host memory.
+struct Home {
+  Device* device = nullptr;
+  uint32_t space = 0;
+  bool operator==(const Home&) const = default;
+};
 struct Homes {
-  std::vector<Device*> inputs, outputs;
+  std::vector<Home> inputs, outputs;
 };
 
 struct Route {

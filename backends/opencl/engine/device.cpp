@@ -56,11 +56,20 @@ Buffer Device::import_host(void* address, uint64_t bytes) const {
   return buffer;
 }
 
-Queue Device::queue() const {
+Queue Device::make_queue(cl_command_queue_properties properties) const {
   cl_int status = CL_SUCCESS;
-  Queue queue(clCreateCommandQueue(context_.get(), facts_.id, CL_QUEUE_PROFILING_ENABLE, &status));
+  Queue queue(clCreateCommandQueue(context_.get(), facts_.id, properties | CL_QUEUE_PROFILING_ENABLE, &status));
   check(status, "command queue");
   return queue;
+}
+
+Queue Device::queue() const {
+  return make_queue(0);
+}
+
+// Out of order, kernels say themselves what they wait for (plan.h). What that is worth was measured: decision 0008.
+Queue Device::run_queue() const {
+  return make_queue(facts_.out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
 }
 
 Constant Device::constant(const std::string& key) {
@@ -92,21 +101,35 @@ void Device::measure() {
 
 void Device::tune() {
   std::call_once(tuned_, [this] {
-    const std::optional<std::string_view> wanted = host().option("tile");
-    if (!wanted) {
-      facts_.tile = tuned_tile(*this);
-      host().log(BP_LOG_INFO, facts_.name + ": products in tiles of " + facts_.tile.text());
-      return;
-    }
-    const std::optional<Tile> tile = tile_named(*wanted);
-    if (!tile || !fits(facts_, *tile)) {
-      std::string known;
-      for (const Tile& each : tiles(facts_.kind)) known += (known.empty() ? "" : ", ") + each.text();
-      throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\": " + facts_.name +
-                                                " has " + known + ", or leave it out and it is measured");
-    }
-    facts_.tile = *tile;
+    facts_.tile = chosen_tile();
+    facts_.winograd = chosen_winograd();
+    char line[80];
+    std::snprintf(line, sizeof line, " at %.4g GFLOP/s, Winograd's transforms at %.4g G elements a second",
+                  facts_.winograd.flops * 1e-9, facts_.winograd.elements * 1e-9);
+    host().log(BP_LOG_INFO, facts_.name + ": products in tiles of " + facts_.tile.text() +
+                                (facts_.winograd.use == WinogradRates::Use::kMeasured ? line : ""));
   });
+}
+
+Tile Device::chosen_tile() {
+  const std::optional<std::string_view> wanted = host().option("tile");
+  if (!wanted) return tuned_tile(*this);
+  const std::optional<Tile> tile = tile_named(*wanted);
+  if (tile && fits(facts_, *tile)) return *tile;
+  std::string known;
+  for (const Tile& each : tiles(facts_.kind)) known += (known.empty() ? "" : ", ") + each.text();
+  throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\": " + facts_.name + " has " +
+                                            known + ", or leave it out and it is measured");
+}
+
+WinogradRates Device::chosen_winograd() {
+  using Use = WinogradRates::Use;
+  const std::string_view wanted = host().option("winograd").value_or("measured");
+  if (wanted == "measured") return winograd_rates(*this);
+  if (wanted == "never") return {Use::kNever};
+  if (wanted == "always") return {Use::kAlways};
+  throw sdk::Error(BP_INVALID_ARGUMENT,
+                   "option winograd is \"" + std::string(wanted) + "\"; give measured, never or always");
 }
 
 void Device::cover(sdk::Coverage& coverage) {

@@ -13,7 +13,7 @@
 
 namespace backplane::opencl {
 
-class Device final : public sdk::Device, public sdk::Memory {
+class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
  public:
   Device(const sdk::Backend& backend, const Facts& facts);
 
@@ -25,6 +25,7 @@ class Device final : public sdk::Device, public sdk::Memory {
   Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const;  // a sub-buffer
   Buffer import_host(void* address, uint64_t bytes) const;                  // the same bytes, no copy
   Queue queue() const;                                                      // in order, with profiling
+  Queue run_queue() const;                                                  // of an instance's runs, with profiling
   // Constants by what they are; they live as long as a program holds them. NULL when none does.
   Constant constant(const std::string& key);
   Constant share(const std::string& key, Buffer buffer);
@@ -44,10 +45,19 @@ class Device final : public sdk::Device, public sdk::Memory {
   bp_buffer_t import_memory(uint32_t space, const bp_external_t& external) override;
   bp_external_t export_memory(const bp_buffer_t& buffer, uint32_t kind) override;
 
+  // Streams, and semaphores that the framework's events can be imported to.
+  std::unique_ptr<sdk::Stream> stream(const bp_native_t* native, int32_t priority) override;
+  std::unique_ptr<sdk::NativeSemaphore> semaphore(const bp_native_t* native) override;
+
  private:
+  void move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
+            uint64_t bytes) const;
+  Queue make_queue(cl_command_queue_properties properties) const;
   // Rates before the first estimate, the tile before the first program: once, where no earlier process has.
   void measure();
   void tune();
+  Tile chosen_tile();
+  WinogradRates chosen_winograd();
 
   Facts facts_;
   Context context_;

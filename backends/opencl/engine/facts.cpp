@@ -76,6 +76,8 @@ Facts::Facts(cl_platform_id platform, cl_device_id id)
   subnormals = (single & CL_FP_DENORM) != 0;
   exact_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   local_memory = device_number<cl_device_local_mem_type>(id, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
+  out_of_order = (device_number<cl_command_queue_properties>(id, CL_DEVICE_QUEUE_PROPERTIES) &
+                  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
   units = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
   float_lanes = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
   alignment = std::max<cl_uint>(8, device_number<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN)) / 8;
@@ -113,7 +115,7 @@ bp_dtype_set_t Facts::dtypes() const {
 bp_device_info_t Facts::info() const {
   bp_device_info_t info{};
   info.kind = kind;
-  info.flags = BP_DEVICE_SYNCHRONOUS | BP_DEVICE_DETERMINISTIC;
+  info.flags = BP_DEVICE_DETERMINISTIC;
   if (unified) info.flags |= BP_DEVICE_UNIFIED_MEMORY;
   if (!subnormals) info.flags |= BP_DEVICE_FLUSHES_SUBNORMALS;
   info.name = view::text(name);

@@ -5,7 +5,7 @@
 #include "backplane/plugin.h"
 #include "engine/cl.h"
 #include "engine/rates.h"
-#include "engine/tile.h"
+#include "engine/winograd.h"
 
 namespace backplane::opencl {
 
@@ -21,14 +21,16 @@ struct Facts {
   bool subnormals;       // keeps them in fp32
   bool exact_division;   // fp32 division and square root can be correctly rounded
   bool local_memory;     // has fast memory for a work group
+  bool out_of_order;     // can run commands of a queue beside each other; once the backend has chosen: and does
   uint32_t units;        // compute units
   uint32_t float_lanes;  // of a vector register; 1 where there is none to see
   uint32_t alignment;    // bytes, of a sub-buffer's offset
   uint64_t memory_bytes, max_buffer_bytes, local_bytes;
-  size_t max_group;  // work items
-  Rates rates;       // what units, lanes and clock allow, until they are measured
-  bool measured;     // they are
-  Tile tile;         // the first that fits, until one is chosen
+  size_t max_group;        // work items
+  Rates rates;             // what units, lanes and clock allow, until they are measured
+  bool measured;           // they are
+  Tile tile;               // the first that fits, until one is chosen
+  WinogradRates winograd;  // with that tile
 
   // What estimates are made with, bytes a second. The memory of a CPU is as fast for the host's own backend, which does
   // not tell its rate and is taken for 10 GB/s: told any faster here, nodes between would change sides for nothing.

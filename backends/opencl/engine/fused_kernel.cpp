@@ -64,13 +64,17 @@ class Writer {
     const size_t rank = walk_.extents.size();
     std::string code = "  const int c0 = (int)get_global_id(0);\n";
     if (rank > 1) code += "  const int c1 = (int)get_global_id(1);\n";
-    code += rank > 1 ? "  if (c0 >= n0 || c1 >= n1) return;\n" : "  if (c0 >= n0) return;\n";
     if (rank > 2) code += "  int rest = (int)get_global_id(2);\n";
+    // Before any item returns: divisions that all make stay outside of the loop over them.
     for (size_t d = 2; d < rank; ++d) {
       const std::string n = std::to_string(d);
-      code += "  const int c" + n + " = rest % n" + n + ";\n";
-      if (d + 1 < rank) code += "  rest /= n" + n + ";\n";
+      if (d + 1 == rank) {
+        code += "  const int c" + n + " = rest;\n";
+      } else {
+        code += "  const int c" + n + " = rest % n" + n + ";\n  rest /= n" + n + ";\n";
+      }
     }
+    code += rank > 1 ? "  if (c0 >= n0 || c1 >= n1) return;\n" : "  if (c0 >= n0) return;\n";
     return code;
   }
 

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's run state: kernels with their arguments set, memory between them, a queue, and the memory that is bound.
+// A program's run state: kernels with their arguments set, memory between them, a queue, the memory that is bound, and
+// the run in flight.
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
+
 #include "engine/island.h"
+#include "engine/order.h"
 
 namespace backplane::opencl {
 
 // Memory bound to an input or output, as the kernels see it.
 class BoundMemory {
  public:
-  // Makes the tensor's memory reachable: without a copy where the device can.
+  // Makes the tensor's memory reachable: without a copy where the device can. `queue` is the instance's own.
   BoundMemory(const Device& device, cl_command_queue queue, const bp_tensor_t& tensor);
   BoundMemory(const BoundMemory&) = delete;
   BoundMemory& operator=(const BoundMemory&) = delete;
-  ~BoundMemory() { unmap(); }
+  ~BoundMemory();
 
   const Buffer& buffer() const { return buffer_; }
-  // Around a run, in the queue's order. They give the bytes that had to be copied.
-  uint64_t begin(uint64_t bytes, bool is_input);
-  uint64_t end(uint64_t bytes, bool is_output);
+  // Around a run, in the run's queue. What they start is appended to `events`; they give the bytes that it copies.
+  uint64_t begin(cl_command_queue queue, uint64_t bytes, bool is_input, std::vector<Event>& events);
+  uint64_t end(cl_command_queue queue, uint64_t bytes, bool is_output, const std::vector<cl_event>& after,
+               std::vector<Event>& events);
 
  private:
   enum class Way {
@@ -27,8 +33,8 @@ class BoundMemory {
     kHostCopy,    // the host's memory, copied
     kDeviceCopy,  // the device's own memory at an odd offset, copied
   };
-  void map();
-  void unmap() noexcept;
+  // Shared memory becomes the host's when what is before has ended; the call waits for that where it is `blocking`.
+  void map(cl_command_queue queue, cl_bool blocking, const std::vector<cl_event>& after, cl_event* out_event);
 
   cl_command_queue queue_;
   Way way_;
@@ -43,11 +49,12 @@ class BoundMemory {
 class Instance final : public sdk::Instance {
  public:
   explicit Instance(const Island& island);
-  ~Instance() override;
+  ~Instance() override;  // waits for a run in flight
 
   void bind(const bp_binding_t& binding) override;
   void extents(uint32_t slot, uint32_t rank, const int64_t* extents) override;
-  void run(const bp_run_t& run) override;
+  // Starts a run and returns; what tells its end comes from a thread of the driver.
+  void submit(const bp_run_t& what) override;
 
  protected:
   bool reaches(const bp_tensor_t& tensor) const override;
@@ -60,26 +67,59 @@ class Instance final : public sdk::Instance {
     uint32_t slot;
   };
 
+  // ---- what is planned and bound (instance.cpp) ----
+  void prepare();  // for the run that is to start
   void replan();
   std::vector<std::byte> read_input(uint32_t slot) const;
-  void place_kernels();
+  void place_kernels(const Plan& plan);
   void reach_bound();
+  void forget_bound();
   void check_outputs() const;
-  void work(const bp_run_t& run);
-  void check_fault() const;
-  void trace(const bp_run_t& run, const std::vector<Event>& events) const;
   const Buffer& bound(Storage::Place place, uint32_t slot) const;
+
+  // ---- the run in flight (run.cpp) ----
+  void run(const bp_run_t& unordered) override;  // called by `submit` once all slots are known to be bound
+  void start();
+  void begin();
+  void wait_for(const std::vector<uint32_t>& launches);
+  void proceed();
+  void finish_work();
+  void call_back();
+  void reached(cl_int status);
+  void check_work() const;
+  void tell_end(const std::optional<sdk::Error>& failure);
+  void trace() const;
+  void enter();
+  void leave();
 
   const Island& island_;
   Queue queue_;
   std::shared_ptr<const Plan> plan_;
   Buffer arena_, fault_;
+  uint64_t arena_bytes_ = 0;
   std::vector<Buffer> parts_;      // of the arena, by storage: a kernel does not retain its arguments
   std::vector<ClKernel> kernels_;  // by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
   bool shapes_changed_ = true;
   bool bindings_changed_ = true;
+
+  // The run in flight, touched by one thread at a time: the one that starts it, then those that the driver calls from.
+  Order order_;
+  cl_command_queue run_queue_ = nullptr;  // the stream's, or queue_
+  std::vector<Event> begun_;              // what comes before the kernels
+  std::vector<Event> launched_;           // by launch, those started so far
+  std::vector<Event> ended_;              // what comes after them
+  std::vector<cl_event> after_;           // of the command that is enqueued
+  std::optional<sdk::Error> failure_;     // met while commands were under way
+  bool tracing_ = false;
+  uint64_t begin_time_ = 0, copied_ = 0;  // for the trace
+  cl_int found_fault_ = 0;                // read back at the end
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool running_ = false;  // from `submit` until the end is told
+  uint32_t entered_ = 0;  // threads that the driver calls from, or that wait for what a run waits for
 };
 
 }  // namespace backplane::opencl

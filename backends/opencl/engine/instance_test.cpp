@@ -116,6 +116,37 @@ TEST_F(InstanceTest, CopiesNothingWhereTheDeviceSharesMemory) {
   EXPECT_EQ(cl_layer().copies, copies);
 }
 
+// Many kernels that may run beside each other, and one that waits for all; with a deadline some at a time.
+TEST_F(InstanceTest, BothKindsOfQueueGiveTheSameBits) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});
+  std::vector<uint32_t> branches;
+  for (int i = 0; i < 24; ++i) {
+    const std::string name = std::to_string(i);
+    std::vector<float> w(64);
+    for (size_t k = 0; k < w.size(); ++k) w[k] = static_cast<float>((k + 1) * static_cast<size_t>(i + 3) % 13) - 6;
+    const uint32_t product =
+        graph.node("MatMul", "p" + name, {x, graph.weight("w" + name, Tensor::of<float>({8, 8}, w))});
+    branches.push_back(graph.node("Softmax", "s" + name, {product}, {{"axis", -1}}));
+  }
+  const Model model = graph.finish({graph.node("Concat", "y", branches, {{"axis", 1}})});
+  std::vector<std::vector<float>> results;
+  for (const char* queue : {"in_order", "out_of_order"}) {
+    const Environment env = opencl({{"opencl.queue", queue}});
+    Exec exec = env.compile(model, only_opencl()).exec();
+    for (int i = 0; i < 50; ++i) {
+      exec.bind("x", small_input(1 + i % 5 * 7, i % 5));
+      RunOptions options;
+      if (i % 2 == 1) options.timeout = std::chrono::seconds(30);
+      const uint64_t launches = cl_layer().launches;
+      exec.run(options);
+      EXPECT_GT(cl_layer().launches - launches, 16u);
+      results.push_back(exec.output(0u).values<float>());
+    }
+  }
+  for (size_t i = 0; i < 50; ++i) EXPECT_EQ(results[i], results[i + 50]) << i;
+}
+
 TEST_F(InstanceTest, PlansAgainForOtherNumbersOfAnInput) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 3});

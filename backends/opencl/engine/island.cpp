@@ -75,6 +75,7 @@ void Island::prepare(Plan& plan) const {
   }
   std::erase_if(plan.launches, [](const Launch& launch) { return launch.once; });
   pack(plan, opencl_device_.facts().alignment);
+  order(plan);
 }
 
 Constant Island::resolve(Plan& plan, uint32_t index) const {
@@ -121,7 +122,7 @@ Buffer Island::run_once(Plan& plan, const Launch& launch) const {
     set_argument(kernel, i, argument, value ? Buffer() : written ? result : *resolve(plan, argument.storage));
   }
   const Queue queue = opencl_device_.queue();
-  enqueue(queue.get(), kernel, launch, nullptr);
+  enqueue(queue.get(), kernel, launch, {}, nullptr);
   check(clFinish(queue.get()), "preparing constants with kernel '" + launch.source.entry + "'");
   return result;
 }
@@ -163,9 +164,11 @@ void set_argument(const ClKernel& kernel, uint32_t index, const Argument& argume
         "argument " + std::to_string(index) + " of a kernel");
 }
 
-void enqueue(cl_command_queue queue, const ClKernel& kernel, const Launch& launch, cl_event* out_event) {
-  const cl_int status = clEnqueueNDRangeKernel(queue, kernel.get(), 3, nullptr, launch.global.data(),
-                                               launch.local.data(), 0, nullptr, out_event);
+void enqueue(cl_command_queue queue, const ClKernel& kernel, const Launch& launch, const std::vector<cl_event>& after,
+             cl_event* out_event) {
+  const cl_int status =
+      clEnqueueNDRangeKernel(queue, kernel.get(), 3, nullptr, launch.global.data(), launch.local.data(),
+                             static_cast<cl_uint>(after.size()), after.empty() ? nullptr : after.data(), out_event);
   if (status != CL_SUCCESS) check(status, "kernel '" + launch.source.entry + "'");
 }
 

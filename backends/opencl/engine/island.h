@@ -46,7 +46,8 @@ std::vector<std::byte> host_copy(const bp_tensor_t& tensor);
 
 // Sets an argument of a kernel; `buffer` is that of its storage.
 void set_argument(const ClKernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);
-// Starts a kernel whose arguments are set; `out_event` may be NULL.
-void enqueue(cl_command_queue queue, const ClKernel& kernel, const Launch& launch, cl_event* out_event);
+// Starts a kernel whose arguments are set, once the events `after` have ended; `out_event` may be NULL.
+void enqueue(cl_command_queue queue, const ClKernel& kernel, const Launch& launch, const std::vector<cl_event>& after,
+             cl_event* out_event);
 
 }  // namespace backplane::opencl

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "engine/device.h"
+#include "engine/order.h"
 
 namespace backplane::opencl {
 namespace {
@@ -36,11 +37,6 @@ bp_buffer_t device_buffer(uint32_t space, uint64_t bytes, Buffer buffer, uint64_
   result.memory = reinterpret_cast<bp_memory_t*>(new Allocation{std::move(buffer), offset});
   result.bytes = bytes;
   return result;
-}
-
-void check_no_stream(const bp_run_t* run) {
-  if (run != nullptr && run->stream != nullptr)
-    throw sdk::Error(BP_UNSUPPORTED, "this device has no streams; leave run.stream NULL");
 }
 
 }  // namespace
@@ -99,45 +95,62 @@ void Device::unmap(const bp_buffer_t& buffer, void* pointer) {
 }
 
 void Device::copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) {
-  check_no_stream(run);
+  const Order order = run != nullptr ? Order(host(), sdk::read(run, "run")) : Order();
+  const cl_command_queue stream = stream_queue(order.run());
   check_reach(from, bytes);
   check_reach(to, bytes);
+  if (stream == nullptr) return move(transfers_.get(), CL_TRUE, from, to, bytes);
+  order.wait();
+  move(stream, CL_FALSE, from, to, bytes);
+  when_done(stream, [order](cl_int status) {
+    const auto failure = caught([status] { check(status, "copy in a stream"); });
+    order.end(failure ? &*failure : nullptr);
+  });
+}
+
+// Starts a copy in the queue; the call waits for its end where it is `blocking`.
+void Device::move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
+                  uint64_t bytes) const {
   if (bytes == 0) return;
   const std::string what = "copy of " + std::to_string(bytes) + " bytes";
-  cl_command_queue queue = transfers_.get();
   if (from.memory == nullptr && to.memory == nullptr) {
+    if (blocking == CL_FALSE) check(clFinish(queue), "stream before a copy");
     std::memmove(host_address(to), host_address(from), bytes);
   } else if (from.memory == nullptr) {
-    check(clEnqueueWriteBuffer(queue, allocation(to).buffer.get(), CL_TRUE, offset_of(to), bytes, host_address(from), 0,
-                               nullptr, nullptr),
+    check(clEnqueueWriteBuffer(queue, allocation(to).buffer.get(), blocking, offset_of(to), bytes, host_address(from),
+                               0, nullptr, nullptr),
           what);
   } else if (to.memory == nullptr) {
-    check(clEnqueueReadBuffer(queue, allocation(from).buffer.get(), CL_TRUE, offset_of(from), bytes, host_address(to),
+    check(clEnqueueReadBuffer(queue, allocation(from).buffer.get(), blocking, offset_of(from), bytes, host_address(to),
                               0, nullptr, nullptr),
           what);
   } else {
-    Event done;
     cl_event event = nullptr;
     check(clEnqueueCopyBuffer(queue, allocation(from).buffer.get(), allocation(to).buffer.get(), offset_of(from),
                               offset_of(to), bytes, 0, nullptr, &event),
           what);
-    done = Event(event);
-    check(clWaitForEvents(1, &event), what);
+    const Event done(event);
+    if (blocking != CL_FALSE) check(clWaitForEvents(1, &event), what);
   }
 }
 
 void Device::fill(const bp_buffer_t& buffer, const void* pattern, uint32_t bytes, const bp_run_t* run) {
-  check_no_stream(run);
   if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
     throw sdk::Error(BP_INVALID_ARGUMENT, "a pattern has 1, 2, 4 or 8 bytes, not " + std::to_string(bytes));
-  const bp_run_t* none = nullptr;
   // By way of a filled copy: neither offset nor size need be a multiple of the pattern.
-  std::vector<char> filled(buffer.bytes);
-  for (size_t i = 0; i < filled.size(); ++i) filled[i] = static_cast<const char*>(pattern)[i % bytes];
+  const auto filled = std::make_shared<std::vector<char>>(buffer.bytes);
+  for (size_t i = 0; i < filled->size(); ++i) (*filled)[i] = static_cast<const char*>(pattern)[i % bytes];
   bp_buffer_t from{};
-  from.address = filled.data();
-  from.bytes = filled.size();
-  copy(from, buffer, filled.size(), none);
+  from.address = filled->data();
+  from.bytes = filled->size();
+  copy(from, buffer, from.bytes, run);
+  if (run == nullptr || run->stream == nullptr) return;
+  try {
+    when_done(stream_queue(*run), [filled](cl_int) {});  // it is read until then
+  } catch (...) {
+    clFinish(stream_queue(*run));
+    throw;
+  }
 }
 
 bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external) {

@@ -10,6 +10,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr int64_t n = 1000;
+
 bp_device_info_t device_of(const Environment& env) {
   for (const Device& device : env.devices()) {
     if (device.name.starts_with("opencl")) return device.info;
@@ -69,6 +71,12 @@ SessionOptions pinned(std::map<std::string, std::string> pins) {
   return how;
 }
 
+// Binds `n` floats.
+void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
+  const bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &n, nullptr, buffer};
+  detail::call(api().exec_bind, exec.get(), slot, &tensor);
+}
+
 class MemoryTest : public OpenCl {
  protected:
   // The runs of `session` after the first, as the timeline shows them.
@@ -79,8 +87,6 @@ class MemoryTest : public OpenCl {
   }
   static bool unified(const Environment& env) { return (device_of(env).flags & BP_DEVICE_UNIFIED_MEMORY) != 0; }
 };
-
-constexpr int64_t n = 1000;
 
 TEST_F(MemoryTest, AMixedPlacementSharesHostMemoryWithoutCopies) {
   const Environment env = opencl();
@@ -144,51 +150,82 @@ TEST_F(MemoryTest, AnUnknownWayOfMemoryIsRefusedWithThoseThatThereAre) {
   }
 }
 
-// The framework's own cl_mem become input and output, and nothing is copied.
+// The framework's own cl_mem become input and output, and nothing is copied, whether the device shares the host's
+// memory or not.
 TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
-  const Environment env = opencl({{"opencl.memory", "own"}});
-  const uint32_t space = own_space(env);
-  EXPECT_EQ(space_of(env, space).imports, 1u << BP_EXTERNAL_CL_MEM);
-  // A context is the device's own: a buffer of it tells which.
-  const DeviceBuffer any(env, 16);
-  bp_external_t told{sizeof told, BP_EXTERNAL_CL_MEM, 0, 0, 0};
-  detail::call(api().memory_export, env.get(), &any.buffer, &told);
-  EXPECT_EQ(told.bytes, 16u);
-  cl_context context = nullptr;
-  ASSERT_EQ(
-      clGetMemObjectInfo(reinterpret_cast<cl_mem>(told.handle), CL_MEM_CONTEXT, sizeof context, &context, nullptr),
-      CL_SUCCESS);
-  const uint64_t head = space_of(env, space).alignment, bytes = n * sizeof(float);
-  cl_int status = CL_SUCCESS;
-  const cl_mem framework = clCreateBuffer(context, CL_MEM_READ_WRITE, head + bytes, nullptr, &status);
-  ASSERT_EQ(status, CL_SUCCESS);
-  const cl_mem y = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, &status);
-  ASSERT_EQ(status, CL_SUCCESS);
-  {
-    // x begins in the middle of the framework's buffer.
-    const bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
-    const bp_external_t y_is{sizeof y_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(y), bytes, 0};
-    const DeviceBuffer x_buffer(env, x_is), y_buffer(env, y_is);
+  for (const char* memory : {"shared", "own"}) {
+    SCOPED_TRACE(memory);
+    const Environment env = opencl({{"opencl.memory", memory}});
+    const uint32_t space = own_space(env);
+    EXPECT_EQ(space_of(env, space).imports, 1u << BP_EXTERNAL_CL_MEM);
+    // A context is the device's own: a buffer of it tells which.
+    const DeviceBuffer any(env, 16);
+    bp_external_t told{sizeof told, BP_EXTERNAL_CL_MEM, 0, 0, 0};
+    detail::call(api().memory_export, env.get(), &any.buffer, &told);
+    EXPECT_EQ(told.bytes, 16u);
+    cl_context context = nullptr;
+    ASSERT_EQ(
+        clGetMemObjectInfo(reinterpret_cast<cl_mem>(told.handle), CL_MEM_CONTEXT, sizeof context, &context, nullptr),
+        CL_SUCCESS);
+    const uint64_t head = space_of(env, space).alignment, bytes = n * sizeof(float);
+    cl_int status = CL_SUCCESS;
+    const cl_mem framework = clCreateBuffer(context, CL_MEM_READ_WRITE, head + bytes, nullptr, &status);
+    ASSERT_EQ(status, CL_SUCCESS);
+    const cl_mem y = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, &status);
+    ASSERT_EQ(status, CL_SUCCESS);
+    {
+      // x begins in the middle of the framework's buffer.
+      const bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
+      const bp_external_t y_is{sizeof y_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(y), bytes, 0};
+      const DeviceBuffer x_buffer(env, x_is), y_buffer(env, y_is);
+      std::vector<float> values(n, 7), back(n);
+      copy(env, host_buffer(values), x_buffer.buffer);
+      Exec exec = env.compile(chain_of_three(n), only_opencl()).exec();
+      bind(exec, 0, x_buffer.buffer);
+      bind(exec, BP_SLOT_OUTPUT, y_buffer.buffer);
+      const uint64_t copies = cl_layer().copies;
+      exec.run();
+      EXPECT_EQ(cl_layer().copies, copies);
+      copy(env, y_buffer.buffer, host_buffer(back));
+      EXPECT_EQ(back, std::vector<float>(n, -7));
+    }
+    // An import ends without the framework's reference.
+    cl_uint references = 0;
+    clGetMemObjectInfo(framework, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr);
+    EXPECT_EQ(references, 1u);
+    clReleaseMemObject(framework);
+    clReleaseMemObject(y);
+  }
+}
+
+// Between islands of OpenCL and of the CPU backend: what the framework bound is copied for those that cannot take it.
+TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
+  const Environment env = opencl();
+  if (!unified(env)) GTEST_SKIP() << "this device has memory of its own";
+  const uint64_t bytes = n * sizeof(float);
+  for (const auto& [middle, ends, expected_copies] : {std::tuple{"opencl", "cpu", 2u}, {"cpu", "opencl", 0u}}) {
+    SCOPED_TRACE(ends);
+    const DeviceBuffer x(env, bytes), y(env, bytes);
     std::vector<float> values(n, 7), back(n);
-    copy(env, host_buffer(values), x_buffer.buffer);
-    Exec exec = env.compile(chain_of_three(n), only_opencl()).exec();
-    const int64_t extent = n;
-    bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &extent, nullptr, x_buffer.buffer};
-    detail::call(api().exec_bind, exec.get(), 0u, static_cast<const bp_tensor_t*>(&tensor));
-    tensor.buffer = y_buffer.buffer;
-    detail::call(api().exec_bind, exec.get(), BP_SLOT_OUTPUT, static_cast<const bp_tensor_t*>(&tensor));
+    copy(env, host_buffer(values), x.buffer);
+    Exec exec = env.compile(chain_of_three(n), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
+    bind(exec, 0, x.buffer);
+    bind(exec, BP_SLOT_OUTPUT, y.buffer);
     const uint64_t copies = cl_layer().copies;
     exec.run();
-    EXPECT_EQ(cl_layer().copies, copies);
-    copy(env, y_buffer.buffer, host_buffer(back));
+    EXPECT_EQ(cl_layer().copies - copies, expected_copies);
+    copy(env, y.buffer, host_buffer(back));
+    EXPECT_EQ(back, std::vector<float>(n, -7));
+    // Host memory in its place, and back again.
+    exec.bind("x", Tensor::of<float>({n}, std::vector<float>(n, 8)));
+    exec.run();
+    copy(env, y.buffer, host_buffer(back));
+    EXPECT_EQ(back, std::vector<float>(n, -8));
+    bind(exec, 0, x.buffer);
+    exec.run();
+    copy(env, y.buffer, host_buffer(back));
     EXPECT_EQ(back, std::vector<float>(n, -7));
   }
-  // An import ends without the framework's reference.
-  cl_uint references = 0;
-  clGetMemObjectInfo(framework, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr);
-  EXPECT_EQ(references, 1u);
-  clReleaseMemObject(framework);
-  clReleaseMemObject(y);
 }
 
 TEST_F(MemoryTest, WhatCannotBeImportedOrExportedIsNamed) {

@@ -56,30 +56,21 @@ LaunchBuilder& LaunchBuilder::fault() {
 }
 
 void LaunchBuilder::range(int64_t x, int64_t y, int64_t z, size_t widest) {
-  // Powers of two, so that few sizes occur: some drivers compile a kernel again for each. A group costs a CPU as much
-  // as many items, but each core wants some.
-  const Facts& facts = planner_.facts_;
-  const auto up = [](int64_t n) { return std::bit_ceil(static_cast<size_t>(std::max<int64_t>(n, 1))); };
-  const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{facts.units} * 8);
-  const size_t most = facts.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
-  const size_t items = std::min<size_t>(std::bit_floor(facts.max_group), most);
-  const size_t lx = std::min({items, widest, up(x)});
-  const size_t ly = std::min(items / lx, up(y));
-  const auto count = [](int64_t n, size_t l) { return (n + static_cast<int64_t>(l) - 1) / static_cast<int64_t>(l); };
-  groups({count(x, lx), count(y, ly), z}, {lx, ly, 1});
+  range(ranges_of_items(planner_.facts_, x, y, z, widest));
 }
 
 void LaunchBuilder::groups(std::array<int64_t, 3> count, std::array<size_t, 3> local) {
-  launch().local = local;
-  for (size_t i = 0; i < 3; ++i) launch().global[i] = static_cast<size_t>(count[i]) * local[i];
-  // An empty range has nothing to compute.
-  if (std::ranges::count(launch().global, 0u) != 0)
-    planner_.plan_.launches.erase(planner_.plan_.launches.begin() + static_cast<ptrdiff_t>(launch_));
+  std::array<size_t, 3> global{};
+  for (size_t i = 0; i < 3; ++i) global[i] = static_cast<size_t>(count[i]) * local[i];
+  range({global, local});
 }
 
-void LaunchBuilder::range(const Tile::Ranges& ranges) {
+void LaunchBuilder::range(const Ranges& ranges) {
   launch().global = ranges.global;
   launch().local = ranges.local;
+  // An empty range has nothing to compute.
+  if (std::ranges::count(ranges.global, 0u) != 0)
+    planner_.plan_.launches.erase(planner_.plan_.launches.begin() + static_cast<ptrdiff_t>(launch_));
 }
 
 void LaunchBuilder::ends_with_formula(const Tensor& y, int64_t rows, int64_t columns) {

@@ -44,7 +44,7 @@ class LaunchBuilder {
   void range(int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
   // Exactly these groups of these sizes.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
-  void range(const Tile::Ranges& ranges);
+  void range(const Ranges& ranges);
   // The kernel has an EPILOGUE (kernels/gemm.cl): when one formula alone reads `y`, which is [.., rows, columns], it
   // becomes the kernel's last step. After the arguments and the range.
   void ends_with_formula(const Tensor& y, int64_t rows, int64_t columns);

@@ -14,13 +14,13 @@ namespace backplane::opencl {
 namespace {
 
 constexpr size_t chains = 16;  // of kernels/rates.cl
-constexpr int repeats = 3;     // the best one counts: what disturbs a measurement makes it slower
+constexpr int repeats = 8;     // the best one counts: what disturbs a measurement makes it slower
 constexpr int launches = 32;
-constexpr double enough_seconds = 2e-3;  // of one call of arithmetic
+constexpr double enough_seconds = 3e-3;  // of one call of arithmetic
 constexpr double slow_seconds = 50e-3;   // a slow device, or a simulated one, is not asked twice
 
 std::string key_of(const Facts& facts) {
-  return "rates 1\n" + facts.identity() + std::to_string(facts.units);
+  return "rates 2\n" + facts.identity() + std::to_string(facts.units);
 }
 
 // The shortest time of some calls, in seconds.
@@ -75,7 +75,7 @@ Rates measure_rates(Device& device) {
   // Streams much longer than caches are; as many items for arithmetic as keep each unit busy.
   const uint64_t bytes = std::min<uint64_t>(uint64_t{32} << 20, facts.max_buffer_bytes / 4) / 4096 * 4096;
   const Buffer x = device.buffer(bytes), y = device.buffer(bytes);
-  const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, facts.units * group * (cpu ? 4 : 32));
+  const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, facts.units * group * 32);
   set(arithmetic, 0, y.get());
   set(arithmetic, 2, cl_float{0.5f});
   set(arithmetic, 3, cl_float{0.25f});

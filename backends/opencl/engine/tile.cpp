@@ -44,7 +44,20 @@ std::string Tile::text() const {
   return all;
 }
 
-Tile::Ranges Tile::ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const {
+Ranges ranges_of_items(const Facts& facts, int64_t x, int64_t y, int64_t z, size_t widest) {
+  // Powers of two, so that few sizes occur: some drivers compile a kernel again for each. A group costs a CPU as much
+  // as many items, but each core wants some.
+  const auto up = [](int64_t n) { return std::bit_ceil(static_cast<size_t>(std::max<int64_t>(n, 1))); };
+  const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{facts.units} * 8);
+  const size_t most = facts.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
+  const size_t items = std::min<size_t>(std::bit_floor(facts.max_group), most);
+  const size_t lx = std::min({items, widest, up(x)});
+  const size_t ly = std::min(items / lx, up(y));
+  const auto whole = [](int64_t n, size_t l) { return (static_cast<size_t>(n) + l - 1) / l * l; };
+  return {{whole(x, lx), whole(y, ly), static_cast<size_t>(z)}, {lx, ly, 1}};
+}
+
+Ranges Tile::ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const {
   const auto count = [](int64_t items, int64_t size) { return static_cast<size_t>((items + size - 1) / size); };
   const auto z = static_cast<size_t>(batch), all_lines = static_cast<size_t>(lines);
   if (depth == 0) return {{count(m, rows), all_lines * count(n, width()), z}, {1, 1, 1}};

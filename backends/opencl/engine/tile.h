@@ -16,6 +16,14 @@ namespace backplane::opencl {
 
 struct Facts;
 
+// Work items in all and in a group.
+struct Ranges {
+  std::array<size_t, 3> global, local;
+};
+// Of x × y × z items that work alone, rounded up to groups of a size that suits the device: kernels check their bounds.
+// A group is as long as can be in x, up to `widest`.
+Ranges ranges_of_items(const Facts& facts, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
+
 struct Tile {
   int64_t rows, vector, columns;  // a work item: rows × (columns vectors)
   // A work group that shares its lines in local memory, so many at a time; 0: items work alone.
@@ -25,10 +33,7 @@ struct Tile {
   int64_t width() const { return vector * columns; }
   std::string macros() const;
   std::string text() const;  // "8x16x2", "8x4x1/16:16x16"
-  // Work items in all and in a group, over `lines` lines of n columns; a group in local memory wants one line.
-  struct Ranges {
-    std::array<size_t, 3> global, local;
-  };
+  // Over `lines` lines of n columns; a group in local memory wants one line.
   Ranges ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const;
 };
 

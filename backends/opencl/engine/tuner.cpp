@@ -12,75 +12,109 @@ namespace {
 
 // A product of middle size: a convolution of 3 × 3 windows over 256 channels and 28 × 28 places has as many rows and
 // columns.
-constexpr cl_int rows = 256, columns = 768, depth = 512;
-constexpr int repeats = 3;
-// A device that takes longer for it is slow, or simulated: no tile makes good what measuring them would cost.
+constexpr int64_t rows = 256, columns = 768, depth = 512;
+constexpr double operations = 2.0 * rows * columns * depth;
+constexpr int repeats = 6;
 constexpr double patience_seconds = 0.2;
 
-struct Candidate {
-  Tile tile;
-  KernelSource source;
-};
-
-double seconds_of(Device& device, const Queue& queue, const Candidate& candidate, const Buffer& operands,
-                  const Buffer& result) {
-  const ClKernel kernel = device.kernels().kernel(candidate.source);
-  const cl_mem a = operands.get(), y = result.get();
-  for (const cl_uint i : {0u, 1u, 2u}) check(clSetKernelArg(kernel.get(), i, sizeof a, &a), "tuning");
-  check(clSetKernelArg(kernel.get(), 3, sizeof y, &y), "tuning");
-  cl_uint index = 4;
-  for (const cl_int number : {rows, columns, depth, 1, 1})
-    check(clSetKernelArg(kernel.get(), index++, sizeof number, &number), "tuning");
-  const auto [global, local] = candidate.tile.ranges(rows, columns, 1, 1);
-  double best = INFINITY;
-  for (int i = 0; i <= repeats; ++i) {  // the first one warms up
-    const auto begin = std::chrono::steady_clock::now();
-    const cl_int status =
-        clEnqueueNDRangeKernel(queue.get(), kernel.get(), 3, nullptr, global.data(), local.data(), 0, nullptr, nullptr);
-    if (status != CL_SUCCESS || clFinish(queue.get()) != CL_SUCCESS) return INFINITY;  // more than the device allows
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    if (i != 0) best = std::min(best, time.count());
-  }
-  return best;
+KernelSource source_of(const Tile& tile) {
+  return {"gemm", "gemm", "-DTYPE=f32 -DBIAS=0" + tile.macros(), {}};
 }
+
+// Times products in tiles.
+class Products {
+ public:
+  explicit Products(Device& device)
+      : device_(device),
+        operands_(device.buffer(sizeof(cl_float) * depth * columns)),
+        result_(device.buffer(sizeof(cl_float) * rows * columns)),
+        queue_(device.queue()) {
+    fill_with_half(queue_, operands_, sizeof(cl_float) * depth * columns);
+  }
+
+  double seconds(const Tile& tile) const {
+    const ClKernel kernel = device_.kernels().kernel(source_of(tile));
+    const cl_mem a = operands_.get();
+    set_arguments(kernel, {a, a, a, result_.get()}, {rows, columns, depth, 1, 1});
+    return shortest_seconds(queue_, {{kernel, tile.ranges(rows, columns, 1, 1)}});
+  }
+
+ private:
+  Device& device_;
+  Buffer operands_, result_;
+  Queue queue_;
+};
 
 }  // namespace
 
 Tile tuned_tile(Device& device) {
   const Facts& facts = device.facts();
-  std::vector<Candidate> candidates;
+  std::vector<Tile> candidates;
   std::string key = "tile 1\n" + facts.identity();
   for (const Tile& tile : tiles(facts.kind)) {
     if (!fits(facts, tile)) continue;
-    candidates.push_back({tile, {"gemm", "gemm", "-DTYPE=f32 -DBIAS=0" + tile.macros(), {}}});
+    candidates.push_back(tile);
     key += tile.text() + "\n";
   }
   if (candidates.empty()) return {4, 4, 1};
-  if (2.0 * rows * columns * depth / facts.rates.flops > patience_seconds) return candidates.front().tile;
+  if (too_slow_to_measure(facts)) return candidates.front();
   const DiskCache disk("opencl");
   if (const auto known = disk.read(key)) {
     if (const auto tile = tile_named(*known); tile && fits(facts, *tile)) return *tile;
   }
-  std::vector<const KernelSource*> sources;
-  for (const Candidate& candidate : candidates) sources.push_back(&candidate.source);
-  device.kernels().build(sources);
-  const Buffer operands = device.buffer(sizeof(float) * depth * columns);
-  const Buffer result = device.buffer(sizeof(float) * rows * columns);
-  const Queue queue = device.queue();
-  // Numbers that make no slow ones.
-  static constexpr cl_float half = 0.5f;
-  check(clEnqueueFillBuffer(queue.get(), operands.get(), &half, sizeof half, 0, sizeof(float) * depth * columns, 0,
-                            nullptr, nullptr),
-        "tuning");
-  const Candidate* best = nullptr;
+  std::vector<KernelSource> sources;
+  for (const Tile& tile : candidates) sources.push_back(source_of(tile));
+  std::vector<const KernelSource*> all;
+  for (const KernelSource& source : sources) all.push_back(&source);
+  device.kernels().build(all);
+  const Products products(device);
+  const Tile* best = nullptr;
   double shortest = INFINITY;
-  for (const Candidate& candidate : candidates) {
-    const double seconds = seconds_of(device, queue, candidate, operands, result);
-    if (seconds < shortest) shortest = seconds, best = &candidate;
+  for (const Tile& tile : candidates) {
+    const double seconds = products.seconds(tile);
+    if (seconds < shortest) shortest = seconds, best = &tile;
   }
-  if (best == nullptr) return candidates.front().tile;
-  disk.write(key, best->tile.text());
-  return best->tile;
+  if (best == nullptr) return candidates.front();
+  disk.write(key, best->text());
+  return *best;
+}
+
+double product_flops(Device& device, const Tile& tile) {
+  return operations / Products(device).seconds(tile);
+}
+
+bool too_slow_to_measure(const Facts& facts) {
+  return operations / facts.rates.flops > patience_seconds;
+}
+
+void fill_with_half(const Queue& queue, const Buffer& buffer, uint64_t bytes) {
+  static constexpr cl_float half = 0.5f;
+  check(clEnqueueFillBuffer(queue.get(), buffer.get(), &half, sizeof half, 0, bytes, 0, nullptr, nullptr), "tuning");
+}
+
+void set_arguments(const ClKernel& kernel, const std::vector<cl_mem>& buffers, const std::vector<int64_t>& numbers) {
+  cl_uint index = 0;
+  for (const cl_mem buffer : buffers) check(clSetKernelArg(kernel.get(), index++, sizeof buffer, &buffer), "tuning");
+  for (const int64_t each : numbers) {
+    const auto number = static_cast<cl_int>(each);
+    check(clSetKernelArg(kernel.get(), index++, sizeof number, &number), "tuning");
+  }
+}
+
+double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
+  double best = INFINITY;
+  for (int i = 0; i <= repeats; ++i) {  // the first one warms up
+    const auto begin = std::chrono::steady_clock::now();
+    for (const auto& [kernel, ranges] : starts) {
+      const cl_int status = clEnqueueNDRangeKernel(queue.get(), kernel.get(), 3, nullptr, ranges.global.data(),
+                                                   ranges.local.data(), 0, nullptr, nullptr);
+      if (status != CL_SUCCESS) return INFINITY;  // more than the device allows
+    }
+    if (clFinish(queue.get()) != CL_SUCCESS) return INFINITY;
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    if (i != 0) best = std::min(best, time.count());
+  }
+  return best;
 }
 
 }  // namespace backplane::opencl

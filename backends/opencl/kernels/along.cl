@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[outer][to][inner] of x[outer][from][inner]: each place along the axis is a sum of TAPS places of x, or `fill` where
-// the first of them is -1. TYPE; one tap has weight 1.
-kernel void along(global const S(TYPE)* x, global const S(TYPE)* fill, global const int* places,
-                  global const float* weights, global S(TYPE)* y, int outer, int from, int to, int inner) {
+// the first of them is -1. TYPE; one tap has weight 1. INNERMOST: inner is 1, and neighbours along the axis are
+// neighbours among the work items.
+kernel void along(global const S(TYPE)* restrict x, global const S(TYPE)* fill, global const int* places,
+                  global const float* weights, global S(TYPE)* restrict y, int outer, int from, int to, int inner) {
+#ifdef INNERMOST
+  const int i = 0, o = (int)get_global_id(0), n = (int)get_global_id(1);
+  if (n >= outer) return;
+#else
   const int i = (int)get_global_id(0), o = (int)get_global_id(1), n = (int)get_global_id(2);
+#endif
   if (i >= inner || o >= to) return;
   const int at = (n * to + o) * inner + i;
   const int first = places[o * TAPS];
@@ -23,3 +29,35 @@ kernel void along(global const S(TYPE)* x, global const S(TYPE)* fill, global co
   STORE(TYPE, y, at, sum);
 #endif
 }
+
+#ifdef RUN
+// The same by items that take RUN neighbours of inner.
+kernel void along_runs(global const S(TYPE)* restrict x, global const S(TYPE)* fill, global const int* places,
+                       global const float* weights, global S(TYPE)* restrict y, int outer, int from, int to,
+                       int inner) {
+  const int begin = (int)get_global_id(0) * RUN, o = (int)get_global_id(1), n = (int)get_global_id(2);
+  if (begin >= inner || o >= to) return;
+  const int count = min(RUN, inner - begin);
+  x += (size_t)n * from * inner + begin;
+  y += (size_t)(n * to + o) * inner + begin;
+  const int first = places[o * TAPS];
+  if (first < 0) {
+    const C(TYPE) v = LOAD(TYPE, fill, 0);
+    for (int i = 0; i < count; ++i) STORE(TYPE, y, i, v);
+    return;
+  }
+#if TAPS == 1
+  for (int i = 0; i < count; ++i) STORE(TYPE, y, i, LOAD(TYPE, x, first * inner + i));
+#else
+  C(TYPE) sums[RUN];
+  for (int i = 0; i < count; ++i) sums[i] = 0;
+  for (int k = 0; k < TAPS; ++k) {
+    const float weight = weights[o * TAPS + k];
+    if (weight == 0) continue;
+    const int line = places[o * TAPS + k] * inner;
+    for (int i = 0; i < count; ++i) sums[i] += weight * LOAD(TYPE, x, line + i);
+  }
+  for (int i = 0; i < count; ++i) STORE(TYPE, y, i, sums[i]);
+#endif
+}
+#endif

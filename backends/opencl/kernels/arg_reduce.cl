@@ -1,21 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 // The place of the greatest (BETTER is >) or least (<) of x[outer][n][inner] along n; NaN is better than any. TYPE;
-// LAST: the last of equals.
-kernel void arg_reduce(global const S(TYPE)* x, global long* y, int rows, int n, int inner) {
-  const int row = (int)get_global_id(0);
-  if (row >= rows) return;
-  x += (size_t)(row / inner) * n * inner + row % inner;
-  C(TYPE) best = LOAD(TYPE, x, 0);
-  int place = 0;
-  for (int i = 1; i < n; ++i) {
-    const C(TYPE) v = LOAD(TYPE, x, i * inner);
+// LAST: the last of equals. WIDE: an item has so many lanes, which are compared together: parts of one row where inner
+// is 1, neighbouring rows where it is not (ACROSS; inner is no less than WIDE).
 #ifdef LAST
-    const bool better = v BETTER best || v == best || v != v;
+#define BEATS(v, best) (v BETTER best || v == best || v != v)
 #else
-    const bool better = (v BETTER best || v != v) && best == best;
+#define BEATS(v, best) ((v BETTER best || v != v) && best == best)
 #endif
-    place = better ? i : place;
-    best = better ? v : best;
+
+kernel void arg_reduce(global const S(TYPE)* restrict x, global long* restrict y, int items, int n, int inner) {
+  const int item = (int)get_global_id(0);
+  if (item >= items) return;
+#ifdef ACROSS
+  const int blocks = (inner + WIDE - 1) / WIDE;
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last one is moved back: equal results twice
+  x += (size_t)(item / blocks) * n * inner + first;
+  y += (size_t)(item / blocks) * inner + first;
+  const int step = inner, whole = n;
+#else
+  x += (size_t)(item / inner) * n * inner + item % inner;
+  y += item;
+  const int step = WIDE == 1 ? inner : WIDE, whole = n / WIDE;
+#endif
+  C(TYPE) best[WIDE];
+  int places[WIDE];
+  for (int l = 0; l < WIDE; ++l) {
+    best[l] = LOAD(TYPE, x, l);
+    places[l] = 0;
   }
-  y[row] = place;
+  for (int i = 1; i < whole; ++i) {
+    for (int l = 0; l < WIDE; ++l) {
+      const C(TYPE) v = LOAD(TYPE, x, i * step + l), before = best[l];
+      const bool beats = BEATS(v, before);
+      places[l] = beats ? i : places[l];
+      best[l] = beats ? v : before;
+    }
+  }
+#if defined(ACROSS) || WIDE == 1
+  for (int l = 0; l < WIDE; ++l) y[l] = places[l];
+#else
+  // Of equals in two lanes the first, or the last, is in the lane with the smaller, or greater, place.
+  C(TYPE) winner = best[0];
+  int place = places[0] * WIDE;
+  for (int l = 1; l < WIDE; ++l) {
+    const C(TYPE) v = best[l];
+    const int at = places[l] * WIDE + l;
+    const bool equal = v == winner || (v != v && winner != winner);
+#ifdef LAST
+    const bool beats = equal ? at > place : BEATS(v, winner) && winner == winner;
+#else
+    const bool beats = equal ? at < place : BEATS(v, winner);
+#endif
+    place = beats ? at : place;
+    winner = beats ? v : winner;
+  }
+  for (int i = whole * WIDE; i < n; ++i) {
+    const C(TYPE) v = LOAD(TYPE, x, i);
+    const bool beats = BEATS(v, winner);
+    place = beats ? i : place;
+    winner = beats ? v : winner;
+  }
+  y[0] = place;
+#endif
 }

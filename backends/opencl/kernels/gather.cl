@@ -7,12 +7,14 @@ inline int place(global const S(INDEX)* indices, int i, int n, global int* fault
   return (int)clamp(at < 0 ? at + n : at, (long)0, (long)(n - 1));
 }
 
-// y[outer][count][inner] of x[outer][n][inner].
-kernel void gather(global const S(TYPE)* x, global const S(INDEX)* indices, global S(TYPE)* y, int outer, int n,
-                   int count, int inner, global int* fault, int node) {
-  const int i = (int)get_global_id(0), k = (int)get_global_id(1), o = (int)get_global_id(2);
-  if (i >= inner || k >= count) return;
-  y[(o * count + k) * inner + i] = x[(o * n + place(indices, k, n, fault, node)) * inner + i];
+// y[outer][count][inner] of x[outer][n][inner]. An item copies RUN neighbours.
+kernel void gather(global const S(TYPE)* restrict x, global const S(INDEX)* indices, global S(TYPE)* restrict y,
+                   int outer, int n, int count, int inner, global int* fault, int node) {
+  const int first = (int)get_global_id(0) * RUN, k = (int)get_global_id(1), o = (int)get_global_id(2);
+  if (first >= inner || k >= count) return;
+  x += (o * n + place(indices, k, n, fault, node)) * inner;
+  y += (o * count + k) * inner;
+  for (int i = first; i < min(first + RUN, inner); ++i) y[i] = x[i];
 }
 
 // y[outer][count][inner] of x[outer][n][inner] with an index for each element of y.

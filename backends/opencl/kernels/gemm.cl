@@ -12,7 +12,7 @@
 //           on that the window's tap (kd, kh, kw) meets first. KERNEL_*, STRIDE_*, DILATION_*, PHASES_* for D, H, W.
 //           GAPS: columns are all places of x, and those beyond the ends of y's lines are not stored. Without it a tile
 //           lies in one line of y.
-// PANELS    B lies in panels as wide as a tile, each with its lines one after the other; n is a multiple of the width
+// PANELS    B lies in panels as wide as a tile, each with its lines one after the other; the last one is moved back too
 // EPILOGUE  what y is of a sum; EPILOGUE_PARAMETERS: the kernel's, for it (engine/epilogue.cpp)
 #if VECTOR == 1
 typedef C(TYPE) vector_t;
@@ -94,7 +94,13 @@ kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const 
   b += (size_t)(batch % b_count) * (k / TAPS) * channel;
 #else
   const int pitch = n;
+#ifdef PANELS
+  const int line = VECTOR * COLUMNS;
+  b += (size_t)(batch % b_count) * k * ((n + line - 1) / line * line) + get_global_id(1) * k * line;
+#else
+  const int line = n;
   b += (size_t)(batch % b_count) * k * n;
+#endif
 #endif
 
 #ifdef DEPTH
@@ -111,11 +117,7 @@ kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const 
   b += line_of / oh * slice + line_of % oh * width + first;
 #else
   const int column = min((int)get_global_id(1) * VECTOR * COLUMNS, n - VECTOR * COLUMNS);
-#ifdef PANELS
-  const int line = VECTOR * COLUMNS;
-  b += (size_t)column * k;
-#else
-  const int line = n;
+#ifndef PANELS
   b += column;
 #endif
 #endif
@@ -211,31 +213,40 @@ kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const 
 #endif
 #if BIAS == 1
       v += (vector_t)LOAD(TYPE, bias, bias_row);
-#elif BIAS == 2 && !defined(PLACES)
-      v += READ(bias, column + c * STEP);
 #endif
-#if defined(PLACES) || defined(EPILOGUE)
-      C(TYPE) lanes[VECTOR];
-      SPREAD(v, lanes);
-      for (int l = 0; l < VECTOR; ++l) {
 #ifdef PLACES
-        const int place = places[c * VECTOR + l];
-        if (place < 0) continue;
-#else
-        const int place = column + c * STEP + l;
-#endif
-        C(TYPE) value = lanes[l];
-#if BIAS == 2 && defined(PLACES)
-        value += LOAD(TYPE, bias, place);
+      const int from = places[c * VECTOR];
+      if (from < 0 || places[c * VECTOR + VECTOR - 1] != from + VECTOR - 1) {
+        C(TYPE) lanes[VECTOR];
+        SPREAD(v, lanes);
+        for (int l = 0; l < VECTOR; ++l) {
+          const int place = places[c * VECTOR + l];
+          if (place < 0) continue;
+          C(TYPE) value = lanes[l];
+#if BIAS == 2
+          value += LOAD(TYPE, bias, place);
 #endif
 #ifdef EPILOGUE
-        STORE(OUT, y, line_y + place, EPILOGUE(value, line_y + place, bias_row, place));
+          STORE(OUT, y, line_y + place, EPILOGUE(value, line_y + place, bias_row, place));
 #else
-        STORE(OUT, y, line_y + place, value);
+          STORE(OUT, y, line_y + place, value);
 #endif
+        }
+        continue;
       }
 #else
-      WRITE(v, y, line_y + column + c * STEP);
+      const int from = column + c * STEP;
+#endif
+#if BIAS == 2
+      v += READ(bias, from);
+#endif
+#ifdef EPILOGUE
+      C(TYPE) lanes[VECTOR];
+      SPREAD(v, lanes);
+      for (int l = 0; l < VECTOR; ++l)
+        STORE(OUT, y, line_y + from + l, EPILOGUE(lanes[l], line_y + from + l, bias_row, from + l));
+#else
+      WRITE(v, y, line_y + from);
 #endif
     }
   }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each element divided by a power of the squares of its neighbours among the channels. TYPE; BEFORE and BEHIND
-// neighbours; ALPHA is alpha / size.
-kernel void lrn(global const S(TYPE)* x, global S(TYPE)* y, int count, int channels, int inner) {
-  const int i = (int)get_global_id(0);
-  if (i >= count) return;
-  const int channel = i / inner % channels;
+// Each element of x[n][channels][inner] divided by a power of the squares of its neighbours among the channels. TYPE;
+// BEFORE and BEHIND neighbours; ALPHA is alpha / size; POWER(v).
+kernel void lrn(global const S(TYPE)* restrict x, global S(TYPE)* restrict y, int channels, int inner) {
+  const int i = (int)get_global_id(0), channel = (int)get_global_id(1);
+  if (i >= inner || channel >= channels) return;
+  const int at = ((int)get_global_id(2) * channels + channel) * inner + i;
   C(TYPE) squares = 0;
   for (int c = max(channel - BEFORE, 0); c <= min(channel + BEHIND, channels - 1); ++c) {
-    const C(TYPE) v = LOAD(TYPE, x, i + (c - channel) * inner);
+    const C(TYPE) v = LOAD(TYPE, x, at + (c - channel) * inner);
     squares += v * v;
   }
-  STORE(TYPE, y, i, LOAD(TYPE, x, i) / pow((C(TYPE))BIAS + (C(TYPE))ALPHA * squares, (C(TYPE))BETA));
+  const C(TYPE) sum = (C(TYPE))BIAS + (C(TYPE))ALPHA * squares;
+  STORE(TYPE, y, at, LOAD(TYPE, x, at) / (C(TYPE))(POWER(sum)));
 }

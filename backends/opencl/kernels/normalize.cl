@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// (x - mean) / sqrt(variance + epsilon) · scale + shift over rows of n neighbours. TYPE; LANES work items share a row;
-// CENTERED: less the mean; SCALE, SHIFT: of type SCALE_TYPE, element `row % period * step + i / span`; MEAN, DEVIATION:
+// (x - mean) / sqrt(variance + epsilon) · scale + shift over rows of n neighbours. TYPE; LANES work items share a row,
+// and each has WIDE sums side by side; CENTERED: less the mean; SCALE, SHIFT: of type SCALE_TYPE, one for each element
+// of the row, or BY_CHANNEL: element `row % period * (n / span)` and so on, one for `span` neighbours; MEAN, DEVIATION:
 // written out, one a row, in fp32.
 #if LANES > 1
 JOINED(sum_of, C(TYPE), a + b)
 #endif
 
-kernel void normalize_rows(global const S(TYPE)* x, global const S(SCALE_TYPE)* scale,
-                           global const S(SCALE_TYPE)* shift, global S(TYPE)* y, global float* means,
-                           global float* deviations, int rows, int n, int period, int step, int span, float epsilon) {
+// The sum of a row of what TERM makes of its elements, over the lanes of this item.
+#define SUM(result, TERM)                                                                     \
+  do {                                                                                        \
+    C(TYPE) parts[WIDE];                                                                      \
+    for (int l = 0; l < WIDE; ++l) parts[l] = 0;                                              \
+    for (int i = lane * WIDE; i + WIDE <= n; i += LANES * WIDE) {                             \
+      for (int l = 0; l < WIDE; ++l) {                                                        \
+        const C(TYPE) v = LOAD(TYPE, x, i + l);                                               \
+        parts[l] += TERM;                                                                     \
+      }                                                                                       \
+    }                                                                                         \
+    for (int i = n / WIDE * WIDE + lane; i < n; i += LANES) {                                 \
+      const C(TYPE) v = LOAD(TYPE, x, i);                                                     \
+      parts[0] += TERM;                                                                       \
+    }                                                                                         \
+    for (int l = 0; l < WIDE; ++l) result += parts[l];                                        \
+  } while (0)
+
+kernel void normalize_rows(global const S(TYPE)* restrict x, global const S(SCALE_TYPE)* scale,
+                           global const S(SCALE_TYPE)* shift, global S(TYPE)* restrict y, global float* means,
+                           global float* deviations, int rows, int n, int period, int span, float epsilon) {
   const int row = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
 #if LANES > 1
   local C(TYPE) shared[LANES];
@@ -19,32 +38,37 @@ kernel void normalize_rows(global const S(TYPE)* x, global const S(SCALE_TYPE)* 
   y += (size_t)row * n;
   C(TYPE) mean = 0;
 #ifdef CENTERED
-  for (int i = lane; i < n; i += LANES) mean += LOAD(TYPE, x, i);
+  SUM(mean, v);
 #if LANES > 1
   mean = sum_of(mean, shared);
 #endif
   mean /= n;
 #endif
   C(TYPE) squares = 0;
-  for (int i = lane; i < n; i += LANES) {
-    const C(TYPE) v = LOAD(TYPE, x, i) - mean;
-    squares += v * v;
-  }
+  SUM(squares, (v - mean) * (v - mean));
 #if LANES > 1
   squares = sum_of(squares, shared);
 #endif
   const C(TYPE) factor = 1 / sqrt(squares / n + epsilon);
-  const int first = row % period * step;
+#ifdef BY_CHANNEL
+  const int channels = n / span, first = row % period * channels;
+  for (int c = 0; c < channels; ++c) {
+    const C(SCALE_TYPE) s = LOAD(SCALE_TYPE, scale, first + c), t = LOAD(SCALE_TYPE, shift, first + c);
+    for (int i = c * span + lane; i < (c + 1) * span; i += LANES)
+      STORE(TYPE, y, i, (LOAD(TYPE, x, i) - mean) * factor * s + t);
+  }
+#else
   for (int i = lane; i < n; i += LANES) {
     C(TYPE) v = (LOAD(TYPE, x, i) - mean) * factor;
 #ifdef SCALE
-    v *= LOAD(SCALE_TYPE, scale, first + i / span);
+    v *= LOAD(SCALE_TYPE, scale, i);
 #endif
 #ifdef SHIFT
-    v += LOAD(SCALE_TYPE, shift, first + i / span);
+    v += LOAD(SCALE_TYPE, shift, i);
 #endif
     STORE(TYPE, y, i, v);
   }
+#endif
 #ifdef MEAN
   if (lane == 0) means[row] = mean;
 #endif

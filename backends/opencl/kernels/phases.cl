@@ -3,12 +3,12 @@
 // at places z * stride + p of the padded channel. What a tap of the window meets as it moves then lies side by side.
 // y is [N·C, phases, qd, qh, qw]. TYPE: a word of the elements' size; STRIDE_*, PHASES_* for D, H, W; LANES work items
 // share a line of y.
-kernel void phases(global const S(TYPE)* restrict x, global S(TYPE)* restrict y, int count, int d, int h, int w, int qd,
+kernel void phases(global const S(TYPE)* restrict x, global S(TYPE)* restrict y, int d, int h, int w, int qd,
                    int qh, int qw, int pad_d, int pad_h, int pad_w) {
-  const int id = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;  // (plane, phase, zd, zh)
-  if (id >= count) return;
-  const int zh = id % qh, zd = id / qh % qd, phase = id / (qh * qd) % (PHASES_D * PHASES_H * PHASES_W);
-  const int plane = id / (qh * qd * PHASES_D * PHASES_H * PHASES_W);
+  const int zh = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
+  const int slice = (int)get_global_id(1), plane = (int)get_global_id(2);
+  if (zh >= qh || slice >= PHASES_D * PHASES_H * PHASES_W * qd) return;
+  const int zd = slice % qd, phase = slice / qd;
   const int pw = phase % PHASES_W, ph = phase / PHASES_W % PHASES_H, pd = phase / (PHASES_W * PHASES_H);
   const int iy = zh * STRIDE_H + ph - pad_h, iz = zd * STRIDE_D + pd - pad_d;
   const bool inside = iy >= 0 && iy < h && iz >= 0 && iz < d;
@@ -17,7 +17,7 @@ kernel void phases(global const S(TYPE)* restrict x, global S(TYPE)* restrict y,
   const int first = inside ? clamp((STRIDE_W - 1 - shift) / STRIDE_W, 0, qw) : qw;
   const int last = inside ? clamp((w - shift + STRIDE_W - 1) / STRIDE_W, first, qw) : qw;
   x += (plane * d + (inside ? iz : 0)) * h * w + (inside ? iy : 0) * w;
-  y += id * qw;
+  y += ((plane * (PHASES_D * PHASES_H * PHASES_W * qd) + slice) * qh + zh) * qw;
   for (int zw = lane; zw < first; zw += LANES) y[zw] = 0;
   for (int zw = first + lane; zw < last; zw += LANES) y[zw] = x[zw * STRIDE_W + shift];
   for (int zw = last + lane; zw < qw; zw += LANES) y[zw] = 0;

@@ -7,6 +7,13 @@ Tensor zero(Emit& e, bp_dtype_t dtype) {
   return e.table(dtype, {}, std::vector<std::byte>(bytes_of(dtype)));
 }
 
+namespace {
+
+// Neighbours that a CPU's item takes: shorter runs are no vectors.
+constexpr int64_t least_run = 8, longest_run = 128;
+
+}  // namespace
+
 void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill) {
   Tensor x = e.input(0);
   if (tables.empty()) return e.alias(0, x, x.shape);
@@ -19,19 +26,13 @@ void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill) {
     const Tensor weights =
         t.count == 1 ? places : e.table(BP_DTYPE_FLOAT, {static_cast<int64_t>(t.weights.size())}, t.weights);
     const int64_t outer = elements(shape, 0, t.axis), inner = elements(shape, t.axis + 1, shape.size());
-    e.launch("along", "along",
-             "-DTYPE=" + std::string(t.count == 1 ? word_name(x.dtype) : type_name(x.dtype)) +
-                 " -DTAPS=" + std::to_string(t.count))
-        .in(x)
-        .in(fill ? fill : x)
-        .in(places)
-        .in(weights)
-        .out(y)
-        .arg(outer)
-        .arg(x.shape[t.axis])
-        .arg(t.to)
-        .arg(inner)
-        .range(inner, t.to, outer);
+    const int64_t run = e.facts().kind == BP_DEVICE_CPU && inner >= least_run ? longest_run : 1;
+    LaunchBuilder launch = e.launch("along", run == 1 ? "along" : "along_runs",
+                                    "-DTYPE=" + std::string(t.count == 1 ? word_name(x.dtype) : type_name(x.dtype)) +
+                                        " -DTAPS=" + std::to_string(t.count) + (inner == 1 ? " -DINNERMOST" : "") +
+                                        (run == 1 ? "" : " -DRUN=" + std::to_string(run)));
+    launch.in(x).in(fill ? fill : x).in(places).in(weights).out(y).arg(outer).arg(x.shape[t.axis]).arg(t.to).arg(inner);
+    inner == 1 ? launch.range(t.to, outer) : launch.range((inner + run - 1) / run, t.to, outer);
     x = y;
   }
 }

@@ -5,37 +5,12 @@
 #include "ops/conv.h"
 
 #include "ops/gemm.h"
+#include "ops/phases.h"
 #include "ops/table.h"
-#include "ops/window.h"
+#include "ops/winograd.h"
 
 namespace backplane::opencl {
 namespace {
-
-Tensor in_phases(Emit& e, const Window& w, const Tensor& x) {
-  if (w.in_place()) return x;
-  const Spatial phases = w.phases(), places = w.places();
-  const int64_t planes = x.shape[0] * x.shape[1], each = phases[0] * phases[1] * phases[2];
-  const int64_t lines = planes * each * places[0] * places[1];
-  // Neighbours in a line are neighbours in a group of a GPU, and in a vector of a CPU.
-  const int64_t lanes = e.facts().kind == BP_DEVICE_CPU ? 1 : 32;
-  const Tensor y = e.scratch(x.dtype, {planes, each, places[0], places[1], places[2]});
-  e.launch("phases", "phases",
-           "-DTYPE=" + std::string(word_name(x.dtype)) + w.phase_macros() + " -DLANES=" + std::to_string(lanes))
-      .in(x)
-      .out(y)
-      .arg(lines)
-      .arg(w.in[0])
-      .arg(w.in[1])
-      .arg(w.in[2])
-      .arg(places[0])
-      .arg(places[1])
-      .arg(places[2])
-      .arg(w.begin[0])
-      .arg(w.begin[1])
-      .arg(w.begin[2])
-      .range(lines * lanes);
-  return y;
-}
 
 // Of [N, C, ...] and weights [maps, C / groups, ...] into y [N, maps, ...]; `bias` may be empty.
 void emit_windows(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y) {
@@ -47,6 +22,7 @@ void emit_windows(Emit& e, const Window& w, const Tensor& x, const Tensor& k, co
     throw sdk::Error(BP_TYPE_MISMATCH,
                      "a bias " + to_string(bias.shape) + " does not fit " + std::to_string(maps) + " channels");
   if (y.count() == 0) return;
+  if (suits_winograd(e, w, x, k)) return emit_winograd(e, w, x, k, bias, y);
   Product p{.a = k,
             .b = in_phases(e, w, x),
             .y = y,

@@ -35,7 +35,10 @@ void emit_gather(Emit& e, std::string_view) {
   const Tensor y = e.output(0, shape);
   if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
   const int64_t outer = elements(x.shape, 0, axis), inner = elements(x.shape, axis + 1, x.rank());
-  e.launch("gather", "gather", "-DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
+  // Neighbours in a row are neighbours in a group of a GPU, and in a loop of a CPU.
+  const int64_t run = e.facts().kind == BP_DEVICE_CPU ? 256 : 1;
+  e.launch("gather", "gather",
+           "-DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices) + " -DRUN=" + std::to_string(run))
       .in(x)
       .in(indices)
       .out(y)
@@ -44,7 +47,7 @@ void emit_gather(Emit& e, std::string_view) {
       .arg(indices.count())
       .arg(inner)
       .fault()
-      .range(inner, indices.count(), outer);
+      .range((inner + run - 1) / run, indices.count(), outer);
 }
 
 void emit_gather_elements(Emit& e, std::string_view) {
@@ -62,7 +65,7 @@ void emit_gather_elements(Emit& e, std::string_view) {
   if (cut != x.shape) source = e.computed("$0", x.dtype, cut, {{x, dense_strides(x.shape), 0}});
   const Tensor y = e.output(0, indices.shape);
   if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
-  e.launch("gather", "gather_elements", "-DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
+  e.launch("gather", "gather_elements", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
       .in(source)
       .in(indices)
       .out(y)
@@ -113,7 +116,7 @@ void emit_gather_nd(Emit& e, std::string_view) {
   shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(batch + depth), x.shape.end());
   const Tensor y = e.output(0, shape);
   if (x.count() == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
-  e.launch("gather", "gather_nd", "-DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
+  e.launch("gather", "gather_nd", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
       .in(x)
       .in(indices)
       .in(extents_of(e, x.shape, batch, depth))

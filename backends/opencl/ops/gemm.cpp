@@ -11,6 +11,7 @@ namespace {
 // and those whose distance is a power of two share few places of the caches. Empty where that is not worth a copy.
 Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   const int64_t width = tile.width();
+  if (p.in_panels) return p.b;
   if (p.window != nullptr || tile.depth != 0 || p.n % width != 0 || p.n == width) return {};
   const bool far = p.n % 256 == 0;
   if (!e.constant(p.b) && !(far && p.m >= 128)) return {};

@@ -15,6 +15,9 @@ struct Product {
   float alpha = 1;
   // Instead of a matrix, b is a tensor that kernels/phases.cl laid out; its windows are the columns.
   const Window* window = nullptr;
+  // b lies in panels as wide as the tile of m × n, each with its lines one after the other; the last one is moved back
+  // to end with the matrix.
+  bool in_panels = false;
 };
 void emit_product(Emit& e, const Product& p);
 

@@ -45,17 +45,22 @@ Verdict supports_batch_normalization(const Node& node) {
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-// What the kernel normalize_rows does: rows of n neighbours, with element `row % period * step + i / span` of the
-// factors.
+// What the kernel normalize_rows does: rows of n neighbours, with a factor for each element of them, or with the
+// factors of channels from `row % period * (n / span)` on, one for `span` neighbours.
 struct Normalization {
   Rows rows;
-  int64_t period = 1, step = 0, span = 1;
+  int64_t period = 1, span = 0;  // span 0: a factor for each element
   bool centered = true;
   Tensor scale, shift, means, deviations;
 };
 
 void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalization& p) {
-  std::string options = "-DTYPE=" + Emit::type(x) + p.rows.macros() + (p.centered ? " -DCENTERED" : "");
+  // A CPU's item has a row for itself: lanes that wait for each other would hold its loops up.
+  Rows rows = p.rows;
+  const bool alone = e.facts().kind == BP_DEVICE_CPU;
+  if (alone) rows.lanes = 1;
+  std::string options = "-DTYPE=" + Emit::type(x) + rows.macros() + " -DWIDE=" + (alone ? "16" : "1") +
+                        (p.centered ? " -DCENTERED" : "") + (p.span != 0 ? " -DBY_CHANNEL" : "");
   options += " -DSCALE_TYPE=" + Emit::type(p.scale ? p.scale : x);
   if (p.scale) options += " -DSCALE";
   if (p.shift) options += " -DSHIFT";
@@ -66,9 +71,9 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   // What is not asked for is not written: any buffer stands for it.
   p.means ? launch.out(p.means) : launch.in(x);
   p.deviations ? launch.out(p.deviations) : launch.in(x);
-  launch.arg(p.rows.count()).arg(p.rows.n).arg(p.period).arg(p.step).arg(std::max<int64_t>(p.span, 1));
+  launch.arg(rows.count()).arg(rows.n).arg(p.period).arg(std::max<int64_t>(p.span, 1));
   launch.arg(e.node.float_attribute("epsilon", 1e-5f));
-  p.rows.range(launch);
+  rows.range(launch);
 }
 
 // LayerNormalization, RMSNormalization: over the last dimensions, a factor for each element of them.
@@ -119,8 +124,7 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
   const int64_t step = groups == 0 ? 0 : channels / groups;
   Normalization p{.rows = rows_of(e.facts(), {x.shape[0] * groups, step * space}, 1, 2),
                   .period = std::max<int64_t>(groups, 1),
-                  .step = step,
-                  .span = space};
+                  .span = std::max<int64_t>(space, 1)};
   p.scale = e.input(1);
   p.shift = e.input(2);
   emit_normalize(e, x, e.output(0, x.shape), p);
@@ -158,17 +162,21 @@ void emit_lrn(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   const int64_t size = e.node.int_attribute("size", 1);
   const Tensor y = e.output(0, x.shape);
+  const float beta = e.node.float_attribute("beta", 0.75f);
+  // The power that almost all have is made of roots, which are vectors everywhere.
+  const std::string power = beta == 0.75f ? "sqrt(v) * sqrt(sqrt(v))" : "pow(v, (C(TYPE))" + literal(beta) + ")";
+  const int64_t inner = elements(x.shape, 2, x.rank());
   e.launch("lrn", "lrn",
            "-DTYPE=" + Emit::type(x) + " -DBEFORE=" + std::to_string((size - 1) / 2) +
                " -DBEHIND=" + std::to_string(size / 2) +
-               " -DALPHA=" + literal(e.node.float_attribute("alpha", 1e-4f) / static_cast<float>(size)) + " -DBETA=" +
-               literal(e.node.float_attribute("beta", 0.75f)) + " -DBIAS=" + literal(e.node.float_attribute("bias", 1)))
+               " -DALPHA=" + literal(e.node.float_attribute("alpha", 1e-4f) / static_cast<float>(size)) +
+               " -DBIAS=" + literal(e.node.float_attribute("bias", 1)),
+           "#define POWER(v) " + power + "\n")
       .in(x)
       .out(y)
-      .arg(x.count())
       .arg(x.shape[1])
-      .arg(elements(x.shape, 2, x.rank()))
-      .range(x.count());
+      .arg(inner)
+      .range(inner, x.shape[1], x.shape[0]);
 }
 
 Verdict supports_lrn(const Node& node) {

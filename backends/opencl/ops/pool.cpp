@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool, LpPool and their global forms.
+#include <algorithm>
+
+#include "ops/rows.h"
 #include "ops/table.h"
 #include "ops/window.h"
 
@@ -11,6 +14,27 @@ std::string norm(Emit& e) {
   return " -DP=" + std::to_string(e.node.int_attribute("p", 2));
 }
 
+// Shorter lines of the result are no vectors.
+constexpr int64_t least_line = 4, longest_line = 64;
+
+void emit_lines(Emit& e, const Tensor& x, const Tensor& y, const Window& w, const std::string& options) {
+  const int64_t line = std::min(w.out[2], longest_line);
+  e.launch("pool_lines", "pool_lines", options + " -DLINE=" + std::to_string(line),
+           "#define LEAST " + extreme(x.dtype, true) + "\n")
+      .in(x)
+      .out(y)
+      .arg(w.in[0])
+      .arg(w.in[1])
+      .arg(w.in[2])
+      .arg(w.out[0])
+      .arg(w.out[1])
+      .arg(w.out[2])
+      .arg(w.end[0])
+      .arg(w.end[1])
+      .arg(w.end[2])
+      .range((w.out[2] + line - 1) / line, w.out[1], x.shape[0] * x.shape[1] * w.out[0]);
+}
+
 void emit_pool(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const Window w = window_of(e.node, x.shape, e.node.ints_attribute("kernel_shape"));
@@ -18,6 +42,10 @@ void emit_pool(Emit& e, std::string_view kind) {
   const bool counts_padding = kind == "1" && e.node.int_attribute("count_include_pad", 0) != 0;
   std::string options =
       "-DTYPE=" + Emit::type(x) + w.macros() + " -DKIND=" + (counts_padding ? "2" : std::string(kind));
+  const int64_t planes = x.shape[0] * x.shape[1] * w.out[0];
+  const bool narrow = w.stride[2] <= 4 && w.kernel[2] * w.dilation[2] <= longest_line;
+  if (e.facts().kind == BP_DEVICE_CPU && kind != "3" && !e.has_output(1) && w.out[2] >= least_line && narrow)
+    return emit_lines(e, x, y, w, options);
   if (kind == "3") options += norm(e);
   if (e.has_output(1)) options += " -DINDICES";
   if (e.node.int_attribute("storage_order", 0) != 0) options += " -DBY_COLUMN";
@@ -25,7 +53,7 @@ void emit_pool(Emit& e, std::string_view kind) {
   launch.in(x).out(y).arg(w.in[0]).arg(w.in[1]).arg(w.in[2]).arg(w.out[0]).arg(w.out[1]).arg(w.out[2]);
   launch.arg(w.end[0]).arg(w.end[1]).arg(w.end[2]);
   if (e.has_output(1)) launch.out(e.output(1, y.shape));
-  launch.range(w.out[2], w.out[1], x.shape[0] * x.shape[1] * w.out[0]);
+  launch.range(w.out[2], w.out[1], planes);
 }
 
 void emit_global_pool(Emit& e, std::string_view kind) {

@@ -70,17 +70,6 @@ constexpr Formula formulas[] = {
     {"min", "", "v", "a != a || a < b ? a : b", "a"},
 };
 
-// The least and the greatest number of a type, as OpenCL C.
-std::string extreme(bp_dtype_t dtype, bool least) {
-  if (is_float(dtype)) return least ? "(-INFINITY)" : "INFINITY";
-  if (dtype == BP_DTYPE_BOOL) return least ? "0" : "1";
-  const bool is_signed = (signed_integers >> dtype & 1) != 0;
-  const std::string bits = std::to_string(bytes_of(dtype) * 8);
-  if (!is_signed) return least ? "0" : "(C(TYPE))~(C(TYPE))0";
-  const std::string lowest = "((long)1 << (" + bits + " - 1))";
-  return "(C(TYPE))(" + (least ? "-" + lowest : lowest + " - 1") + ")";
-}
-
 void emit_reduce(Emit& e, std::string_view kind) {
   const Reduction r = reduction_of(e);
   const Formula& f = *std::ranges::find(formulas, kind, &Formula::name);
@@ -91,9 +80,11 @@ void emit_reduce(Emit& e, std::string_view kind) {
   const std::string formula =
       define("FIRST", first) + define("MAP(v)", f.map) + define("JOIN(a, b)", f.join) + define("FINISH(a)", f.finish);
   const Tensor y = e.output(0, r.shape);
-  // A CPU's item walks alone: it takes as many rows as a line of the caches has.
-  constexpr int64_t wide = 16;
-  if (e.facts().kind == BP_DEVICE_CPU && r.rows.inner >= wide && kind != "logexp") {
+  // A CPU's item walks alone: it takes as many rows as a line of the caches has, or some lines where there are enough.
+  constexpr int64_t least = 16;
+  if (e.facts().kind == BP_DEVICE_CPU && r.rows.inner >= least && kind != "logexp") {
+    const int64_t wide =
+        r.rows.count() >= 4 * least * 8 * e.facts().units && r.rows.inner >= 4 * least ? 4 * least : least;
     const int64_t items = r.rows.outer * ((r.rows.inner + wide - 1) / wide);
     e.launch("reduce", "reduce_wide", "-DTYPE=" + Emit::type(r.x) + " -DWIDE=" + std::to_string(wide), formula)
         .in(r.x)
@@ -134,14 +125,21 @@ void emit_arg_reduce(Emit& e, std::string_view better) {
   const Rows rows = rows_of(e.facts(), x.shape, axis, axis + 1);
   const bool last = e.node.int_attribute("select_last_index", 0) != 0;
   const Tensor y = e.output(0, shape);
-  e.launch("arg_reduce", "arg_reduce", "-DTYPE=" + Emit::type(x) + (last ? " -DLAST" : ""),
+  // A CPU's item walks alone: it compares as many elements at a time as a line of the caches has.
+  constexpr int64_t wide = 16;
+  const bool cpu = e.facts().kind == BP_DEVICE_CPU, across = cpu && rows.inner >= wide;
+  const bool apart = cpu && rows.inner == 1 && rows.n >= wide;
+  const int64_t items = across ? rows.outer * ((rows.inner + wide - 1) / wide) : rows.count();
+  e.launch("arg_reduce", "arg_reduce",
+           "-DTYPE=" + Emit::type(x) + " -DWIDE=" + std::to_string(across || apart ? wide : 1) +
+               (across ? " -DACROSS" : "") + (last ? " -DLAST" : ""),
            "#define BETTER " + std::string(better) + "\n")
       .in(x)
       .out(y)
-      .arg(rows.count())
+      .arg(items)
       .arg(rows.n)
       .arg(rows.inner)
-      .range(rows.count());
+      .range(items);
 }
 
 Verdict supports_arg_reduce(const Node& node) {

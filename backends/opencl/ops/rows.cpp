@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "ops/table.h"
+
 namespace backplane::opencl {
 
 Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end) {
@@ -14,6 +16,16 @@ Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end) {
                                                    : std::min<int64_t>(64, static_cast<int64_t>(facts.max_group));
   rows.lanes = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(rows.n / 4, 1, most))));
   return rows;
+}
+
+std::string extreme(bp_dtype_t dtype, bool least) {
+  if (is_float(dtype)) return least ? "(-INFINITY)" : "INFINITY";
+  if (dtype == BP_DTYPE_BOOL) return least ? "0" : "1";
+  const bool is_signed = (signed_integers >> dtype & 1) != 0;
+  const std::string bits = std::to_string(bytes_of(dtype) * 8);
+  if (!is_signed) return least ? "0" : "(C(TYPE))~(C(TYPE))0";
+  const std::string lowest = "((long)1 << (" + bits + " - 1))";
+  return "(C(TYPE))(" + (least ? "-" + lowest : lowest + " - 1") + ")";
 }
 
 void Rows::range(LaunchBuilder& launch) const {

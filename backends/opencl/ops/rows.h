@@ -21,4 +21,7 @@ struct Rows {
 // The dimensions [begin, end) of `shape`.
 Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end);
 
+// The least or the greatest number of a type, in OpenCL C.
+std::string extreme(bp_dtype_t dtype, bool least);
+
 }  // namespace backplane::opencl

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace backplane::opencl::testing {
@@ -46,9 +47,12 @@ void ClLayer::mend() {
 cl_int ClLayer::failure(const char* function) {
   const std::lock_guard lock(mutex_);
   if (failing_ != function) return CL_SUCCESS;
-  if (good_ == 0) return status_;
-  --good_;
-  return CL_SUCCESS;
+  if (good_ != 0) {
+    --good_;
+    return CL_SUCCESS;
+  }
+  ++refused;
+  return status_;
 }
 
 std::string ClLayer::spoil() const {
@@ -263,6 +267,45 @@ cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapp
   const cl_int status = real(queue, memory, mapped, wait_count, waits, event);
   event_made(status, event);
   return status;
+}
+
+cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint wait_count, const cl_event* waits, cl_event* event) {
+  REAL(clEnqueueMarkerWithWaitList);
+  FAIL_IF_ASKED(clEnqueueMarkerWithWaitList);
+  const cl_int status = real(queue, wait_count, waits, event);
+  event_made(status, event);
+  return status;
+}
+
+cl_event clCreateUserEvent(cl_context context, cl_int* status) {
+  REAL(clCreateUserEvent);
+  REFUSE_IF_ASKED(clCreateUserEvent, cl_event);
+  return made(real(context, status), cl_layer().events);
+}
+
+// The end of the work is what fails where "the end" is asked to.
+cl_int clSetEventCallback(cl_event event, cl_int when, void(CL_CALLBACK* notify)(cl_event, cl_int, void*), void* user) {
+  REAL(clSetEventCallback);
+  FAIL_IF_ASKED(clSetEventCallback);
+  struct Call {
+    void(CL_CALLBACK* notify)(cl_event, cl_int, void*);
+    void* user;
+  };
+  auto call = std::make_unique<Call>(Call{notify, user});
+  const auto on_event = [](cl_event event, cl_int status, void* self) {
+    const std::unique_ptr<Call> call(static_cast<Call*>(self));
+    const cl_int failure = cl_layer().failure("the end");
+    call->notify(event, failure != CL_SUCCESS ? failure : status, call->user);
+  };
+  const cl_int status = real(event, when, on_event, call.get());
+  if (status == CL_SUCCESS) static_cast<void>(call.release());
+  return status;
+}
+
+cl_int clFlush(cl_command_queue queue) {
+  REAL(clFlush);
+  FAIL_IF_ASKED(clFlush);
+  return real(queue);
 }
 
 cl_int clFinish(cl_command_queue queue) {

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs of an instance. `submit` starts one and returns. When its commands have ended, a thread of the driver calls
+// `reached`, which starts the next ones or tells the end. That thread never blocks.
+#include <chrono>
+#include <thread>
+
+#include "engine/instance.h"
+
+namespace backplane::opencl {
+namespace {
+
+uint64_t now() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+uint64_t dense_bytes(const bp_tensor_t& tensor) {
+  return view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0);
+}
+
+// Kernels that are started before the host looks whether the run was cancelled or is late.
+constexpr size_t launches_between_checks = 16;
+
+}  // namespace
+
+// ---- the start ------------------------------------------------------------------------------------------------------
+
+void Instance::submit(const bp_run_t& what) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (running_)
+      throw sdk::Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
+    running_ = true;
+  }
+  try {
+    order_ = Order(host(), what);
+    bp_run_t unordered = what;
+    unordered.wait_count = unordered.signal_count = 0;
+    unordered.done = nullptr;
+    sdk::Instance::submit(unordered);  // checks what is bound, and calls `run`
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    running_ = false;
+    throw;
+  }
+}
+
+void Instance::run(const bp_run_t&) {
+  if (!order_.must_wait()) {
+    order_.wait();  // throws where a point has failed
+    return start();
+  }
+  enter();
+  try {
+    std::thread([this] {
+      const auto failure = caught([this] {
+        order_.wait();
+        start();
+      });
+      if (failure) tell_end(failure);
+      leave();
+    }).detach();
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+void Instance::start() {
+  const cl_command_queue stream = stream_queue(order_.run());
+  run_queue_ = stream != nullptr ? stream : queue_.get();
+  prepare();
+  try {
+    begin();
+    proceed();
+  } catch (...) {
+    clFinish(run_queue_);  // nothing of this run touches bound memory any more
+    forget_bound();
+    throw;
+  }
+}
+
+void Instance::begin() {
+  for (auto* events : {&begun_, &launched_, &ended_}) events->clear();
+  failure_.reset();
+  copied_ = 0;
+  tracing_ = host().tracing();
+  begin_time_ = tracing_ ? now() : 0;
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    copied_ += inputs_[i]->begin(run_queue_, dense_bytes(input(i)), true, begun_);
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    copied_ += outputs_[i]->begin(run_queue_, dense_bytes(output(i)), false, begun_);
+  if (!plan_->may_fault) return;
+  static constexpr cl_int none = 0;
+  cl_event event = nullptr;
+  opencl::check(clEnqueueWriteBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof none, &none, 0, nullptr, &event),
+                "run");
+  begun_.emplace_back(event);
+}
+
+// The next command comes after these launches, or, where there are none, after what comes before the kernels. A queue
+// in order need not be told.
+void Instance::wait_for(const std::vector<uint32_t>& launches) {
+  after_.clear();
+  if (run_queue_ != queue_.get() || !island_.opencl_device().facts().out_of_order) return;
+  for (const uint32_t launch : launches) after_.push_back(launched_[launch].get());
+  if (!launches.empty()) return;
+  for (const Event& event : begun_) after_.push_back(event.get());
+}
+
+// Starts the kernels: all, or as many as may run before the host looks whether the run should end.
+void Instance::proceed() {
+  const bool limited = order_.run().cancel != nullptr || order_.run().deadline != 0;
+  const size_t first = launched_.size();
+  const size_t end = limited ? std::min(kernels_.size(), first + launches_between_checks) : kernels_.size();
+  for (size_t l = first; l < end; ++l) {
+    const Launch& launch = plan_->launches[l];
+    wait_for(launch.after);
+    cl_event event = nullptr;
+    enqueue(run_queue_, kernels_[l], launch, after_, &event);
+    launched_.emplace_back(event);
+  }
+  if (end == kernels_.size()) finish_work();
+  call_back();
+}
+
+// What comes after the kernels.
+void Instance::finish_work() {
+  wait_for(plan_->last);
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    copied_ += inputs_[i]->end(run_queue_, dense_bytes(input(i)), false, after_, ended_);
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    copied_ += outputs_[i]->end(run_queue_, dense_bytes(output(i)), true, after_, ended_);
+  if (!plan_->may_fault) return;
+  cl_event event = nullptr;
+  opencl::check(
+      clEnqueueReadBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof found_fault_, &found_fault_,
+                          static_cast<cl_uint>(after_.size()), after_.empty() ? nullptr : after_.data(), &event),
+      "run");
+  ended_.emplace_back(event);
+}
+
+// Has `reached` called when all that was started has ended. That may be before this returns.
+void Instance::call_back() {
+  enter();
+  try {
+    when_done(run_queue_, [this](cl_int status) {
+      reached(status);
+      leave();
+    });
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void Instance::reached(cl_int status) {
+  bool goes_on = false;
+  const auto failure = caught([&] {
+    if (failure_) throw sdk::Error(*failure_);
+    check_work();
+    opencl::check(status, "run");
+    if (launched_.size() < kernels_.size()) {
+      host().check(order_.run().cancel, order_.run().deadline);
+      goes_on = true;  // from here on another thread may be where we are
+      if (auto failure = caught([this] { proceed(); })) {
+        goes_on = false;
+        failure_ = std::move(failure);
+        call_back();  // what was started has to end first
+        goes_on = true;
+      }
+      return;
+    }
+    trace();
+  });
+  if (!goes_on) tell_end(failure);
+}
+
+// Throws where a command failed or a kernel met an index beyond its extent.
+void Instance::check_work() const {
+  const auto check_event = [](const Event& event, const auto& what) {
+    cl_int status = CL_COMPLETE;
+    const cl_int asked =
+        clGetEventInfo(event.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+    if (asked != CL_SUCCESS) status = asked;
+    if (status < CL_COMPLETE) opencl::check(status, what());
+  };
+  for (const Event& event : begun_) check_event(event, [] { return "making inputs reachable"; });
+  for (size_t l = 0; l < launched_.size(); ++l)
+    check_event(launched_[l], [&] { return "kernel '" + plan_->launches[l].source.entry + "'"; });
+  for (const Event& event : ended_) check_event(event, [] { return "making outputs reachable"; });
+  if (!plan_->may_fault || launched_.size() < kernels_.size() || found_fault_ == 0) return;
+  const sdk::Node node = island_.graph().node(static_cast<uint32_t>(found_fault_) - 1);
+  throw sdk::Error(BP_INVALID_ARGUMENT,
+                   std::string(node.op_type()) + " '" + std::string(node.name()) +
+                       "': an index is beyond the extent that it chooses from",
+                   node.id());
+}
+
+void Instance::tell_end(const std::optional<sdk::Error>& failure) {
+  if (failure) forget_bound();
+  for (auto* events : {&begun_, &launched_, &ended_}) events->clear();
+  const Order order = std::move(order_);  // the next run may start as soon as this one's end is told
+  {
+    const std::lock_guard lock(mutex_);
+    running_ = false;
+  }
+  order.end(failure ? &*failure : nullptr);
+}
+
+// The device's clock is told to the host's by their difference now, when the last kernel has just ended.
+void Instance::trace() const {
+  if (!tracing_) return;
+  const auto time = [](const Event& event, cl_profiling_info what) {
+    cl_ulong t = 0;  // stays so in a queue of the framework's that does not measure
+    clGetEventProfilingInfo(event.get(), what, sizeof t, &t, nullptr);
+    return t;
+  };
+  cl_ulong last = 0;
+  for (const Event& event : launched_) last = std::max(last, time(event, CL_PROFILING_COMMAND_END));
+  const uint64_t shift = now() - last;
+  bp_span_t span{};
+  span.trace_id = order_.run().trace_id;
+  for (size_t l = 0; l < launched_.size() && last != 0; ++l) {
+    const Launch& launch = plan_->launches[l];
+    span.kind = BP_SPAN_COMPUTE;
+    span.begin = time(launched_[l], CL_PROFILING_COMMAND_START) + shift;
+    span.end = time(launched_[l], CL_PROFILING_COMMAND_END) + shift;
+    span.node = launch.node < island_.graph().node_count() ? island_.graph().node(launch.node).id() : BP_NO_NODE;
+    span.flags = BP_SPAN_DEVICE_CLOCK;
+    span.name = sdk::text(launch.source.entry);
+    host().trace(span);
+  }
+  if (copied_ == 0) return;
+  span.kind = BP_SPAN_COPY;
+  span.begin = begin_time_;
+  span.end = now();
+  span.node = BP_NO_NODE;
+  span.flags = 0;
+  span.bytes = copied_;
+  span.name = sdk::text("copies to and from the host");
+  host().trace(span);
+}
+
+// Threads that are inside while no call of the host's is: the instance outlives them.
+void Instance::enter() {
+  const std::lock_guard lock(mutex_);
+  ++entered_;
+}
+
+void Instance::leave() {
+  const std::lock_guard lock(mutex_);
+  --entered_;
+  changed_.notify_all();  // under the lock: who waits destroys both
+}
+
+}  // namespace backplane::opencl

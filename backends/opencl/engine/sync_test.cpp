@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that go on when the call has returned: what they wait for, what they signal, streams. The plugin is used by its
+// own tables, as no loader stands between.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "backplane/sdk.hpp"
+#include "testing/session.h"
+
+namespace backplane::opencl::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t n = 1000;
+constexpr auto a_while = std::chrono::milliseconds(20);
+
+uint64_t in(std::chrono::nanoseconds time) {
+  return static_cast<uint64_t>((std::chrono::steady_clock::now().time_since_epoch() + time).count());
+}
+
+// What the host lends: its semaphores.
+bp_host_t lent() {
+  bp_host_t host{};
+  host.size = sizeof host;
+  host.version = BP_ABI_VERSION;
+  host.cancelled = [](const bp_host_t*, const bp_cancel_t*) { return 0u; };
+  host.semaphore_wait = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
+                           const bp_cancel_t* cancel) {
+    return api().semaphore_wait(semaphore, value, deadline, cancel, nullptr);
+  };
+  host.semaphore_signal = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
+    api().semaphore_signal(semaphore, value, status);
+  };
+  host.semaphore_query = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value) {
+    return api().semaphore_query(semaphore, out_value, nullptr);
+  };
+  return host;
+}
+
+// A run's end, told by `done`.
+struct Ended {
+  std::promise<bp_status_t> promise;
+  std::future<bp_status_t> future = promise.get_future();
+  static void told(void* self, bp_status_t status, const bp_error_t*) {
+    static_cast<Ended*>(self)->promise.set_value(status);
+  }
+  bool yet(std::chrono::nanoseconds time) const { return future.wait_for(time) == std::future_status::ready; }
+  bp_status_t status() { return yet(std::chrono::seconds(30)) ? future.get() : BP_TIMED_OUT; }
+};
+
+class SyncTest : public OpenCl {
+ protected:
+  void SetUp() override {
+    OpenCl::SetUp();
+    if (IsSkipped()) return;
+    library_ = dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library_, nullptr) << dlerror();
+    const auto query = reinterpret_cast<bp_plugin_query_t>(dlsym(library_, BP_PLUGIN_SYMBOL));
+    const bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, sdk::sanitizer, {}};
+    slots = query(&offer);
+    ASSERT_NE(slots->version, 0u);
+    const bp_backend_create_t how{sizeof how, 0, &host_, {}, nullptr};
+    ok(slots->create(&how, &backend_, error()));
+    uint32_t count = 0;
+    ok(slots->device->count(backend_, &count, error()));
+    ok(slots->device->open(backend_, 0, nullptr, &device, error()));
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {n});
+    const uint32_t one = graph.weight("one", Tensor::of<float>({1}, {1}));
+    model_.emplace(graph.finish({graph.node("Add", "y", {x, one})}));
+    bp_compile_t what{};
+    what.size = sizeof what;
+    what.graph = api().model_graph(model_->get());
+    ok(slots->program->compile(device, &what, &program_, error()));
+    for (auto& instance : instances) ok(slots->instance->create(program_, &instance, error()));
+  }
+  void TearDown() override {
+    for (auto* semaphore : semaphores_) slots->sync->semaphore_destroy(semaphore);
+    for (auto* stream : streams_) slots->sync->stream_destroy(stream);
+    for (auto*& instance : instances) {
+      if (instance != nullptr) slots->instance->destroy(instance);
+    }
+    for (auto& buffer : buffers_) slots->memory->release(device, &buffer);
+    if (program_ != nullptr) slots->program->destroy(program_);
+    if (device != nullptr) slots->device->close(device);
+    if (backend_ != nullptr) slots->destroy(backend_);
+    if (library_ != nullptr) dlclose(library_);
+    OpenCl::TearDown();
+  }
+
+  bp_error_t* error() {
+    error_ = {sizeof error_, BP_OK, BP_NO_NODE, 0, 0, 0, words_, sizeof words_, 0};
+    return &error_;
+  }
+  std::string told() const { return {words_, error_.text_size}; }
+  void ok(bp_status_t status) { ASSERT_EQ(status, BP_OK) << told(); }
+
+  bp_native_semaphore_t* semaphore(const bp_native_t* native = nullptr) {
+    ok(slots->sync->semaphore_create(device, native, &semaphores_.emplace_back(), error()));
+    return semaphores_.back();
+  }
+  bp_stream_t* stream(const bp_native_t* native = nullptr) {
+    ok(slots->sync->stream_create(device, native, 0, &streams_.emplace_back(), error()));
+    return streams_.back();
+  }
+  cl_command_queue queue_of(bp_stream_t* stream) {
+    bp_native_t native{sizeof native, 0, 0};
+    ok(slots->sync->stream_export(stream, &native, error()));
+    EXPECT_EQ(native.kind, BP_NATIVE_CL_QUEUE);
+    return reinterpret_cast<cl_command_queue>(native.handle);
+  }
+  cl_context context() {
+    cl_context context = nullptr;
+    clGetCommandQueueInfo(queue_of(stream()), CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
+    return context;
+  }
+  // Memory of the device's own.
+  bp_buffer_t buffer() {
+    bp_device_info_t info{};
+    info.size = sizeof info;
+    ok(slots->device->info(backend_, 0, &info, error()));
+    ok(slots->memory->allocate(device, info.space_count - 1, n * sizeof(float), &buffers_.emplace_back(), error()));
+    return buffers_.back();
+  }
+  static bp_buffer_t of(std::vector<float>& memory) {
+    return {0, 0, nullptr, memory.data(), 0, memory.size() * sizeof(float)};
+  }
+  void bind(int instance, const bp_buffer_t& x, const bp_buffer_t& y) {
+    for (const uint32_t slot : {0u, BP_SLOT_OUTPUT}) {
+      bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &extent_, nullptr, slot == 0 ? x : y};
+      const bp_binding_t binding{sizeof binding, slot, &tensor, nullptr};
+      ok(slots->instance->bind(instances[instance], &binding, error()));
+    }
+  }
+  // Starts a run of y = x + 1.
+  bp_status_t start(int instance, Ended* end, std::vector<bp_point_t> waits, std::vector<bp_point_t> signals,
+                    uint64_t deadline = 0, bp_stream_t* stream = nullptr) {
+    bp_run_t run{};
+    run.size = sizeof run;
+    run.stream = stream;
+    run.waits = waits.data();
+    run.wait_count = static_cast<uint32_t>(waits.size());
+    run.signals = signals.data();
+    run.signal_count = static_cast<uint32_t>(signals.size());
+    run.deadline = deadline;
+    run.self = end;
+    run.done = end != nullptr ? Ended::told : nullptr;
+    return slots->instance->run(instances[instance], &run, error());
+  }
+  bp_status_t wait(bp_native_semaphore_t* semaphore, uint64_t value) {
+    return slots->sync->semaphore_wait(semaphore, value, in(std::chrono::seconds(30)), error());
+  }
+
+  const bp_plugin_t* slots = nullptr;
+  bp_device_t* device = nullptr;
+  bp_instance_t* instances[2] = {};
+  std::vector<float> x = std::vector<float>(n, 1), y = std::vector<float>(n), z = std::vector<float>(n);
+
+ private:
+  static constexpr int64_t extent_ = n;
+  void* library_ = nullptr;
+  const bp_host_t host_ = lent();
+  bp_backend_t* backend_ = nullptr;
+  std::optional<Model> model_;
+  bp_program_t* program_ = nullptr;
+  std::vector<bp_native_semaphore_t*> semaphores_;
+  std::vector<bp_stream_t*> streams_;
+  std::vector<bp_buffer_t> buffers_;
+  char words_[500];
+  bp_error_t error_{};
+};
+
+TEST_F(SyncTest, TheDeviceIsAsynchronousAndSaysSo) {
+  bp_device_info_t info{};
+  for (const Device& each : opencl().devices()) {
+    if (each.name.starts_with("opencl")) info = each.info;
+  }
+  EXPECT_EQ(info.flags & BP_DEVICE_SYNCHRONOUS, 0u);
+  ASSERT_NE(slots->sync, nullptr);
+}
+
+// The second run is started first; neither call waits for anything.
+TEST_F(SyncTest, RunsWaitForEachOtherInWhateverOrderTheyAreStarted) {
+  const Semaphore of_host;
+  bp_native_semaphore_t* const native = semaphore();
+  for (const bool on_host : {true, false}) {
+    const auto at = [&](uint64_t value) { return on_host ? of_host.at(value) : bp_point_t{nullptr, native, value}; };
+    y.assign(n, 0);
+    z.assign(n, 0);
+    bind(0, of(x), of(y));
+    bind(1, of(y), of(z));
+    Ended first, second;
+    ok(start(1, &second, {at(2)}, {at(3)}));
+    EXPECT_FALSE(second.yet(a_while));
+    ok(start(0, &first, {at(1)}, {at(2)}));
+    EXPECT_FALSE(first.yet(a_while));
+    EXPECT_EQ(y, std::vector<float>(n));
+    if (on_host)
+      of_host.signal(1);
+    else
+      ok(slots->sync->semaphore_signal(native, 1, BP_OK, error()));
+    EXPECT_EQ(first.status(), BP_OK);
+    EXPECT_EQ(second.status(), BP_OK);
+    EXPECT_EQ(z, std::vector<float>(n, 3));
+    if (on_host)
+      of_host.wait(3);
+    else
+      ok(wait(native, 3));
+  }
+}
+
+TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
+  bp_native_semaphore_t *const semaphore = this->semaphore(), *const last = this->semaphore();
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  Ended first, second;
+  ok(start(1, &second, {{nullptr, semaphore, 1}}, {{nullptr, last, 1}}));
+  cl_layer().fail("the end", CL_OUT_OF_RESOURCES);
+  ok(start(0, &first, {}, {{nullptr, semaphore, 1}}));
+  EXPECT_EQ(first.status(), BP_RESOURCE_EXHAUSTED);
+  cl_layer().mend();
+  EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
+  EXPECT_EQ(wait(last, 1), BP_DEPENDENCY_FAILED);
+  uint64_t value = 0;
+  ok(slots->sync->semaphore_query(last, &value, error()));
+  EXPECT_EQ(value, 1u);  // who looks at the value alone does not hang
+  // Known before the run is started: the call says so, and tells nobody else.
+  Ended third;
+  EXPECT_EQ(start(0, &third, {{nullptr, semaphore, 1}}, {}), BP_DEPENDENCY_FAILED);
+  EXPECT_FALSE(third.yet(a_while));
+}
+
+TEST_F(SyncTest, ADeadlineEndsAWaitForWhatNeverComes) {
+  bp_native_semaphore_t* const semaphore = this->semaphore();
+  const Semaphore of_host;
+  bind(0, of(x), of(y));
+  for (const bp_point_t& never : {bp_point_t{nullptr, semaphore, 1}, of_host.at(1)}) {
+    Ended end;
+    ok(start(0, &end, {never}, {}, in(a_while)));
+    EXPECT_EQ(end.status(), BP_TIMED_OUT);
+  }
+  EXPECT_EQ(slots->sync->semaphore_wait(semaphore, 1, in(a_while), error()), BP_TIMED_OUT);
+  Ended end;
+  ok(start(0, &end, {}, {}));
+  EXPECT_EQ(end.status(), BP_OK);
+}
+
+TEST_F(SyncTest, AnInstanceHasOneRunAndOutlivesIt) {
+  bp_native_semaphore_t* const semaphore = this->semaphore();
+  bind(0, of(x), of(y));
+  Ended end, other;
+  ok(start(0, &end, {{nullptr, semaphore, 1}}, {}));
+  EXPECT_EQ(start(0, &other, {}, {}), BP_BUSY);
+  std::thread signaller([&] {
+    std::this_thread::sleep_for(a_while);
+    slots->sync->semaphore_signal(semaphore, 1, BP_OK, nullptr);
+  });
+  slots->instance->destroy(std::exchange(instances[0], nullptr));
+  EXPECT_TRUE(end.yet(std::chrono::nanoseconds(0)));
+  EXPECT_EQ(end.status(), BP_OK);
+  EXPECT_EQ(y, std::vector<float>(n, 2));
+  signaller.join();
+}
+
+// Copies and runs through memory of the device and of the host, and nothing waits but the last line.
+TEST_F(SyncTest, AStreamKeepsItsOrder) {
+  bp_stream_t* const stream = this->stream();
+  const bp_buffer_t a = buffer(), b = buffer();
+  bind(0, a, b);
+  bind(1, b, of(z));
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream;
+  Ended copied, ended;
+  run.self = &copied;
+  run.done = Ended::told;
+  ok(slots->memory->copy(device, std::array{of(x)}.data(), &a, n * sizeof(float), &run, error()));
+  ok(start(0, nullptr, {}, {}, 0, stream));
+  ok(start(1, &ended, {}, {}, 0, stream));
+  ok(slots->sync->stream_wait(stream, in(std::chrono::seconds(30)), error()));
+  EXPECT_EQ(z, std::vector<float>(n, 3));
+  EXPECT_EQ(copied.status(), BP_OK);
+  EXPECT_EQ(ended.status(), BP_OK);
+  const float pattern = 5;
+  run.done = nullptr;
+  ok(slots->memory->fill(device, &b, &pattern, sizeof pattern, &run, error()));
+  ok(slots->memory->copy(device, &b, std::array{of(y)}.data(), n * sizeof(float), &run, error()));
+  ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
+  EXPECT_EQ(y, std::vector<float>(n, 5));
+}
+
+TEST_F(SyncTest, StreamsAreCommandQueues) {
+  const cl_command_queue own = queue_of(stream());
+  const bp_native_t native{sizeof native, BP_NATIVE_CL_QUEUE, reinterpret_cast<uint64_t>(own)};
+  EXPECT_EQ(queue_of(stream(&native)), own);
+  // The framework's work comes first.
+  cl_device_id id = nullptr;
+  clGetCommandQueueInfo(own, CL_QUEUE_DEVICE, sizeof id, &id, nullptr);
+  cl_int status = CL_SUCCESS;
+  const cl_event gate = clCreateUserEvent(context(), &status);
+  ASSERT_EQ(clEnqueueMarkerWithWaitList(own, 1, &gate, nullptr), CL_SUCCESS);
+  bind(0, of(x), of(y));
+  Ended warm;
+  ok(start(0, &warm, {}, {}));  // plans: that would wait for the stream
+  EXPECT_EQ(warm.status(), BP_OK);
+  Ended end;
+  ok(start(0, &end, {}, {}, 0, stream(&native)));
+  EXPECT_FALSE(end.yet(a_while));
+  EXPECT_EQ(slots->sync->stream_wait(stream(&native), in(a_while), error()), BP_TIMED_OUT);
+  clSetUserEventStatus(gate, CL_COMPLETE);
+  EXPECT_EQ(end.status(), BP_OK);
+  clReleaseEvent(gate);
+  // What cannot be a stream is refused.
+  const cl_command_queue out_of_order =
+      clCreateCommandQueue(context(), id, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status);
+  ASSERT_EQ(status, CL_SUCCESS);
+  const cl_context elsewhere = clCreateContext(nullptr, 1, &id, nullptr, nullptr, &status);
+  const cl_command_queue foreign = clCreateCommandQueue(elsewhere, id, 0, &status);
+  ASSERT_EQ(status, CL_SUCCESS);
+  for (const auto& [queue, why] : {std::pair{out_of_order, "is out of order"}, {foreign, "is of another context"}}) {
+    const bp_native_t bad{sizeof bad, BP_NATIVE_CL_QUEUE, reinterpret_cast<uint64_t>(queue)};
+    bp_stream_t* none = nullptr;
+    EXPECT_EQ(slots->sync->stream_create(device, &bad, 0, &none, error()), BP_UNSUPPORTED);
+    EXPECT_THAT(told(), HasSubstr(why));
+    clReleaseCommandQueue(queue);
+  }
+  clReleaseContext(elsewhere);
+}
+
+TEST_F(SyncTest, AnEventOfTheFrameworkIsWaitedFor) {
+  cl_int status = CL_SUCCESS;
+  const cl_event event = clCreateUserEvent(context(), &status);
+  ASSERT_EQ(status, CL_SUCCESS);
+  const bp_native_t native{sizeof native, BP_NATIVE_CL_EVENT, reinterpret_cast<uint64_t>(event)};
+  bp_native_semaphore_t* const semaphore = this->semaphore(&native);
+  bind(0, of(x), of(y));
+  Ended end;
+  ok(start(0, &end, {{nullptr, semaphore, 1}}, {}));
+  EXPECT_FALSE(end.yet(a_while));
+  clSetUserEventStatus(event, CL_COMPLETE);
+  EXPECT_EQ(end.status(), BP_OK);
+  EXPECT_EQ(y, std::vector<float>(n, 2));
+  clReleaseEvent(event);
+}
+
+}  // namespace
+}  // namespace backplane::opencl::testing

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/winograd.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "engine/device.h"
+#include "engine/disk_cache.h"
+#include "engine/tuner.h"
+
+namespace backplane::opencl {
+namespace {
+
+// A convolution of middle size: 128 → 128 channels over 56 × 56 places.
+constexpr int64_t channels = 128, size = 56, line = size / 2, width = line + 1;
+constexpr int64_t count = (line - 1) * width + line;
+constexpr int64_t phase = width * width;
+
+std::string macro(const char* name, int64_t value) {
+  return " -D" + std::string(name) + "=" + std::to_string(value);
+}
+
+double transform_seconds(Device& device) {
+  const WinogradCut cut = winograd_cut(device.facts(), channels, count, line);
+  const ClKernel input = device.kernels().kernel({"winograd", "winograd_input", cut.input_options(), {}});
+  const ClKernel output = device.kernels().kernel({"winograd", "winograd_output", cut.output_options(false), {}});
+  const auto bytes = [](int64_t elements) { return static_cast<uint64_t>(elements) * sizeof(cl_float); };
+  const Buffer x = device.buffer(bytes(channels * 4 * phase)), v = device.buffer(bytes(16 * channels * cut.columns()));
+  const Buffer y = device.buffer(bytes(channels * size * size));
+  const Queue queue = device.queue();
+  fill_with_half(queue, x, bytes(channels * 4 * phase));
+  set_arguments(input, {x.get(), v.get()}, {channels, count, phase, width});
+  // The matrices need not be products to be transformed.
+  set_arguments(output, {v.get(), v.get(), y.get()}, {channels, count, width, size, size});
+  const Ranges in = ranges_of_items(device.facts(), (cut.columns() + cut.vector - 1) / cut.vector, channels);
+  const Ranges out = ranges_of_items(device.facts(), (line + cut.lanes - 1) / cut.lanes, line, channels);
+  return shortest_seconds(queue, {{input, in}, {output, out}});
+}
+
+}  // namespace
+
+int64_t WinogradCut::columns() const {
+  return panel == 0 ? tiles : (tiles + panel - 1) / panel * panel;
+}
+
+std::string WinogradCut::input_options() const {
+  return "-DBIAS=0" + macro("VECTOR", vector) + (panel == 0 ? "" : macro("PANEL", panel));
+}
+
+std::string WinogradCut::output_options(bool bias) const {
+  return "-DBIAS=" + std::string(bias ? "1" : "0") + macro("VECTOR", lanes);
+}
+
+WinogradCut winograd_cut(const Facts& facts, int64_t maps, int64_t tiles, int64_t line) {
+  const Tile tile = tile_for(facts, maps, tiles, BP_DTYPE_FLOAT);
+  if (tile.depth != 0 || facts.kind != BP_DEVICE_CPU)
+    return {.panel = tile.depth == 0 ? tile.width() : 0,
+            .vector = tile.depth == 0 ? tile.vector : 1,
+            .lanes = 1,
+            .tiles = tiles};
+  return {.panel = tile.width(),
+          .vector = tile.vector,
+          .lanes = tile_for(facts, 1, line, BP_DTYPE_FLOAT).vector,
+          .tiles = tiles};
+}
+
+WinogradRates winograd_rates(Device& device) {
+  const Facts& facts = device.facts();
+  WinogradRates rates{WinogradRates::Use::kMeasured};
+  if (too_slow_to_measure(facts)) return {};
+  const std::string key = "winograd 1\n" + facts.identity() + facts.tile.text() + "\n";
+  const DiskCache disk("opencl");
+  const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
+  const std::optional<std::string> known = disk.read(key);
+  if (known && std::sscanf(known->c_str(), "%lg %lg", &rates.flops, &rates.elements) == 2 && sane(rates.flops) &&
+      sane(rates.elements))
+    return rates;
+  rates.flops = product_flops(device, facts.tile);
+  rates.elements = static_cast<double>(16 * 2 * channels * count) / transform_seconds(device);
+  if (!sane(rates.flops) || !sane(rates.elements)) return {};
+  char text[60];
+  std::snprintf(text, sizeof text, "%.6g %.6g\n", rates.flops, rates.elements);
+  disk.write(key, text);
+  return rates;
+}
+
+}  // namespace backplane::opencl

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Winograd's convolutions give the numbers that plain ones give, whether or not the device finds them faster.
+#include "testing/session.h"
+
+namespace backplane::opencl::testing {
+namespace {
+
+using WinogradTest = OpenCl;
+
+struct Sizes {
+  int64_t batch, channels, maps, height, width;
+};
+
+// relu(conv(x, w) + b) with windows of 3 × 3.
+Model convolution(const Sizes& s) {
+  Graph graph;
+  std::vector<float> w(static_cast<size_t>(s.maps * s.channels * 9)), b(static_cast<size_t>(s.maps));
+  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i * 7 % 11) - 5;
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5);
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {s.batch, s.channels, s.height, s.width});
+  const uint32_t weights = graph.weight("w", Tensor::of<float>({s.maps, s.channels, 3, 3}, w));
+  const uint32_t bias = graph.weight("b", Tensor::of<float>({s.maps}, b));
+  return graph.finish({graph.node("Relu", "y", {graph.node("Conv", "c", {x, weights, bias})})});
+}
+
+std::vector<float> result_of(const Sizes& s, const Environment& env, const SessionOptions& how) {
+  std::vector<float> x(static_cast<size_t>(s.batch * s.channels * s.height * s.width));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 5 % 13) - 6;
+  Exec exec = env.compile(convolution(s), how).exec();
+  exec.bind("x", Tensor::of<float>({s.batch, s.channels, s.height, s.width}, x));
+  exec.run();
+  return exec.output(0u).values<float>();
+}
+
+bool has_winograd(const CacheFolder& cache) {
+  for (const auto& path : cache.kernels()) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string all{std::istreambuf_iterator<char>(in), {}};
+    if (all.find("void winograd_output") != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Whole numbers are added without rounding, so all ways give the same bits: tiles that end with a line and beyond it,
+// fewer tiles than a vector has lanes and more than a panel, one image and three.
+TEST_F(WinogradTest, WholeNumbersAreExact) {
+  for (const Sizes& s : {Sizes{1, 3, 5, 3, 3}, Sizes{1, 16, 32, 16, 16}, Sizes{3, 5, 7, 9, 12}, Sizes{2, 8, 33, 4, 37},
+                         Sizes{1, 20, 12, 31, 30}}) {
+    SCOPED_TRACE(::testing::Message() << s.channels << " -> " << s.maps << " over " << s.height << " x " << s.width);
+    SessionOptions cpu;
+    cpu.devices = {"cpu"};
+    const CacheFolder cache;
+    const std::vector<float> plain = result_of(s, opencl({{"opencl.winograd", "never"}}), only_opencl());
+    EXPECT_FALSE(has_winograd(cache));
+    const std::vector<float> transformed = result_of(s, opencl({{"opencl.winograd", "always"}}), only_opencl());
+    EXPECT_TRUE(has_winograd(cache));
+    EXPECT_EQ(transformed, plain);
+    EXPECT_EQ(transformed, result_of(s, opencl(), cpu));
+  }
+}
+
+TEST_F(WinogradTest, OtherWordsAreNoChoice) {
+  const Environment env = opencl({{"opencl.winograd", "sometimes"}});
+  try {
+    env.compile(small_model(), only_opencl());
+    FAIL() << "the option was taken";
+  } catch (const std::exception& e) {
+    EXPECT_NE(std::string(e.what()).find("measured, never or always"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace backplane::opencl::testing
