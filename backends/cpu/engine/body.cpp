@@ -9,7 +9,10 @@ namespace {
 class FreshOutputs final : public Outputs {
  public:
   explicit FreshOutputs(std::span<Value> values) : values_(values) {}
-  Value memory(uint32_t, const Tensor& tensor) override { return Value::allocate(tensor.dtype, tensor.shape); }
+  Memory memory(uint32_t output, const Tensor& tensor) override {
+    values_[output] = Value::allocate(tensor.dtype, tensor.shape);
+    return {values_[output].tensor.data, values_[output].holder};
+  }
   void take(uint32_t output, Value value) override { values_[output] = std::move(value); }
 
  private:

@@ -69,6 +69,18 @@ Attributes with(Attributes attributes, const std::string& name, AttributeValue v
   return attributes;
 }
 
+// "x", convolved to these extents, with its channels shuffled: "j".
+void shuffled(Network& n, const Extents& extents) {
+  const Extents parts{extents[0], 4, extents[1] / 4, extents[2], extents[3]};
+  n.conv("x", "c", {extents[1], 16, 1, 1});
+  n.typed("c", extents).typed("p", parts).typed("j", extents);
+  n.weight<int64_t>("apart", BP_DTYPE_INT64, {5}, parts);
+  n.weight<int64_t>("whole", BP_DTYPE_INT64, {4}, extents);
+  n.node("Reshape", 13, {"c", "apart"}, {"p"});
+  n.node("Transpose", 13, {"p"}, {"t"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1, 3, 4}}});
+  n.node("Reshape", 13, {"t", "whole"}, {"j"});
+}
+
 struct Case {
   const char* name;
   Extents input;
@@ -178,17 +190,35 @@ const Case kCases[] = {
     {"ShuffledChannels",
      {1, 16, 5, 5},
      [](Network& n) {
-       n.conv("x", "c", {36, 16, 1, 1});
-       n.typed("c", {1, 36, 5, 5});
-       n.typed("p", {1, 4, 9, 5, 5});
-       n.typed("j", {1, 36, 5, 5});
-       n.weight<int64_t>("apart", BP_DTYPE_INT64, {5}, {1, 4, 9, 5, 5});
-       n.weight<int64_t>("whole", BP_DTYPE_INT64, {4}, {1, 36, 5, 5});
-       n.node("Reshape", 13, {"c", "apart"}, {"p"});
-       n.node("Transpose", 13, {"p"}, {"t"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1, 3, 4}}});
-       n.node("Reshape", 13, {"t", "whole"}, {"j"});
+       shuffled(n, {1, 36, 5, 5});
        n.conv("j", "y", {36, 1, 3, 3}, with(kSame3, "group", int64_t{36}));
        n.output("y");
+     }},
+    {"ShuffleBetweenGroups",  // the depthwise convolution passes it on to the one behind
+     {2, 16, 5, 6},
+     [](Network& n) {
+       shuffled(n, {2, 36, 5, 6});
+       n.conv("j", "d", {36, 1, 3, 3}, with(kSame3, "group", int64_t{36}));
+       n.typed("d", {2, 36, 5, 6}).typed("g", {2, 44, 5, 6});
+       n.normalize("d", "b", 36);
+       n.conv("b", "g", {44, 9, 1, 1}, {{"group", int64_t{4}}}).node("Relu", 14, {"g"}, {"y"}).output("y");
+     }},
+    {"ShuffleBeforeFewPlaces",  // no tiles
+     {1, 16, 2, 1},
+     [](Network& n) {
+       shuffled(n, {1, 36, 2, 1});
+       n.conv("j", "d", {36, 1, 3, 3}, with(kSame3, "group", int64_t{36}));
+       n.typed("d", {1, 36, 2, 1});
+       n.conv("d", "y", {36, 9, 3, 3}, with(kSame3, "group", int64_t{4})).output("y");
+     }},
+    {"ShuffleReadTwice",
+     {1, 16, 5, 5},
+     [](Network& n) {
+       shuffled(n, {1, 36, 5, 5});
+       n.conv("j", "d", {36, 1, 3, 3}, with(kSame3, "group", int64_t{36}));
+       n.typed("d", {1, 36, 5, 5}).typed("g", {1, 36, 5, 5});
+       n.conv("d", "g", {36, 9, 1, 1}, {{"group", int64_t{4}}});
+       n.node("Sum", 13, {"g", "j", "d"}, {"y"}).output("y");
      }},
     {"OutputsInTheMiddle",
      {1, 16, 5, 5},
@@ -387,6 +417,27 @@ TEST_P(Fast, GivesWhatTheReferenceGives) {
       for (size_t i = 0; i < a.size(); ++i)
         ASSERT_NEAR(a[i], b[i], 1e-4f * largest) << "output " << o << " [" << i << "]";
     }
+  }
+}
+
+// A constant far larger than the sum that it is added to rounds once, not with each term.
+TEST(FastBias, IsAddedLast) {
+  const Case test{
+      "", {1, 48, 8, 8}, [](Network& n) {
+        n.typed("c", {1, 48, 8, 8}).typed("d", {1, 48, 8, 8}).typed("z", {1, 48, 8, 8});
+        n.random("c.w", {48, 48, 3, 3}).random("d.w", {48, 1, 3, 3});
+        n.weight<float>("large", BP_DTYPE_FLOAT, {48, 1, 1}, std::vector<float>(48, 5000.0f));
+        n.node("Conv", 22, {"x", "c.w"}, {"c"}, BP_DTYPE_FLOAT, kSame3).node("Add", 14, {"c", "large"}, {"y"});
+        n.node("Conv", 22, {"x", "d.w"}, {"d"}, BP_DTYPE_FLOAT, with(kSame3, "group", int64_t{48}));
+        n.node("Add", 14, {"d", "large"}, {"z"}).output("y").output("z");
+      }};
+  const Outcome expected = run(test, true, "1"), seen = run(test, false, "2");
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  ASSERT_EQ(seen.outputs.size(), 2u);
+  for (size_t o = 0; o < 2; ++o) {
+    const std::vector<float> a = seen.outputs[o].as<float>(), b = expected.outputs[o].as<float>();
+    for (size_t i = 0; i < a.size(); ++i)
+      ASSERT_LE(std::fabs(a[i] - b[i]), std::nextafter(b[i], 1e9f) - b[i]) << "output " << o << " [" << i << "]";
   }
 }
 

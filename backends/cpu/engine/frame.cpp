@@ -75,7 +75,7 @@ void Frame::clear() {
     input.holder = nullptr;
     input.elements = nullptr;
   }
-  for (Value& target : targets_) target = {};
+  for (Outputs::Memory& target : targets_) target = {};
   values_.clear();
 }
 
@@ -85,7 +85,7 @@ void Frame::prepare() {
   if (schedule->arena_bytes > arena_bytes_) {
     arena_.reset();
     arena_bytes_ = -1;
-    arena_ = allocate(schedule->arena_bytes);
+    arena_ = allocate_pages(schedule->arena_bytes);
     arena_bytes_ = schedule->arena_bytes;
   }
   schedule_ = std::move(schedule);
@@ -109,23 +109,27 @@ void Frame::run(Outputs& outputs, const RunContext& context) {
   const bp_graph_t& graph = program_.graph();
   bool has_later = !schedule_->later.empty();
   if (has_later) run_later(outputs, context);
-  for (uint32_t o = 0; o < graph.output_count; ++o)
-    outputs.take(o, leave(has_later ? values_[graph.outputs[o]] : value_of(graph.outputs[o])));
+  for (uint32_t o = 0; o < graph.output_count; ++o) {
+    if (has_later)
+      outputs.take(o, leave(values_[graph.outputs[o]]));
+    else if (!written_in_place(o))
+      outputs.take(o, leave(value_of(graph.outputs[o])));
+  }
   values_.clear();
+}
+
+bool Frame::written_in_place(uint32_t output) const {
+  const Location& location = schedule_->locations[program_.graph().outputs[output]];
+  return location.place == Place::kOutput && location.index == output;
 }
 
 // Asks for the memory of outputs that steps write directly.
 void Frame::place_outputs(Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();
   for (uint32_t o = 0; o < graph.output_count; ++o) {
-    uint32_t value = graph.outputs[o];
-    const Location& location = schedule_->locations[value];
-    if (location.place != Place::kOutput || location.index != o) {
-      targets_[o] = {};
-      continue;
-    }
-    Value target = outputs.memory(o, schedule_->values[value]);
-    addresses_changed_ = addresses_changed_ || target.tensor.data != targets_[o].tensor.data;
+    Outputs::Memory target;
+    if (written_in_place(o)) target = outputs.memory(o, schedule_->values[graph.outputs[o]]);
+    addresses_changed_ = addresses_changed_ || target.data != targets_[o].data;
     targets_[o] = std::move(target);
   }
 }
@@ -140,7 +144,7 @@ void* Frame::address_of(uint32_t value) const {
     case Place::kInput:
       return inputs_[location.index].tensor.data;
     case Place::kOutput:
-      return static_cast<std::byte*>(targets_[location.index].tensor.data) + location.offset;
+      return static_cast<std::byte*>(targets_[location.index].data) + location.offset;
     case Place::kArena:
       return arena_.get() + location.offset;
   }
@@ -267,7 +271,9 @@ void Frame::place_later(const Call& call, uint32_t value, Outputs& outputs) {
   int64_t bytes = checked_bytes(tensor.dtype, tensor.shape, *call.node);
   const uint32_t* end = graph.outputs + graph.output_count;
   if (const uint32_t* output = std::find(graph.outputs, end, value); output != end) {
-    values_[value] = outputs.memory(static_cast<uint32_t>(output - graph.outputs), tensor);
+    Outputs::Memory memory = outputs.memory(static_cast<uint32_t>(output - graph.outputs), tensor);
+    tensor.data = memory.data;
+    values_[value].holder = std::move(memory.holder);
     return;
   }
   std::shared_ptr<std::byte> memory = allocate(bytes);

@@ -11,10 +11,14 @@ namespace backplane::cpu {
 // Where the outputs of a run go.
 class Outputs {
  public:
+  struct Memory {
+    void* data = nullptr;
+    std::shared_ptr<const void> holder;  // null: it stays valid until the run ends
+  };
   virtual ~Outputs() = default;
-  // Memory for an output of these extents that is about to be computed. Throws Failure.
-  virtual Value memory(uint32_t output, const Tensor& tensor) = 0;
-  // An output is ready: either in that memory, or elsewhere if none was asked for. Throws Failure.
+  // Memory for an output of these extents; it will be there when the run ends. Throws Failure.
+  virtual Memory memory(uint32_t output, const Tensor& tensor) = 0;
+  // An output that is elsewhere, or came about during the run. Throws Failure.
   virtual void take(uint32_t output, Value value) = 0;
 };
 
@@ -38,6 +42,7 @@ class Frame {
  private:
   void* address_of(uint32_t value) const;
   void resolve();
+  bool written_in_place(uint32_t output) const;
   void place_outputs(Outputs& outputs);
   void run_static(const RunContext& context);
   void run_later(Outputs& outputs, const RunContext& context);
@@ -50,8 +55,8 @@ class Frame {
 
   const Program& program_;
   std::vector<Value> inputs_;
-  std::vector<Shape> extents_;  // of the inputs, for looking up the schedule
-  std::vector<Value> targets_;  // by output: the memory that `Outputs` gave
+  std::vector<Shape> extents_;            // of the inputs, for looking up the schedule
+  std::vector<Outputs::Memory> targets_;  // by output
   bool extents_changed_ = true;
   bool addresses_changed_ = true;
   std::shared_ptr<const Schedule> schedule_;

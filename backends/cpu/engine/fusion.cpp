@@ -24,6 +24,11 @@ constexpr Head kHeads[] = {
     {"Gemm", 3, -1},
     {"MatMul", 2, -1},
 };
+// The same of products of codes with their scale (find_scaled_product).
+constexpr Head kScaledProducts[] = {
+    {"MatMulInteger", 5, -1},
+    {"ConvInteger", 5, 1},
+};
 
 // Where a pattern may begin.
 struct Pattern {
@@ -59,6 +64,10 @@ class Fusion {
       for (const Pattern& pattern : kPatterns) {
         if (g_.is(i, {pattern.op_type})) pattern.find(g_, i);
       }
+      for (const Head& head : kScaledProducts) {
+        const uint32_t scaled = g_.is(i, {head.op_type}) ? find_scaled_product(g_, i) : BP_NONE;
+        if (scaled != BP_NONE) grow(head, scaled);
+      }
     }
   }
 
@@ -85,14 +94,37 @@ class Fusion {
       grown = false;
       for (Rule rule : kRules) grown = grown || (this->*rule)(chain);
     }
-    if (chain.last == chain.first) return;
+    if (!pass_shuffle(chain) && chain.last == chain.first) return;
     Call& last = calls_[chain.last];
     last.kernel = std::move(call.kernel);
     last.node = call.node;
     last.reads = std::move(chain.reads);
     last.inputs = last.reads;
-    call.folded = true;
+    call.folded = chain.last != chain.first;
     for (uint32_t i : chain.joined) calls_[i].folded = i != chain.last;
+  }
+
+  // A convolution of each channel by itself does not mind their order: a shuffle in front of it becomes the order in
+  // which the convolution behind it reads its input.
+  bool pass_shuffle(Chain& chain) {
+    const FusionGraph::Shuffle* shuffle = g_.shuffle_of(chain.reads[0]);
+    if (shuffle == nullptr || g_.is_output(chain.reads[0]) || g_.readers(chain.reads[0]).size() != 1) return false;
+    if (chain.head.op_type != "Conv" || chain.channels == 0 || chain.reads.size() != chain.head.inputs) return false;
+    if (g_.value(chain.reads[1]).shape[1] != 1 || g_.node(chain.first).attr("group", int64_t{1}) != chain.channels)
+      return false;
+    const uint32_t next = g_.sole_reader(result(chain), {"Conv"});
+    if (next == BP_NONE || calls_[next].inputs[0] != result(chain) || !g_.known(calls_[next].inputs[1]) ||
+        g_.value(calls_[next].outputs[0]).dtype != BP_DTYPE_FLOAT)
+      return false;
+    Kernel& reader = *calls_[next].kernel;
+    if (!reader.skip_shuffle(shuffle->groups, false)) return false;
+    if (!chain.kernel->skip_shuffle(shuffle->groups, true)) {
+      reader.skip_shuffle(1, false);
+      return false;
+    }
+    chain.reads[0] = shuffle->source;
+    calls_[shuffle->call].folded = true;
+    return true;
   }
 
   bool has_known_parameters(const Chain& chain) const {
@@ -102,9 +134,12 @@ class Fusion {
 
   // How many channels can be scaled and shifted.
   int64_t channels(const Chain& chain) const {
-    bool bias_known = chain.reads.size() < 3 || chain.reads[2] == BP_NONE || g_.known(chain.reads[2]);
-    if (chain.head.op_type == "Gemm" || !g_.known(chain.reads[1]) || !bias_known) return 0;
+    if (!g_.known(chain.reads[1])) return 0;
     const Shape& weights = g_.value(chain.reads[1]).shape;
+    if (chain.head.op_type == "MatMulInteger") return weights.rank() == 2 ? weights[1] : 0;
+    if (chain.head.op_type == "ConvInteger") return weights[0];
+    bool bias_known = chain.reads.size() < 3 || chain.reads[2] == BP_NONE || g_.known(chain.reads[2]);
+    if (chain.head.op_type == "Gemm" || !bias_known) return 0;
     if (chain.head.op_type == "Conv") return weights.rank() == chain.rank ? weights[0] : 0;
     if (chain.head.op_type == "MatMul") return weights.rank() == 2 ? weights[1] : 0;
     return weights.elements();
@@ -184,7 +219,8 @@ class Fusion {
   }
 
   bool residual(Chain& chain) {
-    const bool adds = chain.head.op_type == "Conv" || chain.head.op_type == "MatMul";
+    const bool adds =
+        chain.head.op_type == "Conv" || chain.head.op_type == "MatMul" || chain.head.op_type == "MatMulInteger";
     if (!adds || chain.reads.size() != chain.head.inputs) return false;
     uint32_t value = result(chain);
     uint32_t next = g_.sole_reader(value, {"Add", "Sum"});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <optional>
 
 #include "engine/program.h"
@@ -46,6 +47,17 @@ class FusionGraph {
   bool same_extents(uint32_t a, uint32_t b) const;
   bool same_extent(const bp_type_t& a, int32_t a_dim, const bp_type_t& b, int32_t b_dim) const;
 
+  // Values that are others with their channels shuffled (ops/channel_shuffle.h).
+  struct Shuffle {
+    uint32_t call, source;
+    int64_t groups;
+  };
+  void add_shuffle(uint32_t value, const Shuffle& shuffle) { shuffles_[value] = shuffle; }
+  const Shuffle* shuffle_of(uint32_t value) const {
+    const auto found = shuffles_.find(value);
+    return found == shuffles_.end() ? nullptr : &found->second;
+  }
+
   void take(uint32_t call) { taken_[call] = true; }
   // The last of these calls is done by `kernel` from now on, with these operands; it stands for all of them.
   void replace(std::span<const uint32_t> joined, std::unique_ptr<Kernel> kernel, std::vector<uint32_t> operands);
@@ -59,6 +71,7 @@ class FusionGraph {
   std::vector<bool> kept_;            // by value: a graph output
   std::vector<uint32_t> read_first_;  // by value: its first entry in readers_
   std::vector<uint32_t> readers_;
+  std::map<uint32_t, Shuffle> shuffles_;
   std::vector<uint32_t> maker_;  // by value: the call that makes it, or BP_NONE
 };
 

@@ -174,11 +174,9 @@ class Instance::RunOutputs final : public Outputs {
     given_.assign(instance.outputs_.size(), std::nullopt);
   }
 
-  Value memory(uint32_t output, const Tensor& tensor) override {
-    Tensor placed = tensor;
-    placed.data = place(output, tensor, 0);
-    given_[output] = placed.data;
-    return Value::of(placed);
+  Memory memory(uint32_t output, const Tensor& tensor) override {
+    given_[output] = place(output, tensor, 0);
+    return {*given_[output], nullptr};
   }
 
   void take(uint32_t output, Value value) override {
@@ -277,8 +275,9 @@ void Instance::read_inputs() {
 void Instance::execute(const bp_run_t& run) {
   read_inputs();
   RunOutputs outputs(*this, run);
-  run_inside(program().device().threads(),
-             [&] { frame_.run(outputs, {program().device().host(), run.cancel, run.deadline, run.trace_id}); });
+  run_inside(program().device().threads(), [&] {
+    frame_.run(outputs, {program().device().host(), run.cancel, run.deadline, run.trace_id});
+  });
 }
 
 }  // namespace backplane::cpu

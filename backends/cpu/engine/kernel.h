@@ -36,6 +36,7 @@ struct Tensor {
   Shape shape;
   void* data = nullptr;
   Format format = Format::kDense;
+  bool passing = false;  // known to one plan alone: at this address others may find other data
 
   int64_t stored() const { return stored_elements(format, shape); }
   bool present() const { return dtype != BP_DTYPE_UNDEFINED; }
@@ -166,8 +167,14 @@ class Kernel {
   // Whether it makes its own copy of this input where the values are known, and reads them wherever they lie: files align
   // as they please. What a plan does not name as `packed` is aligned all the same.
   virtual bool packs(size_t) const { return false; }
+  // Whether its steps read this input as bytes: it then stays wherever it lies.
+  virtual bool reads_bytes(size_t) const { return false; }
   // While compiling: from now on does this to its result as well. False: it does not do that.
   virtual bool append(PostOp) { return false; }
+  // While compiling, after `append`: from now on the channels of input 0 come as they were before a shuffle of so many
+  // groups (ops/channel_shuffle.h). Those of the result stay in that order (`through`), or are the same as ever. False:
+  // it does not do that.
+  virtual bool skip_shuffle(int64_t, bool) { return false; }
 };
 
 // What a row takes beside tensors of numbers.

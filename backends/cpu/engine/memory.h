@@ -3,13 +3,10 @@
 // does not stop every 4 KiB.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
 
 namespace backplane::cpu {
 
@@ -20,20 +17,17 @@ inline int64_t align_up(int64_t bytes, int64_t alignment = kAlignment) {
 }
 
 struct BlockDelete {
-  void operator()(std::byte* memory) const { std::free(memory); }
+  size_t mapped = 0;  // bytes of a mapping of its own; 0: the allocator's
+  void operator()(std::byte* memory) const;
 };
 using Block = std::unique_ptr<std::byte, BlockDelete>;
 
-// Never null: an empty tensor has an address too. Throws std::bad_alloc.
-inline Block allocate(int64_t bytes) {
-  constexpr int64_t kHugePage = int64_t{2} << 20;
-  const bool large = bytes >= 2 * kHugePage;
-  const int64_t alignment = large ? kHugePage : kAlignment;
-  const auto size = static_cast<size_t>(align_up(bytes > 0 ? bytes : 1, alignment));
-  Block block(static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(alignment), size)));
-  if (!block) throw std::bad_alloc();
-  if (large) madvise(block.get(), size, MADV_HUGEPAGE);  // a wish: refusing it costs nothing
-  return block;
-}
+// For a run: the allocator has what was freed ready for the next one. Never null: an empty tensor has an address too.
+// Throws std::bad_alloc.
+Block allocate(int64_t bytes);
+
+// For what stays (weights, arenas), and for what is needed once while compiling: large blocks have pages of their own,
+// which go back to the system when they are freed and leave no hole in the heap. As `allocate` otherwise.
+Block allocate_pages(int64_t bytes);
 
 }  // namespace backplane::cpu

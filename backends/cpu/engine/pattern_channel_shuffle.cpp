@@ -24,6 +24,7 @@ void find_channel_shuffle(FusionGraph& g, uint32_t split) {
     return;
   const uint32_t joined[] = {split, swap, join};
   g.replace(joined, make_channel_shuffle(groups), {x});
+  g.add_shuffle(g.result(join), {join, x, groups});
 }
 
 }  // namespace backplane::cpu

@@ -110,7 +110,7 @@ bool Planner::plan(uint32_t index) {
   return true;
 }
 
-// The kernel's plan. Known inputs are aligned for it, but for those that it packs.
+// The kernel's plan. Known inputs are aligned for it, but for those that it packs or reads as bytes.
 Plan Planner::ask(const Call& call, std::vector<Tensor>& inputs) {
   auto align = [&](auto&& leave) {
     bool moved = false;
@@ -121,9 +121,11 @@ Plan Planner::ask(const Call& call, std::vector<Tensor>& inputs) {
     }
     return moved;
   };
-  align([&](size_t i) { return call.kernel->packs(i); });
-  Plan plan = call.kernel->plan(inputs);
-  if (align([&](size_t i) { return plan.packed == static_cast<int>(i); })) plan = call.kernel->plan(inputs);
+  const Kernel& kernel = *call.kernel;
+  align([&](size_t i) { return kernel.packs(i) || kernel.reads_bytes(i); });
+  Plan plan = kernel.plan(inputs);
+  if (align([&](size_t i) { return plan.packed == static_cast<int>(i) || kernel.reads_bytes(i); }))
+    plan = kernel.plan(inputs);
   return plan;
 }
 
@@ -181,15 +183,17 @@ void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inp
     if (!outputs[i].present()) continue;
     if (alias && i == 0) {
       outputs[i].data = inputs[static_cast<size_t>(step.alias())].data;
+      outputs[i].passing = inputs[static_cast<size_t>(step.alias())].passing;
     } else {
       int64_t bytes = bytes_of(outputs[i].dtype, outputs[i].shape.elements());
-      blocks.push_back(allocate(bytes));
+      blocks.push_back(allocate_pages(bytes));
       block_bytes += bytes;
       outputs[i].data = blocks.back().get();
+      outputs[i].passing = passing;
     }
   }
   if (!alias) {
-    Block scratch = allocate(step.scratch_bytes());
+    Block scratch = allocate_pages(step.scratch_bytes());
     if (auto failed = step.run(inputs, outputs, scratch.get())) {
       throw Failure(BP_INVALID_MODEL, describe(*call.node) + ": " + *failed, call.node->id);
     }
@@ -197,6 +201,7 @@ void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inp
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
     values[call.outputs[i]].data = outputs[i].data;
+    values[call.outputs[i]].passing = outputs[i].passing;
     known[call.outputs[i]] = true;
   }
   folded.push_back(index);

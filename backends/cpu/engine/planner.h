@@ -44,6 +44,7 @@ class Planner {
   std::vector<uint32_t> folded;  // calls whose outputs became known
   std::vector<uint32_t> later;   // calls to be planned during the run, in order
   std::vector<Block> blocks;     // memory of the values that became known
+  bool passing = false;          // it does not last as long as the program
   int64_t block_bytes = 0;
 
  private:

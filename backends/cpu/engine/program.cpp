@@ -12,6 +12,7 @@
 #include "engine/fusion.h"
 #include "engine/planner.h"
 #include "engine/schedule.h"
+#include "engine/table.h"
 #include "engine/threads.h"
 
 namespace backplane::cpu {
@@ -141,7 +142,7 @@ void Program::map_weights() {
 // In pieces whose pages the host may take back one by one: a large weight is not there twice.
 Block Program::copy_weight(uint32_t value, int64_t bytes) const {
   constexpr int64_t kPiece = int64_t{16} << 20;
-  Block copy = allocate(bytes);
+  Block copy = allocate_pages(bytes);
   const uint32_t weight = bp_graph_value(&graph_, value)->weight;
   for (int64_t at = 0; at < bytes; at += kPiece) {
     std::memcpy(copy.get() + at, values_[value].as<std::byte>() + at,
@@ -175,7 +176,7 @@ void Program::create_kernels(const bp_compile_t& what) {
     Call& call = calls_[i];
     call.node = bp_graph_node(&graph_, i);
     size_t first_body = bodies_.size();
-    call.kernel = row->create(node);
+    call.kernel = create_kernel(*row, node);
     call.whole = dynamic_cast<const ValueKernel*>(call.kernel.get());
     call.inputs = {graph_.operands + call.node->first_input, call.node->input_count};
     if (bodies_.size() != first_body) {

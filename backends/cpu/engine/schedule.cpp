@@ -225,6 +225,7 @@ Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
     uint32_t value = program.inputs()[i];
     if (program.type_of(value).kind == BP_KIND_TENSOR) planner.set_extents(value, inputs[i]);
   }
+  planner.passing = true;
   planner.aligned = [&](uint32_t value) { return program.aligned(value); };
   planner.on_packed = [&](uint32_t value) { program.consumed(value); };
   planner.walk();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ops/in_float.h"
 #include "ops/rows.h"
 
 namespace backplane::cpu {
@@ -144,6 +145,11 @@ const Row* find_row(const Node& node) {
 const Row* find_operator(const Node& node) {
   auto first = std::ranges::lower_bound(index(), std::tuple(node.op_type(), node.domain(), 0u), {}, key);
   return first != index().end() && same_operator(**first, node) ? *first : nullptr;
+}
+
+std::unique_ptr<Kernel> create_kernel(const Row& row, const Node& node) {
+  if (auto kernel = create_in_float(row, node)) return kernel;
+  return row.create(node);
 }
 
 }  // namespace backplane::cpu

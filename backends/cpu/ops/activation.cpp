@@ -125,20 +125,31 @@ ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, co
       shift[c] = shift[c] * factor + static_cast<double>(op.shift[c]);
     }
   }
-  return {{scale.begin(), scale.end()}, {shift.begin(), shift.end()}};
+  ChannelAffine joined{{scale.begin(), scale.end()}, {shift.begin(), shift.end()}, {}};
+  for (size_t c = 0; c < shift.size(); ++c) {
+    const double rest = shift[c] - static_cast<double>(joined.shift[c]);
+    joined.rest.push_back(std::isfinite(rest) ? static_cast<float>(rest) : 0.0f);
+  }
+  return joined;
 }
 
 void finish_rows(std::span<const PostOp> post_ops, float* y, int64_t first, int64_t last, int64_t n,
                  const float* summand) {
-  for (int64_t row = first; row < last; ++row) {
-    float* to = y + row * n;
+  finish_part(post_ops, y, {first, last}, {0, n}, n, summand);
+}
+
+void finish_part(std::span<const PostOp> post_ops, float* y, Range rows, Range columns, int64_t n,
+                 const float* summand) {
+  const int64_t count = columns.last - columns.first;
+  for (int64_t row = rows.first; row < rows.last; ++row) {
+    const int64_t at = row * n + columns.first;
     for (const PostOp& op : post_ops) {
       if (op.kind == PostOp::kAffine)
-        affine_row(to, op.scale.data(), op.shift.data(), n);
+        affine_row(y + at, op.scale.data() + columns.first, op.shift.data() + columns.first, count);
       else if (op.kind == PostOp::kAdd)
-        add(to, summand + row * n, n);
+        add(y + at, summand + at, count);
       else
-        activate(op.activation, to, n);
+        activate(op.activation, y + at, count);
     }
   }
 }

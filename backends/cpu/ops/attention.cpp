@@ -14,6 +14,7 @@ namespace {
 enum Slot : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
 
 struct AttentionAttributes {
+  bool plain;
   int64_t q_heads, kv_heads;
   std::optional<float> scale;
   float softcap;
@@ -110,7 +111,7 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   const auto y = view_heads(result_buffer(out[0], y_store), sized.packed, s.q_heads, s.q_length, s.v_size);
 
   const AttentionRules rules{
-      a.scale ? *a.scale : 1 / std::sqrt(static_cast<double>(s.head_size)), a.softcap, a.causal, -1, {}};
+      a.scale ? *a.scale : 1 / std::sqrt(static_cast<double>(s.head_size)), a.softcap, a.causal, -1, {}, a.plain};
   const Tensor mask = at(in, kMask), lengths = at(in, kLengths), observed = at(out, 3);
   attend<C>(
       s, rules, q, k, v, y,
@@ -205,7 +206,8 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  AttentionAttributes a{node.attr("q_num_heads", int64_t{0}),
+  AttentionAttributes a{reference_only(),
+                        node.attr("q_num_heads", int64_t{0}),
                         node.attr("kv_num_heads", int64_t{0}),
                         std::nullopt,
                         node.attr("softcap", 0.0f),

@@ -9,8 +9,10 @@
 
 #include "engine/memory.h"
 #include "engine/threads.h"
+#include "ops/halves.h"
 #include "ops/onednn.h"
 #include "ops/support.h"
+#include "ops/vector_math.h"
 
 namespace backplane::cpu {
 
@@ -39,6 +41,7 @@ struct AttentionRules {
   bool causal = false;       // query i sees keys up to past(b) + i
   int64_t window = -1;       // with `causal`, only so many of the latest keys; -1: all
   std::vector<float> sinks;  // of each query head: a score without a value that takes its share of the softmax
+  bool plain = false;        // by the definition, in reference mode
 };
 
 // Between which steps a tile of scores is shown to `observe`.
@@ -61,9 +64,13 @@ inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, con
   }
 }
 
-// The softmax of one row; `sink` may be -infinity. A row that sees nothing becomes NaN, as ONNX defines it.
+// The softmax of one row; `sink` may be -infinity. A row that sees nothing becomes NaN, as ONNX defines it. `plain`: by
+// the definition alone.
 template <class C>
-void attention_softmax(C* row, int64_t n, C sink) {
+void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (!plain && std::isinf(sink)) return softmax_row(row, row, n);
+  }
   C largest = sink;
   for (int64_t j = 0; j < n; ++j) largest = std::max(largest, row[j]);
   double sum = std::isinf(sink) ? 0 : std::exp(sink - largest);
@@ -129,7 +136,8 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
           if (rules.window >= 0) std::fill_n(row, std::clamp<int64_t>(own + 1 - rules.window, 0, n), kNever);
         }
         show(AttentionStage::kBiased);
-        attention_softmax(row, n, rules.sinks.empty() ? kNever : static_cast<C>(rules.sinks[static_cast<size_t>(h)]));
+        attention_softmax(row, n, rules.sinks.empty() ? kNever : static_cast<C>(rules.sinks[static_cast<size_t>(h)]),
+                          rules.plain);
         show(AttentionStage::kSoftmax);
       }
       attention_product(rows, s.v_size, n, 1, scores, n, v.at(b, h / group), v.row, false, y.at(b, h, first), y.row);
@@ -142,6 +150,12 @@ template <class C>
 const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
   if (tensor.dtype == dtype_of<C>) return tensor.as<C>();
   storage.resize(static_cast<size_t>(tensor.shape.elements()));
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(tensor.dtype)) {
+      widen(tensor.dtype, tensor.data, storage.data(), tensor.shape.elements());
+      return storage.data();
+    }
+  }
   dispatch<Floats>(tensor.dtype, [&](auto tag) {
     const auto* x = tensor.as<typename decltype(tag)::type>();
     for (size_t i = 0; i < storage.size(); ++i) storage[i] = static_cast<C>(x[i]);
@@ -159,6 +173,9 @@ C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
 template <class C>
 void store_result(const Tensor& tensor, const std::vector<C>& storage) {
   if (storage.empty()) return;
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(tensor.dtype)) return narrow(tensor.dtype, storage.data(), tensor.data, tensor.shape.elements());
+  }
   dispatch<Floats>(tensor.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (size_t i = 0; i < storage.size(); ++i)

@@ -5,8 +5,10 @@
 #include <cstring>
 
 #include "ops/broadcast.h"
+#include "ops/formula.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
+#include "ops/select_row.h"
 #include "ops/support.h"
 
 namespace backplane::cpu {
@@ -16,23 +18,41 @@ namespace {
 template <class T>
 constexpr bool is_common = is_floating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
+// What an operator does to one innermost row.
+struct Loop {
+  using Row = void (*)(const AnyFormula& formula, const void* a, int64_t stride_a, const void* b, int64_t stride_b,
+                       void* r, int64_t n);
+  Row row;
+  AnyFormula formula;
+  int64_t size_a, size_b, size_r;  // of an element
+  bool floats;                     // all three
+};
+
 template <class R, class A, class B, class Formula>
-void compute_row(const A* a, int64_t stride_a, const B* b, int64_t stride_b, R* r, int64_t n, const Formula& formula) {
+void compute_row(const AnyFormula& any, const void* from_a, int64_t stride_a, const void* from_b, int64_t stride_b,
+                 void* to, int64_t n) {
+  const Formula formula = any.as<Formula>();
+  const auto* a = static_cast<const A*>(from_a);
+  const auto* b = static_cast<const B*>(from_b);
+  auto* r = static_cast<R*>(to);
   const auto f = [&](A x, B y) {
     return static_cast<R>(formula(static_cast<compute_t<A>>(x), static_cast<compute_t<B>>(y)));
   };
   if constexpr (is_common<A> && std::is_same_v<A, B>) {
     if (stride_a == 1 && stride_b == 1) {
+#pragma GCC ivdep  // in place, too
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
       return;
     }
     if (stride_a == 1 && stride_b == 0) {
       const B y = *b;
+#pragma GCC ivdep  // in place, too
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], y);
       return;
     }
     if (stride_a == 0 && stride_b == 1) {
       const A x = *a;
+#pragma GCC ivdep  // in place, too
       for (int64_t i = 0; i < n; ++i) r[i] = f(x, b[i]);
       return;
     }
@@ -41,11 +61,17 @@ void compute_row(const A* a, int64_t stride_a, const B* b, int64_t stride_b, R* 
 }
 
 template <class R, class A, class B, class Formula>
-void compute(const Broadcast<2>& walk, const void* a, const void* b, void* r, const Formula& formula) {
+Loop loop_of(const Formula& formula) {
+  constexpr bool floats = std::is_same_v<R, float> && std::is_same_v<A, float> && std::is_same_v<B, float>;
+  return {compute_row<R, A, B, Formula>, AnyFormula(formula), sizeof(A), sizeof(B), sizeof(R), floats};
+}
+
+void compute(const Loop& loop, const Broadcast<2>& walk, const void* a, const void* b, void* r) {
   parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
     walk.rows(begin, end, [&](int64_t at, const std::array<int64_t, 2>& offset, int64_t n) {
-      compute_row(static_cast<const A*>(a) + offset[0], walk.inner_stride(0), static_cast<const B*>(b) + offset[1],
-                  walk.inner_stride(1), static_cast<R*>(r) + at, n, formula);
+      loop.row(loop.formula, static_cast<const std::byte*>(a) + offset[0] * loop.size_a, walk.inner_stride(0),
+               static_cast<const std::byte*>(b) + offset[1] * loop.size_b, walk.inner_stride(1),
+               static_cast<std::byte*>(r) + at * loop.size_r, n);
     });
   });
 }
@@ -54,8 +80,8 @@ Plan unequal_shapes(const Shape& a, const Shape& b) {
   return fail("shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
 }
 
-// How two operands are read where one of them is blocked and has the extents of the result; the other one has these too,
-// or one number for each channel, or one at all. Nothing where they are not like that.
+// How two operands are read where one of them is blocked and has the extents of the result; the other one has these
+// too, or one number for each channel, or one at all. Nothing where they are not like that.
 struct BlockedOperands {
   std::vector<Format> takes;
   Broadcast<2> walk;
@@ -77,16 +103,15 @@ std::optional<BlockedOperands> blocked_operands(Tensors inputs, const Shape& res
   return BlockedOperands{takes, Broadcast<2>(blocked_view(result), views)};
 }
 
-template <class R, class A, class B, class Formula>
-Plan plan_binary(Tensors inputs, Formula formula) {
+Plan plan_binary(Tensors inputs, const Loop& loop) {
   const Shape shapes[] = {inputs[0].shape, inputs[1].shape};
   const auto shape = broadcast_shape(shapes);
   if (!shape) return unequal_shapes(shapes[0], shapes[1]);
-  if constexpr (std::is_same_v<R, float> && std::is_same_v<A, float> && std::is_same_v<B, float>) {
+  if (loop.floats) {
     if (auto blocked = blocked_operands(inputs, *shape)) {
       Plan plan = make_plan({*shape},
-                            [formula, walk = blocked->walk](Tensors in, Tensors out) {
-                              compute<R, A, B>(walk, in[0].data, in[1].data, out[0].data, formula);
+                            [loop, walk = blocked->walk](Tensors in, Tensors out) {
+                              compute(loop, walk, in[0].data, in[1].data, out[0].data);
                               clear_padding(out[0]);
                             },
                             {.inplace = shapes[0] == *shape ? 0 : 1});
@@ -96,22 +121,25 @@ Plan plan_binary(Tensors inputs, Formula formula) {
     }
   }
   int inplace = -1;
-  if (sizeof(R) == sizeof(B) && shapes[1] == *shape) inplace = 1;
-  if (sizeof(R) == sizeof(A) && shapes[0] == *shape) inplace = 0;
+  if (loop.size_r == loop.size_b && shapes[1] == *shape) inplace = 1;
+  if (loop.size_r == loop.size_a && shapes[0] == *shape) inplace = 0;
   return make_plan({*shape},
-                   [formula, walk = Broadcast<2>(*shape, {shapes[0], shapes[1]})](Tensors in, Tensors out) {
-                     compute<R, A, B>(walk, in[0].data, in[1].data, out[0].data, formula);
+                   [loop, walk = Broadcast<2>(*shape, {shapes[0], shapes[1]})](Tensors in, Tensors out) {
+                     compute(loop, walk, in[0].data, in[1].data, out[0].data);
                    },
                    {.inplace = inplace});
 }
 
+std::unique_ptr<Kernel> make_binary(const Loop& loop) {
+  return make_kernel([loop](Tensors inputs) -> Plan { return plan_binary(inputs, loop); });
+}
+
 template <class Formula, class Types, class Result>
 std::unique_ptr<Kernel> create_binary(const Node& node, Formula formula) {
-  return dispatch<Types>(node.input_type(0).dtype, [&](auto tag) {
+  return make_binary(dispatch<Types>(node.input_type(0).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using R = std::conditional_t<std::is_void_v<Result>, T, Result>;
-    return make_kernel([formula](Tensors inputs) -> Plan { return plan_binary<R, T, T>(inputs, formula); });
-  });
+    return loop_of<std::conditional_t<std::is_void_v<Result>, T, Result>, T, T>(formula);
+  }));
 }
 
 template <class Types, class Result = void>
@@ -140,32 +168,34 @@ constexpr Row binary(std::string_view op_type, uint32_t since_version) {
 // ---- any number of inputs: the result takes in one after the other
 // ----------------------------------------------------
 
-template <class T, class Formula, bool mean>
-Plan plan_variadic(Tensors inputs, Formula formula) {
+// The sum of `count` inputs becomes their mean.
+using Divide = void (*)(void* sum, int64_t n, size_t count);
+template <class T>
+void divide_by_count(void* sum, int64_t n, size_t count) {
+  using C = compute_t<T>;
+  const C divisor = static_cast<C>(count);
+  T* r = static_cast<T*>(sum);
+  for (int64_t i = 0; i < n; ++i) r[i] = static_cast<T>(static_cast<C>(r[i]) / divisor);
+}
+
+Plan plan_variadic(Tensors inputs, const Loop& loop, Divide divide) {
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape);
   const auto shape = broadcast_shape(shapes);
   if (!shape) return unequal_shapes(shapes.front(), shapes.back());
-  if constexpr (!mean) {
-    if (inputs.size() == 2) return plan_binary<T, T, T>(inputs, formula);
-  }
+  if (divide == nullptr && inputs.size() == 2) return plan_binary(inputs, loop);
   const Broadcast<2> first(*shape, {shapes[0], shapes[shapes.size() > 1 ? 1 : 0]});
   std::vector<Broadcast<2>> rest;
   for (size_t i = 2; i < shapes.size(); ++i) rest.emplace_back(*shape, std::array{*shape, shapes[i]});
   const auto run = [=](Tensors in, Tensors out) {
-    using C = compute_t<T>;
     void* result = out[0].data;
     if (in.size() == 1) {
-      std::memmove(result, in[0].data, static_cast<size_t>(first.elements) * sizeof(T));
+      std::memmove(result, in[0].data, static_cast<size_t>(first.elements * loop.size_r));
       return;
     }
-    compute<T, T, T>(first, in[0].data, in[1].data, result, formula);
-    for (size_t i = 2; i < in.size(); ++i) compute<T, T, T>(rest[i - 2], result, in[i].data, result, formula);
-    if constexpr (mean) {
-      const C count = static_cast<C>(in.size());
-      T* r = static_cast<T*>(result);
-      for (int64_t i = 0; i < first.elements; ++i) r[i] = static_cast<T>(static_cast<C>(r[i]) / count);
-    }
+    compute(loop, first, in[0].data, in[1].data, result);
+    for (size_t i = 2; i < in.size(); ++i) compute(loop, rest[i - 2], result, in[i].data, result);
+    if (divide != nullptr) divide(result, first.elements, in.size());
   };
   return make_plan({*shape}, run, {.inplace = shapes[0] == *shape ? 0 : -1});
 }
@@ -174,11 +204,12 @@ template <auto formula, class Types, bool mean = false>
 constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
   return {"", op_type, since_version, [](const Node& node) { return accepts_variadic(node, set_of(Types{})); },
           [](const Node& node) {
-            return dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
+            const auto [loop, divide] = dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
               using T = typename decltype(tag)::type;
-              return make_kernel(
-                  [](Tensors inputs) -> Plan { return plan_variadic<T, decltype(formula), mean>(inputs, formula); });
+              return std::pair<Loop, Divide>(loop_of<T, T, T>(formula), mean ? divide_by_count<T> : nullptr);
             });
+            return make_kernel(
+                [loop = loop, divide = divide](Tensors inputs) -> Plan { return plan_variadic(inputs, loop, divide); });
           }};
 }
 
@@ -279,16 +310,13 @@ Verdict supports_pow(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_pow(const Node& node) {
-  return dispatch<PowerBases>(node.input_type(0).dtype, [&](auto base) {
+  return make_binary(dispatch<PowerBases>(node.input_type(0).dtype, [&](auto base) {
     using A = typename decltype(base)::type;
     return dispatch<Numbers>(node.input_type(1).dtype, [](auto exponent) {
       using B = typename decltype(exponent)::type;
-      return make_kernel([](Tensors inputs) -> Plan {
-        return plan_binary<A, A, B>(inputs,
-                                    [](compute_t<A> a, compute_t<B> b) { return power(a, static_cast<double>(b)); });
-      });
+      return loop_of<A, A, B>([](compute_t<A> a, compute_t<B> b) { return power(a, static_cast<double>(b)); });
     });
-  });
+  }));
 }
 
 // ---- Where
@@ -308,16 +336,12 @@ std::unique_ptr<Kernel> create_where(const Node&) {
                   " do not broadcast");
     return make_plan({*shape}, [walk = Broadcast<3>(*shape, shapes), size = bytes_of(inputs[1].dtype, 1)](Tensors in,
                                                                                                           Tensors out) {
-      dispatch_size(size, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
-          walk.rows(begin, end, [&](int64_t at, const std::array<int64_t, 3>& offset, int64_t n) {
-            const Bool* condition = in[0].as<Bool>() + offset[0];
-            const T *a = in[1].as<T>() + offset[1], *b = in[2].as<T>() + offset[2];
-            T* r = out[0].as<T>() + at;
-            for (int64_t i = 0; i < n; ++i)
-              r[i] = condition[i * walk.inner_stride(0)] ? a[i * walk.inner_stride(1)] : b[i * walk.inner_stride(2)];
-          });
+      parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
+        walk.rows(begin, end, [&](int64_t at, const std::array<int64_t, 3>& offset, int64_t n) {
+          select_row({in[0].as<Bool>() + offset[0], in[1].as<std::byte>() + offset[1] * size,
+                      in[2].as<std::byte>() + offset[2] * size, out[0].as<std::byte>() + at * size, n,
+                      walk.inner_stride(0), walk.inner_stride(1), walk.inner_stride(2)},
+                     size);
         });
       });
     });

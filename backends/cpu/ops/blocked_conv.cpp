@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/blocked_conv.h"
 
+#include "ops/channel_shuffle.h"
 #include "ops/tiled.h"
 
 namespace backplane::cpu {
@@ -43,6 +44,19 @@ std::vector<TilePlace> cut_row(const Window& w) {
   return tiles;
 }
 
+// Where the input channels of an image lie, in floats, in the order in which the groups have them, if that is not the
+// order in which they come.
+std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
+  const int64_t lanes = channel_block(), block = conv.window.in_size() * lanes;
+  std::vector<int32_t> at;
+  if (conv.shuffled_groups == 1) return at;
+  for (int64_t c = 0; c < conv.size.in_channels; ++c) {
+    const int64_t source = shuffle_source(c, conv.size.in_channels, conv.shuffled_groups);
+    at.push_back(static_cast<int32_t>(source / lanes * block + source % lanes));
+  }
+  return at;
+}
+
 bool suits(const ConvPlan& conv, std::span<const Tensor> inputs) {
   const ConvSize& size = conv.size;
   const Window& w = conv.window;
@@ -50,6 +64,9 @@ bool suits(const ConvPlan& conv, std::span<const Tensor> inputs) {
   if (lanes == 0 || inputs[1].data == nullptr || size.in_channels < lanes || w.kernel[0] != 1 || w.in[0] != 1)
     return false;
   if (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr) return false;
+  // Channels out of order are found in a list, and only where neighbouring places are read.
+  if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
+    return false;
   if (size.groups > 1 && size.groups == size.in_channels) return false;
   // A tap may miss the first and the last place of a tile, no others.
   if (!is_flat(w)) {
@@ -81,7 +98,8 @@ Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pac
                        .y_block = w.out_size() * lanes,
                        .blocked = true,
                        .turned = false,
-                       .post_ops = conv.post_ops};
+                       .post_ops = conv.post_ops,
+                       .channel_at = places_of_channels(conv)};
   plan.step = make_tiled(work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
   plan.shapes = {w.output_shape(conv.size.batch, conv.size.out_channels)};
   plan.takes.assign(inputs.size(), Format::kDense);

@@ -10,14 +10,6 @@
 
 namespace backplane::cpu {
 
-namespace {
-
-// Along one dimension, what an output place reads: input places first, first + step, …
-struct Reach {
-  int64_t first, count;
-  int64_t padded_count;  // with places in the padding
-};
-
 std::vector<Reach> reaches(const Window& w, size_t d) {
   std::vector<Reach> all;
   for (int64_t o = 0; o < w.out[d]; ++o) {
@@ -31,6 +23,8 @@ std::vector<Reach> reaches(const Window& w, size_t d) {
   }
   return all;
 }
+
+namespace {
 
 // Output places of one row read the rows `rows` and along each `reach`.
 struct RowTask {

@@ -5,6 +5,7 @@
 
 #include "ops/codes.h"
 #include "ops/function_kernel.h"
+#include "ops/halves.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 
@@ -32,7 +33,19 @@ To convert_one(From value) {
 
 using Convert = void (*)(const void* from, void* to, int64_t n);
 
+template <bp_dtype_t half>
+void widen_all(const void* from, void* to, int64_t n) {
+  widen(half, from, static_cast<float*>(to), n);
+}
+template <bp_dtype_t half>
+void narrow_all(const void* from, void* to, int64_t n) {
+  narrow(half, static_cast<const float*>(from), to, n);
+}
+
 Convert plain_conversion(bp_dtype_t from, bp_dtype_t to) {
+  constexpr bp_dtype_t brain = BP_DTYPE_BFLOAT16;
+  if (is_half(from) && to == BP_DTYPE_FLOAT) return from == brain ? widen_all<brain> : widen_all<BP_DTYPE_FLOAT16>;
+  if (from == BP_DTYPE_FLOAT && is_half(to)) return to == brain ? narrow_all<brain> : narrow_all<BP_DTYPE_FLOAT16>;
   return dispatch<NumbersAndBool>(from, [&](auto from_tag) {
     using From = typename decltype(from_tag)::type;
     return dispatch<NumbersAndBool>(to, [](auto to_tag) -> Convert {

@@ -30,7 +30,7 @@ Plan plan_dense(const Shape& shape, int64_t groups) {
   return make_plan({shape}, [=, batch = shape[0]](Tensors in, Tensors out) {
     parallel(batch * channels, 1 + kCheapGrain / (1 + places), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t c = i % channels, from = c % groups * (channels / groups) + c / groups;
+        const int64_t c = i % channels, from = shuffle_source(c, channels, groups);
         std::memcpy(out[0].as<float>() + i * places, in[0].as<float>() + (i - c + from) * places,
                     static_cast<size_t>(places) * sizeof(float));
       }
@@ -43,7 +43,7 @@ Plan plan_blocked(const Shape& shape, int64_t groups) {
   const int64_t blocks = (channels + lanes - 1) / lanes;
   std::vector<int32_t> sources;  // of each channel, from the start of the image
   for (int64_t c = 0; c < blocks * lanes; ++c) {
-    const int64_t from = c < channels ? c % groups * (channels / groups) + c / groups : c;
+    const int64_t from = c < channels ? shuffle_source(c, channels, groups) : c;
     sources.push_back(static_cast<int32_t>(from / lanes * places * lanes + from % lanes));
   }
   Plan plan = make_plan({shape}, [=, batch = shape[0]](Tensors in, Tensors out) {

@@ -6,6 +6,11 @@
 
 namespace backplane::cpu {
 
+// The channel of the source that becomes channel c.
+inline int64_t shuffle_source(int64_t c, int64_t channels, int64_t groups) {
+  return c % groups * (channels / groups) + c / groups;
+}
+
 // Channel i · groups + g of the result is channel g · (channels / groups) + i of the float input. All inputs behind
 // the first are ignored.
 std::unique_ptr<Kernel> make_channel_shuffle(int64_t groups);

@@ -212,12 +212,22 @@ std::unique_ptr<Kernel> create_trilu(const Node& node) {
                        const int64_t k = offset.data == nullptr ? 0 : std::clamp(*offset.as<int64_t>(), -rows, columns);
                        dispatch_size(size, [&](auto tag) {
                          using T = typename decltype(tag)::type;
-                         for (int64_t line = 0; line < shape.elements(0, shape.rank() - 1); ++line)
-                           for (int64_t j = 0; j < columns; ++j) {
-                             const int64_t diagonal = j - line % rows;
-                             const int64_t at = line * columns + j;
-                             out[0].as<T>()[at] = (upper ? diagonal >= k : diagonal <= k) ? in[0].as<T>()[at] : T{};
-                           }
+                         const T* x = in[0].as<T>();
+                         T* y = out[0].as<T>();
+                         const auto line = [&](int64_t i) {
+                           // What stays: [first, last).
+                           const int64_t diagonal = i % rows + k,
+                                         first = upper ? std::clamp<int64_t>(diagonal, 0, columns) : 0,
+                                         last = upper ? columns : std::clamp<int64_t>(diagonal + 1, 0, columns);
+                           T* to = y + i * columns;
+                           std::fill(to, to + first, T{});
+                           if (x != y) std::copy(x + i * columns + first, x + i * columns + last, to + first);
+                           std::fill(to + last, to + columns, T{});
+                         };
+                         parallel(shape.elements(0, shape.rank() - 1), 1 + kCheapGrain / (1 + columns),
+                                  [&](int64_t begin, int64_t end) {
+                                    for (int64_t i = begin; i < end; ++i) line(i);
+                                  });
                        });
                      },
                      {.inplace = 0});
@@ -267,10 +277,10 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Constant", 1, supports_constant, create_constant}, {"", "ConstantOfShape", 9, supports_fill, create_fill},
+    {"", "Constant", 1, supports_constant, create_constant},  {"", "ConstantOfShape", 9, supports_fill, create_fill},
     {"", "Shape", 1, supports_extents, create_shape, kTexts}, {"", "Size", 1, supports_extents, create_size, kTexts},
-    {"", "Range", 11, supports_range, create_range},         {"", "EyeLike", 9, supports_eye, create_eye},
-    {"", "Trilu", 14, supports_trilu, create_trilu},         {"", "OneHot", 9, supports_one_hot, create_one_hot},
+    {"", "Range", 11, supports_range, create_range},          {"", "EyeLike", 9, supports_eye, create_eye},
+    {"", "Trilu", 14, supports_trilu, create_trilu},          {"", "OneHot", 9, supports_one_hot, create_one_hot},
 };
 
 }  // namespace

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv. In float it goes to oneDNN (ops/onednn_conv.h); other types take the definition.
+// Conv. In float it goes to tiles and oneDNN (ops/blocked_conv.h, ops/onednn_conv.h); other types take the definition.
+#include <utility>
+
 #include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/blocked_conv.h"
+#include "ops/channel_order.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
@@ -39,13 +42,28 @@ class Conv final : public Kernel {
                   " channels");
     }
     Shape shape = w->output_shape(size->batch, size->out_channels);
-    if (inputs[0].dtype == BP_DTYPE_FLOAT && can_be_blocked(inputs[0].shape) && can_be_blocked(shape) &&
-        !reference_only()) {
-      if (Plan plan = plan_blocked_conv({*size, *w, post_ops_}, inputs, packed_); plan.step) return plan;
-      if (Plan plan = plan_onednn_conv({*size, *w, post_ops_}, inputs, packed_); plan.step) return plan;
+    std::vector<Tensor> own(inputs.begin(), inputs.end());
+    std::vector<PostOp> ops = post_ops_;
+    if (passed_groups_ > 1) order_.pass(passed_groups_, own, ops);
+    ConvPlan conv{*size, *w, ops, read_groups_};
+    const bool fast = inputs[0].dtype == BP_DTYPE_FLOAT && can_be_blocked(inputs[0].shape) && can_be_blocked(shape) &&
+                      !reference_only();
+    if (fast) {
+      if (Plan plan = plan_blocked_conv(conv, own, packed_); plan.step) return plan;
     }
-    return make_plan({shape}, [s = *size, w = *w, ops = post_ops_](Tensors in, Tensors out) {
-      dispatch<Floats>(in[0].dtype, [&](auto tag) { run_direct<typename decltype(tag)::type>(s, w, in, out); });
+    if (read_groups_ > 1) order_.spread(read_groups_, own, conv.size);
+    if (fast) {
+      if (Plan plan = plan_onednn_conv(conv, own, packed_); plan.step) return plan;
+    }
+    // Weights and bias that are not those of the node.
+    std::vector<std::pair<size_t, Tensor>> changed;
+    for (size_t i = 1; i < own.size() && i < 3; ++i) {
+      if (own[i].data != inputs[i].data) changed.emplace_back(i, own[i]);
+    }
+    return make_plan({shape}, [s = conv.size, w = *w, ops, changed](Tensors in, Tensors out) {
+      std::vector<Tensor> operands(in.begin(), in.end());
+      for (const auto& [slot, tensor] : changed) operands[slot] = tensor;
+      dispatch<Floats>(in[0].dtype, [&](auto tag) { run_direct<typename decltype(tag)::type>(s, w, operands, out); });
       apply_post_ops(ops, out[0].as<float>(), s.batch, s.out_channels, w.out_size(), in.back().as<float>());
     });
   }
@@ -59,10 +77,17 @@ class Conv final : public Kernel {
     return fits;
   }
 
+  bool skip_shuffle(int64_t groups, bool through) override {
+    (through ? passed_groups_ : read_groups_) = groups;
+    return true;
+  }
+
  private:
   WindowAttributes attributes_;
   int64_t groups_;
   std::vector<PostOp> post_ops_;
+  int64_t passed_groups_ = 1, read_groups_ = 1;  // of the shuffle that its input has not had: see skip_shuffle
+  mutable ChannelOrder order_;
   mutable PackedWeights packed_;
 };
 
@@ -76,8 +101,8 @@ Verdict supports(const Node& node) {
   for (size_t i = 0; i < kernel.size(); ++i) {
     const int64_t extent = node.input_extent(1, static_cast<int>(i) + 2);
     if (extent >= 0 && extent != kernel[i])
-      return no(BP_REASON_ATTRIBUTE, "kernel_shape says " + std::to_string(kernel[i]) + " where the weights have " +
-                                         std::to_string(extent));
+      return no(BP_REASON_ATTRIBUTE,
+                "kernel_shape says " + std::to_string(kernel[i]) + " where the weights have " + std::to_string(extent));
   }
   return check_window(node);
 }

@@ -31,27 +31,39 @@ struct Kind {
   using Sums = Lanes[kBlocks * kPlaces];
 };
 
-// One tap at the places [kFirst, kLast): each vector of weights is loaded once for all of them, each input once for all
-// blocks.
+// One input channel of one tap at the places [kFirst, kLast): each vector of weights is loaded once for all of them,
+// each input once for all blocks.
+template <class K, int kFirst, int kLast>
+[[gnu::always_inline]] inline void add_channel(const ConvTile& t, typename K::Sums& sums, const float* x,
+                                               const float* w, const float* ahead) {
+  using Lanes = typename K::Lanes;
+  __builtin_prefetch(ahead);
+  Lanes weights[K::kBlocks];
+#pragma GCC unroll 2
+  for (int b = 0; b < K::kBlocks; ++b) weights[b] = *reinterpret_cast<const Lanes*>(w + b * K::kLanes);
+#pragma GCC unroll 16
+  for (int p = kFirst; p < kLast; ++p) {
+    const float input = x[K::kStride == 0 ? p * t.x_place : p * K::kStride * K::kLanes];
+#pragma GCC unroll 2
+    for (int b = 0; b < K::kBlocks; ++b) sums[b * K::kPlaces + p] += weights[b] * input;
+  }
+}
+
+// One tap.
 template <class K, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_tap(const ConvTile& t, typename K::Sums& sums, const float* x, const float* w,
                                            const float*& ahead) {
-  using Lanes = typename K::Lanes;
+  constexpr int64_t kWeights = K::kBlocks * K::kLanes;
+  if (K::kStride == 1 && t.channel_at != nullptr) {
+    for (int64_t c = t.first; c < t.last; ++c, w += kWeights, ahead += t.ahead_step)
+      add_channel<K, kFirst, kLast>(t, sums, x + t.channel_at[c], w, ahead);
+    return;
+  }
   for (int64_t c = t.first; c < t.last;) {
     const float* from = x + c / K::kLanes * t.x_block;
     const int64_t end = std::min(t.last, (c / K::kLanes + 1) * K::kLanes);
-    for (int64_t l = c % K::kLanes; c < end; ++c, ++l, w += K::kBlocks * K::kLanes, ahead += t.ahead_step) {
-      __builtin_prefetch(ahead);
-      Lanes weights[K::kBlocks];
-#pragma GCC unroll 2
-      for (int b = 0; b < K::kBlocks; ++b) weights[b] = *reinterpret_cast<const Lanes*>(w + b * K::kLanes);
-#pragma GCC unroll 16
-      for (int p = kFirst; p < kLast; ++p) {
-        const float input = from[(K::kStride == 0 ? p * t.x_place : p * K::kStride * K::kLanes) + l];
-#pragma GCC unroll 2
-        for (int b = 0; b < K::kBlocks; ++b) sums[b * K::kPlaces + p] += weights[b] * input;
-      }
-    }
+    for (int64_t l = c % K::kLanes; c < end; ++c, ++l, w += kWeights, ahead += t.ahead_step)
+      add_channel<K, kFirst, kLast>(t, sums, from + l, w, ahead);
   }
 }
 
@@ -63,8 +75,9 @@ template <class K>
 #pragma GCC unroll 32
   for (int i = 0; i < K::kBlocks * kPlaces; ++i) {
     const int64_t at = i / kPlaces * t.y_block + i % kPlaces * t.y_place;
-    sums[i] = *reinterpret_cast<const Lanes*>(t.bias != nullptr ? t.bias + i / kPlaces * K::kLanes : t.y + at);
-    if (t.add != nullptr) sums[i] += *reinterpret_cast<const Lanes*>(t.add + at);
+    const float* from = t.begins ? t.add : t.y;
+    sums[i] = from == nullptr ? Lanes{} : *reinterpret_cast<const Lanes*>(from + at);
+    if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.rest + i / kPlaces * K::kLanes);
   }
   const float* ahead = t.ahead;
   const int64_t tap_weights = (t.last - t.first) * K::kBlocks * K::kLanes;
@@ -85,7 +98,9 @@ template <class K>
   }
 #pragma GCC unroll 32
   for (int i = 0; i < K::kBlocks * kPlaces; ++i) {
-    const Lanes sum = t.rectify ? (sums[i] < 0 ? Lanes{} : sums[i]) : sums[i];
+    Lanes sum = sums[i];
+    if (t.bias != nullptr) sum += *reinterpret_cast<const Lanes*>(t.bias + i / kPlaces * K::kLanes);
+    if (t.rectify) sum = sum < 0 ? Lanes{} : sum;
     *reinterpret_cast<Lanes*>(t.y + i / kPlaces * t.y_block + i % kPlaces * t.y_place) = sum;
   }
 }

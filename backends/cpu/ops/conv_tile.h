@@ -10,6 +10,7 @@ namespace backplane::cpu {
 struct ConvTile {
   const float* x;   // what the first place reads through tap (0, 0), in input block 0; may lie outside the input
   int64_t x_block;  // floats from one block of input channels to the next
+  const int32_t* channel_at;    // floats to each input channel, where they are in no such order; else null
   int64_t x_row, x_column;      // floats from one tap to the next
   int64_t x_place;              // floats from one place's input to the next one's, where the kernel's stride is 0
   int64_t row_first, row_last;  // rows of taps that lie within the input
@@ -17,8 +18,10 @@ struct ConvTile {
       back;              // taps in a row; the first `front` miss the first place, the last `back` the last place
   int64_t first, last;   // input channels
   const float* weights;  // for each tap and input channel a vector for each output block
-  const float* bias;     // one for each output channel; null: y has sums of other input channels already
-  const float* add;      // added with the bias, lies like y; may be y, or null
+  bool begins;           // else y has sums of other input channels already
+  const float* add;      // what the sums begin with, lies like y; may be y, or null
+  const float* bias;     // added last, so that it rounds once: one for each output channel, or null
+  const float* rest;     // the sums begin with: by how much the bias is off
   float* y;
   int64_t y_block, y_place;  // floats
   bool rectify;              // max(y, 0)

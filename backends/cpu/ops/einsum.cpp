@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: each label is a dimension; those that the result does not name are summed over.
+// Einsum: each label is a dimension; those that the result does not name are summed over. Floats are contracted one
+// operand after another.
 #include <array>
 #include <cctype>
 
+#include "engine/memory.h"
+#include "engine/threads.h"
+#include "ops/contraction.h"
 #include "ops/function_kernel.h"
 #include "ops/odometer.h"
 #include "ops/rows.h"
@@ -128,6 +132,98 @@ void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::
            });
 }
 
+// One operand after another, the first two, then their result and the next. Labels that nobody needs any more are
+// summed over as soon as possible.
+class Contractions {
+ public:
+  // `labels`: first those of the result in its order, of which there are `kept`. No extent is 0.
+  Contractions(const std::vector<Label>& labels, size_t kept, size_t operands) : labels_(labels) {
+    Operand all = operand(0);
+    if (operands == 1) contract(all, kNone, [&](size_t l) { return l < kept; });
+    for (size_t k = 1; k < operands; ++k) {
+      Operand next = operand(k);
+      const auto needed = [&](size_t l) {
+        return l < kept || std::any_of(labels[l].strides.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+                                       labels[l].strides.end(), [](int64_t stride) { return stride != 0; });
+      };
+      all = sum_out(all, [&](size_t l) { return needed(l) || next.strides[l] != 0; });
+      next = sum_out(next, [&](size_t l) { return needed(l) || all.strides[l] != 0; });
+      all = contract(all, next, needed);
+    }
+  }
+
+  int64_t scratch_bytes() const { return scratch_ * static_cast<int64_t>(sizeof(float)); }
+
+  void run(Tensors in, float* y, float* scratch) const {
+    static constexpr float kOne = 1;
+    const auto data = [&](const Place& place) -> const float* {
+      if (place.input == kNowhere) return &kOne;
+      return place.input == kScratch ? scratch + place.at : in[static_cast<size_t>(place.input)].as<float>();
+    };
+    for (const Stage& stage : stages_)
+      stage.contraction.run(data(stage.a), data(stage.b), &stage == &stages_.back() ? y : scratch + stage.y,
+                            scratch + stage.scratch);
+  }
+
+ private:
+  static constexpr int kScratch = -1, kNowhere = -2;
+  struct Place {
+    int input;
+    int64_t at;
+  };
+  struct Operand {
+    Place place;
+    std::vector<int64_t> strides;  // by label
+  };
+  struct Stage {
+    Contraction contraction;
+    Place a, b;
+    int64_t y, scratch;
+  };
+  static inline const Operand kNone{{kNowhere, 0}, {}};
+
+  Operand operand(size_t k) const {
+    Operand result{{static_cast<int>(k), 0}, {}};
+    for (const Label& label : labels_) result.strides.push_back(label.strides[k]);
+    return result;
+  }
+
+  // The operand without what only it has and nobody needs.
+  template <class Needed>
+  Operand sum_out(const Operand& a, const Needed& needed) {
+    for (size_t l = 0; l < labels_.size(); ++l)
+      if (a.strides[l] != 0 && !needed(l)) return contract(a, kNone, needed);
+    return a;
+  }
+
+  // The result lies in scratch memory, its dimensions in the order of the labels.
+  template <class Needed>
+  Operand contract(const Operand& a, const Operand& b, const Needed& needed) {
+    Contraction::Axes kept, summed;
+    Operand result{{kScratch, scratch_}, std::vector<int64_t>(labels_.size())};
+    int64_t elements = 1;
+    for (size_t l = labels_.size(); l-- > 0;) {
+      const ContractedAxis axis{labels_[l].extent, a.strides[l], b.strides.empty() ? 0 : b.strides[l]};
+      if (axis.a == 0 && axis.b == 0) continue;
+      Contraction::Axes& axes = needed(l) ? kept : summed;
+      axes.insert(axes.begin(), axis);
+      if (!needed(l)) continue;
+      result.strides[l] = elements;
+      elements *= axis.extent;
+    }
+    Contraction contraction(std::move(kept), std::move(summed));
+    scratch_ += align_up(elements, kAlignment);
+    const int64_t own = contraction.scratch_floats();
+    stages_.push_back({std::move(contraction), a.place, b.place, result.place.at, scratch_});
+    scratch_ += align_up(own, kAlignment);
+    return result;
+  }
+
+  std::vector<Label> labels_;
+  std::vector<Stage> stages_;
+  int64_t scratch_ = 0;  // floats
+};
+
 Verdict supports(const Node& node) {
   if (Verdict verdict = accepts_variadic(node, set_of(Numbers{})); !verdict) return verdict;
   const auto equation = parse(node.attr("equation", ""));
@@ -144,7 +240,9 @@ std::unique_ptr<Kernel> create(const Node& node) {
     if (auto error = bind(equation, inputs, letters, ellipsis)) return fail(*error);
     Shape to;
     std::vector<Dimensions> kept(inputs.size()), summed(inputs.size());  // for each operand
+    std::vector<Label> labels;                                           // those of the result first
     const auto place = [&](const Label& label, bool keep) {
+      labels.push_back(label);
       if (keep && to.rank() < BP_MAX_RANK) to.push_back(label.extent);
       for (size_t k = 0; k < inputs.size(); ++k) (keep ? kept : summed)[k].add(label.extent, label.strides[k]);
     };
@@ -162,6 +260,19 @@ std::unique_ptr<Kernel> create(const Node& node) {
         place(letters[static_cast<size_t>(c)], false);
     for (const Label& label : ellipsis)
       if (!keep_ellipsis) place(label, false);
+    const bool empty = kept[0].positions() == 0 || summed[0].positions() == 0;
+    if (!empty && !reference_only() && inputs.size() == 1 && summed[0].positions() == 1)
+      return make_plan({to}, [copy = StridedCopy(kept[0].extents, kept[0].strides, 0, bytes_of(inputs[0].dtype, 1))](
+                                 Tensors in, Tensors out) { copy(in[0].data, out[0].data); });
+    if (!empty && !reference_only() && inputs[0].dtype == BP_DTYPE_FLOAT) {
+      Contractions contractions(labels, kept[0].extents.size(), inputs.size());
+      const int64_t scratch = contractions.scratch_bytes();
+      return make_plan({to},
+                       [c = std::move(contractions)](Tensors in, Tensors out, void* memory) {
+                         c.run(in, out[0].as<float>(), static_cast<float*>(memory));
+                       },
+                       {.scratch_bytes = scratch});
+    }
     return make_plan({to}, [=](Tensors in, Tensors out) {
       dispatch<Numbers>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;

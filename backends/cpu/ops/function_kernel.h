@@ -74,19 +74,31 @@ inline void keep_format(Plan& plan, Tensors inputs) {
   plan.takes[0] = plan.gives = inputs[0].format;
 }
 
+// The input that a kernel's steps read as bytes, or none.
+struct ReadsBytes {
+  int input = -1;
+};
+
 template <class PlanFunction>
 class FunctionKernel final : public Kernel {
  public:
-  explicit FunctionKernel(PlanFunction plan) : plan_(std::move(plan)) {}
+  FunctionKernel(ReadsBytes bytes, PlanFunction plan) : bytes_(bytes), plan_(std::move(plan)) {}
   Plan plan(Tensors inputs) const override { return plan_(inputs); }
+  bool reads_bytes(size_t input) const override { return static_cast<int>(input) == bytes_.input; }
 
  private:
+  ReadsBytes bytes_;
   PlanFunction plan_;
 };
 
 template <class PlanFunction>
+std::unique_ptr<Kernel> make_kernel(ReadsBytes bytes, PlanFunction plan) {
+  return std::make_unique<FunctionKernel<PlanFunction>>(bytes, std::move(plan));
+}
+
+template <class PlanFunction>
 std::unique_ptr<Kernel> make_kernel(PlanFunction plan) {
-  return std::make_unique<FunctionKernel<PlanFunction>>(std::move(plan));
+  return make_kernel(ReadsBytes{}, std::move(plan));
 }
 
 }  // namespace backplane::cpu

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft's products with something around them: FusedMatMul (transposed and scaled), DynamicQuantizeMatMul and
 // MatMulIntegerToFloat (integers inside, floats outside).
-#include <cmath>
+#include <optional>
 
+#include "engine/memory.h"
+#include "engine/threads.h"
 #include "ops/attention.h"
+#include "ops/code_product.h"
 #include "ops/function_kernel.h"
 #include "ops/matmul.h"
 #include "ops/onednn.h"
@@ -107,68 +110,94 @@ class PerColumn {
 };
 
 // A as codes with their scale and zero point.
-struct Codes {
-  const Tensor& tensor;
+struct Factor {
+  Tensor codes;
   float scale;
   int32_t zero;
 };
 
-void run_integers(const MatMulSize& s, const Codes& a, const Tensor& b, const Tensor& b_scale, const Tensor& b_zero,
-                  const Tensor& bias, const Tensor& y) {
-  const PerColumn scales(b_scale), zeros(b_zero), shifts(bias);
-  using Bytes = TypeList<int8_t, uint8_t>;
-  dispatch<Bytes>(a.tensor.dtype, [&](auto a_tag) {
-    dispatch<Bytes>(b.dtype, [&](auto b_tag) {
-      const auto* a_data = a.tensor.as<typename decltype(a_tag)::type>();
-      const auto* b_data = b.as<typename decltype(b_tag)::type>();
-      std::vector<int32_t> column_zeros(static_cast<size_t>(s.n));
-      for (int64_t j = 0; j < s.n; ++j) column_zeros[static_cast<size_t>(j)] = static_cast<int32_t>(zeros[j]);
-      for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-        multiply<int32_t>(
-            s.m, s.n, s.k, [&, p = a_data + s.a_offsets[i] * s.m * s.k](int64_t, int64_t at) { return p[at] - a.zero; },
-            [&, p = b_data + s.b_offsets[i] * s.k * s.n](int64_t column, int64_t at) {
-              return p[at] - column_zeros[static_cast<size_t>(column)];
-            },
-            [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t column, int64_t at, int32_t sum) {
-              const float value = static_cast<float>(sum) * (a.scale * scales[column]) + shifts[column];
-              if (y.dtype == BP_DTYPE_FLOAT)
-                y.as<float>()[base + at] = value;
-              else
-                y.as<Half>()[base + at] = Half(value);
-            });
-      }
-    });
-  });
-}
-
-// As DynamicQuantizeLinear has it: the range includes 0.
-void run_dynamic(const MatMulSize& s, Tensors in, Tensors out) {
-  const int64_t count = in[0].shape.elements();
-  const float* x = in[0].as<float>();
-  float low = 0, high = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    low = std::min(low, x[i]);
-    high = std::max(high, x[i]);
+// The product of codes, in one of two ways, and what makes numbers of its sums.
+class IntegerProducts {
+ public:
+  IntegerProducts(const MatMulSize& size, const Tensor& b, PackedWeights& packed) : size_(size) {
+    if (reference_only()) return;
+    tiles_.emplace(size);
+    tiles_->pack(packed, b);
   }
-  const float scale = high == low ? 1.0f : (high - low) / 255;
-  const float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
+  bool is_packed() const { return tiles_ && tiles_->is_packed(); }
+  // The sums, then what tiles need.
+  int64_t scratch_bytes() const { return sums_bytes() + (tiles_ ? tiles_->scratch_bytes() : 0); }
+  const MatMulSize& size() const { return size_; }
+
+  void run(const Factor& a, const Tensor& b, const Tensor& b_scale, const Tensor& b_zero, const Tensor& bias,
+           const Tensor& y, void* scratch) const {
+    const PerColumn scales(b_scale), shifts(bias);
+    const Codes zeros(b_zero);
+    auto* sums = static_cast<int32_t*>(scratch);
+    auto finish = [&](int64_t row, int64_t first_column, int64_t last_column) {
+      for (int64_t column = first_column; column < last_column; ++column) {
+        const int64_t i = row * size_.n + column;
+        const float value = static_cast<float>(sums[i]) * (a.scale * scales[column]) + shifts[column];
+        if (y.dtype == BP_DTYPE_FLOAT)
+          y.as<float>()[i] = value;
+        else
+          y.as<Half>()[i] = Half(value);
+      }
+    };
+    if (tiles_) {
+      tiles_->run(a.codes, b, {{&a.zero, 1}, zeros.values()}, sums, static_cast<std::byte*>(scratch) + sums_bytes(),
+                  [&](const SumsPart& part) {
+                    for (int64_t row = part.first_row; row < part.last_row; ++row)
+                      finish(part.batch * size_.m + row, part.first_column, part.last_column);
+                  });
+      return;
+    }
+    add_up(a, b, zeros.values(), sums);
+    for (int64_t row = 0; size_.n != 0 && row < size_.shape.elements() / size_.n; ++row) finish(row, 0, size_.n);
+  }
+
+ private:
+  int64_t sums_bytes() const { return align_up(4 * size_.shape.elements()); }
+
+  // By the definition.
+  void add_up(const Factor& a, const Tensor& b, std::span<const int32_t> zeros, int32_t* sums) const {
+    const MatMulSize& s = size_;
+    const bool a_signed = a.codes.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;
+    for (size_t i = 0; i < s.a_offsets.size(); ++i) {
+      const int64_t a_first = s.a_offsets[i] * s.m * s.k, b_first = s.b_offsets[i] * s.k * s.n;
+      multiply<int32_t>(
+          s.m, s.n, s.k, [&](int64_t, int64_t at) { return code_at(a.codes.data, a_signed, a_first + at) - a.zero; },
+          [&](int64_t column, int64_t at) {
+            return code_at(b.data, b_signed, b_first + at) - zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(column)];
+          },
+          [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t, int64_t at, int32_t sum) {
+            sums[base + at] = sum;
+          });
+    }
+  }
+
+  MatMulSize size_;
+  std::optional<CodeProducts> tiles_;
+};
+
+void run_dynamic(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
+  const int64_t count = in[0].shape.elements();
   std::vector<uint8_t> codes(static_cast<size_t>(count));
-  parallel(count, kMathGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      codes[static_cast<size_t>(i)] = saturate<uint8_t>(std::nearbyint(x[i] / scale) + zero);
-  });
-  const Tensor a{BP_DTYPE_UINT8, in[0].shape, codes.data()};
-  run_integers(s, {a, scale, static_cast<int32_t>(zero)}, in[1], in[2], at(in, 3), at(in, 4), out[0]);
+  const Quantization q = quantize_dynamically(in[0].as<float>(), codes.data(), count);
+  products.run({{BP_DTYPE_UINT8, in[0].shape, codes.data()}, q.scale, q.zero}, in[1], in[2], at(in, 3), at(in, 4),
+               out[0], scratch);
 }
 
-void run_scaled(const MatMulSize& s, Tensors in, Tensors out) {
-  const PerColumn scale(in[2]), zero(at(in, 4));
-  run_integers(s, {in[0], scale[0], static_cast<int32_t>(zero[0])}, in[1], in[3], at(in, 5), at(in, 6), out[0]);
+void run_scaled(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
+  const PerColumn scale(in[2]);
+  const Codes zero(at(in, 4));
+  products.run({in[0], scale[0], zero.values()[0]}, in[1], in[3], at(in, 5), at(in, 6), out[0], scratch);
 }
 
 // `of_rows` are slots that hold one number, `of_columns` one or one for each column.
-Plan plan_integers(Tensors in, std::initializer_list<size_t> of_rows, std::initializer_list<size_t> of_columns,
-                   void (*run)(const MatMulSize&, Tensors, Tensors)) {
+Plan plan_integers(Tensors in, PackedWeights& packed, std::initializer_list<size_t> of_rows,
+                   std::initializer_list<size_t> of_columns,
+                   void (*run)(const IntegerProducts&, Tensors, Tensors, void*)) {
   std::string error;
   const std::optional<MatMulSize> size = matmul_size(in[0].shape, in[1].shape, &error);
   if (!size) return fail(error);
@@ -182,8 +211,16 @@ Plan plan_integers(Tensors in, std::initializer_list<size_t> of_rows, std::initi
     if (wrong(slot, size->n))
       return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " is neither one number nor " +
                   std::to_string(size->n));
-  Shape shape = size->shape;
-  return make_plan({shape}, [s = *size, run](Tensors inputs, Tensors outputs) { run(s, inputs, outputs); });
+  IntegerProducts products(*size, in[1], packed);
+  const int64_t scratch = products.scratch_bytes();
+  const bool is_packed = products.is_packed();
+  Plan plan = make_plan({size->shape},
+                        [products = std::move(products), run](Tensors inputs, Tensors outputs, void* memory) {
+                          run(products, inputs, outputs, memory);
+                        },
+                        {.scratch_bytes = scratch});
+  if (is_packed) plan.packed = 1;
+  return plan;
 }
 
 constexpr bp_dtype_set_t kBytes = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8);
@@ -193,7 +230,9 @@ Verdict supports_dynamic(const Node& node) {
   return accepts(node, 3, {kFloat, kBytes, kFloat, kBytes, kFloat});
 }
 std::unique_ptr<Kernel> create_dynamic(const Node&) {
-  return make_kernel([](Tensors in) { return plan_integers(in, {}, {2, 3, 4}, run_dynamic); });
+  return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors in) {
+    return plan_integers(in, *packed, {}, {2, 3, 4}, run_dynamic);
+  });
 }
 
 Verdict supports_scaled(const Node& node) {
@@ -201,7 +240,9 @@ Verdict supports_scaled(const Node& node) {
   return accepts(node, 4, {kBytes, kBytes, reals, reals, kBytes, kBytes, reals});
 }
 std::unique_ptr<Kernel> create_scaled(const Node&) {
-  return make_kernel([](Tensors in) { return plan_integers(in, {2, 4}, {3, 5, 6}, run_scaled); });
+  return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors in) {
+    return plan_integers(in, *packed, {2, 4}, {3, 5, 6}, run_scaled);
+  });
 }
 
 constexpr Row kRows[] = {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gather, GatherElements, GatherND, ReverseSequence: elements or blocks are fetched from where indices say.
+#include <atomic>
 #include <cstring>
 
+#include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/index.h"
 #include "ops/rows.h"
@@ -15,7 +17,7 @@ Verdict supports_gather(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_gather(const Node& node) {
-  return make_kernel([axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
+  return make_kernel(ReadsBytes{0}, [axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
     const Shape &data = inputs[0].shape, &indices = inputs[1].shape;
     const int axis = axis_of(axis_attribute, data.rank());
     if (axis < 0) return bad_axis(axis_attribute, data.rank());
@@ -46,6 +48,68 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
 // ---- GatherElements
 // ----------------------------------------------------------------------------------------------------
 
+// The least and the largest, in loops that become vectors.
+struct Extremes {
+  int64_t low, high;
+};
+CLONES Extremes extremes_of_narrow(const int32_t* x, int64_t n) {
+  int32_t low = x[0], high = x[0];
+  for (int64_t i = 0; i < n; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  return {low, high};
+}
+CLONES Extremes extremes_of_wide(const int64_t* x, int64_t n) {
+  int64_t low = x[0], high = x[0];
+  for (int64_t i = 0; i < n; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  return {low, high};
+}
+
+bool all_in_range(const Tensor& indices, int64_t n, int64_t extent) {
+  std::atomic<bool> fine = true;
+  parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
+    const Extremes e = indices.dtype == BP_DTYPE_INT32 ? extremes_of_narrow(indices.as<int32_t>() + begin, end - begin)
+                                                       : extremes_of_wide(indices.as<int64_t>() + begin, end - begin);
+    if (e.low < -extent || e.high >= extent) fine = false;
+  });
+  return fine;
+}
+
+// Rows of the innermost dimension of the indices: within a row the data advance by one element, or not at all where
+// that dimension is the axis.
+template <class T, class I>
+void gather_rows_by(const Shape& data, const Shape& to, int axis, const T* from, const I* indices, T* target) {
+  const int last = to.rank() - 1;
+  const int64_t width = to[last], extent = data[axis];
+  const Shape strides = strides_of(data);
+  const int64_t along = strides[axis], advance = axis == last ? 0 : 1;
+  parallel(to.elements() / width, 1 + kCheapGrain / width, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t base = 0, rest = row;
+      for (int d = last - 1; d >= 0; rest /= to[d--]) base += d == axis ? 0 : rest % to[d] * strides[d];
+      const T* source = from + base;
+      const I* index = indices + row * width;
+      T* result = target + row * width;
+      for (int64_t i = 0; i < width; ++i) {
+        const int64_t at = index[i];
+        result[i] = source[i * advance + (at < 0 ? at + extent : at) * along];
+      }
+    }
+  });
+}
+
+template <class T>
+void gather_rows(const Shape& data, const Shape& to, int axis, const T* from, const Tensor& indices, T* target) {
+  if (indices.dtype == BP_DTYPE_INT32)
+    gather_rows_by(data, to, axis, from, indices.as<int32_t>(), target);
+  else
+    gather_rows_by(data, to, axis, from, indices.as<int64_t>(), target);
+}
+
 std::unique_ptr<Kernel> create_gather_elements(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
     const Shape data = inputs[0].shape, to = inputs[1].shape;
@@ -55,17 +119,17 @@ std::unique_ptr<Kernel> create_gather_elements(const Node& node) {
       return fail("indices of shape " + to_string(to) + " do not fit data of shape " + to_string(data));
     return make_plan({to},
                      [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) -> std::optional<std::string> {
-                       const Indices index(in[1]);
                        const int64_t n = to.elements(), extent = data[axis];
-                       for (int64_t i = 0; i < n; ++i)
-                         if (!index.in_range(i, extent)) return index.out_of_range(i, extent);
+                       if (n == 0) return std::nullopt;
+                       if (!all_in_range(in[1], n, extent)) {
+                         const Indices index(in[1]);
+                         int64_t bad = 0;
+                         while (index.in_range(bad, extent)) ++bad;
+                         return index.out_of_range(bad, extent);
+                       }
                        dispatch_size(size, [&](auto tag) {
                          using T = typename decltype(tag)::type;
-                         const T* from = in[0].as<T>();
-                         T* target = out[0].as<T>();
-                         for_elements(data, to, axis, [&](int64_t i, int64_t base, int64_t stride) {
-                           target[i] = from[base + index(i, extent) * stride];
-                         });
+                         gather_rows<T>(data, to, axis, in[0].as<T>(), in[1], out[0].as<T>());
                        });
                        return std::nullopt;
                      });

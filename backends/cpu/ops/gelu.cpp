@@ -3,20 +3,32 @@
 #include <cmath>
 #include <numbers>
 
+#include "engine/threads.h"
+#include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "ops/vector_math.h"
 
 namespace backplane::cpu {
 
 namespace {
 
+CLONES void add_row(const float* x, const float* shift, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] + shift[i];
+}
+CLONES void quick_gelu_row(const float* x, float* y, int64_t n, float alpha) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * sigmoid_formula(alpha * x[i]);
+}
+
+// The formulas, and what they do to whole rows of floats.
 struct Exact {
   explicit Exact(const Node&) {}
   template <class C>
   C operator()(C x) const {
     return x / 2 * (1 + std::erf(x / static_cast<C>(std::numbers::sqrt2)));
   }
+  void row(const float* x, float* y, int64_t n) const { gelu_row(x, y, n); }
 };
 
 struct ByTanh {
@@ -26,6 +38,7 @@ struct ByTanh {
     const C factor = static_cast<C>(0.7978845608028654);  // the root of 2 / pi
     return x / 2 * (1 + std::tanh(factor * (x + static_cast<C>(0.044715) * x * x * x)));
   }
+  void row(const float* x, float* y, int64_t n) const { gelu_tanh_row(x, y, n); }
 };
 
 struct BySigmoid {
@@ -34,6 +47,7 @@ struct BySigmoid {
   C operator()(C x) const {
     return x / (1 + std::exp(-static_cast<C>(alpha) * x));
   }
+  void row(const float* x, float* y, int64_t n) const { quick_gelu_row(x, y, n, alpha); }
   float alpha;
 };
 
@@ -41,6 +55,19 @@ Verdict supports(const Node& node) {
   const bool biased = node.op_type() == "BiasGelu";
   if (Verdict v = accepts(node, biased ? 2 : 1, {kFloatTypes, kFloatTypes}); !v) return v;
   return node.has_input(1) ? same_type(node, 0, 1) : yes();
+}
+
+// Elements [begin, end) of rows that share a bias, which may be null.
+template <class Formula>
+void run_floats(const Formula& formula, const float* x, const float* bias, int64_t width, float* y, int64_t begin,
+                int64_t end) {
+  if (bias == nullptr) return formula.row(x + begin, y + begin, end - begin);
+  while (begin < end) {
+    const int64_t n = std::min(end - begin, width - begin % width);
+    add_row(x + begin, bias + begin % width, y + begin, n);
+    formula.row(y + begin, y + begin, n);
+    begin += n;
+  }
 }
 
 template <class Formula>
@@ -52,13 +79,16 @@ std::unique_ptr<Kernel> create(const Node& node) {
     if (bias.present() && bias.shape.elements() != width)
       return fail("bias " + to_string(bias.shape) + " does not fit " + to_string(x));
     return make_plan({x},
-                     [formula, width](Tensors inputs, Tensors outputs) {
+                     [formula, width, plain = reference_only()](Tensors inputs, Tensors outputs) {
                        dispatch<Floats>(inputs[0].dtype, [&](auto tag) {
                          using T = typename decltype(tag)::type;
                          using C = compute_t<T>;
                          const T *from = inputs[0].as<T>(), *shift = at(inputs, 1).as<T>();
                          T* to = outputs[0].as<T>();
                          parallel(inputs[0].shape.elements(), kMathGrain, [&](int64_t begin, int64_t end) {
+                           if constexpr (std::is_same_v<T, float>) {
+                             if (!plain) return run_floats(formula, from, shift, width, to, begin, end);
+                           }
                            for (int64_t i = begin; i < end; ++i) {
                              C value = static_cast<C>(from[i]);
                              if (shift != nullptr) value += static_cast<C>(shift[i % width]);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/threads.h"
+#include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -124,6 +126,50 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
   });
 }
 
+// Results whose four neighbours were found: y is the weighted sum of the pixels of one plane. Of a neighbour outside
+// that counts as zero the index is 0, and so are the bits that are kept of it.
+constexpr int64_t kChunk = 128;
+struct Neighbours {
+  int32_t index[4][kChunk];
+  uint32_t kept[4][kChunk];
+  float weight[4][kChunk];
+};
+CLONES void add_neighbours(const float* plane, const int32_t* index, const uint32_t* kept, const float* weight,
+                           float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    y[i] += __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, plane[index[i]]) & kept[i]) * weight[i];
+}
+
+// Images of two dimensions between whose pixels a linear filter reads.
+void sample_floats(const Sampler& sampler, const Shape& image, int64_t results, const float* x, const float* grid,
+                   float* y) {
+  const int64_t channels = image[1], height = image[2], width = image[3], chunks = (results + kChunk - 1) / kChunk;
+  parallel(image[0] * chunks, 1 + kCheapGrain / (4 * kChunk * (1 + channels)), [&](int64_t begin, int64_t end) {
+    Neighbours all;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t batch = task / chunks, first = task % chunks * kChunk, n = std::min(kChunk, results - first);
+      for (int64_t i = 0; i < n; ++i) {
+        const float* place = grid + (batch * results + first + i) * 2;
+        const Taps across = taps_of(sampler, static_cast<double>(place[0]), width),
+                   down = taps_of(sampler, static_cast<double>(place[1]), height);
+        for (int k = 0; k < 4; ++k) {
+          const int64_t row = down.index[k / 2], column = across.index[k % 2];
+          const bool inside = row >= 0 && column >= 0;
+          all.index[k][i] = inside ? static_cast<int32_t>(row * width + column) : 0;
+          all.kept[k][i] = inside ? UINT32_MAX : 0;
+          all.weight[k][i] = static_cast<float>(down.weight[k / 2] * across.weight[k % 2]);
+        }
+      }
+      for (int64_t c = batch * channels; c < (batch + 1) * channels; ++c) {
+        const float* plane = x + c * height * width;
+        float* sums = y + c * results + first;
+        std::fill_n(sums, n, 0.0f);
+        for (int k = 0; k < 4; ++k) add_neighbours(plane, all.index[k], all.kept[k], all.weight[k], sums, n);
+      }
+    }
+  });
+}
+
 Verdict supports_sample(const Node& node) {
   if (Verdict v = attribute_in(node, "mode", "linear", {"linear", "bilinear", "nearest", "cubic", "bicubic"}); !v)
     return v;
@@ -149,7 +195,14 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
     for (int d = 1; d + 1 < grid.rank(); ++d) to.push_back(grid[d]);
     if (image.elements(2, image.rank()) == 0 && to.elements() > 0)
       return fail("an image of shape " + to_string(image) + " has no pixels");
-    return make_plan({to}, [=, results = to.elements(2, to.rank())](Tensors in, Tensors out) {
+    const int64_t results = to.elements(2, to.rank());
+    if (sampler.filter == Filter::kLinear && image.rank() == 4 && inputs[0].dtype == BP_DTYPE_FLOAT &&
+        inputs[1].dtype == BP_DTYPE_FLOAT && image.elements(2, 4) <= INT32_MAX && to.elements() > 0 &&
+        !reference_only())
+      return make_plan({to}, [=](Tensors in, Tensors out) {
+        sample_floats(sampler, image, results, in[0].as<float>(), in[1].as<float>(), out[0].as<float>());
+      });
+    return make_plan({to}, [=](Tensors in, Tensors out) {
       dispatch<NumbersAndBool>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         dispatch<Floats>(in[1].dtype, [&](auto grid_tag) {

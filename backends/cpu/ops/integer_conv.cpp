@@ -21,8 +21,9 @@ namespace {
 using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
-// Multiply-adds that are worth a task of their own.
-constexpr int64_t kTaskWork = int64_t{1} << 20;
+// Multiply-adds that are worth a task of their own; of channels by themselves, which take so much longer.
+constexpr int64_t kTaskWork = int64_t{1} << 19;
+constexpr int64_t kDepthwiseTaskWork = int64_t{1} << 16;
 constexpr int64_t kChannelBlock = 64;
 
 struct Problem {
@@ -40,6 +41,8 @@ struct Steps {
 
   Steps(const IntegerProduct& p, int64_t channels) : activation(p.activation) {
     const double step = static_cast<double>(p.result.scale);
+    scale.reserve(static_cast<size_t>(channels));
+    shift.reserve(static_cast<size_t>(channels));
     for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
       const double weight = static_cast<double>(p.weight_scales[p.weight_scales.size() == 1 ? 0 : c]);
       scale.push_back(static_cast<float>(static_cast<double>(p.source.scale) * weight / step));
@@ -56,11 +59,10 @@ struct Steps {
 // single places has as many rows as places.
 struct Part {
   int64_t first_channel, channels;
-  int64_t source_at, result_at;  // bytes from the image's first
+  int64_t source_at, result_at;           // bytes from the image's first
+  Primitive::primitive_desc description;  // until the step is made
   Primitive primitive;
-  struct {
-    memory::desc source, weights, bias, result, scratchpad;
-  } layouts;
+  PrimitiveLayouts layouts;
   int64_t weights_at = 0;
 };
 
@@ -72,35 +74,38 @@ class IntegerConvStep final : public Step {
  public:
   // Throws dnnl::error where oneDNN has no fast implementation.
   IntegerConvStep(const Problem& problem, const IntegerProduct& product, Tensors inputs, PackedWeights& packed)
-      : size_(problem.size), threads_(thread_count()), steps_(product, problem.size.out_channels) {
+      : size_(problem.size), threads_(thread_count()) {
+    const Steps steps(product, problem.size.out_channels);
     const Window& w = problem.window;
     source_image_ = size_.in_channels * w.in_size();
     result_image_ = size_.out_channels * w.out_size();
     places_ = w.out_size();
-    for (size_t c = 0; c < steps_.scale.size(); ++c) {
+    bias_.reserve(steps.scale.size());
+    for (size_t c = 0; c < steps.scale.size(); ++c) {
       const double weight = static_cast<double>(product.weight_scales[product.weight_scales.size() == 1 ? 0 : c]);
       const double step =
           static_cast<double>(product.source.scale) * weight;  // of the sums: biases are often whole ones
       bias_.push_back(product.bias.empty() ? 0.0f : static_cast<float>(product.bias[c] / step));
-      if (!std::isnormal(steps_.scale[c]) || !std::isfinite(bias_.back()))
+      if (!std::isnormal(steps.scale[c]) || !std::isfinite(bias_.back()))
         throw dnnl::error(dnnl_unimplemented, "a scale that cannot be divided by");
     }
-    cut(w, product);
+    cut(w, product, steps);
     PackedWeights::Layouts layouts;
     for (Part& part : parts_) {
       const auto same = std::ranges::find_if(parts_, [&](const Part& other) {
-        return other.first_channel == part.first_channel && other.layouts.weights == part.layouts.weights;
+        return other.first_channel == part.first_channel &&
+               other.description.weights_desc() == part.description.weights_desc();
       });
       if (&*same != &part) {
         part.weights_at = same->weights_at;
         continue;
       }
       part.weights_at = weight_bytes_;
-      weight_bytes_ += bytes_of(part.layouts.weights);
-      layouts.push_back(part.layouts.weights);
+      layouts.push_back(part.description.weights_desc());
+      weight_bytes_ += bytes_of(layouts.back());
     }
-    pack_ = packed.get(inputs[1].data, layouts, [&] {
-      std::shared_ptr<std::byte> pack(allocate(weight_bytes_));
+    pack_ = packed.get(inputs[1], layouts, [&] {
+      std::shared_ptr<std::byte> pack(allocate_pages(weight_bytes_));
       int64_t done = -1;
       for (const Part& part : parts_) {
         if (part.weights_at <= done) continue;
@@ -109,6 +114,7 @@ class IntegerConvStep final : public Step {
       }
       return pack;
     });
+    for (Part& part : parts_) part.description = {};
   }
 
   int64_t scratch_bytes() const override { return threads_ * (scratchpad_bytes_ + narrow_bytes_); }
@@ -141,12 +147,13 @@ class IntegerConvStep final : public Step {
  private:
   // As many parts as threads, of rows where they share out well, else of channels, whose results are then put beside
   // those of the others.
-  void cut(const Window& w, const IntegerProduct& product) {
+  void cut(const Window& w, const IntegerProduct& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
     const int64_t rows = flat ? w.out_size() : w.out[first_dim];
     const int64_t work = result_image_ * (size_.in_channels / size_.groups) * w.kernel_size();
-    int64_t count = size_.batch >= threads_ ? 1 : std::min<int64_t>(threads_, std::max<int64_t>(1, work / kTaskWork));
+    const int64_t task_work = size_.groups == size_.in_channels ? kDepthwiseTaskWork : kTaskWork;
+    int64_t count = size_.batch >= threads_ ? 1 : std::min<int64_t>(threads_, std::max<int64_t>(1, work / task_work));
     const int64_t blocks = size_.out_channels / kChannelBlock;
     const int64_t most_rows = (rows + count - 1) / count;
     const bool uneven = 10 * most_rows * count > 11 * rows;
@@ -154,19 +161,19 @@ class IntegerConvStep final : public Step {
       for (int64_t i = 0; i < count; ++i) {
         const int64_t first = i * blocks / count * kChannelBlock;
         const int64_t last = i + 1 == count ? size_.out_channels : (i + 1) * blocks / count * kChannelBlock;
-        add_part(w, product, 0, rows, first, last - first);
+        add_part(w, product, steps, 0, rows, first, last - first);
         narrow_bytes_ = std::max(narrow_bytes_, align_up((last - first) * places_));
       }
       return;
     }
     count = std::min(count, rows);
     for (int64_t i = 0; i < count; ++i)
-      add_part(w, product, i * rows / count, (i + 1) * rows / count, 0, size_.out_channels);
+      add_part(w, product, steps, i * rows / count, (i + 1) * rows / count, 0, size_.out_channels);
   }
 
-  void add_part(const Window& w, const IntegerProduct& product, int64_t first_row, int64_t last_row, int64_t channel,
-                int64_t channels) {
-    Part part{channel, channels, 0, first_row * size_.out_channels, {}, {}, 0};
+  void add_part(const Window& w, const IntegerProduct& product, const Steps& steps, int64_t first_row, int64_t last_row,
+                int64_t channel, int64_t channels) {
+    Part part{channel, channels, 0, first_row * size_.out_channels, {}, {}, {}, 0};
     IntegerConvolution c;
     memory::dims in, out, kernel;
     if (is_flat(w)) {
@@ -205,13 +212,14 @@ class IntegerConvStep final : public Step {
     c.weights = {weight_dims(channels, kernel), memory::data_type::s8, Tag::any};
     c.source_zero = product.source.zero;
     c.result_zero = product.result.zero;
-    c.scale.assign(steps_.scale.begin() + channel, steps_.scale.begin() + channel + channels);
-    c.activation = steps_.activation;
+    c.scale.assign(steps.scale.begin() + channel, steps.scale.begin() + channel + channels);
+    c.activation = steps.activation;
     const Primitive::primitive_desc d = make_convolution(c);
     if (!is_fast(d.impl_info_str())) throw dnnl::error(dnnl_unimplemented, "no fast product of codes");
     part.primitive = Primitive(d);
-    part.layouts = {d.src_desc(), d.weights_desc(), d.bias_desc(), d.dst_desc(), d.scratchpad_desc()};
-    scratchpad_bytes_ = std::max(scratchpad_bytes_, bytes_of(part.layouts.scratchpad));
+    part.layouts = PrimitiveLayouts(part.primitive);
+    part.description = d;
+    scratchpad_bytes_ = std::max(scratchpad_bytes_, bytes_of(d.scratchpad_desc()));
     parts_.push_back(std::move(part));
   }
 
@@ -227,24 +235,25 @@ class IntegerConvStep final : public Step {
 
   void pack_weights(const Problem& problem, const IntegerProduct& product, const Tensor& weights, const Part& part,
                     std::byte* pack) const {
-    std::vector<int8_t> plain(static_cast<size_t>(part.channels * problem.row));
+    const Block scratch = allocate_pages(part.channels * problem.row);
+    auto* plain = reinterpret_cast<int8_t*>(scratch.get());
     for (int64_t c = 0; c < part.channels; ++c) {
       const int64_t channel = part.first_channel + c;
       for (int64_t i = 0; i < problem.row; ++i) {
         const int64_t at = problem.transposed ? i * size_.out_channels + channel : channel * problem.row + i;
         const int32_t code = code_at(weights.data, weights.dtype == BP_DTYPE_INT8, at) - product.weight_zero;
-        plain[static_cast<size_t>(c * problem.row + i)] = static_cast<int8_t>(code);
+        plain[c * problem.row + i] = static_cast<int8_t>(code);
       }
     }
     using Tag = memory::format_tag;
     constexpr Tag kDense[] = {Tag::abc, Tag::abcd, Tag::abcde, Tag::abcdef};
-    const memory::dims dims = part.layouts.weights.dims();
-    onednn_reorder({dims, memory::data_type::s8, kDense[dims.size() - 3]}, plain.data(), part.layouts.weights, pack);
+    const memory::desc layout = part.description.weights_desc();
+    const memory::dims dims = layout.dims();
+    onednn_reorder({dims, memory::data_type::s8, kDense[dims.size() - 3]}, plain, layout, pack);
   }
 
   ConvSize size_;
   int64_t threads_;
-  Steps steps_;
   std::vector<float> bias_;
   std::vector<Part> parts_;
   PackedWeights::Pack pack_;

@@ -7,6 +7,7 @@
 
 #include "engine/threads.h"
 #include "ops/broadcast.h"
+#include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/odometer.h"
 #include "ops/rows.h"
@@ -80,12 +81,18 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
 }
 
 // The usual case: floats, and a scale and bias for each element of a row.
+template <bool centred>
 void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon) {
   const Tensor bias = at(in, 2), mean = at(out, 1), inverse = at(out, 2);
   parallel(rows, 1 + kCheapGrain / 2 / n, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const RowStatistics s = normalize_row(in[0].as<float>() + row * n, in[1].as<float>(), bias.as<float>(), epsilon,
-                                            out[0].as<float>() + row * n, n);
+      const float *x = in[0].as<float>() + row * n, *gain = in[1].as<float>();
+      float* y = out[0].as<float>() + row * n;
+      if constexpr (!centred) {
+        rms_row(x, gain, epsilon, y, n);
+        continue;
+      }
+      const RowStatistics s = normalize_row(x, gain, bias.as<float>(), epsilon, y, n);
       const auto stash = [&](const Tensor& t, float value) {
         if (t.data == nullptr) return;
         if (t.dtype == BP_DTYPE_DOUBLE)
@@ -101,43 +108,41 @@ void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n,
 
 template <bool centred>
 std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon) {
-  return make_kernel(
-      [axis_attribute, epsilon](Tensors inputs) -> Plan {
-        const Shape shape = inputs[0].shape, scale = inputs[1].shape;
-        const int axis = axis_of(axis_attribute, shape.rank());
-        if (axis < 0) return bad_axis(axis_attribute, shape.rank());
-        const Tensor bias = at(inputs, 2);
-        for (const Shape& affine : {scale, bias.present() ? bias.shape : scale}) {
-          const Shape both[] = {shape, affine};
-          if (const auto joint = broadcast_shape(both); !joint || !(*joint == shape))
-            return fail("scale or bias of shape " + to_string(affine) + " does not broadcast to " + to_string(shape));
-        }
-        Shape stashed = shape;
-        for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
-        const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
-        const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
-        const auto per_element = [&](const Tensor& t) {
-          return !t.present() || (t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == n);
-        };
-        if (centred && inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) &&
-            !reference_only())
-          return make_plan({shape, stashed, stashed},
-                           [=](Tensors in, Tensors out) { layer_norm_rows_of_floats(in, out, rows, n, epsilon); },
-                           {.inplace = 0});
-        return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
-          if (n == 0) return;
-          dispatch<Floats>(in[0].dtype, [&](auto tag) {
-            using T = typename decltype(tag)::type;
-            if constexpr (centred) {
-              layer_norm<T, T, true>(in, out, rows, n, epsilon, walk);
-            } else {
-              dispatch<Floats>(in[1].dtype, [&](auto scale_tag) {
-                layer_norm<T, typename decltype(scale_tag)::type, false>(in, out, rows, n, epsilon, walk);
-              });
-            }
+  return make_kernel([axis_attribute, epsilon](Tensors inputs) -> Plan {
+    const Shape shape = inputs[0].shape, scale = inputs[1].shape;
+    const int axis = axis_of(axis_attribute, shape.rank());
+    if (axis < 0) return bad_axis(axis_attribute, shape.rank());
+    const Tensor bias = at(inputs, 2);
+    for (const Shape& affine : {scale, bias.present() ? bias.shape : scale}) {
+      const Shape both[] = {shape, affine};
+      if (const auto joint = broadcast_shape(both); !joint || !(*joint == shape))
+        return fail("scale or bias of shape " + to_string(affine) + " does not broadcast to " + to_string(shape));
+    }
+    Shape stashed = shape;
+    for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
+    const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
+    const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
+    const auto per_element = [&](const Tensor& t) {
+      return !t.present() || (t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == n);
+    };
+    if (inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) && !reference_only())
+      return make_plan({shape, stashed, stashed},
+                       [=](Tensors in, Tensors out) { layer_norm_rows_of_floats<centred>(in, out, rows, n, epsilon); },
+                       {.inplace = 0});
+    return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
+      if (n == 0) return;
+      dispatch<Floats>(in[0].dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (centred) {
+          layer_norm<T, T, true>(in, out, rows, n, epsilon, walk);
+        } else {
+          dispatch<Floats>(in[1].dtype, [&](auto scale_tag) {
+            layer_norm<T, typename decltype(scale_tag)::type, false>(in, out, rows, n, epsilon, walk);
           });
-        });
+        }
       });
+    });
+  });
 }
 
 template <bool centred>
@@ -154,6 +159,27 @@ Verdict supports_group_norm(const Node& node) {
   return same_type(node, 0, 2);
 }
 
+CLONES Statistics statistics_of_floats(const float* x, int64_t n, double epsilon) {
+  const int64_t whole = n - n % kFloatLanes;
+  FloatLanes sums = {};
+  for (int64_t i = 0; i < whole; i += kFloatLanes) sums += *reinterpret_cast<const FloatLanes*>(x + i);
+  float sum = sum_of(sums);
+  for (int64_t i = whole; i < n; ++i) sum += x[i];
+  const float mean = sum / static_cast<float>(n);
+  FloatLanes squares = {};
+  for (int64_t i = 0; i < whole; i += kFloatLanes) {
+    const FloatLanes d = *reinterpret_cast<const FloatLanes*>(x + i) - mean;
+    squares += d * d;
+  }
+  float square = sum_of(squares);
+  for (int64_t i = whole; i < n; ++i) square += (x[i] - mean) * (x[i] - mean);
+  return {mean, 1 / std::sqrt(static_cast<double>(square) / static_cast<double>(n) + epsilon)};
+}
+
+CLONES void move_and_scale(const float* x, float* y, int64_t n, float mean, float scale, float bias) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale + bias;
+}
+
 // `groups` of 0: each channel is a group of its own.
 Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
   const Shape shape = inputs[0].shape;
@@ -163,20 +189,33 @@ Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
   if (count < 0 || (count > 0 && channels % count != 0) || !(inputs[1].shape == Shape{channels}) ||
       !(inputs[2].shape == Shape{channels}))
     return fail("scale, bias or groups do not fit " + std::to_string(channels) + " channels");
-  return make_plan({shape}, [=](Tensors in, Tensors out) {
+  return make_plan({shape}, [=, plain = reference_only()](Tensors in, Tensors out) {
     if (shape.elements() == 0) return;
     dispatch<Floats>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const int64_t n = channels / count * pixels;
+      const auto statistics_of = [&](const T* x) {
+        if constexpr (std::is_same_v<T, float>) {
+          if (!plain) return statistics_of_floats(x, n, epsilon);
+        }
+        return statistics(x, n, epsilon, true);
+      };
       parallel(shape[0] * count, std::max<int64_t>(1, kMathGrain / n), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const T* x = in[0].as<T>() + row * n;
           T* y = out[0].as<T>() + row * n;
-          const Statistics s = statistics(x, n, epsilon, true);
+          const Statistics s = statistics_of(x);
           for (int64_t i = 0; i < n; i += pixels) {
             const int64_t channel = row % count * (channels / count) + i / pixels;
             const double scale = static_cast<double>(in[1].as<T>()[channel]) * s.inverse,
                          bias = static_cast<double>(in[2].as<T>()[channel]);
+            if constexpr (std::is_same_v<T, float>) {
+              if (!plain) {
+                move_and_scale(x + i, y + i, pixels, static_cast<float>(s.mean), static_cast<float>(scale),
+                               in[2].as<float>()[channel]);
+                continue;
+              }
+            }
             for (int64_t p = i; p < i + pixels; ++p)
               y[p] = static_cast<T>(static_cast<compute_t<T>>((static_cast<double>(x[p]) - s.mean) * scale + bias));
           }
@@ -254,11 +293,48 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
   });
 }
 
+// A row divided by its norm, of 1 or 2; zeros stay zeros.
+CLONES void lp_row(const float* x, float* y, int64_t n, bool squared) {
+  const int64_t whole = n - n % kFloatLanes;
+  FloatLanes sums = {};
+  float norm = 0;
+  if (squared) {
+    for (int64_t i = 0; i < whole; i += kFloatLanes) {
+      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
+      sums += v * v;
+    }
+    for (int64_t i = whole; i < n; ++i) norm += x[i] * x[i];
+    norm = std::sqrt(norm + sum_of(sums));
+  } else {
+    for (int64_t i = 0; i < whole; i += kFloatLanes) {
+      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
+      sums += v < 0.0f ? -v : v;
+    }
+    for (int64_t i = whole; i < n; ++i) norm += std::fabs(x[i]);
+    norm += sum_of(sums);
+  }
+  for (int64_t i = 0; i < n; ++i) y[i] = norm == 0 ? 0 : x[i] / norm;
+}
+
+Plan plan_lp_rows(const Shape& shape, bool squared) {
+  const int64_t n = shape[shape.rank() - 1], rows = shape.elements(0, shape.rank() - 1);
+  return make_plan({shape},
+                   [=](Tensors in, Tensors out) {
+                     parallel(rows, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
+                       for (int64_t row = begin; row < end; ++row)
+                         lp_row(in[0].as<float>() + row * n, out[0].as<float>() + row * n, n, squared);
+                     });
+                   },
+                   {.inplace = 0});
+}
+
 std::unique_ptr<Kernel> create_lp(const Node& node) {
   return make_kernel(
       [axis_attribute = node.attr("axis", int64_t{-1}), p = node.attr("p", int64_t{2})](Tensors inputs) -> Plan {
         const int axis = axis_of(axis_attribute, inputs[0].shape.rank());
         if (axis < 0) return bad_axis(axis_attribute, inputs[0].shape.rank());
+        if (axis == inputs[0].shape.rank() - 1 && inputs[0].dtype == BP_DTYPE_FLOAT && !reference_only())
+          return plan_lp_rows(inputs[0].shape, p == 2);
         return plan_over_axes(
             inputs[0].shape, uint64_t{1} << axis, [p]<class T>(const T* x, T* y, const Dimensions& group) {
               double norm = 0;
@@ -287,6 +363,20 @@ constexpr Row kRows[] = {
 
 std::unique_ptr<Kernel> make_layer_norm(int64_t axis, float epsilon) {
   return layer_norm_kernel<true>(axis, epsilon);
+}
+
+CLONES float rms_row(const float* x, const float* gain, float epsilon, float* y, int64_t n) {
+  const int64_t whole = n - n % kFloatLanes;
+  FloatLanes squares = {};
+  for (int64_t i = 0; i < whole; i += kFloatLanes) {
+    const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
+    squares += v * v;
+  }
+  float square = sum_of(squares);
+  for (int64_t i = whole; i < n; ++i) square += x[i] * x[i];
+  const float inverse = 1.0f / std::sqrt(square / static_cast<float>(n) + epsilon);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * inverse * gain[i];
+  return inverse;
 }
 
 std::span<const Row> layer_norm_rows() {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mapped_copy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
+#include "ops/clones.h"
 #include "ops/support.h"
 
 namespace backplane::cpu {
@@ -23,6 +25,62 @@ MappedCopy::MappedCopy(const Shape& from, std::vector<std::vector<int64_t>> maps
     }
     to_.push_back(static_cast<int64_t>(maps_[d].size()));
   }
+  const std::vector<int64_t>& last = maps_.back();
+  for (int64_t from : last) {
+    if (!runs_.empty() &&
+        (from < 0 ? runs_.back().from < 0 : runs_.back().from >= 0 && from == runs_.back().from + runs_.back().count))
+      ++runs_.back().count;
+    else
+      runs_.push_back({std::max<int64_t>(from, -1), 1});
+  }
+  const auto first_end = std::ranges::find_if(last, [&](int64_t from) { return from != last.front(); });
+  const int64_t repeats = first_end - last.begin();
+  bool repeated = block_ == 1 && (repeats == 2 || repeats == 4) && static_cast<int64_t>(last.size()) % repeats == 0;
+  for (size_t i = 0; repeated && i < last.size(); ++i)
+    repeated = last[i] == last.front() + static_cast<int64_t>(i) / repeats && last[i] >= 0;
+  if (repeated) repeats_ = repeats;
+}
+
+namespace {
+
+// Each element `times` times.
+template <class T, int times>
+[[gnu::always_inline]] inline void repeat(const void* from, void* to, int64_t n) {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int k = 0; k < times; ++k) y[i * times + k] = x[i];
+  }
+}
+CLONES void twice_4(const void* from, void* to, int64_t n) {
+  repeat<uint32_t, 2>(from, to, n);
+}
+CLONES void four_times_4(const void* from, void* to, int64_t n) {
+  repeat<uint32_t, 4>(from, to, n);
+}
+
+}  // namespace
+
+template <class T>
+void MappedCopy::copy_row(const T* line, T* to, T filler) const {
+  const std::vector<int64_t>& map = maps_.back();
+  const auto n = static_cast<int64_t>(map.size());
+  if (sizeof(T) == 4 && repeats_ != 0) {
+    (repeats_ == 2 ? twice_4 : four_times_4)(line + map.front(), to, n / repeats_);
+  } else if (block_ == 1 && static_cast<int64_t>(runs_.size()) * 4 > n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t from = map[static_cast<size_t>(i)];
+      to[i] = from < 0 ? filler : line[from];
+    }
+  } else {
+    for (const Run& run : runs_) {
+      if (run.from < 0)
+        std::fill_n(to, run.count * block_, filler);
+      else
+        std::copy_n(line + run.from * block_, run.count * block_, to);
+      to += run.count * block_;
+    }
+  }
 }
 
 void MappedCopy::operator()(const void* source, void* target, const void* fill) const {
@@ -35,6 +93,7 @@ void MappedCopy::operator()(const void* source, void* target, const void* fill) 
     T filler{};
     if (fill != nullptr) std::memcpy(&filler, fill, sizeof(T));
     parallel(to_.elements() / row, std::max<int64_t>(1, kCheapGrain / (row * block_)), [&](int64_t begin, int64_t end) {
+      int64_t last_base = -1;  // of the row before, which a nearest-neighbour enlargement repeats
       for (int64_t r = begin; r < end; ++r) {
         int64_t base = 0, rest = r;
         bool inside = true;
@@ -44,20 +103,13 @@ void MappedCopy::operator()(const void* source, void* target, const void* fill) 
           base += from * strides[d];
         }
         T* to = static_cast<T*>(target) + r * row * block_;
-        if (!inside) {
+        if (!inside)
           std::fill_n(to, row * block_, filler);
-          continue;
-        }
-        const T* line = static_cast<const T*>(source) + base;
-        for (int64_t from : maps_.back()) {
-          if (from < 0)
-            std::fill_n(to, block_, filler);
-          else if (block_ == 1)
-            *to = line[from];
-          else
-            std::memcpy(to, line + from * block_, static_cast<size_t>(block_) * sizeof(T));
-          to += block_;
-        }
+        else if (base == last_base)
+          std::copy_n(to - row * block_, row * block_, to);
+        else
+          copy_row(static_cast<const T*>(source) + base, to, filler);
+        last_base = inside ? base : -1;
       }
     });
   });

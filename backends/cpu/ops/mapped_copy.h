@@ -18,9 +18,19 @@ class MappedCopy {
   void operator()(const void* source, void* target, const void* fill) const;
 
  private:
+  // What a row of the last map does: copy pieces whose sources follow each other, or repeat each source as often as
+  // the others (a nearest-neighbour enlargement), or fetch element by element.
+  struct Run {
+    int64_t from, count;  // `from` of -1: fill
+  };
+  template <class T>
+  void copy_row(const T* line, T* to, T filler) const;
+
   Shape from_, to_;
   std::vector<std::vector<int64_t>> maps_;  // of the axes before the block
   int64_t block_, element_size_;            // elements that are copied as one
+  std::vector<Run> runs_;                   // of the last map, if they are few
+  int64_t repeats_ = 0;                     // of each source of the last map, if all have as many
 };
 
 }  // namespace backplane::cpu

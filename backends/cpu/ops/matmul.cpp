@@ -10,6 +10,7 @@
 #include "ops/rows.h"
 #include "ops/support.h"
 #include "ops/tiled_product.h"
+#include "ops/wide_product.h"
 
 namespace backplane::cpu {
 
@@ -78,6 +79,15 @@ Plan plan_product(Tensors inputs) {
                 {in[1].as<float>() + s.b_offsets[at] * s.k * s.n, s.n}, 0, out[0].as<float>() + i * s.m * s.n, s.n);
         }
       });
+    });
+  }
+  if (has_wide_product(inputs[0].dtype) && size->n >= 8 && !reference_only()) {  // else mostly padding
+    return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
+      const bp_dtype_t dtype = in[0].dtype;
+      for (size_t i = 0; i < s.a_offsets.size(); ++i)
+        wide_product(dtype, s.m, s.n, s.k, in[0].as<std::byte>() + bytes_of(dtype, s.a_offsets[i] * s.m * s.k),
+                     in[1].as<std::byte>() + bytes_of(dtype, s.b_offsets[i] * s.k * s.n),
+                     out[0].as<std::byte>() + bytes_of(dtype, static_cast<int64_t>(i) * s.m * s.n));
     });
   }
   return make_plan({shape}, [s = *size](Tensors in, Tensors out) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights are
-// dequantized a few columns at a time, just before the product.
+// com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights become
+// numbers in registers where their blocks are in order and hold whole vectors, else a few columns at a time.
+#include "engine/threads.h"
 #include "ops/attention.h"
 #include "ops/codes.h"
 #include "ops/function_kernel.h"
+#include "ops/nbits_product.h"
 #include "ops/onednn.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -54,6 +56,37 @@ void dequantize(const Weights& w, int64_t n, const uint8_t* codes, const float* 
   }
 }
 
+// The product where weights become numbers in registers.
+void multiply(const Weights& w, int64_t m, const float* a, const uint8_t* codes, const float* scales,
+              const Tensor& zeros, const float* float_zeros, float* y) {
+  const NbitsColumns all{w.bits, w.block, w.blocks(), codes, scales, float_zeros};
+  std::vector<float> rows(static_cast<size_t>(m * all.length()));
+  parallel(m, 1 + kCheapGrain / all.length(), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row)
+      arrange_nbits_row(w.bits, a + row * w.k, w.k, all.length(), rows.data() + row * all.length());
+  });
+  constexpr int64_t kColumns = 64;
+  parallel((w.n + kColumns - 1) / kColumns, 1 + (1 << 15) / (kColumns * all.length()), [&](int64_t begin, int64_t end) {
+    std::vector<float> own_zeros, scratch;
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t first = tile * kColumns, count = std::min(kColumns, w.n - first);
+      NbitsColumns b = all;
+      b.codes += first * all.column_bytes();
+      b.scales += first * b.blocks;
+      if (float_zeros != nullptr) {
+        b.zeros += first * b.blocks;
+      } else if (zeros.present()) {
+        own_zeros.resize(static_cast<size_t>(kColumns * b.blocks));
+        for (int64_t i = 0; i < count * b.blocks; ++i)
+          own_zeros[static_cast<size_t>(i)] = load_code(zeros.as<uint8_t>() + (first + i / b.blocks) * w.zero_row(),
+                                                        static_cast<int>(w.bits), i % b.blocks);
+        b.zeros = own_zeros.data();
+      }
+      multiply_nbits(b, rows.data(), m, count, y + first, w.n, scratch);
+    }
+  });
+}
+
 std::optional<std::string> run(const Weights& w, int64_t m, Tensors in, Tensors out) {
   const Tensor zeros = at(in, kZeros), bias = at(in, kBias);
   const int32_t* groups = at(in, kGroups).as<int32_t>();
@@ -66,6 +99,12 @@ std::optional<std::string> run(const Weights& w, int64_t m, Tensors in, Tensors 
   const float* float_zeros = real_zeros ? as_compute(zeros, zero_store) : nullptr;
   const float* shift = bias.present() ? as_compute(bias, bias_store) : nullptr;
   float* y = result_buffer(out[0], y_store);
+  if (groups == nullptr && is_whole_nbits_block(w.bits, w.block) && !reference_only()) {
+    multiply(w, m, a, in[kB].as<uint8_t>(), scales, zeros, float_zeros, y);
+    for (int64_t i = 0; shift != nullptr && i < m * w.n; ++i) y[i] += shift[i % w.n];
+    store_result(out[0], y_store);
+    return std::nullopt;
+  }
   constexpr int64_t kColumns = 16;
   parallel((w.n + kColumns - 1) / kColumns, 1, [&](int64_t begin, int64_t end) {
     std::vector<float> columns(static_cast<size_t>(kColumns * w.k));

@@ -38,14 +38,29 @@ Execution::~Execution() {
   for (int i = 0; i < count_; ++i) dnnl_memory_destroy(arguments_[i].memory);
 }
 
+PrimitiveLayouts::PrimitiveLayouts(const dnnl::primitive& primitive) {
+  const_dnnl_primitive_desc_t description = nullptr;
+  dnnl::error::wrap_c_api(dnnl_primitive_get_primitive_desc(primitive.get(), &description),
+                          "a primitive without description");
+  auto query = [&](dnnl_query_t what) { return dnnl_primitive_desc_query_md(description, what, 0); };
+  source = query(dnnl_query_src_md);
+  weights = query(dnnl_query_weights_md);
+  bias = dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 1);
+  result = query(dnnl_query_dst_md);
+  scratchpad = query(dnnl_query_scratchpad_md);
+}
+
 void Execution::add(int argument, const dnnl::memory::desc& layout, const void* data) {
 #if DNNL_VERSION_MAJOR >= 3
-  const_dnnl_memory_desc_t description = layout.get();
+  add(argument, layout.get(), data);
 #else
-  const dnnl_memory_desc_t* description = &layout.data;
+  add(argument, &layout.data, data);
 #endif
+}
+
+void Execution::add(int argument, LayoutView layout, const void* data) {
   dnnl_memory_t memory = nullptr;
-  dnnl::error::wrap_c_api(dnnl_memory_create(&memory, description, onednn_engine().get(), const_cast<void*>(data)),
+  dnnl::error::wrap_c_api(dnnl_memory_create(&memory, layout, onednn_engine().get(), const_cast<void*>(data)),
                           "no memory for an argument");
   arguments_[count_++] = {argument, memory};
 }
@@ -74,6 +89,11 @@ bool may_use_avx2() {
   return may;
 }
 
+bool may_use_vnni() {
+  static const bool may = may_use(dnnl::cpu_isa::avx512_core_vnni);
+  return may;
+}
+
 dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format) {
   using Tag = dnnl::memory::format_tag;
   constexpr Tag kDense[] = {Tag::a, Tag::ab, Tag::abc, Tag::abcd, Tag::abcde, Tag::abcdef};
@@ -93,7 +113,15 @@ void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, con
   SingleThreaded single;
   dnnl::memory source(from_layout, onednn_engine(), const_cast<void*>(from));
   dnnl::memory target(to_layout, onednn_engine(), to);
-  dnnl::reorder(source, target).execute(onednn_stream(), source, target);
+  // Left to itself, oneDNN keeps the memory that a reorder works in.
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::reorder::primitive_desc description(onednn_engine(), from_layout, onednn_engine(), to_layout, attributes);
+  const dnnl::memory::desc scratch_layout = description.scratchpad_desc();
+  const Block scratch = allocate_pages(bytes_of(scratch_layout));
+  dnnl::memory scratchpad(scratch_layout, onednn_engine(), scratch.get());
+  dnnl::reorder(description)
+      .execute(onednn_stream(), {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, target}, {DNNL_ARG_SCRATCHPAD, scratchpad}});
 }
 
 namespace {
@@ -134,10 +162,11 @@ void append(dnnl::post_ops& ops, const Activation& a) {
   }
 }
 
-dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops) {
+dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops, const dnnl::memory::desc& shift = {}) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // one primitive serves many threads
   dnnl::post_ops ops;
+  if (shift != dnnl::memory::desc()) ops.append_binary(dnnl::algorithm::binary_add, shift);
   for (const PostOp& op : post_ops) {
     if (op.kind == PostOp::kAdd)
       ops.append_sum();
@@ -151,7 +180,7 @@ dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops) {
 }  // namespace
 
 dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& a) {
-  const dnnl::primitive_attr attributes = attributes_for(a.post_ops);
+  const dnnl::primitive_attr attributes = attributes_for(a.post_ops, a.shift);
   constexpr auto kind = dnnl::prop_kind::forward_inference;
   const auto algorithm = a.algorithm;
 #if DNNL_VERSION_MAJOR >= 3

@@ -55,6 +55,18 @@ void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, con
 // Bytes that a layout needs, in whole cache lines.
 int64_t bytes_of(const dnnl::memory::desc& layout);
 
+#if DNNL_VERSION_MAJOR >= 3
+using LayoutView = const_dnnl_memory_desc_t;
+#else
+using LayoutView = const dnnl_memory_desc_t*;
+#endif
+// What a primitive works on, as its own description has it: valid as long as the primitive. Copies are 700 bytes each.
+struct PrimitiveLayouts {
+  LayoutView source, weights, bias, result, scratchpad;
+  PrimitiveLayouts() = default;
+  explicit PrimitiveLayouts(const dnnl::primitive& primitive);
+};
+
 // One execution of a primitive on the calling thread. Goes past oneDNN's C++ layer, which allocates some twenty times.
 class Execution {
  public:
@@ -62,6 +74,7 @@ class Execution {
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
+  void add(int argument, LayoutView layout, const void* data);
   void add(int argument, const dnnl::memory::desc& layout, const void* data);
   void run(const dnnl::primitive& primitive);
 
@@ -76,6 +89,7 @@ struct ConvolutionArguments {
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   dnnl::memory::desc source, weights, bias, result;
   bool has_bias = false;
+  dnnl::memory::desc shift;  // added to whole sums, before the post-operations, where it has dimensions
   dnnl::memory::dims strides, dilations, begin, end;
   std::span<const PostOp> post_ops;  // additions and activations; an addition adds what the result's memory held before
 };
@@ -95,6 +109,7 @@ dnnl::matmul::primitive_desc make_product(const ProductArguments& arguments);
 // Whether AVX2 may be used: the processor has it, and oneDNN's limit (ONEDNN_MAX_CPU_ISA), which our tiles respect,
 // allows it.
 bool may_use_avx2();
+bool may_use_vnni();  // of AVX-512
 
 // Whether an implementation is one of the fast ones, by its name.
 bool is_fast(const char* implementation);

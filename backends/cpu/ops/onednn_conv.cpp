@@ -2,8 +2,10 @@
 #include "ops/onednn_conv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "engine/memory.h"
 #include "engine/threads.h"
@@ -19,8 +21,11 @@ using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
 constexpr auto kFloat = memory::data_type::f32;
-// Multiply-adds that are worth a task of their own.
-constexpr int64_t kTaskWork = int64_t{1} << 18;
+// Multiply-adds that are worth a task of their own; of channels by themselves, which take longer.
+constexpr int64_t kTaskWork = int64_t{1} << 17;
+constexpr int64_t kDepthwiseTaskWork = int64_t{1} << 16;
+// Pairs of channels, for each place, that Winograd's weights are worth their memory for.
+constexpr int64_t kWinogradWeights = 1000;
 
 // Some output channels, and the input channels that they are computed from. Groups become a dense convolution whose
 // weights are zero where input and output are of different groups: with whole blocks of channels that is faster than
@@ -28,12 +33,11 @@ constexpr int64_t kTaskWork = int64_t{1} << 18;
 struct Share {
   int64_t out_first, out_count;
   int64_t in_first, in_count;
-  Primitive::primitive_desc description;
+  Primitive::primitive_desc description;  // until the step is made
   Primitive primitive;
-  struct {
-    memory::desc source, weights, bias, result, scratchpad;
-  } layouts;               // as the description has them, which would copy them for each question
-  int64_t weights_at = 0;  // in bytes
+  PrimitiveLayouts layouts;
+  memory::desc shift;  // see Geometry::shifts_last
+  int64_t weights_at = 0, result_bytes = 0;
 };
 
 // What all shares of a convolution have in common.
@@ -41,6 +45,8 @@ struct Geometry {
   ConvSize size;
   Window window;
   bool depthwise;
+  bool shifts_last = false;  // large shifts are added to whole sums: oneDNN's depthwise kernels, which begin with the
+                             // bias, would round each term; takes longer
   Format source = Format::kBlocked;
   Format result = Format::kBlocked;
   memory::dims in, out, kernel;  // spatial
@@ -69,8 +75,7 @@ int64_t choose_shares(const Geometry& g, int64_t blocks) {
   if (g.size.batch >= threads) return 1;
   int64_t work =
       g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
-  int64_t most = std::min({blocks, threads, std::max<int64_t>(1, work / kTaskWork)});
-  return most;
+  return std::min({blocks, threads, std::max<int64_t>(1, work / (g.depthwise ? kDepthwiseTaskWork : kTaskWork))});
 }
 
 std::vector<Share> cut(const Geometry& g) {
@@ -138,12 +143,16 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
   a.weights = {g.weights(share), kFloat, memory::format_tag::any};
   a.has_bias = has_bias;
   if (has_bias) a.bias = {{share.out_count}, kFloat, memory::format_tag::a};
+  if (has_bias && g.shifts_last) {
+    memory::dims dims(g.in.size() + 2, 1);
+    dims[1] = share.out_count;
+    a.shift = share.shift = layout_of(dims, Format::kDense);
+  }
   a.post_ops = post_ops;
   try {
     share.description = make_convolution(a);
-    const Primitive::primitive_desc& d = share.description;
-    share.primitive = Primitive(d);
-    share.layouts = {d.src_desc(), d.weights_desc(), d.bias_desc(), d.dst_desc(), d.scratchpad_desc()};
+    share.primitive = Primitive(share.description);
+    share.layouts = PrimitiveLayouts(share.primitive);
     return true;
   } catch (const dnnl::error&) {
     return false;
@@ -152,14 +161,16 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
 
 // Winograd's transforms pay off for 3×3 windows over several places and many channels, unless the blocks of output
 // channels are so many that the kernels should work on parts of them, and cannot be parted evenly. Its weights are four
-// times as large: over few places reading them takes longer than the multiplications that they spare.
+// times as large: over few places reading them takes longer than the multiplications that they spare, and where they
+// are many for each place they cost more memory than the little time is worth.
 bool suits_winograd(const Geometry& g, const Share& share) {
   const Window& w = g.window;
   const int64_t blocks = share.out_count / 16;
   const bool parts_evenly = blocks <= 12 || blocks % 4 == 0 || blocks % 5 == 0 || blocks % 6 == 0;
   return channel_block() == 16 && g.source == Format::kBlocked && g.size.groups == 1 && w.dims == 2 &&
          w.kernel == Spatial{1, 3, 3} && w.stride == Spatial{1, 1, 1} && w.dilation == Spatial{1, 1, 1} &&
-         share.in_count % 16 == 0 && share.out_count % 16 == 0 && w.out_size() >= 100 && parts_evenly;
+         share.in_count % 16 == 0 && share.out_count % 16 == 0 && w.out_size() >= 100 &&
+         g.size.in_channels * g.size.out_channels <= kWinogradWeights * w.out_size() && parts_evenly;
 }
 
 class OnednnConv final : public Step {
@@ -175,14 +186,24 @@ class OnednnConv final : public Step {
       share.weights_at = weight_bytes_;
       weight_bytes_ += bytes_of(share.description.weights_desc());
       scratchpad = std::max(scratchpad, bytes_of(share.description.scratchpad_desc()));
+      share.result_bytes = static_cast<int64_t>(share.description.dst_desc().get_size());
+      share.description = {};
     }
     scratchpad_bytes_ = scratchpad;
     threads_ = thread_count();
-    affine_ = join_affine(post_ops, geometry_.size.out_channels, has_bias(inputs) ? inputs[2].as<float>() : nullptr);
+    const float* bias = has_bias(inputs) ? inputs[2].as<float>() : nullptr;
+    affine_ = join_affine(post_ops, geometry_.size.out_channels, bias);
+    if (geometry_.shifts_last && affine_.shift.empty() && bias != nullptr)
+      affine_.shift.assign(bias, bias + geometry_.size.out_channels);
+    // Read in whole blocks.
+    if (geometry_.shifts_last) {
+      affine_.shift.resize((affine_.shift.size() + 15) / 16 * 16);
+      affine_.rest.resize(affine_.shift.size());
+    }
     if (inputs[1].data != nullptr) {
-      pack_ = packed.get(inputs[1].data, layouts_, [&] {
-        std::shared_ptr<std::byte> pack(allocate(weight_bytes_));
-        pack_weights(inputs[1].as<std::byte>(), pack.get());
+      pack_ = packed.get(inputs[1], layouts_, [&] {
+        std::shared_ptr<std::byte> pack(allocate_pages(weight_bytes_));
+        pack_weights(inputs[1].as<std::byte>(), pack.get(), allocate_pages);
         return pack;
       });
     }
@@ -196,7 +217,7 @@ class OnednnConv final : public Step {
     auto* scratchpads = static_cast<std::byte*>(scratch);
     const std::byte* weights = pack_.get();
     if (weights == nullptr) {
-      pack_weights(in[1].as<std::byte>(), scratchpads + threads_ * scratchpad_bytes_);
+      pack_weights(in[1].as<std::byte>(), scratchpads + threads_ * scratchpad_bytes_, allocate);
       weights = scratchpads + threads_ * scratchpad_bytes_;
     }
     const float* bias = !affine_.shift.empty() ? affine_.shift.data() : has_bias(in) ? in[2].as<float>() : nullptr;
@@ -212,7 +233,7 @@ class OnednnConv final : public Step {
         int64_t at = image * result_image + share.out_first * geometry_.window.out_size();
         float* to = out[0].as<float>() + at;
         if (adds_ && out[0].data != in[static_cast<size_t>(summand_)].data) {
-          std::memcpy(to, in[static_cast<size_t>(summand_)].as<float>() + at, share.layouts.result.get_size());
+          std::memcpy(to, in[static_cast<size_t>(summand_)].as<float>() + at, static_cast<size_t>(share.result_bytes));
         }
         convolve(share, from, weights + share.weights_at, bias == nullptr ? nullptr : bias + share.out_first, to,
                  scratchpad);
@@ -224,33 +245,33 @@ class OnednnConv final : public Step {
  private:
   static bool has_bias(std::span<const Tensor> in) { return in.size() > 2 && in[2].present(); }
 
-  // The weights may lie at any address.
-  void pack_weights(const std::byte* weights, std::byte* pack) const {
+  // The weights may lie at any address. What is needed meanwhile comes from `memory`.
+  void pack_weights(const std::byte* weights, std::byte* pack, Block (*memory)(int64_t bytes)) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
-      std::vector<float> dense;
       for (int64_t s = begin; s < end; ++s) {
         const Share& share = shares_[static_cast<size_t>(s)];
-        gather_weights(share, weights, dense);
-        memory::dims dims = geometry_.weights(share);
-        onednn_reorder(layout_of(dims, Format::kDense), dense.data(), share.description.weights_desc(),
-                       pack + share.weights_at);
+        const dnnl::memory::dims dims = geometry_.weights(share);
+        const dnnl::memory::desc layout = layout_of(dims, Format::kDense);
+        const Block dense = memory(bytes_of(layout));
+        gather_weights(share, weights, reinterpret_cast<float*>(dense.get()));
+        onednn_reorder(layout, dense.get(), layouts_[static_cast<size_t>(s)], pack + share.weights_at);
       }
     });
   }
 
   // The share's weights, dense, scaled, with zeros between different groups.
-  void gather_weights(const Share& share, const std::byte* weights, std::vector<float>& dense) const {
+  void gather_weights(const Share& share, const std::byte* weights, float* dense) const {
     const int64_t kernel = geometry_.window.kernel_size();
     const int64_t in_group = geometry_.size.in_channels / geometry_.size.groups;
     const int64_t out_group = geometry_.size.out_channels / geometry_.size.groups;
     const int64_t row = (geometry_.depthwise ? 1 : share.in_count) * kernel;
-    dense.assign(static_cast<size_t>(share.out_count * row), 0.0f);
+    std::fill_n(dense, share.out_count * row, 0.0f);
     for (int64_t o = 0; o < share.out_count; ++o) {
       const int64_t channel = share.out_first + o;
       const int64_t first = geometry_.depthwise ? 0 : channel / out_group * in_group - share.in_first;
       const int64_t count = in_group * kernel;
       const float scale = affine_.scale.empty() ? 1.0f : affine_.scale[static_cast<size_t>(channel)];
-      float* to = dense.data() + o * row + first * kernel;
+      float* to = dense + o * row + first * kernel;
       std::memcpy(to, weights + channel * count * static_cast<int64_t>(sizeof(float)),
                   static_cast<size_t>(count) * sizeof(float));
       for (int64_t i = 0; i < count; ++i) to[i] *= scale;
@@ -265,7 +286,12 @@ class OnednnConv final : public Step {
     execution.add(DNNL_ARG_WEIGHTS, share.layouts.weights, weights);
     execution.add(DNNL_ARG_DST, share.layouts.result, result);
     execution.add(DNNL_ARG_SCRATCHPAD, share.layouts.scratchpad, scratchpad);
-    if (bias != nullptr) execution.add(DNNL_ARG_BIAS, share.layouts.bias, bias);
+    if (bias != nullptr && geometry_.shifts_last) {
+      execution.add(DNNL_ARG_BIAS, share.layouts.bias, affine_.rest.data() + share.out_first);
+      execution.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, share.shift, bias);
+    } else if (bias != nullptr) {
+      execution.add(DNNL_ARG_BIAS, share.layouts.bias, bias);
+    }
     execution.run(share.primitive);
   }
 
@@ -278,6 +304,33 @@ class OnednnConv final : public Step {
   int summand_ = -1;
   int64_t threads_ = 1, weight_bytes_ = 0, scratchpad_bytes_ = 0;
 };
+
+}  // namespace
+
+namespace {
+
+// Whether a channel's shift is larger than what its sum rounds by: than twice its terms, where inputs are as large
+// as 1.
+bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
+  const bool has_bias = inputs.size() > 2 && inputs[2].present();
+  if (inputs[1].data == nullptr || (has_bias && inputs[2].data == nullptr)) return false;
+  const int64_t channels = conv.size.out_channels, row = inputs[1].shape.elements() / channels;
+  const float* bias = has_bias ? inputs[2].as<float>() : nullptr;
+  const ChannelAffine affine = join_affine(conv.post_ops, channels, bias);
+  const float* shift = affine.shift.empty() ? bias : affine.shift.data();
+  for (int64_t c = 0; shift != nullptr && c < channels; ++c) {
+    float terms = 0;
+    for (int64_t i = 0; i < row; ++i) {
+      float weight;
+      std::memcpy(&weight, inputs[1].as<std::byte>() + (c * row + i) * static_cast<int64_t>(sizeof(float)),
+                  sizeof(float));
+      terms += std::fabs(weight);
+    }
+    const float scale = affine.scale.empty() ? 1.0f : affine.scale[static_cast<size_t>(c)];
+    if (std::fabs(shift[c]) > 2 * std::fabs(scale) * terms) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -298,9 +351,11 @@ Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pack
   }
   SingleThreaded single;
   Geometry geometry(conv.size, conv.window);
+  const bool shifts_last = geometry.depthwise && shifts_outweigh(conv, inputs);
   auto attempt = [&](Format source, Format result) -> std::optional<std::vector<Share>> {
     geometry.source = source;
     geometry.result = result;
+    geometry.shifts_last = shifts_last;
     std::vector<Share> shares = cut(geometry);
     auto describe_all = [&](dnnl::algorithm algorithm) {
       return std::ranges::all_of(shares, [&](Share& share) {
@@ -310,6 +365,7 @@ Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pack
     bool winograd = std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
     if (winograd && describe_all(dnnl::algorithm::convolution_winograd)) return shares;
     if (describe_all(dnnl::algorithm::convolution_direct)) return shares;
+    if (std::exchange(geometry.shifts_last, false) && describe_all(dnnl::algorithm::convolution_direct)) return shares;
     return std::nullopt;
   };
   std::optional<std::vector<Share>> shares;

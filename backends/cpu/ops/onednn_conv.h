@@ -11,6 +11,7 @@ struct ConvPlan {
   ConvSize size;
   Window window;
   std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
+  int64_t shuffled_groups = 1;       // its input's channels are to be shuffled first (ops/channel_shuffle.h)
 };
 
 // Whether Winograd's transforms make this convolution faster than any other way.

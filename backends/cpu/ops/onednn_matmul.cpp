@@ -61,8 +61,8 @@ class KnownProductStep final : public Step {
       layouts.push_back(share.weights);
     }
     threads_ = thread_count();
-    pack_ = packed.get(inputs[1].data, layouts, [&] {
-      std::shared_ptr<std::byte> pack(allocate(weight_bytes_));
+    pack_ = packed.get(inputs[1], layouts, [&] {
+      std::shared_ptr<std::byte> pack(allocate_pages(weight_bytes_));
       pack_weights(inputs[1].as<std::byte>(), p.b_transposed, pack.get());
       return pack;
     });
@@ -133,21 +133,21 @@ class KnownProductStep final : public Step {
   // B may lie at any address; a line of it is a column where it is transposed, else a row.
   void pack_weights(const std::byte* b, bool transposed, std::byte* pack) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
-      std::vector<float> part;
       for (int64_t s = begin; s < end; ++s) {
         const Share& share = shares_[static_cast<size_t>(s)];
         const int64_t lines = transposed ? share.count : k_, length = transposed ? k_ : share.count;
         const int64_t first = share.first * (transposed ? k_ : 1), stride = transposed ? k_ : n_;
-        part.resize(static_cast<size_t>(lines * length));
+        const Block scratch = allocate_pages(lines * length * static_cast<int64_t>(sizeof(float)));
+        auto* part = reinterpret_cast<float*>(scratch.get());
         for (int64_t l = 0; l < lines; ++l) {
-          float* line = part.data() + l * length;
+          float* line = part + l * length;
           std::memcpy(line, b + (first + l * stride) * static_cast<int64_t>(sizeof(float)),
                       static_cast<size_t>(length) * sizeof(float));
           for (int64_t j = 0; j < length && !affine_.scale.empty(); ++j)
             line[j] *= affine_.scale[static_cast<size_t>(share.first + (transposed ? l : j))];
         }
         const memory::dims strides = transposed ? memory::dims{1, k_} : memory::dims{share.count, 1};
-        onednn_reorder({{k_, share.count}, kFloat, strides}, part.data(), share.weights, pack + share.weights_at);
+        onednn_reorder({{k_, share.count}, kFloat, strides}, part, share.weights, pack + share.weights_at);
       }
     });
   }

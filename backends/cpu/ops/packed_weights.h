@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/kernel.h"
 #include "ops/onednn.h"
 
 namespace backplane::cpu {
@@ -17,14 +18,16 @@ class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
-  // The weights at `data` in these layouts, one after another; `pack` makes them where they are missing.
+  // The known weights in these layouts, one after another; `pack` makes them where they are missing, and always where they
+  // are passing.
   template <class Make>
-  Pack get(const void* data, const Layouts& layouts, const Make& pack) {
+  Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
+    if (weights.passing) return pack();
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_) {
-      if (entry.data == data && entry.layouts == layouts) return entry.pack;
+      if (entry.data == weights.data && entry.layouts == layouts) return entry.pack;
     }
-    entries_.push_back({data, layouts, pack()});
+    entries_.push_back({weights.data, layouts, pack()});
     return entries_.back().pack;
   }
 

@@ -63,7 +63,7 @@ int64_t Panels::chunk_end(const OutBlocks& b, int64_t first) const {
 
 std::shared_ptr<std::byte> Panels::pack(const std::byte* from, bool turned, const std::vector<float>& scale) const {
   const int64_t bytes = count() * static_cast<int64_t>(sizeof(float));
-  std::shared_ptr<std::byte> memory(allocate(bytes));
+  std::shared_ptr<std::byte> memory(allocate_pages(bytes));
   auto* to = reinterpret_cast<float*>(memory.get());
   parallel(static_cast<int64_t>(blocks_.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool, LpPool and their global forms.
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "engine/threads.h"
 #include "ops/blocked_pool.h"
+#include "ops/dense_pool.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -17,33 +20,42 @@ using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
 
 // The part of a window that lies inside the input, and how many of its places lie inside the padded input.
 struct Cell {
-  Spatial first, last;  // of the window's places: [first, last)
-  Spatial start;        // of the window, in the input
+  Spatial start;  // the first place, in the input
+  Spatial count;  // places along each dimension
   int64_t padded_places = 1;
 };
 
-Cell cell_at(const Window& w, int64_t o) {
+// Runs f(output element, its cell) for all of a plane. What the places along a dimension reach is found once.
+template <class F>
+void each_cell(const Window& w, const F& f) {
+  const std::array all{reaches(w, 0), reaches(w, 1), reaches(w, 2)};
   Cell cell;
-  Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
-  for (size_t d = 0; d < kSpatial; ++d) {
-    int64_t start = cell.start[d] = place[d] * w.stride[d] - w.begin[d];
-    cell.first[d] = start >= 0 ? 0 : (-start + w.dilation[d] - 1) / w.dilation[d];
-    auto places_before = [&](int64_t limit) {
-      return std::clamp<int64_t>((limit - start + w.dilation[d] - 1) / w.dilation[d], 0, w.kernel[d]);
-    };
-    cell.last[d] = std::max(cell.first[d], places_before(w.in[d]));
-    cell.padded_places *= places_before(w.in[d] + w.end[d]);
+  const auto place = [&](size_t d, int64_t o) {
+    const Reach& reach = all[d][static_cast<size_t>(o)];
+    cell.start[d] = reach.first;
+    cell.count[d] = reach.count;
+    return reach.padded_count;
+  };
+  int64_t o = 0;
+  for (int64_t z = 0; z < w.out[0]; ++z) {
+    const int64_t deep = place(0, z);
+    for (int64_t y = 0; y < w.out[1]; ++y) {
+      const int64_t high = place(1, y);
+      for (int64_t x = 0; x < w.out[2]; ++x) {
+        cell.padded_places = deep * high * place(2, x);
+        f(o++, cell);
+      }
+    }
   }
-  return cell;
 }
 
 template <class F>
 void each_place(const Window& w, const Cell& cell, const F& f) {
-  for (int64_t z = cell.first[0]; z < cell.last[0]; ++z) {
+  for (int64_t z = 0; z < cell.count[0]; ++z) {
     int64_t iz = cell.start[0] + z * w.dilation[0];
-    for (int64_t y = cell.first[1]; y < cell.last[1]; ++y) {
+    for (int64_t y = 0; y < cell.count[1]; ++y) {
       int64_t row = (iz * w.in[1] + cell.start[1] + y * w.dilation[1]) * w.in[2] + cell.start[2];
-      for (int64_t x = cell.first[2]; x < cell.last[2]; ++x) f(row + x * w.dilation[2]);
+      for (int64_t x = 0; x < cell.count[2]; ++x) f(row + x * w.dilation[2]);
     }
   }
 }
@@ -70,23 +82,23 @@ void max_pool(const Window& w, int64_t planes, bool column_major, Tensors in, Te
   T* y = out[0].as<T>();
   int64_t* indices = at(out, 1).present() ? out[1].as<int64_t>() : nullptr;
   each_plane(w, planes, [&](int64_t x0, int64_t y0) {
-    for (int64_t o = 0; o < w.out_size(); ++o) {
+    each_cell(w, [&](int64_t o, const Cell& cell) {
       T best = lowest<T>();
       int64_t best_place = -1;
-      each_place(w, cell_at(w, o), [&](int64_t i) {
+      each_place(w, cell, [&](int64_t i) {
         if (best_place >= 0 && !(static_cast<compute_t<T>>(x[x0 + i]) > static_cast<compute_t<T>>(best))) return;
         best = x[x0 + i];
         best_place = i;
       });
       y[y0 + o] = best;
-      if (indices == nullptr) continue;
+      if (indices == nullptr) return;
       int64_t place = std::max<int64_t>(best_place, 0);
       if (column_major) {
         int64_t iz = place / (w.in[1] * w.in[2]), iy = place / w.in[2] % w.in[1], ix = place % w.in[2];
         place = iz + w.in[0] * (iy + w.in[1] * ix);
       }
       indices[y0 + o] = x0 + place;
-    }
+    });
   });
 }
 
@@ -94,14 +106,13 @@ template <class T>
 void average_pool(const Window& w, int64_t planes, bool count_padding, Tensors in, Tensors out) {
   using C = compute_t<T>;
   each_plane(w, planes, [&, x = in[0].as<T>(), y = out[0].as<T>()](int64_t x0, int64_t y0) {
-    for (int64_t o = 0; o < w.out_size(); ++o) {
-      Cell cell = cell_at(w, o);
+    each_cell(w, [&](int64_t o, const Cell& cell) {
       C sum = 0;
       each_place(w, cell, [&](int64_t i) { sum += static_cast<C>(x[x0 + i]); });
-      int64_t inside = (cell.last[0] - cell.first[0]) * (cell.last[1] - cell.first[1]) * (cell.last[2] - cell.first[2]);
+      int64_t inside = cell.count[0] * cell.count[1] * cell.count[2];
       y[y0 + o] =
           static_cast<T>(sum / static_cast<C>(std::max<int64_t>(1, count_padding ? cell.padded_places : inside)));
-    }
+    });
   });
 }
 
@@ -109,14 +120,14 @@ template <class T>
 void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out) {
   using C = compute_t<T>;
   each_plane(w, planes, [&, x = in[0].as<T>(), y = out[0].as<T>()](int64_t x0, int64_t y0) {
-    for (int64_t o = 0; o < w.out_size(); ++o) {
+    each_cell(w, [&](int64_t o, const Cell& cell) {
       C sum = 0;
-      each_place(w, cell_at(w, o), [&](int64_t i) {
+      each_place(w, cell, [&](int64_t i) {
         C v = std::abs(static_cast<C>(x[x0 + i]));
         sum += p == 2 ? v * v : p == 1 ? v : std::pow(v, static_cast<C>(p));
       });
       y[y0 + o] = static_cast<T>(p == 2 ? std::sqrt(sum) : p == 1 ? sum : std::pow(sum, 1 / static_cast<C>(p)));
-    }
+    });
   });
 }
 
@@ -140,8 +151,11 @@ std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, 
       shape = Shape{x[0], x[1]};
       for (int d = 2; d < x.rank(); ++d) shape.push_back(1);
     }
-    if (pool != Pool::kLp && inputs[0].format == Format::kBlocked && !(pool == Pool::kMax && has_indices)) {
-      return plan_blocked_pool({pool == Pool::kMax, parameter != 0}, w, x, shape);
+    if (pool != Pool::kLp && !(pool == Pool::kMax && has_indices)) {
+      const BlockedPool plain{pool == Pool::kMax, parameter != 0};
+      if (inputs[0].format == Format::kBlocked) return plan_blocked_pool(plain, w, x, shape);
+      if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() > 0 && has_short_rows(w) && !reference_only())
+        return plan_dense_pool(plain, w, x, shape);
     }
     int64_t planes = x[0] * x[1];
     return make_plan({shape, shape}, [=](Tensors in, Tensors out) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "ops/clones.h"
 #include "ops/codes.h"
@@ -167,6 +168,34 @@ CLONES void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, flo
     y[i] = static_cast<uint8_t>(is_number ? code : 0);
   }
 }
+
+// The same where every element has its own.
+CLONES void quantize_each(const float* x, uint8_t* y, int64_t n, const float* scales, const float* zeros, float low,
+                          float high) {
+  for (int64_t i = 0; i < n; ++i) {
+    float value = x[i] / scales[i];
+    const bool is_number = value == value;
+    value = value > low - zeros[i] ? value : low - zeros[i];
+    value = value < high - zeros[i] ? value : high - zeros[i];
+    const auto code = static_cast<int32_t>(nearest(value) + zeros[i]);
+    y[i] = static_cast<uint8_t>(is_number ? code : 0);
+  }
+}
+
+// What is least and most of a row and what there was before.
+struct Bounds {
+  float low = 0, high = 0;
+};
+CLONES void widen(Bounds& bounds, const float* x, int64_t n) {
+  float low = bounds.low, high = bounds.high;
+#pragma omp simd reduction(min : low) reduction(max : high)
+  for (int64_t i = 0; i < n; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  bounds = {low, high};
+}
+
 CLONES void dequantize_unsigned(const void* codes, float* y, int64_t n, float scale, float zero) {
   const auto* x = static_cast<const uint8_t*>(codes);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
@@ -176,8 +205,44 @@ CLONES void dequantize_signed(const void* codes, float* y, int64_t n, float scal
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
 
+CLONES void dequantize_each_unsigned(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
+  const auto* x = static_cast<const uint8_t*>(codes);
+  for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
+}
+CLONES void dequantize_each_signed(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
+  const auto* x = static_cast<const int8_t*>(codes);
+  for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
+}
+
 bool is_byte(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_INT8 || dtype == BP_DTYPE_UINT8;
+}
+
+// For tensors of bytes without blocks: row(first element, elements, slot of the one scale) for pieces that share one,
+// or each(first element, elements) for rows of the axis where it is the innermost one.
+template <class Row, class Each>
+void each_row(const Grid& g, const Row& row, const Each& each) {
+  const bool innermost = g.block != 0 && g.inner == 1;
+  const int64_t length = std::max<int64_t>(1, g.block == 0 ? kCheapGrain
+                                              : innermost  ? g.axis
+                                                           : g.inner),
+                rows = (g.elements() + length - 1) / length;
+  parallel(rows, 1 + kCheapGrain / (1 + length), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t first = r * length;
+      if (innermost)
+        each(first, length);
+      else
+        row(first, std::min(length, g.elements() - first), g.block == 0 ? 0 : r % g.axis);
+    }
+  });
+}
+
+// The zero points of all scales.
+std::vector<float> zeros_of(const Tensor& zero, int64_t scales) {
+  std::vector<float> zeros(static_cast<size_t>(scales));
+  for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<float>(load(zero, static_cast<int64_t>(i)));
+  return zeros;
 }
 
 struct QuantizeRules {
@@ -189,16 +254,23 @@ void run_quantize(const Grid& g, const QuantizeRules& rules, Tensors in, Tensors
   const bp_dtype_t dtype = out[0].dtype;
   const bool whole = (kSmallFloats >> dtype & 1) == 0;
   const Range range = range_of(dtype);
-  const std::vector<double> scales = scales_of(in[1]);
   const Tensor zero = at(in, 2);
-  if (g.block == 0 && is_byte(dtype) && in[0].dtype == BP_DTYPE_FLOAT && in[1].dtype == BP_DTYPE_FLOAT &&
+  if (!g.blocked && is_byte(dtype) && in[0].dtype == BP_DTYPE_FLOAT && in[1].dtype == BP_DTYPE_FLOAT &&
       rules.precision == BP_DTYPE_FLOAT) {
-    parallel(g.elements(), kCheapGrain, [&](int64_t begin, int64_t end) {
-      quantize_row(in[0].as<float>() + begin, out[0].as<uint8_t>() + begin, end - begin, *in[1].as<float>(),
-                   static_cast<float>(load(zero, 0)), range.low, range.high);
-    });
+    const std::vector<float> zeros = zeros_of(zero, in[1].shape.elements());
+    const float *x = in[0].as<float>(), *scales = in[1].as<float>();
+    uint8_t* y = out[0].as<uint8_t>();
+    each_row(
+        g,
+        [&](int64_t first, int64_t n, int64_t s) {
+          quantize_row(x + first, y + first, n, scales[s], zeros[static_cast<size_t>(s)], range.low, range.high);
+        },
+        [&](int64_t first, int64_t n) {
+          quantize_each(x + first, y + first, n, scales, zeros.data(), range.low, range.high);
+        });
     return;
   }
+  const std::vector<double> scales = scales_of(in[1]);
   dispatch<Reals>(in[0].dtype, [&](auto tag) {
     const auto* x = in[0].as<typename decltype(tag)::type>();
     each_piece(g.elements(), [&](int64_t begin, int64_t end) {
@@ -225,21 +297,26 @@ void run_quantize(const Grid& g, const QuantizeRules& rules, Tensors in, Tensors
 }
 
 void run_dequantize(const Grid& g, Tensors in, Tensors out) {
-  const std::vector<double> scales = scales_of(in[1]);
   const Tensor zero = at(in, 2);
   if (is_byte(in[0].dtype) && in[1].dtype == BP_DTYPE_FLOAT && out[0].dtype == BP_DTYPE_FLOAT && !g.blocked) {
-    auto row = in[0].dtype == BP_DTYPE_INT8 ? dequantize_signed : dequantize_unsigned;
-    const int64_t length = g.block == 0 ? kCheapGrain : g.inner,
-                  rows = (g.elements() + length - 1) / std::max<int64_t>(1, length);
-    parallel(rows, 1 + kCheapGrain / (1 + length), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const int64_t first = r * length, s = g.block == 0 ? 0 : r % g.axis;
-        row(in[0].as<uint8_t>() + first, out[0].as<float>() + first, std::min(length, g.elements() - first),
-            in[1].as<float>()[s], static_cast<float>(load(zero, s)));
-      }
-    });
+    const bool is_signed = in[0].dtype == BP_DTYPE_INT8;
+    const std::vector<float> zeros = zeros_of(zero, in[1].shape.elements());
+    const uint8_t* x = in[0].as<uint8_t>();
+    const float* scales = in[1].as<float>();
+    float* y = out[0].as<float>();
+    each_row(
+        g,
+        [&](int64_t first, int64_t n, int64_t s) {
+          (is_signed ? dequantize_signed : dequantize_unsigned)(x + first, y + first, n, scales[s],
+                                                                zeros[static_cast<size_t>(s)]);
+        },
+        [&](int64_t first, int64_t n) {
+          (is_signed ? dequantize_each_signed : dequantize_each_unsigned)(x + first, y + first, n, scales,
+                                                                          zeros.data());
+        });
     return;
   }
+  const std::vector<double> scales = scales_of(in[1]);
   dispatch<Scales>(out[0].dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     each_piece(g.elements(), [&](int64_t begin, int64_t end) {
@@ -310,24 +387,9 @@ Verdict supports_dynamic(const Node& node) {
 std::unique_ptr<Kernel> create_dynamic(const Node&) {
   return make_kernel([](Tensors inputs) {
     return make_plan({inputs[0].shape, Shape{}, Shape{}}, [](Tensors in, Tensors out) {
-      int64_t count = in[0].shape.elements();
-      const float* x = in[0].as<float>();
-      float low = 0;
-      float high = 0;
-      for (int64_t i = 0; i < count; ++i) {
-        low = std::min(low, x[i]);
-        high = std::max(high, x[i]);
-      }
-      float scale = high == low ? 1.0f : (high - low) / 255;
-      float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
-      if (out[0].present()) {
-        uint8_t* y = out[0].as<uint8_t>();
-        each_piece(count, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) y[i] = saturate<uint8_t>(std::nearbyint(x[i] / scale) + zero);
-        });
-      }
-      if (at(out, 1).present()) *out[1].as<float>() = scale;
-      if (at(out, 2).present()) *out[2].as<uint8_t>() = static_cast<uint8_t>(zero);
+      const Quantization q = quantize_dynamically(in[0].as<float>(), out[0].as<uint8_t>(), in[0].shape.elements());
+      if (at(out, 1).present()) *out[1].as<float>() = q.scale;
+      if (at(out, 2).present()) *out[2].as<uint8_t>() = static_cast<uint8_t>(q.zero);
     });
   });
 }
@@ -339,6 +401,24 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count) {
+  Bounds all;
+  std::mutex mutex;
+  parallel(count, kCheapGrain, [&](int64_t begin, int64_t end) {
+    Bounds bounds;
+    widen(bounds, x + begin, end - begin);
+    const std::lock_guard lock(mutex);
+    all = {std::min(all.low, bounds.low), std::max(all.high, bounds.high)};
+  });
+  const float scale = all.high == all.low ? 1.0f : (all.high - all.low) / 255;
+  const auto zero = saturate<uint8_t>(std::nearbyint(-all.low / scale));
+  if (y != nullptr) {
+    parallel(count, kCheapGrain,
+             [&](int64_t begin, int64_t end) { quantize_row(x + begin, y + begin, end - begin, scale, zero, 0, 255); });
+  }
+  return {BP_DTYPE_UINT8, scale, zero};
+}
 
 std::span<const Row> quantize_rows() {
   return kRows;

@@ -3,9 +3,14 @@
 // back. Products of 8-bit floats are summed in float.
 #include <cmath>
 
+#include "engine/memory.h"
+#include "engine/threads.h"
+#include "ops/code_conv.h"
+#include "ops/code_product.h"
 #include "ops/codes.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
+#include "ops/integer_matmul.h"
 #include "ops/matmul.h"
 #include "ops/quantize.h"
 #include "ops/rows.h"
@@ -120,22 +125,50 @@ void with_types(const Tensor& x, const Tensor& w, const F& f) {
   });
 }
 
-// A text where a zero point or scale has neither one element nor `channels`, nor that many for all `batches`.
+// A text where a zero point or scale does not fit.
 std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
                                   int64_t batches = 1) {
   for (int slot : slots) {
-    Tensor t = pick(inputs, slot);
-    const int64_t elements = t.shape.elements();
-    if (!t.present() || elements == 1 || elements == channels || elements == channels * batches) continue;
-    return "input " + std::to_string(slot) + " has extents " + to_string(t.shape) + ", one element or " +
-           std::to_string(channels) + " are supported";
+    if (auto why = misfit(pick(inputs, slot), "input " + std::to_string(slot), channels, batches)) return why;
   }
   return std::nullopt;
 }
 
+// Sums of codes by tiles, then each put into the result.
+template <const Slots& slots>
+Plan plan_code_products(const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
+  CodeProducts products(size);
+  products.pack(packed, b);
+  const bool is_packed = products.is_packed();
+  const int64_t sums_bytes = align_up(4 * size.shape.elements()), scratch = sums_bytes + products.scratch_bytes();
+  Plan plan =
+      make_plan({size.shape},
+                [products = std::move(products), sums_bytes](Tensors in, Tensors out, void* memory) {
+                  const MatMulSize& s = products.size();
+                  const Output output(slots, in, out[0]);
+                  const Codes a_zeros(pick(in, slots.x_zero)), b_zeros(pick(in, slots.w_zero));
+                  auto* sums = static_cast<int32_t*>(memory);
+                  products.run(in[slots.x], in[slots.w], {a_zeros.values(), b_zeros.values()}, sums,
+                               static_cast<std::byte*>(memory) + sums_bytes, [&](const SumsPart& part) {
+                                 const auto batch = static_cast<size_t>(part.batch);
+                                 const int64_t first = part.batch * s.m, a_row = s.a_offsets[batch] * s.m,
+                                               b_column = s.b_offsets[batch] * s.n;
+                                 for (int64_t row = part.first_row; row < part.last_row; ++row) {
+                                   for (int64_t column = part.first_column; column < part.last_column; ++column) {
+                                     const int64_t at = (first + row) * s.n + column;
+                                     output.put({a_row + row, b_column + column, first + row}, at, sums[at]);
+                                   }
+                                 }
+                               });
+                },
+                {.scratch_bytes = scratch});
+  if (is_packed) plan.packed = slots.w;
+  return plan;
+}
+
 template <const Slots& slots>
 std::unique_ptr<Kernel> create_matmul(const Node&) {
-  return make_kernel([](Tensors inputs) -> Plan {
+  return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors inputs) -> Plan {
     const Shape& a = inputs[slots.x].shape;
     std::string error;
     std::optional<MatMulSize> size = matmul_size(a, inputs[slots.w].shape, &error);
@@ -148,6 +181,8 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
     if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero}, rows, a_batches)) return fail(*why);
     if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->n, b_batches)) return fail(*why);
     if (auto why = misfit(inputs, {slots.y_scale, slots.y_zero}, rows, y_batches)) return fail(*why);
+    const bool codes = (kBytes >> inputs[slots.x].dtype & kBytes >> inputs[slots.w].dtype & 1) != 0;
+    if (codes && !reference_only()) return plan_code_products<slots>(*size, inputs[slots.w], *packed);
     Shape shape = size->shape;
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       Output output(slots, in, out[0]);
@@ -207,6 +242,15 @@ std::unique_ptr<Kernel> create_conv(const Node& node) {
   });
 }
 
+std::unique_ptr<Kernel> create_integer_matmul(const Node& node) {
+  return reference_only() ? create_matmul<kInteger>(node) : make_integer_matmul_sums();
+}
+
+std::unique_ptr<Kernel> create_integer_conv(const Node& node) {
+  auto definition = create_conv<kInteger>(node);
+  return reference_only() ? std::move(definition) : make_integer_conv_sums(node, std::move(definition));
+}
+
 Verdict supports_integer_matmul(const Node& node) {
   return accepts(node, 2, {kBytes, kBytes, kBytes, kBytes});
 }
@@ -226,8 +270,8 @@ Verdict supports_linear_conv(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "MatMulInteger", 10, supports_integer_matmul, create_matmul<kInteger>},
-    {"", "ConvInteger", 10, supports_integer_conv, create_conv<kInteger>},
+    {"", "MatMulInteger", 10, supports_integer_matmul, create_integer_matmul},
+    {"", "ConvInteger", 10, supports_integer_conv, create_integer_conv},
     {"", "QLinearMatMul", 10, supports_linear_matmul, create_matmul<kLinear>},
     {"", "QLinearConv", 10, supports_linear_conv, create_conv<kLinear>},
 };

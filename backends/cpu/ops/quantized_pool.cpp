@@ -13,15 +13,42 @@ namespace backplane::cpu {
 
 namespace {
 
+// Some of a window's places, of each of which the channels lie together. Steps are in elements.
+struct Taps {
+  int64_t counts[kSpatial], steps[kSpatial];
+};
+
+// The largest of `taps` for each of `n` channels, or what is there already; so many channels at once as one vector
+// holds.
 template <class T>
-[[gnu::always_inline]] inline void raise(T* y, const T* x, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > y[i] ? x[i] : y[i];
+[[gnu::always_inline]] inline void raise(const Taps& taps, const T* x, T* y, int64_t n) {
+  constexpr int64_t kLanes = 64;
+  typedef T Lanes __attribute__((vector_size(kLanes), aligned(1), may_alias));
+  int64_t c = 0;
+  for (; c + kLanes <= n; c += kLanes) {
+    Lanes most = *reinterpret_cast<const Lanes*>(y + c);
+    for (int64_t z = 0; z < taps.counts[0]; ++z) {
+      for (int64_t r = 0; r < taps.counts[1]; ++r) {
+        const T* from = x + z * taps.steps[0] + r * taps.steps[1] + c;
+        for (int64_t k = 0; k < taps.counts[2]; ++k, from += taps.steps[2]) {
+          const Lanes value = *reinterpret_cast<const Lanes*>(from);
+          most = value > most ? value : most;
+        }
+      }
+    }
+    *reinterpret_cast<Lanes*>(y + c) = most;
+  }
+  for (int64_t t = 0; c < n && t < taps.counts[0] * taps.counts[1] * taps.counts[2]; ++t) {
+    const T* from = x + t / (taps.counts[1] * taps.counts[2]) * taps.steps[0] +
+                    t / taps.counts[2] % taps.counts[1] * taps.steps[1] + t % taps.counts[2] * taps.steps[2];
+    for (int64_t i = c; i < n; ++i) y[i] = from[i] > y[i] ? from[i] : y[i];
+  }
 }
-CLONES void raise_unsigned(uint8_t* y, const uint8_t* x, int64_t n) {
-  raise(y, x, n);
+CLONES void raise_unsigned(const Taps& taps, const uint8_t* x, uint8_t* y, int64_t n) {
+  raise(taps, x, y, n);
 }
-CLONES void raise_signed(uint8_t* y, const uint8_t* x, int64_t n) {
-  raise(reinterpret_cast<int8_t*>(y), reinterpret_cast<const int8_t*>(x), n);
+CLONES void raise_signed(const Taps& taps, const uint8_t* x, uint8_t* y, int64_t n) {
+  raise(taps, reinterpret_cast<const int8_t*>(x), reinterpret_cast<int8_t*>(y), n);
 }
 CLONES void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
@@ -59,6 +86,24 @@ int64_t each_tap(const Window& w, int64_t o, const F& f) {
     padded += in_padding;
   }
   return padded;
+}
+
+// Of the places that an output place reads: how many, how far apart, and where the first lies in the image.
+Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
+  const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+  Taps taps{};
+  *first = 0;
+  int64_t step = channels;
+  for (size_t d = kSpatial; d-- > 0;) {
+    const int64_t begin = place[d] * w.stride[d] - w.begin[d], dilation = w.dilation[d];
+    const int64_t skipped = begin < 0 ? (-begin + dilation - 1) / dilation : 0;
+    const int64_t end = begin >= w.in[d] ? 0 : std::min(w.kernel[d], (w.in[d] - 1 - begin) / dilation + 1);
+    taps.counts[d] = std::max<int64_t>(0, end - skipped);
+    taps.steps[d] = dilation * step;
+    *first += (begin + skipped * dilation) * step;
+    step *= w.in[d];
+  }
+  return taps;
 }
 
 // The window of a pool, and its result's extents; a global pool's window is everything.
@@ -116,9 +161,9 @@ std::unique_ptr<Kernel> make_quantized_max_pool(const Node& pool, Quantization c
     if (!p) return fail(error);
     return plan_places(*p, [w = p->window, channels = p->shape[1], codes](const uint8_t* x, int64_t place, uint8_t* y) {
       std::fill_n(y, channels, static_cast<uint8_t>(codes.low()));
-      each_tap(w, place, [&](int64_t at) {
-        (codes.is_signed() ? raise_signed : raise_unsigned)(y, x + at * channels, channels);
-      });
+      int64_t first;
+      const Taps taps = taps_of(w, place, channels, &first);
+      (codes.is_signed() ? raise_signed : raise_unsigned)(taps, x + first, y, channels);
     });
   });
 }

@@ -193,8 +193,15 @@ void reduce_columns_of(const Walk& walk, const T* x, T* y) {  // the innermost d
            });
 }
 
-template <template <class> class Op, class T>
-Plan plan_reduce(Tensors inputs, bool keep, bool noop) {
+template <class T, class Op>
+void reduce_one(const Walk& walk, const void* x, void* y) {
+  if (walk.inner_reduced)
+    reduce_rows_of<T, Op>(walk, static_cast<const T*>(x), static_cast<T*>(y));
+  else
+    reduce_columns_of<T, Op>(walk, static_cast<const T*>(x), static_cast<T*>(y));
+}
+
+Plan plan_reduce(Tensors inputs, bool keep, bool noop, void (*reduce)(const Walk& walk, const void* x, void* y)) {
   const Shape shape = inputs[0].shape;
   const Tensor axes_input = at(inputs, 1);
   uint64_t axes = 0;
@@ -212,12 +219,8 @@ Plan plan_reduce(Tensors inputs, bool keep, bool noop) {
     else if (keep)
       to.push_back(1);
   }
-  return make_plan({to}, [walk = Walk(shape, axes)](Tensors in, Tensors out) {
-    if (out[0].shape.elements() == 0) return;
-    if (walk.inner_reduced)
-      reduce_rows_of<T, Op<T>>(walk, in[0].as<T>(), out[0].as<T>());
-    else
-      reduce_columns_of<T, Op<T>>(walk, in[0].as<T>(), out[0].as<T>());
+  return make_plan({to}, [walk = Walk(shape, axes), reduce](Tensors in, Tensors out) {
+    if (out[0].shape.elements() != 0) reduce(walk, in[0].data, out[0].data);
   });
 }
 
@@ -227,19 +230,20 @@ using ExtremeTypes =
 
 template <template <class> class Op, class Types = SumTypes>
 constexpr Row reduction(std::string_view op_type, uint32_t since_version = 18) {
-  return {
-      "", op_type, since_version,
-      [](const Node& node) {
-        return accepts(node, 1, {set_of(Types{}), just(BP_DTYPE_INT64)});
-      },
-      [](const Node& node) {
-        const bool keep = node.attr("keepdims", int64_t{1}) != 0,
-                   noop = node.attr("noop_with_empty_axes", int64_t{0}) != 0;
-        return dispatch<Types>(node.input_type(0).dtype, [&](auto tag) {
-          using T = typename decltype(tag)::type;
-          return make_kernel([keep, noop](Tensors inputs) -> Plan { return plan_reduce<Op, T>(inputs, keep, noop); });
-        });
-      }};
+  return {"", op_type, since_version,
+          [](const Node& node) {
+            return accepts(node, 1, {set_of(Types{}), just(BP_DTYPE_INT64)});
+          },
+          [](const Node& node) {
+            const bool keep = node.attr("keepdims", int64_t{1}) != 0,
+                       noop = node.attr("noop_with_empty_axes", int64_t{0}) != 0;
+            const auto reduce = dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
+              using T = typename decltype(tag)::type;
+              return &reduce_one<T, Op<T>>;
+            });
+            return make_kernel(
+                [keep, noop, reduce](Tensors inputs) -> Plan { return plan_reduce(inputs, keep, noop, reduce); });
+          }};
 }
 
 constexpr Row kRows[] = {

@@ -136,21 +136,26 @@ class DenseStep final : public Step {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs_[i].step) continue;
       inputs[i].data = memory + inputs_[i].offset;
+      inputs[i].format = inputs_[i].format;
       if (auto failed = inputs_[i].step->run({&in[i], 1}, {&inputs[i], 1}, nullptr)) return failed;
     }
-    if (result_.step) outputs[0].data = memory + result_.offset;
+    if (result_.step) {
+      outputs[0].data = memory + result_.offset;
+      outputs[0].format = result_.format;
+    }
     if (auto failed = step_->run(inputs, outputs, scratch)) return failed;
     return result_.step ? result_.step->run({outputs.data(), 1}, {out.data(), 1}, nullptr) : std::nullopt;
   }
 
  private:
   struct Operand {
-    std::unique_ptr<Step> step;  // null: used as it is
+    std::unique_ptr<Step> step;      // null: used as it is
+    Format format = Format::kDense;  // as the inner step has it
     int64_t offset = 0;
   };
   Operand reordered(const Shape& shape, Format from, Format to) {
     if (from == to) return {};
-    Operand operand{make_reorder(shape, from, to), scratch_};
+    Operand operand{make_reorder(shape, from, to), from == Format::kDense ? to : from, scratch_};
     scratch_ += align_up(stored_elements(Format::kBlocked, shape) * static_cast<int64_t>(sizeof(float)));
     return operand;
   }

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <limits>
 
+#include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/mapped_copy.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "ops/vector_math.h"
 
 namespace backplane::cpu {
 namespace {
@@ -178,8 +180,69 @@ To rounded(C value) {
   }
 }
 
+// A weighted sum of rows of floats.
+CLONES void weigh_rows(const float* const* rows, const float* weights, size_t count, float* y, int64_t n) {
+  int64_t i = 0;
+  for (; i + kFloatLanes <= n; i += kFloatLanes) {
+    FloatLanes sum = weights[0] * *reinterpret_cast<const FloatLanes*>(rows[0] + i);
+    for (size_t k = 1; k < count; ++k) sum += weights[k] * *reinterpret_cast<const FloatLanes*>(rows[k] + i);
+    *reinterpret_cast<FloatLanes*>(y + i) = sum;
+  }
+  for (; i < n; ++i) {
+    float sum = weights[0] * rows[0][i];
+    for (size_t k = 1; k < count; ++k) sum += weights[k] * rows[k][i];
+    y[i] = sum;
+  }
+}
+
+// A row whose every result has two taps; one of weight 0 is not looked at.
+CLONES void weigh_pairs(const float* x, const int32_t* first, const int32_t* second, const float* first_weight,
+                        const float* second_weight, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float a = x[first[i]] * first_weight[i], b = x[second[i]] * second_weight[i];
+    y[i] = second_weight[i] == 0.0f ? a : a + b;
+  }
+}
+
+// Floats: whole rows where the axis is not the innermost, else pairs of taps side by side.
+void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, int64_t from, int64_t to,
+                     int64_t inner) {
+  const auto count = static_cast<int64_t>(taps.count);
+  if (inner > 1) {
+    parallel(outer * to, 1 + kCheapGrain / (inner * count), [&](int64_t begin, int64_t end) {
+      std::vector<const float*> rows(taps.count);
+      std::vector<float> weights(taps.count);
+      for (int64_t row = begin; row < end; ++row) {
+        const size_t first = static_cast<size_t>(row % to) * taps.count;
+        size_t used = 0;
+        for (size_t k = 0; k < taps.count; ++k) {
+          if (k > 0 && taps.weight[first + k] == 0) continue;
+          rows[used] = x + (row / to * from + taps.index[first + k]) * inner;
+          weights[used++] = taps.weight[first + k];
+        }
+        weigh_rows(rows.data(), weights.data(), used, y + row * inner, inner);
+      }
+    });
+    return;
+  }
+  std::vector<int32_t> indices[2];
+  std::vector<float> weights[2];
+  for (size_t i = 0; i < taps.index.size(); ++i) {
+    indices[i % 2].push_back(static_cast<int32_t>(taps.index[i]));
+    weights[i % 2].push_back(taps.weight[i]);
+  }
+  parallel(outer, 1 + kCheapGrain / (2 * to), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row)
+      weigh_pairs(x + row * from, indices[0].data(), indices[1].data(), weights[0].data(), weights[1].data(),
+                  y + row * to, to);
+  });
+}
+
 template <class C, class From, class To>
 void resample(const From* x, To* y, const Taps& taps, int64_t outer, int64_t from, int64_t to, int64_t inner) {
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, float>) {
+    if (inner > 1 || (taps.count == 2 && from <= INT32_MAX)) return resample_floats(x, y, taps, outer, from, to, inner);
+  }
   parallel(outer * to, std::max<int64_t>(1, kCheapGrain / (inner * static_cast<int64_t>(taps.count))),
            [&](int64_t begin, int64_t end) {
              constexpr int64_t width = 256;

@@ -2,6 +2,8 @@
 // RotaryEmbedding, ONNX's and com.microsoft's: the same operator with its inputs in another order.
 #include "ops/rotary.h"
 
+#include "engine/threads.h"
+#include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -27,7 +29,29 @@ struct RotatedTensor {
   }
 };
 
-std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, Tensors in, Tensors out) {
+// Heads whose pairs lie half a head apart, and those whose pairs are neighbours.
+CLONES void rotate_halves(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
+  for (int64_t i = 0; i < half; ++i) {
+    const float a = x[i], b = x[i + half];
+    y[i] = cosine[i] * a - sine[i] * b;
+    y[i + half] = sine[i] * a + cosine[i] * b;
+  }
+}
+CLONES void rotate_pairs(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
+  for (int64_t i = 0; i < half; ++i) {
+    const float a = x[2 * i], b = x[2 * i + 1];
+    y[2 * i] = cosine[i] * a - sine[i] * b;
+    y[2 * i + 1] = sine[i] * a + cosine[i] * b;
+  }
+}
+
+void rotate_floats(const Rotation& r, const RotatedTensor& t, const float* x, float* y, const float* cosine,
+                   const float* sine) {
+  (r.interleaved ? rotate_pairs : rotate_halves)(x, y, t.dim / 2, cosine, sine);
+  std::copy(x + t.dim, x + t.size, y + t.dim);
+}
+
+std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, bool plain, Tensors in, Tensors out) {
   const Tensor positions = at(in, r.positions);
   const auto position = [&](int64_t b, int64_t s) {
     if (t.cached == 0) return b * t.length + s;
@@ -51,6 +75,12 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, Ten
         const int64_t b = i / t.length, s = i % t.length, row = position(b, s) * (t.dim / 2);
         for (int64_t h = 0; h < t.heads; ++h) {
           const int64_t at = t.begin(b, s, h);
+          if constexpr (std::is_same_v<T, float>) {
+            if (!plain) {
+              rotate_floats(r, t, x + at, y + at, cosine + row, sine + row);
+              continue;
+            }
+          }
           rotate_head<compute_t<T>>(x + at, y + at, t.size, t.dim, r.interleaved, cosine + row, sine + row);
         }
       }
@@ -94,7 +124,9 @@ Plan plan_rotary(const Rotation& r, Tensors in) {
   if (!fits)
     return fail("caches " + to_string(cosine) + " and " + to_string(in[r.sine].shape) + " do not fit X " +
                 to_string(x) + " or the positions");
-  return make_plan({x}, [r, t](Tensors inputs, Tensors outputs) { return rotate(r, t, inputs, outputs); });
+  return make_plan({x}, [r, t, plain = reference_only()](Tensors inputs, Tensors outputs) {
+    return rotate(r, t, plain, inputs, outputs);
+  });
 }
 
 Verdict supports(const Node& node) {

@@ -3,9 +3,13 @@
 // SimplifiedLayerNormalization is the same without a sum.
 #include <cmath>
 
+#include "engine/threads.h"
 #include "ops/attention.h"
+#include "ops/clones.h"
 #include "ops/function_kernel.h"
+#include "ops/layer_norm.h"
 #include "ops/rows.h"
+#include "ops/vector_math.h"
 
 namespace backplane::cpu {
 
@@ -24,7 +28,31 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
-void run(const Inputs& slots, float epsilon, int64_t n, Tensors in, Tensors out) {
+CLONES void add_row(const float* x, const float* y, float* sum, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sum[i] = x[i] + y[i];
+}
+
+// Normalizes a row into y; answers its mean and the factor.
+RowStatistics normalize(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
+                        int64_t n) {
+  if (centred) return normalize_row(row, gamma, beta, epsilon, y, n);
+  return {0, rms_row(row, gamma, epsilon, y, n)};
+}
+
+// The same by the definition.
+RowStatistics define(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
+                     int64_t n) {
+  double total = 0, squares = 0;
+  for (int64_t i = 0; i < n; ++i) total += row[i];
+  const double centre = centred ? total / static_cast<double>(n) : 0;
+  for (int64_t i = 0; i < n; ++i) squares += (row[i] - centre) * (row[i] - centre);
+  const double factor = 1 / std::sqrt(squares / static_cast<double>(n) + epsilon);
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<float>((row[i] - centre) * factor) * gamma[i] + (beta == nullptr ? 0 : beta[i]);
+  return {static_cast<float>(centre), static_cast<float>(factor)};
+}
+
+void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, Tensors out) {
   std::vector<float> stores[5], y_store, sum_store;
   const auto floats = [&](int slot, size_t store) -> const float* {
     const Tensor tensor = pick(in, slot);
@@ -37,26 +65,19 @@ void run(const Inputs& slots, float epsilon, int64_t n, Tensors in, Tensors out)
   float* y = result_buffer(out[0], y_store);
   float* kept = sums.present() ? result_buffer(sums, sum_store) : nullptr;
   parallel(n == 0 ? 0 : in[0].shape.elements() / n, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
-    std::vector<float> row(static_cast<size_t>(n));
+    std::vector<float> sum(static_cast<size_t>(skip == nullptr && bias == nullptr ? 0 : n));
     for (int64_t r = begin; r < end; ++r) {
-      double total = 0, squares = 0;
-      for (int64_t i = 0; i < n; ++i) {
-        float value = x[r * n + i];
-        if (skip != nullptr) value += skip[(r * n + i) % skip_elements];
-        if (bias != nullptr) value += bias[i];
-        row[static_cast<size_t>(i)] = value;
-        total += value;
+      const float* row = x + r * n;
+      for (const float* addend : {skip == nullptr ? nullptr : skip + r * n % skip_elements, bias}) {
+        if (addend == nullptr) continue;
+        add_row(row, addend, sum.data(), n);
+        row = sum.data();
       }
-      if (kept != nullptr) std::copy(row.begin(), row.end(), kept + r * n);
-      const double centre = slots.centred ? total / static_cast<double>(n) : 0;
-      for (float value : row) squares += (value - centre) * (value - centre);
-      const double factor = 1 / std::sqrt(squares / static_cast<double>(n) + epsilon);
-      for (int64_t i = 0; i < n; ++i)
-        y[r * n + i] = static_cast<float>((row[static_cast<size_t>(i)] - centre) * factor) * gamma[i] +
-                       (beta == nullptr ? 0 : beta[i]);
+      if (kept != nullptr) std::copy_n(row, n, kept + r * n);
+      const RowStatistics s = (plain ? define : normalize)(row, gamma, beta, epsilon, slots.centred, y + r * n, n);
       const Tensor& deviation = slots.skip < 0 ? mean : inverse;  // the simplified form has no mean
-      if (slots.skip >= 0 && mean.present()) mean.as<float>()[r] = static_cast<float>(centre);
-      if (deviation.present()) deviation.as<float>()[r] = static_cast<float>(factor);
+      if (slots.skip >= 0 && mean.present()) mean.as<float>()[r] = s.mean;
+      if (deviation.present()) deviation.as<float>()[r] = s.inverse;
     }
   });
   store_result(out[0], y_store);
@@ -91,8 +112,9 @@ std::unique_ptr<Kernel> create(const Node& node) {
       for (int d = 0; fits && d < skip.rank(); ++d) fits = skip[d] == x[d + off] || (d + off == 0 && skip[d] == 1);
       if (!fits || off > 1) return fail("skip " + to_string(skip) + " does not fit " + to_string(x));
     }
-    return make_plan({x, rows, rows, x},
-                     [epsilon, n](Tensors inputs, Tensors outputs) { run(slots, epsilon, n, inputs, outputs); });
+    return make_plan({x, rows, rows, x}, [epsilon, n, plain = reference_only()](Tensors inputs, Tensors outputs) {
+      run(slots, epsilon, plain, n, inputs, outputs);
+    });
   });
 }
 

@@ -11,7 +11,7 @@
 namespace backplane::cpu {
 
 // Elements for a piece of parallel work: cheap ones (a few instructions), and ones that call a function of libm.
-inline constexpr int64_t kCheapGrain = 32768;
+inline constexpr int64_t kCheapGrain = 16384;
 inline constexpr int64_t kMathGrain = 4096;
 
 constexpr bp_dtype_set_t just(bp_dtype_t dtype) {

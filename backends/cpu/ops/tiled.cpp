@@ -20,14 +20,16 @@ class TiledStep final : public Step {
   TiledStep(const TiledWork& work, Tensors inputs, int bias, PackedWeights& packed)
       : work_(work),
         panels_(work.size, work.taps),
-        bias_(static_cast<size_t>(blocks_of(work.size.out_channels) * channel_block())) {
+        bias_(static_cast<size_t>(blocks_of(work.size.out_channels) * channel_block())),
+        rest_(bias_.size()) {
     const float* given = bias >= 0 ? inputs[static_cast<size_t>(bias)].as<float>() : nullptr;
     const ChannelAffine affine = join_affine(work.post_ops, work.size.out_channels, given);
+    std::ranges::copy(affine.rest, rest_.begin());
     if (!affine.shift.empty())
       std::ranges::copy(affine.shift, bias_.begin());
     else if (given != nullptr)
       std::copy_n(given, work.size.out_channels, bias_.begin());
-    pack_ = packed.get(inputs[1].data, {},
+    pack_ = packed.get(inputs[1], {},
                        [&] { return panels_.pack(inputs[1].as<std::byte>(), work.turned, affine.scale); });
     for (const PostOp& op : work.post_ops) {
       if (op.kind == PostOp::kAffine) continue;
@@ -104,6 +106,7 @@ class TiledStep final : public Step {
     const float* panel = all + b.weights_at;
     ConvTile tile{};
     tile.x_block = w.x_block;
+    tile.channel_at = w.channel_at.empty() ? nullptr : w.channel_at.data();
     tile.x_row = w.x_row;
     tile.x_column = w.x_column;
     tile.x_place = w.x_place;
@@ -114,7 +117,9 @@ class TiledStep final : public Step {
       tile.first = first;
       tile.last = panels_.chunk_end(b, first);
       tile.weights = panel;
-      tile.bias = first == b.first ? &bias_[static_cast<size_t>(b.block * channel_block())] : nullptr;
+      tile.begins = first == b.first;
+      tile.rest = &rest_[static_cast<size_t>(b.block * channel_block())];
+      tile.bias = tile.last == b.last ? &bias_[static_cast<size_t>(b.block * channel_block())] : nullptr;
       tile.rectify = rectify_ && tile.last == b.last;
       const int64_t steps = (tile.last - tile.first) * w.taps;  // of a tile, at most
       panel += steps * b.count * channel_block();
@@ -127,7 +132,7 @@ class TiledStep final : public Step {
         const int64_t y_at = (row * w.rows.out_width + place.y_at) * w.y_place;
         tile.x = x + (top * w.rows.in_width + place.x_at) * w.x_place;
         tile.y = y + y_at;
-        tile.add = add == nullptr || first != b.first ? nullptr : add + y_at;
+        tile.add = add == nullptr ? nullptr : add + y_at;
         tile.row_first = taps_above(-top);
         tile.row_last = taps_above(w.rows.in_count - top);
         tile.front = place.front;
@@ -149,7 +154,7 @@ class TiledStep final : public Step {
 
   TiledWork work_;
   Panels panels_;
-  std::vector<float> bias_;
+  std::vector<float> bias_, rest_;
   PackedWeights::Pack pack_;
   std::vector<PostOp> later_;  // activations but for a first Relu
   int summand_ = -1;

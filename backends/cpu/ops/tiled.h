@@ -34,6 +34,7 @@ struct TiledWork {
   bool blocked;                                                 // the result's places are blocks of channels
   bool turned;                                                  // the weights lie as [input channel][output channel]
   std::span<const PostOp> post_ops;                             // affine ones first: they become part of the weights
+  std::vector<int32_t> channel_at = {};                         // see ConvTile; empty where they lie block by block
 };
 
 // A step for inputs that begin with x and weights; `bias` is one of the others or -1, and the last is what a

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single operators whose fast loops are not their definition, at extents that leave every kind of remainder, against
+// the reference mode.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+
+#include "testing/graph_builder.h"
+#include "testing/plugin_runner.h"
+
+namespace backplane::cpu::testing {
+namespace {
+
+using Extents = std::vector<int64_t>;
+using Floats = std::vector<float>;
+
+// Numbers between -1 and 1; some are equal, so that order matters.
+Floats noise(const Extents& extents, uint32_t seed) {
+  int64_t count = 1;
+  for (int64_t extent : extents) count *= extent;
+  Floats data(static_cast<size_t>(count));
+  for (float& x : data) {
+    seed = seed * 1664525u + 1013904223u;
+    x = static_cast<float>(seed >> 20) / 2048.0f - 1;
+  }
+  return data;
+}
+
+struct Case {
+  const char* name;
+  Extents input;
+  std::function<void(GraphBuilder&)> build;  // from "x" to "y"
+};
+
+Case pool(const char* name, const char* op, Extents input, Attributes attributes) {
+  return {name, std::move(input), [=](GraphBuilder& b) { b.node(op, 22, {"x"}, {"y"}, BP_DTYPE_FLOAT, attributes); }};
+}
+
+Case nbits(const char* name, int64_t rows, int64_t bits, int64_t block, bool with_zeros) {
+  constexpr int64_t k = 150, n = 67;  // the last block is not full
+  return {name, {rows, k}, [=](GraphBuilder& b) {
+            const int64_t blocks = (k + block - 1) / block, zero_bytes = (blocks * bits + 7) / 8;
+            std::vector<uint8_t> codes(static_cast<size_t>(n * blocks * block * bits / 8)),
+                zeros(static_cast<size_t>(n * zero_bytes));
+            for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i * 151 + i / 7);
+            for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<uint8_t>(i * 89 + 5);
+            b.weight<uint8_t>("codes", BP_DTYPE_UINT8, {n, blocks, block * bits / 8}, codes);
+            b.weight<float>("scales", BP_DTYPE_FLOAT, {n * blocks}, noise({n * blocks}, 3));
+            b.weight<uint8_t>("zeros", BP_DTYPE_UINT8, {n * zero_bytes}, zeros);
+            b.node("com.microsoft::MatMulNBits", 1, {"x", "codes", "scales", with_zeros ? "zeros" : ""}, {"y"},
+                   BP_DTYPE_FLOAT, {{"K", k}, {"N", n}, {"bits", bits}, {"block_size", block}});
+          }};
+}
+
+Case top_k(const char* name, Extents input, int64_t k, int64_t largest) {
+  return {name, std::move(input), [=](GraphBuilder& b) {
+            b.weight<int64_t>("k", BP_DTYPE_INT64, {1}, {k});
+            b.node("TopK", 11, {"x", "k"}, {"v", "i"}, BP_DTYPE_FLOAT, {{"largest", largest}});
+            b.type("i", BP_DTYPE_INT64, {-1, -1});
+            b.node("Cast", 19, {"i"}, {"f"}, BP_DTYPE_FLOAT, {{"to", int64_t{BP_DTYPE_FLOAT}}});
+            b.node("Add", 14, {"v", "f"}, {"y"});  // equal places and equal values
+          }};
+}
+
+Case resize(const char* name, Extents input, const char* mode, Floats scales) {
+  return {name, std::move(input), [=](GraphBuilder& b) {
+            b.weight<float>("scales", BP_DTYPE_FLOAT, {static_cast<int64_t>(scales.size())}, scales);
+            b.node("Resize", 19, {"x", "", "scales"}, {"y"}, BP_DTYPE_FLOAT, {{"mode", std::string(mode)}});
+          }};
+}
+
+const Case kCases[] = {
+    pool("MaxPoolStride2", "MaxPool", {2, 3, 19, 37},
+         {{"kernel_shape", Extents{3, 3}}, {"pads", Extents{1, 1, 1, 1}}, {"strides", Extents{2, 2}}}),
+    pool("MaxPoolDilated", "MaxPool", {1, 2, 23, 50},
+         {{"kernel_shape", Extents{3, 4}}, {"dilations", Extents{2, 3}}, {"strides", Extents{1, 3}}}),
+    pool("MaxPoolNarrow", "MaxPool", {2, 5, 7, 7}, {{"kernel_shape", Extents{2, 2}}, {"ceil_mode", int64_t{1}}}),
+    pool("AveragePoolPadded", "AveragePool", {2, 3, 19, 37},
+         {{"kernel_shape", Extents{3, 3}}, {"pads", Extents{1, 1, 1, 1}}, {"strides", Extents{2, 2}}}),
+    pool("AveragePoolCountsPadding", "AveragePool", {1, 3, 20, 40},
+         {{"kernel_shape", Extents{5, 5}},
+          {"pads", Extents{2, 2, 1, 2}},
+          {"ceil_mode", int64_t{1}},
+          {"strides", Extents{3, 1}},
+          {"count_include_pad", int64_t{1}}}),
+    pool("AveragePool3D", "AveragePool", {1, 2, 5, 6, 21}, {{"kernel_shape", Extents{2, 3, 2}}}),
+    pool("GlobalAveragePool", "GlobalAveragePool", {2, 7, 5, 9}, {}),
+    pool("GlobalMaxPool", "GlobalMaxPool", {2, 7, 5, 9}, {}),
+    nbits("Decode4", 1, 4, 32, false),
+    nbits("Decode4Zeros", 3, 4, 32, true),
+    nbits("Decode8", 2, 8, 16, true),
+    nbits("Decode2", 1, 2, 64, true),
+    nbits("Prefill4", 13, 4, 64, true),
+    nbits("SmallBlocks", 2, 4, 16, true),
+    top_k("TopKLargest", {3, 1000}, 10, 1),
+    top_k("TopKSmallest", {2, 777}, 300, 0),
+    top_k("TopKAll", {2, 70}, 70, 1),
+    resize("ResizeLinear", {1, 3, 9, 21}, "linear", {1, 1, 2, 2.5f}),
+    resize("ResizeLinearSmaller", {1, 3, 30, 41}, "linear", {1, 1, 0.4f, 0.7f}),
+    resize("ResizeCubic", {1, 2, 9, 21}, "cubic", {1, 1, 2, 1.5f}),
+    resize("ResizeNearestTwice", {2, 3, 9, 21}, "nearest", {1, 1, 2, 2}),
+    resize("ResizeNearestOdd", {2, 3, 9, 21}, "nearest", {1, 1, 0.7f, 1.3f}),
+    {"GridSample",
+     {1, 3, 13, 17},
+     [](GraphBuilder& b) {
+       Floats grid = noise({1, 11, 15, 2}, 9);
+       for (float& g : grid) g *= 1.3f;  // beyond the borders too
+       b.weight<float>("grid", BP_DTYPE_FLOAT, {1, 11, 15, 2}, grid);
+       b.node("GridSample", 20, {"x", "grid"}, {"y"});
+     }},
+    {"LogSoftmax", {5, 37}, [](GraphBuilder& b) { b.node("LogSoftmax", 13, {"x"}, {"y"}); }},
+    {"LpNormalization", {5, 37}, [](GraphBuilder& b) { b.node("LpNormalization", 22, {"x"}, {"y"}); }},
+    {"LpNormalization1",
+     {5, 37},
+     [](GraphBuilder& b) {
+       b.node("LpNormalization", 22, {"x"}, {"y"}, BP_DTYPE_FLOAT, {{"p", int64_t{1}}});
+     }},
+    {"GroupNormalization",
+     {2, 6, 5, 7},
+     [](GraphBuilder& b) {
+       b.weight<float>("s", BP_DTYPE_FLOAT, {6}, noise({6}, 4)).weight<float>("b", BP_DTYPE_FLOAT, {6}, noise({6}, 5));
+       b.node("GroupNormalization", 21, {"x", "s", "b"}, {"y"}, BP_DTYPE_FLOAT, {{"num_groups", int64_t{3}}});
+     }},
+    {"SkipLayerNormalization",
+     {2, 3, 37},
+     [](GraphBuilder& b) {
+       for (const char* name : {"gamma", "beta", "bias"})
+         b.weight<float>(name, BP_DTYPE_FLOAT, {37}, noise({37}, static_cast<uint32_t>(name[1])));
+       b.weight<float>("skip", BP_DTYPE_FLOAT, {1, 3, 37}, noise({1, 3, 37}, 8));
+       b.node("com.microsoft::SkipLayerNormalization", 1, {"x", "skip", "gamma", "beta", "bias"}, {"y"});
+     }},
+    {"BiasGelu",
+     {5, 37},
+     [](GraphBuilder& b) {
+       b.weight<float>("bias", BP_DTYPE_FLOAT, {37}, noise({37}, 6));
+       b.node("com.microsoft::BiasGelu", 1, {"x", "bias"}, {"y"});
+     }},
+    {"Attention",
+     {1, 2, 70, 19},
+     [](GraphBuilder& b) {
+       b.weight<float>("mask", BP_DTYPE_FLOAT, {70, 70}, noise({70, 70}, 7));
+       b.node("Attention", 23, {"x", "x", "x", "mask"}, {"y"}, BP_DTYPE_FLOAT, {{"is_causal", int64_t{1}}});
+     }},
+};
+
+class VectorLoops : public ::testing::TestWithParam<Case> {};
+
+Outcome run(const Case& test, bool reference, const std::string& threads) {
+  setenv("BACKPLANE_CPU_REFERENCE", reference ? "1" : "0", 1);
+  Plugin plugin(threads);
+  GraphBuilder graph;
+  graph.input("x", BP_DTYPE_FLOAT, test.input);
+  test.build(graph);
+  graph.output("y");
+  Compiled program(plugin, graph.graph());
+  if (program.status != BP_OK) return {program.status, program.text, BP_NO_NODE, {}};
+  return program.run({HostTensor::of(BP_DTYPE_FLOAT, test.input, noise(test.input, 99))});
+}
+
+TEST_P(VectorLoops, GiveWhatTheDefinitionGives) {
+  const Outcome expected = run(GetParam(), true, "1");
+  ASSERT_EQ(expected.status, BP_OK) << expected.text;
+  for (const char* threads : {"1", "2"}) {
+    const Outcome seen = run(GetParam(), false, threads);
+    ASSERT_EQ(seen.status, BP_OK) << seen.text;
+    ASSERT_EQ(seen.outputs[0].extents, expected.outputs[0].extents);
+    const Floats a = seen.outputs[0].as<float>(), b = expected.outputs[0].as<float>();
+    float largest = 0;
+    for (float value : b) largest = std::max(largest, std::fabs(value));
+    ASSERT_GT(largest, 0);
+    for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5f * largest) << "[" << i << "]";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, VectorLoops, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace backplane::cpu::testing
