@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench.py [--rounds N] [--runs N] [--threads N] [--load] [--overhead] [--out FOLDER] [NAME…]: Backplane beside onnxruntime.
+"""bench.py [--rounds N] [--runs N] [--threads N] [--load | --overhead | --operators] [--out FOLDER] [NAME…]: Backplane beside onnxruntime.
 
-Without names: all models, then the loader's overhead. With names: these models; with --overhead: that alone.
+Without names: all models, then the loader's overhead. With names: these models; with --overhead: that alone. With --operators: single
+operators, those with a NAME in their name where there are names.
 
 For each model and round, first one of the two runs RUNS times in a process of its own, then the other; who is first alternates. Same
 threads, same stored input; our output is compared with the stored one of onnxruntime. A row is met by its ratio, or where our time is
@@ -21,7 +22,7 @@ import statistics
 import subprocess
 import sys
 
-from benchmark import floor, overhead, report, sides
+from benchmark import floor, operators, overhead, report, sides
 from benchmark.rows import FLOOR_SLACK, LOAD_GOAL, MEAN_GOAL, MEMORY_GOAL, ROWS
 
 BUILD = pathlib.Path(__file__).resolve().parent.parent / "build/dev"
@@ -105,13 +106,16 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--load", action="store_true", help="beside a busy process")
     parser.add_argument("--overhead", action="store_true", help="the loader's overhead alone")
+    parser.add_argument("--operators", action="store_true", help="single operators instead of models")
     parser.add_argument("--program", default=str(BUILD / "bin/backplane"))
     parser.add_argument("--overhead-program", default=str(BUILD / "tests/session_bench"))
     parser.add_argument("--out", type=pathlib.Path, help="a folder for results.json and results.png")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     arguments.runs = arguments.runs or (math.ceil(1000 / arguments.rounds) if arguments.load else 15)
-    unknown = set(arguments.names) - {row.name for row in ROWS}
+    if arguments.operators and (arguments.overhead or arguments.load):
+        parser.error("--operators goes alone")
+    unknown = set() if arguments.operators else set(arguments.names) - {row.name for row in ROWS}
     if unknown:
         parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(row.name for row in ROWS)}")
     if arguments.overhead and (arguments.names or arguments.load):
@@ -119,10 +123,12 @@ def main():
     chosen = [row for row in ROWS if not arguments.names or row.name in arguments.names]
     print(f"{arguments.threads} threads, {arguments.rounds} rounds of {arguments.runs} runs; load average before: {os.getloadavg()[0]:.2f}")
     summary = {"threads": arguments.threads, "rounds": arguments.rounds, "runs": arguments.runs, "load": arguments.load}
-    if not arguments.overhead:
+    if arguments.operators:
+        summary |= operators.run(arguments.names, arguments.program, arguments.threads, arguments.rounds)
+    elif not arguments.overhead:
         with busy_core() if arguments.load else contextlib.nullcontext():
             summary |= run_models(chosen, arguments)
-    if arguments.overhead or not (arguments.names or arguments.load):
+    if arguments.overhead or not (arguments.names or arguments.load or arguments.operators):
         overheads = overhead.measure(sides.Ours(arguments.program), sides.Theirs(), arguments.overhead_program, arguments.threads, arguments.rounds)
         print("\n".join(report.overhead_lines(overheads)))
         summary["overhead"] = [dataclasses.asdict(one) | {"met": one.met} for one in overheads]

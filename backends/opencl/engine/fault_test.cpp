@@ -66,7 +66,9 @@ TEST_F(Fault, EveryAllocationMayFail) {
       refused = cl_layer().refused != refused_so_far;
       // A run whose work has ended before its flush fails has ended well.
       const bool may_be_well = !refused || function == std::string("clFlush");
-      if (error.status() != BP_OK || !may_be_well) EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << error.text();
+      if (error.status() != BP_OK || !may_be_well) {
+        EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << error.text();
+      }
       EXPECT_TRUE(refused || error.status() == BP_OK) << error.text();
       EXPECT_EQ(cl_layer().references(), before);
     }
