@@ -9,7 +9,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CONFORM=$1
 filter='[ac]*/*'
-die() { echo "cluster_test: $*" >&2; exit 1; }
+die() {
+    echo "cluster_test: $*" >&2
+    find "$work" -name journal.jsonl -exec grep -hE '"state":"(fail|crash|timeout|mistrusted)' {} + >&2
+    exit 1
+}
 states() { sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$1/journal.jsonl" | sort; }
 
 "$CONFORM" --plugin "$2" --profile core --filter "$filter" --out "$work/whole" >/dev/null || die "the run in one go fails"

@@ -4,24 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/lanes.h"
 #include "ops/onednn.h"
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FOR_AVX512 __attribute__((target("arch=x86-64-v4"), optimize("O3")))
-#define FOR_AVX2 __attribute__((target("arch=x86-64-v3"), optimize("O3")))
-#else
-#define FOR_AVX512
-#define FOR_AVX2
-#endif
 
 namespace backplane::cpu {
 
 namespace {
-
-template <int kLanes>
-struct LanesOf {
-  typedef float type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
-};
 
 // What a tile is for: inputs of places at 0, kStride, 2 · kStride …
 template <int kLanes_, int kBlocks_, int kPlaces_, int kStride_>

@@ -52,21 +52,20 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
 struct Extremes {
   int64_t low, high;
 };
-CLONES Extremes extremes_of_narrow(const int32_t* x, int64_t n) {
-  int32_t low = x[0], high = x[0];
+template <class T>
+[[gnu::always_inline]] inline Extremes extremes_of(const T* x, int64_t n) {
+  T low = x[0], high = x[0];
   for (int64_t i = 0; i < n; ++i) {
     low = x[i] < low ? x[i] : low;
     high = x[i] > high ? x[i] : high;
   }
   return {low, high};
 }
+CLONES Extremes extremes_of_narrow(const int32_t* x, int64_t n) {
+  return extremes_of(x, n);
+}
 CLONES Extremes extremes_of_wide(const int64_t* x, int64_t n) {
-  int64_t low = x[0], high = x[0];
-  for (int64_t i = 0; i < n; ++i) {
-    low = x[i] < low ? x[i] : low;
-    high = x[i] > high ? x[i] : high;
-  }
-  return {low, high};
+  return extremes_of(x, n);
 }
 
 bool all_in_range(const Tensor& indices, int64_t n, int64_t extent) {

@@ -160,19 +160,7 @@ Verdict supports_group_norm(const Node& node) {
 }
 
 CLONES Statistics statistics_of_floats(const float* x, int64_t n, double epsilon) {
-  const int64_t whole = n - n % kFloatLanes;
-  FloatLanes sums = {};
-  for (int64_t i = 0; i < whole; i += kFloatLanes) sums += *reinterpret_cast<const FloatLanes*>(x + i);
-  float sum = sum_of(sums);
-  for (int64_t i = whole; i < n; ++i) sum += x[i];
-  const float mean = sum / static_cast<float>(n);
-  FloatLanes squares = {};
-  for (int64_t i = 0; i < whole; i += kFloatLanes) {
-    const FloatLanes d = *reinterpret_cast<const FloatLanes*>(x + i) - mean;
-    squares += d * d;
-  }
-  float square = sum_of(squares);
-  for (int64_t i = whole; i < n; ++i) square += (x[i] - mean) * (x[i] - mean);
+  const auto [mean, square] = moments_of(x, n);
   return {mean, 1 / std::sqrt(static_cast<double>(square) / static_cast<double>(n) + epsilon)};
 }
 

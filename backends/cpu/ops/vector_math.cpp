@@ -50,19 +50,7 @@ CLONES void softmax_row(const float* x, float* y, int64_t n, float scale) {
 
 CLONES RowStatistics normalize_row(const float* x, const float* gain, const float* bias, float epsilon, float* y,
                                    int64_t n) {
-  const int64_t whole = n - n % kFloatLanes;
-  FloatLanes sums = {};
-  for (int64_t i = 0; i < whole; i += kFloatLanes) sums += *reinterpret_cast<const FloatLanes*>(x + i);
-  float sum = sum_of(sums);
-  for (int64_t i = whole; i < n; ++i) sum += x[i];
-  const float mean = sum / static_cast<float>(n);
-  FloatLanes squares = {};
-  for (int64_t i = 0; i < whole; i += kFloatLanes) {
-    const FloatLanes d = *reinterpret_cast<const FloatLanes*>(x + i) - mean;
-    squares += d * d;
-  }
-  float square = sum_of(squares);
-  for (int64_t i = whole; i < n; ++i) square += (x[i] - mean) * (x[i] - mean);
+  const auto [mean, square] = moments_of(x, n);
   const float inverse = 1.0f / std::sqrt(square / static_cast<float>(n) + epsilon);
   if (bias != nullptr) {
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * inverse * gain[i] + bias[i];

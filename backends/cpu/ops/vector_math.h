@@ -20,6 +20,27 @@ inline constexpr int64_t kFloatLanes = 16;
   return sum[0];
 }
 
+// The mean of a row, and the sum of the squares of what its numbers are beyond it.
+struct Moments {
+  float mean, square;
+};
+[[gnu::always_inline]] inline Moments moments_of(const float* x, int64_t n) {
+  const int64_t whole = n - n % kFloatLanes;
+  FloatLanes sums = {};
+  for (int64_t i = 0; i < whole; i += kFloatLanes) sums += *reinterpret_cast<const FloatLanes*>(x + i);
+  float sum = sum_of(sums);
+  for (int64_t i = whole; i < n; ++i) sum += x[i];
+  const float mean = sum / static_cast<float>(n);
+  FloatLanes squares = {};
+  for (int64_t i = 0; i < whole; i += kFloatLanes) {
+    const FloatLanes d = *reinterpret_cast<const FloatLanes*>(x + i) - mean;
+    squares += d * d;
+  }
+  float square = sum_of(squares);
+  for (int64_t i = whole; i < n; ++i) square += (x[i] - mean) * (x[i] - mean);
+  return {mean, square};
+}
+
 // e^x = 2^n · e^r with |r| ≤ ln 2 / 2, where adding and subtracting 1.5 · 2^23 rounds to the integer n. The power of
 // two comes in two factors, so that results below the smallest normal number are right too.
 [[gnu::always_inline]] inline float exp_formula(float x) {
