@@ -9,6 +9,7 @@
 #include "engine/threads.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
+#include "ops/integer_depthwise.h"
 #include "ops/onednn_integer.h"
 #include "ops/packed_weights.h"
 #include "ops/quantize.h"
@@ -34,19 +35,24 @@ struct Problem {
   bool transposed = false;  // weight i of channel o lies at i · out_channels + o, else at o · row + i
 };
 
-// Scales and shifts for each output channel, in steps of the result.
+// Scales and shifts for each output channel, in steps of the result; the shifts also in steps of the sums, where they
+// often are whole numbers.
 struct Steps {
-  std::vector<float> scale, shift;
+  std::vector<float> scale, shift, bias;
+  bool divides = true;  // a shift by a scale
   std::optional<Activation> activation;
 
   Steps(const IntegerProduct& p, int64_t channels) : activation(p.activation) {
     const double step = static_cast<double>(p.result.scale);
-    scale.reserve(static_cast<size_t>(channels));
-    shift.reserve(static_cast<size_t>(channels));
+    for (std::vector<float>* each : {&scale, &shift, &bias}) each->reserve(static_cast<size_t>(channels));
     for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
       const double weight = static_cast<double>(p.weight_scales[p.weight_scales.size() == 1 ? 0 : c]);
-      scale.push_back(static_cast<float>(static_cast<double>(p.source.scale) * weight / step));
-      shift.push_back(p.bias.empty() ? 0.0f : static_cast<float>(p.bias[c] / step));
+      const double sum_step = static_cast<double>(p.source.scale) * weight;
+      const double shifted = p.bias.empty() ? 0.0 : p.bias[c];
+      scale.push_back(static_cast<float>(sum_step / step));
+      shift.push_back(static_cast<float>(shifted / step));
+      bias.push_back(static_cast<float>(shifted / sum_step));
+      divides = divides && std::isnormal(scale.back()) && std::isfinite(bias.back());
     }
     if (activation && activation->function == Activation::kClip) {
       activation->alpha /= p.result.scale;
@@ -73,22 +79,13 @@ bool is_flat(const Window& w) {
 class IntegerConvStep final : public Step {
  public:
   // Throws dnnl::error where oneDNN has no fast implementation.
-  IntegerConvStep(const Problem& problem, const IntegerProduct& product, Tensors inputs, PackedWeights& packed)
-      : size_(problem.size), threads_(thread_count()) {
-    const Steps steps(product, problem.size.out_channels);
+  IntegerConvStep(const Problem& problem, const IntegerProduct& product, const Steps& steps, Tensors inputs,
+                  PackedWeights& packed)
+      : size_(problem.size), threads_(thread_count()), bias_(steps.bias) {
     const Window& w = problem.window;
     source_image_ = size_.in_channels * w.in_size();
     result_image_ = size_.out_channels * w.out_size();
     places_ = w.out_size();
-    bias_.reserve(steps.scale.size());
-    for (size_t c = 0; c < steps.scale.size(); ++c) {
-      const double weight = static_cast<double>(product.weight_scales[product.weight_scales.size() == 1 ? 0 : c]);
-      const double step =
-          static_cast<double>(product.source.scale) * weight;  // of the sums: biases are often whole ones
-      bias_.push_back(product.bias.empty() ? 0.0f : static_cast<float>(product.bias[c] / step));
-      if (!std::isnormal(steps.scale[c]) || !std::isfinite(bias_.back()))
-        throw dnnl::error(dnnl_unimplemented, "a scale that cannot be divided by");
-    }
     cut(w, product, steps);
     PackedWeights::Layouts layouts;
     for (Part& part : parts_) {
@@ -261,6 +258,19 @@ class IntegerConvStep final : public Step {
   int64_t weight_bytes_ = 0, scratchpad_bytes_ = 0, narrow_bytes_ = 0;
 };
 
+// Throws dnnl::error where there is no fast way.
+std::unique_ptr<Step> make_fast(const Problem& problem, const IntegerProduct& product, Tensors inputs,
+                                PackedWeights& packed) {
+  const Steps steps(product, problem.size.out_channels);
+  if (!steps.divides) throw dnnl::error(dnnl_unimplemented, "a scale that cannot be divided by");
+  if (auto step = make_integer_depthwise({problem.size, problem.window, product.source, product.result,
+                                          product.weight_zero, steps.bias, steps.scale, steps.activation},
+                                         inputs, packed))
+    return step;
+  SingleThreaded single;
+  return std::make_unique<IntegerConvStep>(problem, product, steps, inputs, packed);
+}
+
 // By the definition, on dense tensors.
 Plan plan_definition(const Problem& problem, const IntegerProduct& product) {
   return make_plan({problem.shape}, [problem, product, steps = Steps(product, problem.size.out_channels)](Tensors in,
@@ -311,8 +321,7 @@ class IntegerConv final : public Kernel {
     Plan plan;
     if (x.elements() != 0 && problem.shape.elements() != 0) {
       try {
-        SingleThreaded single;
-        plan.step = std::make_unique<IntegerConvStep>(problem, product_, inputs, packed_);
+        plan.step = make_fast(problem, product_, inputs, packed_);
       } catch (const dnnl::error&) {
         return plan_definition(problem, product_);
       }
@@ -356,8 +365,7 @@ class IntegerMatMul final : public Kernel {
     Plan plan;
     if (rows != 0 && k != 0 && n != 0) {
       try {
-        SingleThreaded single;
-        plan.step = std::make_unique<IntegerConvStep>(problem, product_, inputs, packed_);
+        plan.step = make_fast(problem, product_, inputs, packed_);
         plan.shapes = {problem.shape};
         plan.packed = 1;
         return plan;
