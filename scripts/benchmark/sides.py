@@ -76,8 +76,8 @@ def main():
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
-    inputs = stored(model, "input")
     base = peak_mb()
+    inputs = stored(model, "input")
     start = time.perf_counter()
     session = onnxruntime.InferenceSession(str(model / "model.onnx"), options, providers=["CPUExecutionProvider"])
     create = time.perf_counter() - start

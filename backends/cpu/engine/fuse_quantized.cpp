@@ -2,6 +2,7 @@
 // Operators between DequantizeLinear and QuantizeLinear become operators on the codes themselves.
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "engine/fusion.h"
 #include "engine/fusion_graph.h"
@@ -212,8 +213,10 @@ class QuantizedFusion {
   }
 
   bool conv(const Chain& chain) {
-    return product(chain, 0, input(chain.head, 2),
-                   [&](IntegerProduct p) { return make_integer_conv(g_.node(chain.head), std::move(p)); });
+    return product(chain, 0, input(chain.head, 2), [&](IntegerProduct p) {
+      convs_[g_.result(chain.calls.back())] = {chain.head, chain.calls.back(), p};
+      return make_integer_conv(g_.node(chain.head), std::move(p));
+    });
   }
 
   bool gemm(const Chain& chain) {
@@ -241,8 +244,28 @@ class QuantizedFusion {
     if (rectifies && chain.activation->function != Activation::kRelu) return false;
     if (a->quantization.dtype != chain.result.dtype || b->quantization.dtype != chain.result.dtype) return false;
     const bool multiplies = g_.node(chain.head).op_type() == "Mul";
+    if (!multiplies && (conv_adds(chain, left, *a, *b) || conv_adds(chain, right, *b, *a))) return true;
     replace(chain, make_quantized_sum({a->quantization, b->quantization, chain.result, multiplies, rectifies}),
             {a->value, b->value});
+    return true;
+  }
+
+  // A convolution whose codes `a` nobody reads but the sum, as the numbers `real`, computes that too.
+  bool conv_adds(const Chain& chain, uint32_t real, const Codes& a, const Codes& b) {
+    const auto conv = convs_.find(a.value);
+    if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||
+        g_.readers(real).size() != 1)
+      return false;
+    IntegerProduct p = conv->second.product;
+    p.sum = {a.quantization, b.quantization, chain.result, false, chain.activation.has_value()};
+    const Node node = g_.node(conv->second.head);
+    Call& call = g_.call(conv->second.call);
+    if (!takes_sum(node, p, g_.value(call.inputs[1]).shape)) return false;
+    std::vector<uint32_t> operands = {call.inputs[0], call.inputs[1], b.value};
+    Chain all = chain;
+    all.head = conv->second.head;
+    all.calls.insert(all.calls.begin(), conv->second.call);
+    replace(all, make_integer_conv(node, std::move(p)), std::move(operands));
     return true;
   }
 
@@ -363,7 +386,14 @@ class QuantizedFusion {
       {"Identity", &QuantizedFusion::move},
   };
 
+  // A convolution of codes: its node's call, the one that does it now, and what it computes.
+  struct IntegerConv {
+    uint32_t head, call;
+    IntegerProduct product;
+  };
+
   FusionGraph& g_;
+  std::map<uint32_t, IntegerConv> convs_;  // by the codes that they make
 };
 
 }  // namespace

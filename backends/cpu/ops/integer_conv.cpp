@@ -9,7 +9,7 @@
 #include "engine/threads.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
-#include "ops/integer_depthwise.h"
+#include "ops/integer_tiles.h"
 #include "ops/onednn_integer.h"
 #include "ops/packed_weights.h"
 #include "ops/quantize.h"
@@ -258,17 +258,36 @@ class IntegerConvStep final : public Step {
   int64_t weight_bytes_ = 0, scratchpad_bytes_ = 0, narrow_bytes_ = 0;
 };
 
+IntegerWork work_of(const Problem& problem, const IntegerProduct& product, const Steps& steps) {
+  return {problem.size,        problem.window, problem.transposed, product.source,   product.result,
+          product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
+}
+
 // Throws dnnl::error where there is no fast way.
 std::unique_ptr<Step> make_fast(const Problem& problem, const IntegerProduct& product, Tensors inputs,
                                 PackedWeights& packed) {
   const Steps steps(product, problem.size.out_channels);
   if (!steps.divides) throw dnnl::error(dnnl_unimplemented, "a scale that cannot be divided by");
-  if (auto step = make_integer_depthwise({problem.size, problem.window, product.source, product.result,
-                                          product.weight_zero, steps.bias, steps.scale, steps.activation},
-                                         inputs, packed))
-    return step;
+  const IntegerWork work = work_of(problem, product, steps);
+  if (auto step = make_integer_depthwise(work, inputs, packed)) return step;
+  if (auto step = make_integer_pointwise(work, inputs, packed)) return step;
+  if (work.sum) throw dnnl::error(dnnl_unimplemented, "a sum behind other windows");
   SingleThreaded single;
   return std::make_unique<IntegerConvStep>(problem, product, steps, inputs, packed);
+}
+
+// Of a whole number of steps.
+uint8_t code_of(float steps, const Quantization& to) {
+  const float code = steps + static_cast<float>(to.zero);
+  return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(code)) : saturate<uint8_t>(code);
+}
+
+uint8_t added(const QuantizedSum& sum, uint8_t a, uint8_t b) {
+  const auto number = [](const Quantization& q, uint8_t code) {
+    return static_cast<float>(code_at(&code, q.is_signed(), 0) - q.zero) * q.scale;
+  };
+  const float x = number(sum.a, a) + number(sum.b, b);
+  return code_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
 }
 
 // By the definition, on dense tensors.
@@ -291,9 +310,9 @@ Plan plan_definition(const Problem& problem, const IntegerProduct& product) {
             value = std::max(value, relu ? 0.0f : steps.activation->alpha);
             if (!relu) value = std::min(value, steps.activation->beta);
           }
-          const float code = std::nearbyint(value) + static_cast<float>(to.zero);
-          out[0].as<uint8_t>()[i] =
-              to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(code)) : saturate<uint8_t>(code);
+          uint8_t code = code_of(std::nearbyint(value), to);
+          if (product.sum) code = added(*product.sum, code, in[2].as<uint8_t>()[i]);
+          out[0].as<uint8_t>()[i] = code;
         });
   });
 }
@@ -318,6 +337,8 @@ class IntegerConv final : public Kernel {
       return fail("the scales of the weights do not fit " + std::to_string(weights[0]) + " channels");
     if (!product_.bias.empty() && static_cast<int64_t>(product_.bias.size()) != weights[0])
       return fail("the bias does not fit " + std::to_string(weights[0]) + " channels");
+    if (product_.sum && !(inputs[2].shape == problem.shape))
+      return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " are not the same");
     Plan plan;
     if (x.elements() != 0 && problem.shape.elements() != 0) {
       try {
@@ -327,6 +348,7 @@ class IntegerConv final : public Kernel {
       }
       plan.shapes = {problem.shape};
       plan.takes = {Format::kChannelsLast, Format::kDense};
+      if (product_.sum) plan.takes.push_back(Format::kChannelsLast);
       plan.gives = Format::kChannelsLast;
       plan.packed = 1;
       return plan;
@@ -385,6 +407,18 @@ class IntegerMatMul final : public Kernel {
 };
 
 }  // namespace
+
+bool takes_sum(const Node& conv, const IntegerProduct& product, const Shape& weights) {
+  const WindowAttributes attributes(conv);
+  const bool pads = std::ranges::any_of(attributes.pads, [](int64_t pad) { return pad != 0; });
+  if (weights.rank() < 3 || weights.elements(2, weights.rank()) != 1 || pads ||
+      (attributes.auto_pad != "NOTSET" && attributes.auto_pad != "VALID"))
+    return false;
+  Problem problem{};
+  problem.size = {1, conv.attr("group", int64_t{1}), weights[1], weights[0]};
+  const Steps steps(product, weights[0]);
+  return steps.divides && suits_pointwise(work_of(problem, product, steps));
+}
 
 std::unique_ptr<Kernel> make_integer_conv(const Node& conv, IntegerProduct product) {
   return std::make_unique<IntegerConv>(conv, std::move(product));

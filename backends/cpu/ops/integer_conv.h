@@ -10,6 +10,7 @@
 
 #include "engine/kernel.h"
 #include "ops/quantization.h"
+#include "ops/quantized_sum.h"
 
 namespace backplane::cpu {
 
@@ -22,10 +23,14 @@ struct IntegerProduct {
   std::vector<float> weight_scales;      // one, or one for each output channel
   std::vector<double> bias;              // real numbers for each output channel, or none
   std::optional<Activation> activation;  // kRelu or kClip, of real numbers
+  std::optional<QuantizedSum> sum;       // of the result and one more input with as many codes
 };
 
+// Whether a Conv with weights of these extents computes `product.sum` as well, without a pass of its own.
+bool takes_sum(const Node& conv, const IntegerProduct& product, const Shape& weights);
+
 // The kernel of a Conv, or of a product whose weights are [K, N], or [N, K] if transposed. Its inputs are the codes of
-// the source and the weights.
+// the source and the weights, and those that are added.
 std::unique_ptr<Kernel> make_integer_conv(const Node& conv, IntegerProduct product);
 std::unique_ptr<Kernel> make_integer_matmul(IntegerProduct product, bool transposed);
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/integer_depthwise.h"
-
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 #include "engine/memory.h"
 #include "engine/threads.h"
 #include "ops/depthwise_tile.h"
 #include "ops/function_kernel.h"
+#include "ops/integer_tiles.h"
 #include "ops/support.h"
 
 namespace backplane::cpu {
@@ -27,7 +24,7 @@ bool shares_codes(const Window& w) {
 
 class DepthwiseStep final : public Step {
  public:
-  DepthwiseStep(IntegerDepthwise conv, Tensors inputs, PackedWeights& packed)
+  DepthwiseStep(IntegerWork conv, Tensors inputs, PackedWeights& packed)
       : conv_(std::move(conv)),
         channels_(conv_.size.out_channels),
         places_(shares_codes(conv_.window) ? 2 : 1),
@@ -41,13 +38,8 @@ class DepthwiseStep final : public Step {
     sections_ = std::clamp<int64_t>((wanted + bands - 1) / bands, 1, std::max<int64_t>(1, chunks_ / 2));
     pack_chunk_ = width_ * (3 * int64_t{sizeof(float)} + kTaps * places_ * kQuad);
     padding_.assign(static_cast<size_t>((w.in[2] + kQuad) * channels_), static_cast<uint8_t>(conv_.source.zero));
-    low_ = conv_.result.low();
-    high_ = conv_.result.high();
-    if (conv_.activation) {
-      const bool relu = conv_.activation->function == Activation::kRelu;
-      low_ = code_of(relu ? 0.0f : conv_.activation->alpha);
-      if (!relu) high_ = code_of(conv_.activation->beta);
-    }
+    low_ = conv_.low();
+    high_ = conv_.high();
     // Tiles whose columns all lie within the image.
     const int64_t reach = kTaps + places_ - 1;
     const int64_t tiles = w.out[2] / places_, step = places_ * w.stride[2];
@@ -75,13 +67,6 @@ class DepthwiseStep final : public Step {
   }
 
  private:
-  // A bound of the activation as a code of the result.
-  int32_t code_of(float bound) const {
-    const Quantization& to = conv_.result;
-    const auto least = static_cast<float>(to.low() - to.zero), most = static_cast<float>(to.high() - to.zero);
-    return static_cast<int32_t>(nearest(std::clamp(bound, least, most))) + to.zero;
-  }
-
   PackedWeights::Pack pack(const Tensor& weights) const {
     const Window& w = conv_.window;
     std::shared_ptr<std::byte> result(allocate_pages(chunks_ * pack_chunk_));
@@ -94,7 +79,6 @@ class DepthwiseStep final : public Step {
       auto* codes = reinterpret_cast<int8_t*>(added + width_);
       for (int64_t lane = 0; lane < width_; ++lane) {
         const int64_t channel = first_channel(chunk) + lane_channel(lane, width_);
-        const auto c = static_cast<size_t>(channel);
         int32_t sum = 0;
         for (int64_t row = 0; row < kTaps; ++row) {
           for (int64_t i = 0; i < places_ * kQuad; ++i) {
@@ -107,11 +91,9 @@ class DepthwiseStep final : public Step {
             if (place == 0) sum += code;
           }
         }
-        // The bias's whole part is added exactly; mostly there is no other.
-        const float whole = std::nearbyint(conv_.bias[c]);
-        starts[lane] = static_cast<int32_t>(whole) - source_zero * sum;
-        scale[lane] = conv_.scale[c];
-        added[lane] = (conv_.bias[c] - whole) * conv_.scale[c];
+        starts[lane] = conv_.whole_bias(channel) - source_zero * sum;
+        scale[lane] = conv_.scale[static_cast<size_t>(channel)];
+        added[lane] = conv_.rest_of_bias(channel);
       }
     }
     return result;
@@ -176,7 +158,7 @@ class DepthwiseStep final : public Step {
     kernel_(tile);
   }
 
-  IntegerDepthwise conv_;
+  IntegerWork conv_;
   int64_t channels_, places_, width_;
   DepthwiseKernel kernel_;
   int64_t chunks_ = 0, sections_ = 1, bands_ = 0, pack_chunk_ = 0;
@@ -186,28 +168,18 @@ class DepthwiseStep final : public Step {
   PackedWeights::Pack pack_;
 };
 
-// Results have to be numbers of 32 bits before they become codes, and so have sums.
-bool stays_small(const IntegerDepthwise& conv) {
-  constexpr float kMostSum = kTaps * kTaps * 255.0f * 128.0f * 2, kMost = 1 << 30;
-  for (size_t c = 0; c < conv.scale.size(); ++c) {
-    const float sum = kMostSum + std::abs(conv.bias[c]);
-    if (!(sum < kMost && sum * std::abs(conv.scale[c]) < kMost)) return false;
-  }
-  return true;
-}
-
-bool suits(const IntegerDepthwise& conv) {
+bool suits(const IntegerWork& conv) {
   const Window& w = conv.window;
   const bool by_itself = conv.size.groups == conv.size.in_channels && conv.size.groups == conv.size.out_channels;
   const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
   return by_itself && flat && conv.size.groups >= kMostWidth / 2 && w.kernel[1] == kTaps && w.kernel[2] == kTaps &&
          w.dilation == Spatial{1, 1, 1} && (!shares_codes(w) || (w.out[1] >= 2 && w.out[2] >= 2)) &&
-         depthwise_kernel(1, kMostWidth, false) != nullptr && stays_small(conv);
+         depthwise_kernel(1, kMostWidth, false) != nullptr && conv.stays_small();
 }
 
 }  // namespace
 
-std::unique_ptr<Step> make_integer_depthwise(IntegerDepthwise conv, Tensors inputs, PackedWeights& packed) {
+std::unique_ptr<Step> make_integer_depthwise(IntegerWork conv, Tensors inputs, PackedWeights& packed) {
   if (!suits(conv)) return nullptr;
   return std::make_unique<DepthwiseStep>(std::move(conv), inputs, packed);
 }

@@ -11,6 +11,15 @@
 
 namespace backplane::cpu {
 
+bool QuantizedSum::stays_small() const {
+  constexpr float kLeast = 0x1p-30f, kMost = 0x1p30f;
+  for (const float scale : {a.scale, b.scale, result.scale}) {
+    if (!(scale > kLeast && scale < kMost)) return false;
+  }
+  const float x = 255 * a.scale, z = 255 * b.scale;
+  return (multiplies ? x * z : x + z) / result.scale < kMost;
+}
+
 namespace {
 
 template <bool multiplies, class A, class B, class Y>
@@ -37,7 +46,6 @@ struct Wide {
   using Bytes = code_lanes::Vectors<kWidth>::Bytes;
   using Words = code_lanes::Vectors<kWidth>::Words;
   using Floats = code_lanes::Vectors<kWidth>::Floats;
-  using Numbers = code_lanes::Four<Floats>;
 
   Bytes moved;
   Floats a_zero, b_zero, a_scale, b_scale, scale, inverse;
@@ -58,32 +66,14 @@ struct Wide {
                                            is_signed)};
   }
 
-  [[gnu::always_inline]] inline Numbers numbers_of(const uint8_t* codes, const Floats& zero,
-                                                   const Floats& scale_of) const {
-    const Bytes x = code_lanes::load<Bytes>(codes) ^ moved, none{};
-    const Bytes low = code_lanes::punpcklbw(x, none), high = code_lanes::punpckhbw(x, none);
-    return {number_of(code_lanes::punpcklwd(low, none), zero, scale_of),
-            number_of(code_lanes::punpckhwd(low, none), zero, scale_of),
-            number_of(code_lanes::punpcklwd(high, none), zero, scale_of),
-            number_of(code_lanes::punpckhwd(high, none), zero, scale_of)};
-  }
-  [[gnu::always_inline]] static inline Floats number_of(const Bytes& codes, const Floats& zero,
-                                                        const Floats& scale_of) {
-    return (__builtin_convertvector(reinterpret_cast<Words>(codes), Floats) - zero) * scale_of;
-  }
-
-  // Divided by the result's scale, rounded once as a division rounds: by Markstein's theorem the second correction of a
-  // quotient within a step of it gives it, `inverse` being rounded correctly. A third of a division's time.
   [[gnu::always_inline]] inline Words steps(const Floats& a, const Floats& b) const {
-    const Floats x = multiplies ? a * b : a + b;
-    Floats quotient = x * inverse;
-    quotient = code_lanes::plus_product(quotient, code_lanes::minus_product(x, quotient, scale), inverse);
-    quotient = code_lanes::plus_product(quotient, code_lanes::minus_product(x, quotient, scale), inverse);
-    return code_lanes::whole<Words>(quotient);
+    const Floats x = (a - a_zero) * a_scale, z = (b - b_zero) * b_scale;
+    return code_lanes::whole<Words>(code_lanes::quotient(multiplies ? x * z : x + z, scale, inverse));
   }
 
   [[gnu::always_inline]] inline Bytes combine(const uint8_t* a, const uint8_t* b) const {
-    const Numbers x = numbers_of(a, a_zero, a_scale), z = numbers_of(b, b_zero, b_scale);
+    const auto x = code_lanes::floats_of<kWidth>(code_lanes::load<Bytes>(a) ^ moved);
+    const auto z = code_lanes::floats_of<kWidth>(code_lanes::load<Bytes>(b) ^ moved);
     return coding.codes(coding.half(steps(x.a, z.a), steps(x.b, z.b)), coding.half(steps(x.c, z.c), steps(x.d, z.d)));
   }
 };
@@ -104,15 +94,6 @@ FOR_AVX512 void combine_wide(const QuantizedSum& s, const void* a_codes, const v
   code_lanes::store(rest[2], wide.combine(rest[0], rest[1]));
   std::memcpy(y + i, rest[2], static_cast<size_t>(n - i));
 }
-// Whether no number comes near the limits of floats, or a result near those of 32 bits.
-bool stays_small(const QuantizedSum& s) {
-  constexpr float kLeast = 0x1p-30f, kMost = 0x1p30f;
-  for (const float scale : {s.a.scale, s.b.scale, s.result.scale}) {
-    if (!(scale > kLeast && scale < kMost)) return false;
-  }
-  const float a = 255 * s.a.scale, b = 255 * s.b.scale;
-  return (s.multiplies ? a * b : a + b) / s.result.scale < kMost;
-}
 #endif
 
 // All three tensors have codes of one type.
@@ -132,7 +113,7 @@ CLONES void multiply_signed(const QuantizedSum& s, const void* a, const void* b,
 using Row = void (*)(const QuantizedSum& s, const void* a, const void* b, void* y, int64_t n);
 Row row_of(const QuantizedSum& s) {
 #ifdef CODE_LANES
-  if (may_use_vnni() && stays_small(s)) return s.multiplies ? combine_wide<true> : combine_wide<false>;
+  if (may_use_vnni() && s.stays_small()) return s.multiplies ? combine_wide<true> : combine_wide<false>;
 #endif
   if (s.multiplies) return s.result.is_signed() ? multiply_signed : multiply_unsigned;
   return s.result.is_signed() ? add_signed : add_unsigned;

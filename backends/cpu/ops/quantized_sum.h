@@ -14,6 +14,9 @@ struct QuantizedSum {
   Quantization a, b, result;  // of one type
   bool multiplies = false;    // else adds
   bool rectifies = false;     // what is below 0 becomes 0
+
+  // Whether no number comes near the limits of floats, or a result near those of 32 bits.
+  bool stays_small() const;
 };
 
 // Both inputs have the result's extents.

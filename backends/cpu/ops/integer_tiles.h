@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and products of 8-bit codes with known weights on tiles of our own, where the processor multiplies four
+// codes at once. Tensors lie with their channels last.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/kernel.h"
+#include "ops/direct_conv.h"
+#include "ops/packed_weights.h"
+#include "ops/quantization.h"
+#include "ops/quantized_sum.h"
+
+namespace backplane::cpu {
+
+// A result is the code of (sum + bias) · scale, sums being whole numbers.
+struct IntegerWork {
+  ConvSize size;
+  Window window;
+  bool turned = false;  // weight i of output channel o lies at i · out_channels + o, else they lie together
+  Quantization source, result;
+  int32_t weight_zero;
+  std::vector<float> bias, scale;        // of each output channel
+  std::optional<Activation> activation;  // kRelu or kClip, in steps of the result
+  std::optional<QuantizedSum> sum;       // of the result and one more input, which becomes the step's result
+
+  // The least and the largest code of a result.
+  int32_t low() const { return bound(true); }
+  int32_t high() const { return bound(false); }
+  // The bias's whole part, which is added to sums exactly; mostly there is no other.
+  int32_t whole_bias(int64_t channel) const;
+  // What is left of it, in steps of the result.
+  float rest_of_bias(int64_t channel) const;
+  // Whether sums and results stay numbers of 32 bits before they become codes.
+  bool stays_small() const;
+
+ private:
+  int32_t bound(bool lower) const;
+};
+
+// Whether single places, with a sum or without, have a fast step.
+bool suits_pointwise(const IntegerWork& work);
+
+// Steps; null where there is no fast one. The first: each channel by itself, by 3×3 taps. The second: single places,
+// with the sum's other codes as the last input.
+std::unique_ptr<Step> make_integer_depthwise(IntegerWork conv, std::span<const Tensor> inputs, PackedWeights& packed);
+std::unique_ptr<Step> make_integer_pointwise(IntegerWork conv, std::span<const Tensor> inputs, PackedWeights& packed);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innermost part of a product of 8-bit codes whose results are codes: some places with 64 output channels, whose
+// 32-bit sums stay in registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace backplane::cpu {
+
+// What is added to results: they become codes, then numbers, and their sum with other codes becomes codes again, each
+// operation rounded as by itself.
+struct PointwiseSum {
+  float low, high;  // of a result before the sum, in its steps
+  float scale;      // of such a step
+  float other_zero, other_scale;
+  float result_scale, inverse;  // of the sum, and 1 / result_scale
+};
+
+struct PointwiseTile {
+  const uint8_t* x;  // unsigned
+  int64_t x_place;   // bytes from one place to the next
+  int64_t groups;    // of four input channels
+  // In the order of `lane_channel`: what a sum begins with (32 bits), its scale and what is added then (floats); then
+  // for each group the weights of all output channels, four signed bytes each.
+  const std::byte* pack;
+  uint8_t* y;
+  int64_t y_place;
+  int32_t zero, low, high;  // of the result, which is at its limits, low and high, where it is beyond
+  bool result_signed;
+  const PointwiseSum* sum;  // or null; the members above are then the sum's
+  const uint8_t* other;     // what is added; lies like y, and may be y
+  const std::byte* ahead;   // read soon: `ahead_step` bytes for each group
+  int64_t ahead_step;
+};
+
+inline constexpr int64_t kPointwiseChannels = 64;
+inline constexpr int64_t kMostPointwisePlaces = 7;
+
+using PointwiseKernel = void (*)(const PointwiseTile& tile);
+
+// For 1 to 7 places, with or without a sum; null where the processor, or the limit of instruction sets
+// (`ONEDNN_MAX_CPU_ISA`), has no products of four codes at once.
+PointwiseKernel pointwise_kernel(int64_t places, bool adds);
+
+}  // namespace backplane::cpu
