@@ -75,7 +75,7 @@ class PointwiseStep final : public Step {
   // Threads take different output channels where weights are more than what they are multiplied with, else different
   // strips of places: the other one of the two is read by all threads.
   void share_out() {
-    const int64_t wanted = 4 * int64_t{thread_count()};
+    const int64_t wanted = 4 * int64_t{thread_count()};  // so many pieces a loop is cut into
     // The last two chunks may have channels in common: no section has one of them alone.
     const int64_t most_sections = out_channels_ / kChunk;
     by_channels_ = out_channels_ > work_.window.in_size();
@@ -83,7 +83,8 @@ class PointwiseStep final : public Step {
       sections_ = most_sections;
       strips_ = std::clamp<int64_t>((wanted + sections_ - 1) / sections_, 1, tiles());
     } else {
-      strips_ = (tiles() + kStripTiles - 1) / kStripTiles;
+      const int64_t strips = (tiles() + kStripTiles - 1) / kStripTiles;
+      strips_ = strips < wanted ? strips : std::min(tiles(), (strips + wanted - 1) / wanted * wanted);
       sections_ = std::clamp<int64_t>((wanted + strips_ - 1) / strips_, 1, most_sections);
     }
   }
