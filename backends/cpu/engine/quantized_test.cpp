@@ -122,19 +122,21 @@ Case depthwise(const char* name, bp_dtype_t codes, const Extents& input, const E
 }
 
 // Single places, perhaps with a sum behind them whose other codes are the input's.
-Case pointwise(const char* name, const Extents& input, int64_t channels, int64_t stride, bool adds) {
+Case pointwise(const char* name, bp_dtype_t codes, const Extents& input, int64_t channels, int64_t stride, bool adds) {
   return {name, input, 0.05, [=](Quantized& n) {
-            n.codes_of("x", 0.01f, 117);
+            const int zero = codes == BP_DTYPE_INT8 ? -128 : 0;
+            n.codes = codes;
+            n.codes_of("x", 0.01f, zero + 117);
             n.conv("x.d", "c", BP_DTYPE_INT8, {channels, input[1], 1, 1}, {{"strides", Extents{stride, stride}}});
             if (!adds) {
               n.weight<float>("low", BP_DTYPE_FLOAT, {}, {-1.5f}).weight<float>("high", BP_DTYPE_FLOAT, {}, {3});
-              n.node("Clip", 13, {"c", "low", "high"}, {"k"}).codes_of("k", 0.05f, 100);
+              n.node("Clip", 13, {"c", "low", "high"}, {"k"}).codes_of("k", 0.05f, zero + 100);
               n.node("Identity", 16, {"k.d"}, {"y"}).output("y");
               return;
             }
-            n.typed("c", input).typed("s", input).codes_of("c", 0.04f, 131);
+            n.typed("c", input).typed("s", input).codes_of("c", 0.04f, zero + 131);
             n.node("Add", 14, {"x.d", "c.d"}, {"s"}).node("Relu", 14, {"s"}, {"k"}).typed("k", input);
-            n.codes_of("k", 0.05f, 3).node("Identity", 16, {"k.d"}, {"y"}).output("y").output("x.q");
+            n.codes_of("k", 0.05f, zero + 3).node("Identity", 16, {"k.d"}, {"y"}).output("y").output("x.q");
           }};
 }
 
@@ -164,13 +166,15 @@ const Case kCases[] = {
     depthwise("DepthwiseOfOneRow", BP_DTYPE_UINT8, {1, 64, 1, 9}, {1, 1}, {1, 1, 1, 1}, false),
     depthwise("DepthwiseOfOneColumn", BP_DTYPE_UINT8, {1, 64, 9, 1}, {1, 1}, {1, 1, 1, 1}, false),
     depthwise("DepthwiseOfLessThanItsWindow", BP_DTYPE_UINT8, {1, 64, 2, 2}, {1, 1}, {2, 2, 2, 2}, false),
-    pointwise("PointsOfOneChunk", {1, 16, 9, 7}, 64, 1, false),
-    pointwise("PointsOfSharedChunks", {2, 36, 13, 5}, 120, 1, false),
-    pointwise("PointsByTwo", {2, 64, 15, 29}, 128, 2, false),
-    pointwise("PointsOfManyChannels", {1, 260, 3, 4}, 576, 1, false),
-    pointwise("PointsOfOddChannels", {1, 67, 8, 8}, 64, 1, false),
-    pointwise("PointsAndASum", {2, 192, 7, 6}, 192, 1, true),
-    pointwise("PointsOfSharedChunksAndASum", {1, 120, 7, 7}, 120, 1, true),
+    pointwise("PointsOfOneChunk", BP_DTYPE_UINT8, {1, 16, 9, 7}, 64, 1, false),
+    pointwise("PointsOfSharedChunks", BP_DTYPE_UINT8, {2, 36, 13, 5}, 120, 1, false),
+    pointwise("PointsByTwo", BP_DTYPE_UINT8, {2, 64, 15, 29}, 128, 2, false),
+    pointwise("PointsOfManyChannels", BP_DTYPE_UINT8, {1, 260, 3, 4}, 576, 1, false),
+    pointwise("PointsOfOddChannels", BP_DTYPE_UINT8, {1, 67, 8, 8}, 64, 1, false),
+    pointwise("PointsAndASum", BP_DTYPE_UINT8, {2, 192, 7, 6}, 192, 1, true),
+    pointwise("PointsOfSharedChunksAndASum", BP_DTYPE_UINT8, {1, 120, 7, 7}, 120, 1, true),
+    pointwise("PointsOfSignedCodes", BP_DTYPE_INT8, {1, 64, 9, 7}, 192, 1, false),
+    pointwise("PointsOfSignedCodesAndASum", BP_DTYPE_INT8, {1, 128, 9, 7}, 128, 1, true),
     sum("SumsOfCodes", BP_DTYPE_UINT8, "Add", 0.015625f),
     sum("SumsOfSignedCodes", BP_DTYPE_INT8, "Add", 0.0117f),
     sum("ProductsOfCodes", BP_DTYPE_UINT8, "Mul", 0.0078125f),

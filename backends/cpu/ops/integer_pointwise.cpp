@@ -43,7 +43,7 @@ class PointwiseStep final : public Step {
         chunks_((out_channels_ + kChunk - 1) / kChunk),
         pack_chunk_(kChunk * (3 * int64_t{sizeof(float)} + in_channels_)),
         in_row_((rows_.width + kMostPointwisePlaces - 1) / kMostPointwisePlaces),
-        kernels_(all_kernels(work_.sum.has_value())) {
+        kernels_(all_kernels(work_.sum.has_value(), work_.source.is_signed())) {
     if (work_.sum) sum_ = sum_of(*work_.sum);
     share_out();
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
@@ -94,6 +94,7 @@ class PointwiseStep final : public Step {
   PackedWeights::Pack pack(const Tensor& weights) const {
     std::shared_ptr<std::byte> result(allocate_pages(chunks_ * pack_chunk_));
     const bool is_signed = weights.dtype == BP_DTYPE_INT8;
+    const int32_t source_zero = work_.source.zero + (work_.source.is_signed() ? 128 : 0);
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
       auto* starts = reinterpret_cast<int32_t*>(result.get() + chunk * pack_chunk_);
       auto* scale = reinterpret_cast<float*>(starts + kChunk);
@@ -108,7 +109,7 @@ class PointwiseStep final : public Step {
           codes[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(code);
           sum += code;
         }
-        starts[lane] = work_.whole_bias(channel) - work_.source.zero * sum;
+        starts[lane] = work_.whole_bias(channel) - source_zero * sum;
         scale[lane] = work_.scale[static_cast<size_t>(channel)];
         added[lane] = work_.rest_of_bias(channel);
       }
@@ -165,9 +166,10 @@ class PointwiseStep final : public Step {
   }
 
   using Kernels = std::array<PointwiseKernel, kMostPointwisePlaces>;  // by the number of places, less one
-  static Kernels all_kernels(bool adds) {
+  static Kernels all_kernels(bool adds, bool is_signed) {
     Kernels kernels{};
-    for (size_t i = 0; i < kernels.size(); ++i) kernels[i] = pointwise_kernel(static_cast<int64_t>(i) + 1, adds);
+    for (size_t i = 0; i < kernels.size(); ++i)
+      kernels[i] = pointwise_kernel(static_cast<int64_t>(i) + 1, adds, is_signed);
     return kernels;
   }
 
@@ -207,8 +209,8 @@ bool suits_pointwise(const IntegerWork& work) {
   const Window& w = work.window;
   const int64_t out = work.size.out_channels, chunks = (out + kChunk - 1) / kChunk;
   // What is computed twice for the last chunk is a fifth at most.
-  return pointwise_kernel(1, false) != nullptr && work.size.groups == 1 && w.kernel_size() == 1 && !reads_padding(w) &&
-         !work.source.is_signed() && work.size.in_channels % kGroup == 0 && out >= kChunk &&
+  return pointwise_kernel(1, false, false) != nullptr && work.size.groups == 1 && w.kernel_size() == 1 &&
+         !reads_padding(w) && !work.source.is_signed() && work.size.in_channels % kGroup == 0 && out >= kChunk &&
          4 * chunks * kChunk <= 5 * out && work.stays_small() && (!work.sum || work.sum->stays_small());
 }
 

@@ -22,6 +22,8 @@ using Floats = Vectors<64>::Floats;
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(weights));
 }
 
+constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of four codes
+
 [[gnu::always_inline]] inline Words all_words(const uint8_t* four) {
   Words result;
   asm("vpbroadcastd %1, %0" : "=v"(result) : "m"(*reinterpret_cast<const Anywhere<uint32_t>::type*>(four)));
@@ -39,7 +41,7 @@ using Floats = Vectors<64>::Floats;
   return quotient(x + z, Floats{} + s.result_scale, Floats{} + s.inverse);
 }
 
-template <int kPlaces, bool kAdds>
+template <int kPlaces, bool kAdds, bool kSigned>
 FOR_AVX512 void multiply_places(const PointwiseTile& t) {
   constexpr int kParts = 4, kBytes = 64;
   Words sums[kParts * kPlaces];
@@ -58,7 +60,8 @@ FOR_AVX512 void multiply_places(const PointwiseTile& t) {
     for (int i = 0; i < kParts; ++i) w[i] = load<Words>(weights + i * kBytes);
 #pragma GCC unroll 8
     for (int p = 0; p < kPlaces; ++p) {
-      const Words codes = all_words(x + p * x_place);
+      Words codes = all_words(x + p * x_place);
+      if (kSigned) codes ^= kSigns;
 #pragma GCC unroll 4
       for (int i = 0; i < kParts; ++i) multiply(sums[i * kPlaces + p], codes, w[i]);
     }
@@ -81,23 +84,24 @@ FOR_AVX512 void multiply_places(const PointwiseTile& t) {
   }
 }
 
-template <bool kAdds, int... kLess>
+template <bool kAdds, bool kSigned, int... kLess>
 PointwiseKernel kernel_of(int64_t places, std::integer_sequence<int, kLess...>) {
-  static constexpr PointwiseKernel kKernels[] = {multiply_places<kLess + 1, kAdds>...};
+  static constexpr PointwiseKernel kKernels[] = {multiply_places<kLess + 1, kAdds, kSigned>...};
   return kKernels[places - 1];
 }
 
 }  // namespace
 
-PointwiseKernel pointwise_kernel(int64_t places, bool adds) {
+PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed) {
   if (!may_use_vnni()) return nullptr;
   constexpr std::make_integer_sequence<int, kMostPointwisePlaces> kLess{};
-  return adds ? kernel_of<true>(places, kLess) : kernel_of<false>(places, kLess);
+  if (is_signed) return adds ? kernel_of<true, true>(places, kLess) : kernel_of<false, true>(places, kLess);
+  return adds ? kernel_of<true, false>(places, kLess) : kernel_of<false, false>(places, kLess);
 }
 
 #else
 
-PointwiseKernel pointwise_kernel(int64_t, bool) {
+PointwiseKernel pointwise_kernel(int64_t, bool, bool) {
   return nullptr;
 }
 

@@ -18,7 +18,7 @@ struct PointwiseSum {
 };
 
 struct PointwiseTile {
-  const uint8_t* x;  // unsigned
+  const uint8_t* x;  // signed codes count as unsigned ones, moved up by 128
   int64_t x_place;   // bytes from one place to the next
   int64_t groups;    // of four input channels
   // In the order of `lane_channel`: what a sum begins with (32 bits), its scale and what is added then (floats); then
@@ -39,8 +39,9 @@ inline constexpr int64_t kMostPointwisePlaces = 7;
 
 using PointwiseKernel = void (*)(const PointwiseTile& tile);
 
-// For 1 to 7 places, with or without a sum; null where the processor, or the limit of instruction sets
+// For 1 to 7 places, with or without a sum, of signed or unsigned codes; null where the processor, or the limit of
+// instruction sets
 // (`ONEDNN_MAX_CPU_ISA`), has no products of four codes at once.
-PointwiseKernel pointwise_kernel(int64_t places, bool adds);
+PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed);
 
 }  // namespace backplane::cpu
