@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft GroupQueryAttention: causal attention with its own rotation of queries and keys, and a cache in which
 // each batch has its own length.
+#include <array>
 #include <cstring>
 
+#include "engine/memory.h"
 #include "ops/attention.h"
 #include "ops/function_kernel.h"
+#include "ops/halves.h"
 #include "ops/rotary.h"
 #include "ops/rows.h"
 
@@ -46,6 +49,35 @@ struct GroupQuery {
   int64_t head_at(int64_t b, int64_t s, int64_t h, int64_t heads, int64_t row_heads) const {
     return ((b * size.q_length + s) * row_heads + h % heads) * size.head_size;
   }
+  int64_t query_floats() const { return size.batch * size.q_heads * size.q_length * size.head_size; }
+  int64_t cache_floats() const { return size.batch * size.kv_heads * size.kv_length * size.head_size; }
+};
+
+// Keys or values of all tokens, as the node gives them back and as attention reads them. Offsets are in elements.
+struct Cache {
+  Tensor past, present;  // either may be absent
+  float* floats;         // those of `present`, where it holds such
+
+  // What there was of a head: `count` elements at `kept` of the past.
+  void begin(int64_t at, int64_t kept, int64_t count) const {
+    if (!past.present()) return;
+    if (past.dtype == BP_DTYPE_FLOAT)
+      std::copy_n(past.as<float>() + kept, count, floats + at);
+    else
+      widen(past.dtype, past.as<uint16_t>() + kept, floats + at, count);
+    if (holds_halves() && past.dtype == present.dtype)
+      std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
+  }
+  // Once the new elements [first, last) of a head are floats; those up to `capacity` are 0.
+  void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
+    std::fill(floats + at + last, floats + at + capacity, 0.0f);
+    if (!holds_halves()) return;
+    const int64_t from = past.present() && past.dtype == present.dtype ? first : 0;
+    narrow(present.dtype, floats + at + from, present.as<uint16_t>() + at + from, capacity - from);
+  }
+
+ private:
+  bool holds_halves() const { return present.present() && present.dtype != BP_DTYPE_FLOAT; }
 };
 
 std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, void* scratch) {
@@ -53,7 +85,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   const Options& o = g.options;
   const int64_t d = s.head_size, row_heads = g.packed ? s.q_heads + 2 * s.kv_heads : 0;
   const int32_t* lengths = in[kLengths].as<int32_t>();
-  std::vector<float> q_store, k_store, v_store, cosine_store, sine_store, y_store, bias_store, key_cache, value_cache;
+  std::vector<float> q_store, k_store, v_store, cosine_store, sine_store, y_store, bias_store;
   const float* query = as_compute(in[kQuery], q_store);
   const float* key = g.packed ? query + s.q_heads * d : as_compute(in[kKey], k_store);
   const float* value = g.packed ? query + (s.q_heads + s.kv_heads) * d : as_compute(in[kValue], v_store);
@@ -81,13 +113,19 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
              " that are cached";
 
   // Rotated queries, and the caches with past and rotated new keys: [batch, heads, positions, size].
-  std::vector<float> queries(static_cast<size_t>(s.batch * s.q_heads * s.q_length * d));
-  key_cache.assign(static_cast<size_t>(s.batch * s.kv_heads * s.kv_length * d), 0.0f);
-  value_cache = key_cache;
-  std::vector<float> past_store[2];
-  const float* past[2] = {};
-  for (size_t i = 0; i < 2; ++i)
-    if (at(in, kPastKey + i).present()) past[i] = as_compute(in[kPastKey + i], past_store[i]);
+  auto* memory = static_cast<std::byte*>(scratch);
+  const auto floats = [&](int64_t count) {
+    auto* block = reinterpret_cast<float*>(memory);
+    memory += align_up(count * int64_t{sizeof(float)});
+    return block;
+  };
+  float* queries = floats(g.query_floats());
+  std::array<Cache, 2> caches;
+  for (size_t i = 0; i < caches.size(); ++i) {
+    Cache& c = caches[i] = {at(in, kPastKey + i), at(out, 1 + i), nullptr};
+    const bool holds_floats = c.present.present() && c.present.dtype == BP_DTYPE_FLOAT;
+    c.floats = holds_floats ? c.present.as<float>() : floats(g.cache_floats());
+  }
   const auto turn = [&](const float* x, float* y, int64_t b, int64_t t) {
     if (!o.rotates) {
       std::copy_n(x, d, y);
@@ -102,18 +140,18 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
       const int64_t b = i / s.q_heads, h = i % s.q_heads, begin = begins[static_cast<size_t>(b)];
       for (int64_t t = 0; t < s.q_length; ++t)
         turn(query + g.head_at(b, t, h, s.q_heads, g.packed ? row_heads : s.q_heads),
-             queries.data() + (i * s.q_length + t) * d, b, t);
+             queries + (i * s.q_length + t) * d, b, t);
       if (h >= s.kv_heads) continue;
       const int64_t cache = (b * s.kv_heads + h) * s.kv_length * d;
       const int64_t kept = (b * s.kv_heads + h) * g.past_capacity * d;
-      for (size_t which = 0; which < 2; ++which)
-        if (past[which] != nullptr)
-          std::copy_n(past[which] + kept, begin * d, (which == 0 ? key_cache : value_cache).data() + cache);
+      for (const Cache& c : caches) c.begin(cache, kept, begin * d);
       for (int64_t t = 0; t < s.q_length; ++t) {
         const int64_t from = g.head_at(b, t, h, s.kv_heads, g.packed ? row_heads : s.kv_heads);
-        turn(key + from, key_cache.data() + cache + (begin + t) * d, b, t);
-        std::copy_n(value + from, d, value_cache.data() + cache + (begin + t) * d);
+        const int64_t to = cache + (begin + t) * d;
+        turn(key + from, caches[0].floats + to, b, t);
+        std::copy_n(value + from, d, caches[1].floats + to);
       }
+      for (const Cache& c : caches) c.end(cache, begin * d, (begin + s.q_length) * d, s.kv_length * d);
     }
   });
 
@@ -129,9 +167,9 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   const float* added = bias.present() ? as_compute(bias, bias_store) : nullptr;
   float* y = result_buffer(out[0], y_store);
   attend<float>(
-      s, rules, view_heads<const float>(queries.data(), false, s.q_heads, s.q_length, d),
-      view_heads<const float>(key_cache.data(), false, s.kv_heads, s.kv_length, d),
-      view_heads<const float>(value_cache.data(), false, s.kv_heads, s.kv_length, d),
+      s, rules, view_heads<const float>(queries, false, s.q_heads, s.q_length, d),
+      view_heads<const float>(caches[0].floats, false, s.kv_heads, s.kv_length, d),
+      view_heads<const float>(caches[1].floats, false, s.kv_heads, s.kv_length, d),
       view_heads(y, true, s.q_heads, s.q_length, d),
       [&](int64_t b, int64_t h, int64_t i, float* row, int64_t n) {
         if (added == nullptr) return;
@@ -139,17 +177,8 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
         for (int64_t j = 0; j < std::min(n, g.bias_keys); ++j) row[j] += from[j];
       },
       [&](int64_t b) { return begins[static_cast<size_t>(b)]; }, [&](int64_t) { return s.kv_length; }, false,
-      [](AttentionStage, int64_t, int64_t, int64_t, const float*) {}, scratch);
+      [](AttentionStage, int64_t, int64_t, int64_t, const float*) {}, memory);
   store_result(out[0], y_store);
-  for (size_t slot : {1, 2}) {
-    const Tensor present = at(out, slot);
-    std::vector<float>& cache = slot == 1 ? key_cache : value_cache;
-    if (!present.present()) continue;
-    if (present.dtype == BP_DTYPE_FLOAT)
-      std::copy_n(cache.data(), cache.size(), present.as<float>());
-    else
-      store_result(present, cache);
-  }
   return std::nullopt;
 }
 
@@ -200,9 +229,11 @@ Plan plan(const Options& o, Tensors in) {
   }
   if (at(in, kSink).present() && in[kSink].shape.elements() != s.q_heads) return misfit("head_sink");
   const Shape present{s.batch, s.kv_heads, s.kv_length, s.head_size};
-  return make_plan({Shape{s.batch, s.q_length, s.q_heads * s.head_size}, present, present},
-                   [g](Tensors inputs, Tensors outputs, void* scratch) { return run(g, inputs, outputs, scratch); },
-                   {.scratch_bytes = attention_scratch(s, sizeof(float))});
+  return make_plan(
+      {Shape{s.batch, s.q_length, s.q_heads * s.head_size}, present, present},
+      [g](Tensors inputs, Tensors outputs, void* scratch) { return run(g, inputs, outputs, scratch); },
+      {.scratch_bytes = align_up(g.query_floats() * int64_t{sizeof(float)}) +
+                        2 * align_up(g.cache_floats() * int64_t{sizeof(float)}) + attention_scratch(s, sizeof(float))});
 }
 
 Options options_of(const Node& node) {

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
+#include "ops/float16.h"
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
 
@@ -66,6 +68,75 @@ TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
   ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
   EXPECT_THAT(outcome.outputs[0].as<float>(), Pointwise(FloatNear(1e-5f), Floats{20, 30, 20, 30}));
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(10, 20, 30, 40));
+}
+
+// Batches of different lengths in a cache with room behind them, in each type: the new tokens stand where each batch
+// ends, what is behind them is 0, and attention gives what it gives on the same numbers as FLOAT.
+TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
+  constexpr int64_t kBatch = 2, kRoom = 6, kHeads = 4, kKvHeads = 2, kSize = 8;
+  const std::vector<int64_t> cache = {kBatch, kKvHeads, kRoom, kSize}, token = {kBatch, 1, kKvHeads * kSize};
+  const auto numbers = [](int64_t count, uint32_t seed) {
+    Floats values;
+    for (int64_t i = 0; i < count; ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      values.push_back(static_cast<float>(seed >> 26) / 32.0f - 1);  // both 16-bit types have it
+    }
+    return values;
+  };
+  const auto outputs = [&](bp_dtype_t dtype) {
+    const auto tensor = [&](const std::vector<int64_t>& extents, uint32_t seed) {
+      int64_t count = 1;
+      for (int64_t extent : extents) count *= extent;
+      const Floats values = numbers(count, seed);
+      if (dtype == BP_DTYPE_FLOAT) return HostTensor::of(dtype, extents, values);
+      std::vector<uint16_t> bits;
+      for (float v : values) bits.push_back(dtype == BP_DTYPE_FLOAT16 ? Half(v).bits : BFloat16(v).bits);
+      return HostTensor::of(dtype, extents, bits);
+    };
+    GraphBuilder b;
+    b.input("q", dtype, {kBatch, 1, kHeads * kSize}).input("k", dtype, token).input("v", dtype, token);
+    b.input("past_k", dtype, cache).input("past_v", dtype, cache);
+    b.weight<int32_t>("lengths", BP_DTYPE_INT32, {kBatch}, {4, 2}).weight<int32_t>("total", BP_DTYPE_INT32, {1}, {5});
+    b.node("com.microsoft::GroupQueryAttention", 1, {"q", "k", "v", "past_k", "past_v", "lengths", "total"},
+           {"y", "present_k", "present_v"}, dtype, {{"num_heads", kHeads}, {"kv_num_heads", kKvHeads}});
+    b.output("y").output("present_k").output("present_v");
+    Outcome outcome = run(b, {tensor({kBatch, 1, kHeads * kSize}, 1), tensor(token, 2), tensor(token, 3),
+                              tensor(cache, 4), tensor(cache, 5)});
+    EXPECT_EQ(outcome.status, BP_OK) << outcome.text;
+    std::vector<Floats> results;
+    for (const HostTensor& output : outcome.outputs) {
+      Floats values;
+      if (dtype == BP_DTYPE_FLOAT) {
+        values = output.as<float>();
+      } else {
+        for (uint16_t bits : output.as<uint16_t>())
+          values.push_back(dtype == BP_DTYPE_FLOAT16 ? half_to_float(bits)
+                                                     : std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
+      }
+      results.push_back(std::move(values));
+    }
+    return results;
+  };
+  const std::vector<Floats> expected = outputs(BP_DTYPE_FLOAT);
+  ASSERT_EQ(expected.size(), 3u);
+  for (size_t which : {1, 2}) {
+    const Floats past = numbers(kBatch * kKvHeads * kRoom * kSize, which == 1 ? 4 : 5);
+    const Floats fresh = numbers(kBatch * kKvHeads * kSize, which == 1 ? 2 : 3);
+    for (int64_t i = 0; i < kBatch * kKvHeads * kRoom * kSize; ++i) {
+      const int64_t head = i / (kRoom * kSize), position = i / kSize % kRoom, end = head / kKvHeads == 0 ? 4 : 2;
+      const float wanted = position < end    ? past[static_cast<size_t>(i)]
+                           : position == end ? fresh[static_cast<size_t>(head * kSize + i % kSize)]
+                                             : 0;
+      ASSERT_EQ(expected[which][static_cast<size_t>(i)], wanted) << "output " << which << " [" << i << "]";
+    }
+  }
+  for (bp_dtype_t dtype : {BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}) {
+    const std::vector<Floats> seen = outputs(dtype);
+    ASSERT_EQ(seen.size(), 3u);
+    EXPECT_THAT(seen[0], Pointwise(FloatNear(dtype == BP_DTYPE_FLOAT16 ? 0x1p-11f : 0x1p-8f), expected[0]));
+    EXPECT_EQ(seen[1], expected[1]);
+    EXPECT_EQ(seen[2], expected[2]);
+  }
 }
 
 // A cache that claims to be longer than it is must not be read.
