@@ -19,8 +19,14 @@ struct bp_env_t {
 
 struct bp_model_t {
   std::shared_ptr<const backplane::model::Model> model;
-  std::shared_ptr<const backplane::model::View> view;  // the whole graph in canonical form
   uint32_t generation = backplane::face::generation();
+
+  // The whole graph in canonical form. Sessions have views of their own: many models are never asked for this one.
+  const backplane::model::View& view() const;
+
+ private:
+  mutable std::once_flag viewed_;
+  mutable std::shared_ptr<const backplane::model::View> view_;
 };
 
 struct bp_session_t {

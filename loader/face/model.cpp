@@ -8,8 +8,14 @@ using namespace backplane;
 using face::fenced;
 
 bp_model_t* face::wrap(std::shared_ptr<const model::Model> model) {
-  auto view = model::View::whole(model, {});
-  return new bp_model_t{std::move(model), std::move(view)};
+  auto handle = std::make_unique<bp_model_t>();
+  handle->model = std::move(model);
+  return handle.release();
+}
+
+const model::View& bp_model_t::view() const {
+  std::call_once(viewed_, [&] { view_ = model::View::whole(model, {}); });
+  return *view_;
 }
 
 bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model, bp_error_t* error) {
@@ -34,7 +40,14 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
 
 void bp_model_destroy(bp_model_t* model) { face::destroy(model); }
 
-const bp_graph_t* bp_model_graph(const bp_model_t* model) { return model ? model->view->abi() : nullptr; }
+const bp_graph_t* bp_model_graph(const bp_model_t* model) {
+  if (!model) return nullptr;
+  try {
+    return model->view().abi();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 
 bp_status_t bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {

@@ -129,7 +129,8 @@ typedef struct bp_model_source_t {
 BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model,
                                             bp_error_t* error);
 BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
-/* The canonical graph: inputs, outputs, nodes, weights. Lives as long as the model. [thread-safe] */
+/* The canonical graph: inputs, outputs, nodes, weights. Made by the first call; lives as long as the model. NULL for NULL,
+ * and where there is no memory for it. [thread-safe] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_model_graph(const bp_model_t* model);
 /* Operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object: what `backplane info --json` prints, less
  * `uncovered`. [thread-safe] */
