@@ -100,7 +100,7 @@ constexpr Row unary(std::string_view op_type, uint32_t since_version) {
 // e^x - 1; of floats below 0 through the tangent, in loops that become vectors.
 auto exp_minus_one(auto x) {
   if constexpr (std::is_same_v<decltype(x), float>) {
-    const float t = tanh_formula(0.5f * (x < 0 ? x : 0.0f));
+    const float t = tanh_formula(0.5f * (x > 0 ? 0.0f : x));  // NaN stays
     return 2 * t / (1 - t);
   } else {
     return std::expm1(x);

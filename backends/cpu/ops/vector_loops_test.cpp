@@ -175,6 +175,60 @@ TEST_P(VectorLoops, GiveWhatTheDefinitionGives) {
   }
 }
 
+// Where a formula bounds its argument, what is no number must not become one.
+TEST(Activations, KeepWhatIsNoNumberAndLimits) {
+  struct Activation {
+    const char* op;
+    uint32_t version;
+    double (*formula)(double);
+  };
+  constexpr double kSeluAlpha = 1.67326319217681884765625, kSeluGamma = 1.05070102214813232421875;
+  const Activation activations[] = {
+      {"Relu", 14, [](double x) { return x < 0 ? 0 : x; }},
+      {"LeakyRelu", 16, [](double x) { return x < 0 ? 0.01 * x : x; }},
+      {"Elu", 22, [](double x) { return x < 0 ? std::expm1(x) : x; }},
+      {"Selu", 22, [](double x) { return kSeluGamma * (x > 0 ? x : kSeluAlpha * std::expm1(x)); }},
+      {"Celu", 12, [](double x) { return x > 0 ? x : std::expm1(x); }},
+      {"Sigmoid", 13, [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"Tanh", 13, [](double x) { return std::tanh(x); }},
+      {"Exp", 13, [](double x) { return std::exp(x); }},
+      {"Erf", 13, [](double x) { return std::erf(x); }},
+      {"Softplus", 22, [](double x) { return std::log1p(std::exp(x)); }},
+      {"HardSigmoid", 22, [](double x) { return x != x ? x : std::fmax(0, std::fmin(1, 0.2 * x + 0.5)); }},
+      {"HardSwish", 22, [](double x) { return x * (x != x ? x : std::fmax(0, std::fmin(1, x / 6 + 0.5))); }},
+      {"Gelu", 20, [](double x) { return x / 2 * (1 + std::erf(x * std::sqrt(0.5))); }},
+      {"Mish", 22, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+  Floats x;
+  for (float value : {kNaN, kInfinity, -kInfinity, 0.0f, 0.5f, -0.5f, 3.0f, -3.0f, 40.0f, -40.0f, 1e-6f, -1e-6f})
+    x.insert(x.end(), 3, value);  // 36: vectors and a rest
+  for (const Activation& activation : activations) {
+    for (const char* reference : {"0", "1"}) {
+      setenv("BACKPLANE_CPU_REFERENCE", reference, 1);
+      Plugin plugin("1");
+      GraphBuilder graph;
+      graph.input("x", BP_DTYPE_FLOAT, {36});
+      graph.node(activation.op, activation.version, {"x"}, {"y"}, BP_DTYPE_FLOAT).output("y");
+      Compiled program(plugin, graph.graph());
+      ASSERT_EQ(program.status, BP_OK) << program.text;
+      const Outcome outcome = program.run({HostTensor::of(BP_DTYPE_FLOAT, {36}, x)});
+      ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+      const Floats y = outcome.outputs[0].as<float>();
+      for (size_t i = 0; i < x.size(); ++i) {
+        const auto wanted = static_cast<float>(activation.formula(static_cast<double>(x[i])));
+        if (std::isnan(wanted) && !std::isnan(x[i])) continue;  // as 0 · infinity
+        if (std::isnan(wanted) || std::isinf(wanted))
+          EXPECT_EQ(std::isnan(y[i]) ? 0 : y[i], std::isnan(wanted) ? 0 : wanted)
+              << activation.op << "(" << x[i] << ")";
+        else
+          EXPECT_NEAR(y[i], wanted, 2e-6 * std::fmax(1, std::fabs(wanted))) << activation.op << "(" << x[i] << ")";
+        EXPECT_EQ(std::isnan(y[i]), std::isnan(wanted)) << activation.op << "(" << x[i] << "), reference " << reference;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Operators, VectorLoops, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
