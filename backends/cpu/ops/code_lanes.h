@@ -76,6 +76,12 @@ struct Four {
   V a, b, c, d;
 };
 
+// Adds the products of four unsigned codes and four signed ones to each 32-bit sum; needs VNNI.
+template <class Words, class Codes>
+[[gnu::always_inline]] inline void add_products(Words& sums, const Codes& codes, const Codes& weights) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(codes), "v"(weights));
+}
+
 // c + a · b and c - a · b, rounded once.
 template <class V>
 [[gnu::always_inline]] inline V plus_product(const V& c, const V& a, const V& b) {

@@ -31,45 +31,36 @@ struct Kind {
     return {punpcklwd(low01, low23), punpckhwd(low01, low23), punpcklwd(high01, high23), punpckhwd(high01, high23)};
   }
 
-  [[gnu::always_inline]] static inline void multiply(Words& sum, const Bytes& quads, const Bytes& weights) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(quads), "v"(weights));
-  }
-
-  [[gnu::always_inline]] static inline Words rounded(const Words& sum, const Floats& scale, const Floats& added) {
-    return whole<Words>(plus_product(added, __builtin_convertvector(sum, Floats), scale));
+  // What a chunk's channels of one of the four vectors have in common.
+  struct Constants {
+    Words start;
+    Floats scale, added;
+  };
+  // The results of a place: the quads of three rows with the weights of each.
+  [[gnu::always_inline]] static inline Words place(const Constants& c, const Bytes& q0, const Bytes& q1,
+                                                   const Bytes& q2, const Bytes& w0, const Bytes& w1, const Bytes& w2) {
+    Words sum = c.start;
+    add_products(sum, q0, w0);
+    add_products(sum, q1, w1);
+    add_products(sum, q2, w2);
+    return whole<Words>(plus_product(c.added, __builtin_convertvector(sum, Floats), c.scale));
   }
   // One of the four vectors of all places of a tile: q0 to q3 are the quads of each row of the input.
   [[gnu::always_inline]] static inline void part(const Bytes& q0, const Bytes& q1, const Bytes& q2, const Bytes& q3,
                                                  const std::byte* pack, Words& y00, Words& y01, Words& y10,
                                                  Words& y11) {
-    y00 = y01 = y10 = y11 = load<Words>(pack);
-    const Floats scale = load<Floats>(pack + 4 * kWidth), added = load<Floats>(pack + 8 * kWidth);
+    const Constants c{load<Words>(pack), load<Floats>(pack + 4 * kWidth), load<Floats>(pack + 8 * kWidth)};
     const std::byte* weights = pack + 12 * kWidth;
     constexpr int64_t kPlace = 4 * kWidth, kRow = kPlaces * kPlace;
+    y00 = y01 = y10 = y11 = c.start;
     const Bytes w0 = load<Bytes>(weights), w1 = load<Bytes>(weights + kRow), w2 = load<Bytes>(weights + 2 * kRow);
-    multiply(y00, q0, w0);
-    multiply(y00, q1, w1);
-    multiply(y00, q2, w2);
-    y00 = rounded(y00, scale, added);
-    if (kRows == 2) {
-      multiply(y10, q1, w0);
-      multiply(y10, q2, w1);
-      multiply(y10, q3, w2);
-      y10 = rounded(y10, scale, added);
-    }
+    y00 = place(c, q0, q1, q2, w0, w1, w2);
+    if (kRows == 2) y10 = place(c, q1, q2, q3, w0, w1, w2);
     if (kPlaces == 1) return;
     const Bytes v0 = load<Bytes>(weights + kPlace), v1 = load<Bytes>(weights + kPlace + kRow);
     const Bytes v2 = load<Bytes>(weights + kPlace + 2 * kRow);
-    multiply(y01, q0, v0);
-    multiply(y01, q1, v1);
-    multiply(y01, q2, v2);
-    y01 = rounded(y01, scale, added);
-    if (kRows == 2) {
-      multiply(y11, q1, v0);
-      multiply(y11, q2, v1);
-      multiply(y11, q3, v2);
-      y11 = rounded(y11, scale, added);
-    }
+    y01 = place(c, q0, q1, q2, v0, v1, v2);
+    if (kRows == 2) y11 = place(c, q1, q2, q3, v0, v1, v2);
   }
 
   [[gnu::always_inline]] static inline void run(const DepthwiseTile& t) {

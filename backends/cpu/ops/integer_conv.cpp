@@ -263,17 +263,21 @@ IntegerWork work_of(const Problem& problem, const IntegerProduct& product, const
           product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
 }
 
-// Throws dnnl::error where there is no fast way.
+// Null where there is no fast way.
 std::unique_ptr<Step> make_fast(const Problem& problem, const IntegerProduct& product, Tensors inputs,
                                 PackedWeights& packed) {
   const Steps steps(product, problem.size.out_channels);
-  if (!steps.divides) throw dnnl::error(dnnl_unimplemented, "a scale that cannot be divided by");
+  if (!steps.divides) return nullptr;
   const IntegerWork work = work_of(problem, product, steps);
   if (auto step = make_integer_depthwise(work, inputs, packed)) return step;
   if (auto step = make_integer_pointwise(work, inputs, packed)) return step;
-  if (work.sum) throw dnnl::error(dnnl_unimplemented, "a sum behind other windows");
-  SingleThreaded single;
-  return std::make_unique<IntegerConvStep>(problem, product, steps, inputs, packed);
+  if (work.sum) return nullptr;
+  try {
+    SingleThreaded single;
+    return std::make_unique<IntegerConvStep>(problem, product, steps, inputs, packed);
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
 }
 
 // Of a whole number of steps.
@@ -341,11 +345,8 @@ class IntegerConv final : public Kernel {
       return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " are not the same");
     Plan plan;
     if (x.elements() != 0 && problem.shape.elements() != 0) {
-      try {
-        plan.step = make_fast(problem, product_, inputs, packed_);
-      } catch (const dnnl::error&) {
-        return plan_definition(problem, product_);
-      }
+      plan.step = make_fast(problem, product_, inputs, packed_);
+      if (plan.step == nullptr) return plan_definition(problem, product_);
       plan.shapes = {problem.shape};
       plan.takes = {Format::kChannelsLast, Format::kDense};
       if (product_.sum) plan.takes.push_back(Format::kChannelsLast);
@@ -386,12 +387,11 @@ class IntegerMatMul final : public Kernel {
     problem.window.in[2] = problem.window.out[2] = rows;
     Plan plan;
     if (rows != 0 && k != 0 && n != 0) {
-      try {
-        plan.step = make_fast(problem, product_, inputs, packed_);
+      plan.step = make_fast(problem, product_, inputs, packed_);
+      if (plan.step != nullptr) {
         plan.shapes = {problem.shape};
         plan.packed = 1;
         return plan;
-      } catch (const dnnl::error&) {
       }
     }
     // The definition counts places before channels: each row is an image of one place.

@@ -71,12 +71,8 @@ class DepthwiseStep final : public Step {
     const Window& w = conv_.window;
     std::shared_ptr<std::byte> result(allocate_pages(chunks_ * pack_chunk_));
     const bool is_signed = weights.dtype == BP_DTYPE_INT8;
-    const int32_t source_zero = conv_.source.zero + (conv_.source.is_signed() ? 128 : 0);
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
-      auto* starts = reinterpret_cast<int32_t*>(result.get() + chunk * pack_chunk_);
-      auto* scale = reinterpret_cast<float*>(starts + width_);
-      float* added = scale + width_;
-      auto* codes = reinterpret_cast<int8_t*>(added + width_);
+      const IntegerPack to(result.get() + chunk * pack_chunk_, width_);
       for (int64_t lane = 0; lane < width_; ++lane) {
         const int64_t channel = first_channel(chunk) + lane_channel(lane, width_);
         int32_t sum = 0;
@@ -87,13 +83,11 @@ class DepthwiseStep final : public Step {
             if (column >= 0 && column < kTaps)
               code = code_at(weights.data, is_signed, channel * w.kernel_size() + row * kTaps + column) -
                      conv_.weight_zero;
-            codes[((row * places_ + place) * width_ + lane) * kQuad + i % kQuad] = static_cast<int8_t>(code);
+            to.codes[((row * places_ + place) * width_ + lane) * kQuad + i % kQuad] = static_cast<int8_t>(code);
             if (place == 0) sum += code;
           }
         }
-        starts[lane] = conv_.whole_bias(channel) - source_zero * sum;
-        scale[lane] = conv_.scale[static_cast<size_t>(channel)];
-        added[lane] = conv_.rest_of_bias(channel);
+        to.set(lane, conv_, channel, sum);
       }
     }
     return result;

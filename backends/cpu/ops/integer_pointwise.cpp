@@ -92,32 +92,26 @@ class PointwiseStep final : public Step {
   int64_t first_channel(int64_t chunk) const { return std::min(chunk * kChunk, out_channels_ - kChunk); }
 
   // Weights of 64 output channels, as PointwiseTile has them.
-  void pack_chunk(const Tensor& weights, int64_t chunk, std::byte* to) const {
+  void pack_chunk(const Tensor& weights, int64_t chunk, const IntegerPack& to) const {
     const bool is_signed = weights.dtype == BP_DTYPE_INT8;
-    const int32_t source_zero = work_.source.zero + (work_.source.is_signed() ? 128 : 0);
-    auto* starts = reinterpret_cast<int32_t*>(to);
-    auto* scale = reinterpret_cast<float*>(starts + kChunk);
-    float* added = scale + kChunk;
-    auto* codes = reinterpret_cast<int8_t*>(added + kChunk);
     for (int64_t lane = 0; lane < kChunk; ++lane) {
       const int64_t channel = first_channel(chunk) + lane_channel(lane, kChunk);
       int32_t sum = 0;
       for (int64_t i = 0; i < in_channels_; ++i) {
         const int64_t at = work_.turned ? i * out_channels_ + channel : channel * in_channels_ + i;
         const int32_t code = code_at(weights.data, is_signed, at) - work_.weight_zero;
-        codes[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(code);
+        to.codes[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(code);
         sum += code;
       }
-      starts[lane] = work_.whole_bias(channel) - source_zero * sum;
-      scale[lane] = work_.scale[static_cast<size_t>(channel)];
-      added[lane] = work_.rest_of_bias(channel);
+      to.set(lane, work_, channel, sum);
     }
   }
 
   PackedWeights::Pack pack(const Tensor& weights) const {
     std::shared_ptr<std::byte> result(allocate_pages(chunks_ * pack_chunk_));
     parallel(chunks_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t chunk = begin; chunk < end; ++chunk) pack_chunk(weights, chunk, result.get() + chunk * pack_chunk_);
+      for (int64_t chunk = begin; chunk < end; ++chunk)
+        pack_chunk(weights, chunk, {result.get() + chunk * pack_chunk_, kChunk});
     });
     return result;
   }

@@ -14,15 +14,6 @@ int32_t IntegerWork::bound(bool lower) const {
   return static_cast<int32_t>(nearest(std::clamp(value, least, most))) + result.zero;
 }
 
-int32_t IntegerWork::whole_bias(int64_t channel) const {
-  return static_cast<int32_t>(std::nearbyint(bias[static_cast<size_t>(channel)]));
-}
-
-float IntegerWork::rest_of_bias(int64_t channel) const {
-  const auto c = static_cast<size_t>(channel);
-  return (bias[c] - std::nearbyint(bias[c])) * scale[c];
-}
-
 bool IntegerWork::stays_small() const {
   constexpr float kMost = 1 << 30;
   const auto products = static_cast<float>(size.in_channels / size.groups * window.kernel_size());
@@ -32,6 +23,21 @@ bool IntegerWork::stays_small() const {
     if (!(sum < kMost && sum * std::abs(scale[c]) < kMost)) return false;
   }
   return true;
+}
+
+IntegerPack::IntegerPack(std::byte* chunk, int64_t width)
+    : starts(reinterpret_cast<int32_t*>(chunk)),
+      scale(reinterpret_cast<float*>(starts + width)),
+      added(scale + width),
+      codes(reinterpret_cast<int8_t*>(added + width)) {}
+
+void IntegerPack::set(int64_t lane, const IntegerWork& work, int64_t channel, int32_t weight_sum) const {
+  const auto c = static_cast<size_t>(channel);
+  const int32_t source_zero = work.source.zero + (work.source.is_signed() ? 128 : 0);  // of codes as unsigned ones
+  const float whole = std::nearbyint(work.bias[c]);
+  starts[lane] = static_cast<int32_t>(whole) - source_zero * weight_sum;
+  scale[lane] = work.scale[c];
+  added[lane] = (work.bias[c] - whole) * work.scale[c];
 }
 
 }  // namespace backplane::cpu

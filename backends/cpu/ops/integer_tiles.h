@@ -29,15 +29,24 @@ struct IntegerWork {
   // The least and the largest code of a result.
   int32_t low() const { return bound(true); }
   int32_t high() const { return bound(false); }
-  // The bias's whole part, which is added to sums exactly; mostly there is no other.
-  int32_t whole_bias(int64_t channel) const;
-  // What is left of it, in steps of the result.
-  float rest_of_bias(int64_t channel) const;
   // Whether sums and results stay numbers of 32 bits before they become codes.
   bool stays_small() const;
 
  private:
   int32_t bound(bool lower) const;
+};
+
+// What a tile reads for a chunk of output channels: in each lane what a sum begins with, the scale of sums and what is
+// added then; behind these the weights, in the tile's order.
+struct IntegerPack {
+  int32_t* starts;
+  float *scale, *added;
+  int8_t* codes;
+
+  IntegerPack(std::byte* chunk, int64_t width);
+  // A channel's constants; `weight_sum` is that of all its weights. The bias's whole part is added to sums exactly;
+  // mostly there is no other.
+  void set(int64_t lane, const IntegerWork& work, int64_t channel, int32_t weight_sum) const;
 };
 
 // Whether single places, with a sum or without, have a fast step.

@@ -18,10 +18,6 @@ using Bytes = Vectors<64>::Bytes;
 using Words = Vectors<64>::Words;
 using Floats = Vectors<64>::Floats;
 
-[[gnu::always_inline]] inline void multiply(Words& sum, const Words& codes, const Words& weights) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(weights));
-}
-
 constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of four codes
 
 [[gnu::always_inline]] inline Words all_words(const uint8_t* four) {
@@ -63,7 +59,7 @@ FOR_AVX512 void multiply_places(const PointwiseTile& t) {
       Words codes = all_words(x + p * x_place);
       if (kSigned) codes ^= kSigns;
 #pragma GCC unroll 4
-      for (int i = 0; i < kParts; ++i) multiply(sums[i * kPlaces + p], codes, w[i]);
+      for (int i = 0; i < kParts; ++i) add_products(sums[i * kPlaces + p], codes, w[i]);
     }
   }
   const auto coding = Coding<kBytes>::of(t.zero, t.low, t.high, t.result_signed);
