@@ -57,11 +57,13 @@ Outcome bench(const Flags& flags) {
   const auto quantile = [&](double q) {
     return times[static_cast<size_t>(q * static_cast<double>(times.size() - 1) + 0.5)];
   };
+  const double mean_ms = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
 
   Outcome outcome;
   outcome.json = {{"create_ms", create_ms},
                   {"first_ms", first_ms},
                   {"min_ms", times.front()},
+                  {"mean_ms", mean_ms},
                   {"median_ms", quantile(0.5)},
                   {"p90_ms", quantile(0.9)},
                   {"p99_ms", quantile(0.99)},

@@ -2,6 +2,7 @@
 """The two sides of a comparison. Each run of either is a process of its own, so that peak memory is its own too."""
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -93,7 +94,7 @@ def main():
         session.run(None, feed)
         times.append(1e3 * (time.perf_counter() - start))
     print(json.dumps({
-        "create_ms": 1e3 * create, "first_ms": 1e3 * first, "median_ms": quantile(times, 0.5), "p90_ms": quantile(times, 0.9),
+        "create_ms": 1e3 * create, "first_ms": 1e3 * first, "mean_ms": statistics.mean(times), "median_ms": quantile(times, 0.5), "p90_ms": quantile(times, 0.9),
         "p99_ms": quantile(times, 0.99), "peak_rss_mb": peak_mb(), "base_rss_mb": base,
     }))
 

@@ -17,6 +17,10 @@ namespace {
 thread_local Threads* current = nullptr;
 thread_local bool inside_arena = false;  // of `current`
 
+// In the process, of all devices. A run that is alone has a team; more share oneTBB's workers, which are as many as the
+// cores, however many ask.
+std::atomic<int> runs = 0;
+
 // More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
 constexpr int64_t kPiecesPerThread = 4;
 
@@ -43,7 +47,9 @@ Threads::Threads(int count, bool reference, uint32_t numa_nodes)
       reference_(reference),
       arena_(kMayBind && numa_nodes > 1
                  ? near_memory(count)
-                 : oneapi::tbb::task_arena::constraints{oneapi::tbb::task_arena::automatic, count}) {}
+                 : oneapi::tbb::task_arena::constraints{oneapi::tbb::task_arena::automatic, count}) {
+  if (numa_nodes <= 1 && count > 1) team_.emplace(count);
+}
 
 UseThreads::UseThreads(Threads& threads, bool inside) : before_(current), before_inside_(inside_arena) {
   inside_arena = inside || (inside_arena && current == &threads);
@@ -55,6 +61,10 @@ UseThreads::~UseThreads() {
 }
 
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
+  struct Counted {
+    Counted() { runs.fetch_add(1, std::memory_order_relaxed); }
+    ~Counted() { runs.fetch_sub(1, std::memory_order_relaxed); }
+  } counted;
   happens_before(&self);
   threads.arena().execute([&] {
     happens_after(&self);
@@ -77,6 +87,7 @@ int thread_count() {
 }
 
 int thread_index() {
+  if (const int place = Team::place(); place >= 0) return place;
   return std::max(0, oneapi::tbb::this_task_arena::current_thread_index());
 }
 
@@ -89,15 +100,17 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
     body(self, 0, count);
     return;
   }
+  const Loop whole{count, pieces, body, self};
+  if (inside_arena && runs.load(std::memory_order_relaxed) == 1) {
+    Team* team = current->team();
+    if (team != nullptr && team->run(whole, thread_index())) return;
+  }
   auto loop = [&] {
     oneapi::tbb::parallel_for(
         int64_t{0}, pieces,
         [&](int64_t piece) {
           happens_after(&pieces);
-          int64_t share = count / pieces;
-          int64_t rest = count % pieces;
-          int64_t begin = piece * share + std::min(piece, rest);
-          body(self, begin, begin + share + (piece < rest ? 1 : 0));
+          whole.run_piece(piece);
           happens_before(&pieces);
         },
         oneapi::tbb::simple_partitioner{});

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a device: a oneTBB arena, so that many callers at once share a bounded number of threads. And how the
-// kernels that they work for are to be made.
+// The threads of a device: a oneTBB arena, so that many callers at once share a bounded number of threads, and a team
+// for a run that is alone. And how the kernels that they work for are to be made.
 #pragma once
 
 #include <oneapi/tbb/task_arena.h>
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
+
+#include "engine/team.h"
 
 namespace backplane::cpu {
 
@@ -16,11 +19,13 @@ class Threads {
   int count() const { return count_; }
   bool reference() const { return reference_; }
   oneapi::tbb::task_arena& arena() { return arena_; }
+  Team* team() { return team_ ? &*team_ : nullptr; }
 
  private:
   int count_;
   bool reference_;
   oneapi::tbb::task_arena arena_;
+  std::optional<Team> team_;  // not where the arena is bound to a node of many: only its threads are
 };
 
 // While it lives, `parallel` on this thread uses these threads; without one it stays on the calling thread, or in the
