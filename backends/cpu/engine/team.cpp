@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/presence.h"
+
 namespace backplane::cpu {
 
 namespace {
@@ -198,7 +200,7 @@ void Team::help(int seat) {
       continue;
     }
     relax();
-    if (Clock::now() - idle_since < kStay) continue;
+    if (!Presence::crowded() && Clock::now() - idle_since < kStay) continue;
     park(me, round);
     idle_since = Clock::now();
   }

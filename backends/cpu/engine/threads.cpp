@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "engine/kernel.h"
+#include "engine/presence.h"
 #include "engine/tsan.h"
 
 namespace backplane::cpu {
@@ -15,11 +17,8 @@ namespace backplane::cpu {
 namespace {
 
 thread_local Threads* current = nullptr;
-thread_local bool inside_arena = false;  // of `current`
-
-// In the process, of all devices. A run that is alone has a team; more share oneTBB's workers, which are as many as the
-// cores, however many ask.
-std::atomic<int> runs = 0;
+thread_local bool inside_arena = false;           // of `current`
+thread_local const Presence* presence = nullptr;  // of the run that this thread began inside the arena
 
 // More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
 constexpr int64_t kPiecesPerThread = 4;
@@ -61,14 +60,15 @@ UseThreads::~UseThreads() {
 }
 
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
-  struct Counted {
-    Counted() { runs.fetch_add(1, std::memory_order_relaxed); }
-    ~Counted() { runs.fetch_sub(1, std::memory_order_relaxed); }
-  } counted;
+  const Presence here;
   happens_before(&self);
   threads.arena().execute([&] {
     happens_after(&self);
     UseThreads use(threads, true);
+    struct Set {
+      const Presence* before;
+      ~Set() { presence = before; }
+    } set{std::exchange(presence, &here)};
     body(self);
     happens_before(&self);
   });
@@ -101,7 +101,8 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
     return;
   }
   const Loop whole{count, pieces, body, self};
-  if (inside_arena && runs.load(std::memory_order_relaxed) == 1) {
+  // A run that is alone has a team; more share oneTBB's workers, which are as many as the cores, however many ask.
+  if (inside_arena && presence != nullptr && presence->alone()) {
     Team* team = current->team();
     if (team != nullptr && team->run(whole, thread_index())) return;
   }
