@@ -24,6 +24,12 @@ constexpr std::chrono::microseconds kPatience{20};
 // A thread that runs has used its core when this is over.
 constexpr std::chrono::microseconds kLook{4};
 
+// The longest rest, about a turn of the system's. The first is for threads of the system, which take a core for a
+// moment: each that follows within kForget lasts twice as long.
+constexpr std::chrono::nanoseconds kLongestRest = std::chrono::milliseconds(4);
+constexpr std::chrono::nanoseconds kFirstRest = std::chrono::microseconds(125);
+constexpr std::chrono::nanoseconds kForget = std::chrono::milliseconds(100);
+
 thread_local int helper_place = -1;
 
 // About a quarter of a microsecond in which the other hardware thread of this core, if any, can work.
@@ -49,10 +55,10 @@ int helpers_for(int threads, const cpu_set_t& cores) {
   return std::max(0, std::min(threads, CPU_COUNT(&cores)) - 1);
 }
 
-int64_t time_on_core(clockid_t thread) {
+std::chrono::nanoseconds time_on_core(clockid_t thread) {
   timespec time{};
   clock_gettime(thread, &time);
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 }  // namespace
@@ -170,7 +176,7 @@ void Team::wait_for(Helper& helper) {
     const auto now = Clock::now();
     since = std::min(since, now);
     if (now - since < kPatience) continue;
-    const int64_t used = time_on_core(helper.clock);
+    const auto used = time_on_core(helper.clock);
     while (Clock::now() - now < kLook) relax();
     since = Clock::now();
     if (time_on_core(helper.clock) != used) continue;
@@ -224,10 +230,20 @@ void Team::park(Helper& me, uint64_t round) {
 }
 
 void Team::step_aside(Helper& me) {
-  me.guest.store(false);
+  const bool was_guest = me.guest.exchange(false);
   cpu_set_t others = cores_;
   if (const int core = core_.load(std::memory_order_relaxed); core >= 0) CPU_CLR(core, &others);
   if (CPU_COUNT(&others) != 0) pthread_setaffinity_np(pthread_self(), sizeof others, &others);
+  if (was_guest) rest(me);
+}
+
+void Team::rest(Helper& me) {
+  me.rests = Clock::now() - me.rested < kForget ? me.rests + 1 : 0;
+  std::chrono::nanoseconds time = kFirstRest;
+  for (int i = 0; i < me.rests && time < kLongestRest; ++i) time *= 2;
+  std::this_thread::sleep_for(std::min({time, kLongestRest, time_on_core(CLOCK_THREAD_CPUTIME_ID) - me.worked}));
+  me.worked = time_on_core(CLOCK_THREAD_CPUTIME_ID);
+  me.rested = Clock::now();
 }
 
 }  // namespace backplane::cpu

@@ -4,7 +4,8 @@
 //
 // A helper can lose its core to another process in the middle of a piece, for as long as the system's turns last:
 // milliseconds. The caller would wait for it. Instead it sees that the helper does not run, moves it to its own core
-// and sleeps until the piece is done; the helper then steps aside, to a core that is not the caller's.
+// and sleeps until the piece is done; the helper then steps aside, to a core that is not the caller's, and rests for as
+// long as it had worked, or the move would cost the other process its turn.
 #pragma once
 
 #include <pthread.h>
@@ -62,6 +63,11 @@ class Team {
     std::atomic<bool> guest{false};  // on the caller's core
     clockid_t clock{};               // of its thread's time on a core
     std::thread thread;
+
+    // The helper's own.
+    std::chrono::nanoseconds worked{0};  // its time on a core when it last rested
+    std::chrono::steady_clock::time_point rested{};
+    int rests = 0;  // that followed one another
   };
 
   // Pieces that one thread takes first. Loops over the same places or channels then find in its cache what it wrote.
@@ -78,6 +84,7 @@ class Team {
   void take_part(Helper& me, int seat, uint64_t round);
   void park(Helper& me, uint64_t round);
   void step_aside(Helper& me);
+  void rest(Helper& me);
 
   const cpu_set_t cores_;  // that helpers may use
   const int seats_;
