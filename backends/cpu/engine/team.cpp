@@ -43,7 +43,7 @@ void relax() {
   }
 }
 
-// Those of the process. A thread's own may be fewer: callers are sometimes pinned to a core, and helpers inherit that.
+// That its first thread may use. A caller's own may be fewer: some are pinned to a core, and helpers inherit that.
 cpu_set_t cores_of_process() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -71,8 +71,7 @@ void Loop::run_piece(int64_t piece) const {
 }
 
 Team::Team(int threads)
-    : cores_(cores_of_process()),
-      seats_(helpers_for(threads, cores_)),
+    : seats_(helpers_for(threads, cores_of_process())),
       process_(getpid()),
       helpers_(std::make_unique<Helper[]>(static_cast<size_t>(seats_))),
       shares_(std::make_unique<Share[]>(static_cast<size_t>(seats_) + 1)) {}
@@ -97,9 +96,11 @@ int Team::place() {
 
 void Team::start() {
   begun_ = true;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the application's handlers run on its own threads
+  // The application's handlers run on its own threads, but for those of what a thread itself did and of profilers.
+  sigset_t others, before;
+  sigfillset(&others);
+  for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) sigdelset(&others, own);
+  pthread_sigmask(SIG_SETMASK, &others, &before);
   try {
     for (; started_ < seats_; ++started_)
       helpers_[started_].thread = std::thread([this, seat = started_] { help(seat); });
@@ -231,7 +232,7 @@ void Team::park(Helper& me, uint64_t round) {
 
 void Team::step_aside(Helper& me) {
   const bool was_guest = me.guest.exchange(false);
-  cpu_set_t others = cores_;
+  cpu_set_t others = cores_of_process();  // of now: who limits it does not expect us to widen it again
   if (const int core = core_.load(std::memory_order_relaxed); core >= 0) CPU_CLR(core, &others);
   if (CPU_COUNT(&others) != 0) pthread_setaffinity_np(pthread_self(), sizeof others, &others);
   if (was_guest) rest(me);

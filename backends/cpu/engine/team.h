@@ -9,7 +9,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -86,7 +85,6 @@ class Team {
   void step_aside(Helper& me);
   void rest(Helper& me);
 
-  const cpu_set_t cores_;  // that helpers may use
   const int seats_;
   const pid_t process_;
   std::unique_ptr<Helper[]> helpers_;
