@@ -102,8 +102,8 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
     return;
   }
   const Loop whole{count, pieces, body, self};
-  // A run that is alone has a team; more share oneTBB's workers, which are as many as the cores, however many ask. Where
-  // weights are packed, each loop counts as a run.
+  // A run that is alone has a team; more share oneTBB's workers, which are as many as the cores, however many ask.
+  // Where weights are packed, each loop counts as a run.
   std::optional<Presence> loop_alone;
   if (current != nullptr && presence == nullptr) loop_alone.emplace();
   const Presence* here = loop_alone ? &*loop_alone : presence;
