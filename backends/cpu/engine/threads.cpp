@@ -19,7 +19,18 @@ namespace {
 
 thread_local Threads* current = nullptr;
 thread_local bool inside_arena = false;           // of `current`
-thread_local const Presence* presence = nullptr;  // of the run that this thread began inside the arena
+thread_local const Presence* presence = nullptr;  // of what this thread began and is in
+
+class AsPresent {
+ public:
+  explicit AsPresent(const Presence* here) : before_(std::exchange(presence, here)) {}
+  ~AsPresent() { presence = before_; }
+  AsPresent(const AsPresent&) = delete;
+  AsPresent& operator=(const AsPresent&) = delete;
+
+ private:
+  const Presence* before_;
+};
 
 // More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
 constexpr int64_t kPiecesPerThread = 4;
@@ -66,10 +77,7 @@ void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
   threads.arena().execute([&] {
     happens_after(&self);
     UseThreads use(threads, true);
-    struct Set {
-      const Presence* before;
-      ~Set() { presence = before; }
-    } set{std::exchange(presence, &here)};
+    const AsPresent as(&here);
     body(self);
     happens_before(&self);
   });
@@ -104,10 +112,10 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   const Loop whole{count, pieces, body, self};
   // A run that is alone has a team; more share oneTBB's workers, which are as many as the cores, however many ask.
   // Where weights are packed, each loop counts as a run.
-  std::optional<Presence> loop_alone;
-  if (current != nullptr && presence == nullptr) loop_alone.emplace();
-  const Presence* here = loop_alone ? &*loop_alone : presence;
-  if (current != nullptr && here->alone()) {
+  std::optional<Presence> packing;
+  if (current != nullptr && presence == nullptr) packing.emplace();
+  const AsPresent as(packing ? &*packing : presence);
+  if (current != nullptr && presence->alone()) {
     Team* team = current->team();
     if (team != nullptr && team->run(whole, thread_index())) return;
   }
