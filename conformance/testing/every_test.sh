@@ -4,17 +4,19 @@
 # its end, and each of them, and no other, ends in STATE.
 set -euo pipefail
 
+# shellcheck source=conformance/testing/time_limit.sh
+source "$(dirname "${BASH_SOURCE[0]}")/time_limit.sh"
 program=$1 state=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The states of all cases of a run with plugin $2, in $work/$1.
+# The states of all cases of a run with plugin $2 and $3 seconds for each, in $work/$1.
 states() {
-    "$program" --plugin "$2" --profile core --filter 'ops/*' --timeout 2 --out "$work/$1" >/dev/null 2>&1 || true
+    "$program" --plugin "$2" --profile core --filter 'ops/*' --timeout "$3" --out "$work/$1" >/dev/null 2>&1 || true
     sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$work/$1/journal.jsonl" | sort >"$work/$1.txt"
 }
-states marked "$2"
-states seen "$3"
+states marked "$2" 60
+states seen "$3" "$(time_limit 2 "$work/marked/journal.jsonl")"
 
 total=$(grep -c . "$work/marked.txt")
 expected=$(grep -c ' fail$' "$work/marked.txt" || true)

@@ -117,7 +117,7 @@ Tile Device::chosen_tile() {
   const std::optional<Tile> tile = tile_named(*wanted);
   if (tile && fits(facts_, *tile)) return *tile;
   std::string known;
-  for (const Tile& each : tiles(facts_.kind)) known += (known.empty() ? "" : ", ") + each.text();
+  for (const Tile& each : tiles_that_fit(facts_)) known += (known.empty() ? "" : ", ") + each.text();
   throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\": " + facts_.name + " has " +
                                             known + ", or leave it out and it is measured");
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "engine/facts.h"
 
@@ -74,6 +75,14 @@ bool fits(const Facts& facts, const Tile& tile) {
   const int64_t lines = tile.group_rows * tile.rows + tile.group_columns * tile.width();
   return tile.group_rows * tile.group_columns <= static_cast<int64_t>(facts.max_group) &&
          tile.depth * lines * 8 <= static_cast<int64_t>(facts.local_bytes);  // 8 bytes: of a double
+}
+
+std::vector<Tile> tiles_that_fit(const Facts& facts) {
+  std::vector<Tile> fitting;
+  for (const std::span<const Tile> all : {std::span<const Tile>(for_cpus), std::span<const Tile>(for_others)}) {
+    std::ranges::copy_if(all, std::back_inserter(fitting), [&](const Tile& tile) { return fits(facts, tile); });
+  }
+  return fitting;
 }
 
 std::optional<Tile> tile_named(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backplane/status.h"
 #include "backplane/types.h"
@@ -41,6 +42,8 @@ struct Tile {
 std::span<const Tile> tiles(uint32_t device_kind);
 // Whether every device allows it, or this one does: its local memory and the items of a group.
 bool fits(const Facts& facts, const Tile& tile);
+// All tiles that the device can run, those meant for other kinds of device too: what the option `tile` accepts.
+std::vector<Tile> tiles_that_fit(const Facts& facts);
 // The tile that a text names; nothing where it names none of the above.
 std::optional<Tile> tile_named(std::string_view text);
 

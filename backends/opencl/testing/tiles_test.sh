@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tiles_test.sh BACKPLANE alone|largest_group|smallest_group: a network agrees with its stored results when its matrix products are
+# cut into tiles of this kind. Which tiles there are depends on the device, so the device is asked.
+set -euo pipefail
+program=$1 kind=$2
+name=light/squeezenet
+data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
+
+if [[ ! -f $data/$name/model.onnx ]]; then
+    echo "skipped: $name is not in $data; scripts/setup.sh fetches it"
+    exit 77
+fi
+if [[ $("$program" list --json | grep -c '"backend": "opencl"') -eq 0 ]]; then
+    echo "skipped: this machine has no OpenCL device; scripts/setup.sh installs one for the processor"
+    exit 77
+fi
+
+# The refusal of a tile that no device has lists those that this one has: NAME has A, B, or leave it out …
+refusal=$("$program" run "$data/$name/model.onnx" --device opencl,cpu --fallback prefer --set opencl.tile=none 2>&1 || true)
+mapfile -t tiles < <(sed -nE 's/.* has (.*), or leave it out.*/\1/p' <<<"$refusal" | tr -d ' ' | tr , '\n')
+if [[ ${#tiles[@]} -eq 0 ]]; then
+    echo "an unknown tile is not refused with the list of those that the device has: $refusal"
+    exit 1
+fi
+
+# Work items in a group: the product at the end of ROWSxVECTORxCOLUMNS/DEPTH:GROUP_ROWSxGROUP_COLUMNS.
+group_items() {
+    local group=${1#*:}
+    echo $((${group%x*} * ${group#*x}))
+}
+chosen=
+for tile in "${tiles[@]}"; do
+    if [[ $kind == alone ]]; then
+        # Best one whose rows are no power of two: its last rows are cut differently from those of the others.
+        if [[ $tile != */* ]] && [[ -z $chosen || ($tile =~ ^(6|12)x && ! $chosen =~ ^(6|12)x) ]]; then chosen=$tile; fi
+    elif [[ $tile == */* ]]; then
+        items=$(group_items "$tile")
+        if [[ -z $chosen ]] || { [[ $kind == largest_group ]] && [[ $items -gt $(group_items "$chosen") ]]; } ||
+            { [[ $kind == smallest_group ]] && [[ $items -lt $(group_items "$chosen") ]]; }; then
+            chosen=$tile
+        fi
+    fi
+done
+if [[ -z $chosen ]]; then
+    echo "skipped: none of the tiles of this device is of the kind $kind: ${tiles[*]}"
+    exit 77
+fi
+echo "tile $chosen, of ${tiles[*]}"
+exec "$(dirname "$0")/models_test.sh" "$program" 95 "$name" --set opencl.tile="$chosen"
