@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "backplane/version.h"
 #include "certify/command.h"
 #include "report/command.h"
 #include "runner/case_child.h"
@@ -44,6 +45,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is told as one that cannot be written
   CLI::App app("Tells whether a backend keeps Backplane's contract.", "backplane-conform");
   app.require_subcommand(0, 1);
+  app.set_version_flag("--version", fmt::format("backplane-conform {} (ABI {}.{})", BACKPLANE_RELEASE,
+                                                BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION)));
   std::map<const CLI::App*, std::function<int()>> actions;
   actions[&app] = backplane::conform::declare_plugin_run(app);
   for (const Command& command : kCommands) {

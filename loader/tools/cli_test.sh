@@ -121,6 +121,9 @@ wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere
 wrong 1 "$model" run "$model" --output "$model"
 wrong 1 "/proc/nowhere" explain "$model" --html /proc/nowhere/page.html
 wrong 1 "/proc/nowhere" trace "$model" --out /proc/nowhere/trace.json
+wrong 2 "--output is 'y=$work/y.npy': it takes a folder" run "$model" --output y="$work/y.npy"
+mkdir "$work/a=b"
+right 0 "a=b/y.npy" run "$model" --output "$work/a=b"
 right 0 "float\[2,3\]" run "$model" --input a="$work/right.npy" --output "$work/results"
 [ -s "$work/results/y.npy" ] || complain "no results/y.npy"
 

@@ -74,10 +74,18 @@ std::string wrong_words(const CLI::App& app) {
   return fmt::format("there is no option '{}'{}", name, suggest(name, option_names(command)));
 }
 
+// This program's release, and the loader's, which is a library of its own and may be another.
+std::string version_text() {
+  const std::string_view loader(api().release.data, api().release.size);
+  return fmt::format("backplane {} (loader {}, ABI {}.{})", BACKPLANE_RELEASE, loader, BP_VERSION_MAJOR(api().version),
+                     BP_VERSION_MINOR(api().version));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Finds hardware backends, and places and runs ONNX models on them.", "backplane");
   app.require_subcommand(0, 1);
   app.allow_extras();  // words that CLI11 can't place are explained by wrong_words
+  app.set_version_flag("--version", version_text());
   app.footer("Exit status: 0 success, 1 a negative result, 2 wrong usage.");
   bool json = false;
   std::map<const CLI::App*, Action> actions;

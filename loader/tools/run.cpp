@@ -101,16 +101,24 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Creates the folder of the outputs. NAME=FILE, which --input takes, is not the name of a folder that somebody wants.
+void create_folder(const std::string& folder) {
+  std::error_code error;
+  if (folder.find('=') != std::string::npos && !std::filesystem::is_directory(folder, error)) {
+    throw Usage(fmt::format("--output is '{}': it takes a folder, to which each output is written as NAME.npy, and not "
+                            "NAME=FILE; for example --output results",
+                            folder));
+  }
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Failure(fmt::format("folder '{}' cannot be made: {}", folder, error.message()));
+}
+
 Outcome run(const Flags& flags) {
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
   const Model model = env.open(flags.session.model);
   const std::vector<Input> inputs = make_inputs(model.graph(), flags.inputs);
-  if (!flags.output.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(flags.output, error);
-    if (error) throw Failure(fmt::format("folder '{}' cannot be made: {}", flags.output, error.message()));
-  }
+  if (!flags.output.empty()) create_folder(flags.output);
 
   auto start = std::chrono::steady_clock::now();
   const Session session = env.compile(model, options);
