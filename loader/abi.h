@@ -12,9 +12,15 @@
 
 namespace backplane::abi {
 
-inline bp_text_t text(std::string_view text) { return {text.data(), text.size()}; }
-inline std::string_view view(bp_text_t text) { return text.data ? std::string_view(text.data, text.size) : std::string_view(); }
-inline std::string string(bp_text_t text) { return std::string(view(text)); }
+inline bp_text_t text(std::string_view text) {
+  return {text.data(), text.size()};
+}
+inline std::string_view view(bp_text_t text) {
+  return text.data ? std::string_view(text.data, text.size) : std::string_view();
+}
+inline std::string string(bp_text_t text) {
+  return std::string(view(text));
+}
 
 // A sized struct that somebody else made, as this build knows it: what they did not know is zero. `frozen` is the
 // size in ABI 1.0.
@@ -22,8 +28,9 @@ template <class T>
 Result<T> read(const T* given, std::string_view name, size_t frozen = sizeof(T)) {
   if (!given) return Status(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
   if (given->size < frozen)
-    return Status(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) + ", less than the " +
-                                           std::to_string(frozen) + " of ABI 1.0: set it to sizeof");
+    return Status(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) +
+                                           ", less than the " + std::to_string(frozen) +
+                                           " of ABI 1.0: set it to sizeof");
   T known{};
   std::memcpy(&known, given, std::min<size_t>(given->size, sizeof(T)));
   known.size = sizeof(T);

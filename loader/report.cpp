@@ -19,18 +19,33 @@ namespace {
 using json = nlohmann::ordered_json;
 
 // Text from outside may be no UTF-8; it is shown with the broken bytes replaced.
-std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 std::string version_text(uint32_t version) {
-  return version ? std::to_string(BP_VERSION_MAJOR(version)) + "." + std::to_string(BP_VERSION_MINOR(version)) : std::string();
+  return version ? std::to_string(BP_VERSION_MAJOR(version)) + "." + std::to_string(BP_VERSION_MINOR(version))
+                 : std::string();
 }
 
 std::string_view refusal_name(uint32_t refusal) {
-  constexpr std::string_view names[] = {
-      "",                     "BP_REFUSED_MISSING",   "BP_REFUSED_MANIFEST", "BP_REFUSED_NOT_A_LIBRARY", "BP_REFUSED_ARCHITECTURE",
-      "BP_REFUSED_LINK",      "BP_REFUSED_SYMBOL",    "BP_REFUSED_DESCRIPTOR", "BP_REFUSED_VERSION",     "BP_REFUSED_SANITIZER",
-      "BP_REFUSED_BY_PLUGIN", "BP_REFUSED_ID",        "BP_REFUSED_DUPLICATE", "BP_REFUSED_DISABLED",     "BP_REFUSED_CRASHED",
-      "BP_REFUSED_CREATE",    "BP_REFUSED_DEVICES"};
+  constexpr std::string_view names[] = {"",
+                                        "BP_REFUSED_MISSING",
+                                        "BP_REFUSED_MANIFEST",
+                                        "BP_REFUSED_NOT_A_LIBRARY",
+                                        "BP_REFUSED_ARCHITECTURE",
+                                        "BP_REFUSED_LINK",
+                                        "BP_REFUSED_SYMBOL",
+                                        "BP_REFUSED_DESCRIPTOR",
+                                        "BP_REFUSED_VERSION",
+                                        "BP_REFUSED_SANITIZER",
+                                        "BP_REFUSED_BY_PLUGIN",
+                                        "BP_REFUSED_ID",
+                                        "BP_REFUSED_DUPLICATE",
+                                        "BP_REFUSED_DISABLED",
+                                        "BP_REFUSED_CRASHED",
+                                        "BP_REFUSED_CREATE",
+                                        "BP_REFUSED_DEVICES"};
   return refusal < std::size(names) ? names[refusal] : "BP_REFUSED_MISSING";
 }
 
@@ -44,7 +59,9 @@ std::string_view value_kind_name(uint32_t kind) {
   return kind < std::size(names) ? names[kind] : "unknown";
 }
 
-std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+std::string domain_name(const std::string& domain) {
+  return domain.empty() ? "ai.onnx" : domain;
+}
 
 json dtypes(bp_dtype_set_t set) {
   json names = json::array();
@@ -82,7 +99,8 @@ json describe(const model::Graph& graph, const std::vector<model::ValueId>& valu
 }
 
 void count_operators(const model::Graph& graph, std::map<std::string, uint64_t>& counts) {
-  for (const model::Node& node : graph.nodes) ++counts[node.domain.empty() ? node.op_type : node.domain + "::" + node.op_type];
+  for (const model::Node& node : graph.nodes)
+    ++counts[node.domain.empty() ? node.op_type : node.domain + "::" + node.op_type];
   for (const auto& inner : graph.subgraphs) count_operators(*inner, counts);
 }
 
@@ -121,7 +139,8 @@ std::string report(const Environment& environment) {
   bp_topology_t topology{};
   topology.size = sizeof topology;
   if (environment.services().topology(topology).ok())
-    out["topology"] = {{"cores", topology.core_count}, {"numa_nodes", topology.numa_count}, {"memory_bytes", topology.memory_bytes}};
+    out["topology"] = {
+        {"cores", topology.core_count}, {"numa_nodes", topology.numa_count}, {"memory_bytes", topology.memory_bytes}};
   else
     out["topology"] = nullptr;
   return dump(out);
@@ -162,7 +181,9 @@ std::string report(const Session& session) {
   const model::Graph& graph = session.model().graph;
   const Placement& placement = session.placement();
   const auto& coverage = session.coverage();
-  const auto name = [&](uint32_t device) { return device == BP_NONE ? std::string("host") : coverage[device].device->name(); };
+  const auto name = [&](uint32_t device) {
+    return device == BP_NONE ? std::string("host") : coverage[device].device->name();
+  };
   json out;
   out["devices"] = json::array();
   for (const DeviceCoverage& device : coverage) out["devices"].push_back(device.device->name());

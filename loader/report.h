@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an environment, a model and a session say of themselves as JSON. The schemas are stable: tools print them as they are.
+// What an environment, a model and a session say of themselves as JSON. The schemas are stable: tools print them as
+// they are.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of a model, one call a stage: coverage → place → review → compile. Discovery (discover/environment.h) and import
-// (model/import.h) come before, running (run/exec.h) after.
+// The way of a model, one call a stage: coverage → place → review → compile. Discovery (discover/environment.h) and
+// import (model/import.h) come before, running (run/exec.h) after.
 #include "session.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace backplane {
 namespace {
 
-// How often islands may be cut anew after a backend rejected one. Each round takes nodes away from a device, so it ends by itself;
-// the bound keeps a quarrelsome backend from making it long.
+// How often islands may be cut anew after a backend rejected one. Each round takes nodes away from a device, so it ends
+// by itself; the bound keeps a quarrelsome backend from making it long.
 constexpr int max_review_rounds = 16;
 
 // Accelerators first, then CPUs, then the rest (reference and test devices).
@@ -40,15 +40,15 @@ Result<std::vector<Device*>> choose_devices(const Environment& environment, cons
     for (const auto& device : environment.devices()) devices.push_back(device.get());
     std::ranges::stable_sort(devices, {}, [](const Device* device) { return rank(device->info().kind); });
   }
-  if (devices.empty())
-    return Status(BP_NOT_FOUND, "there is no device: no backend was found (see `backplane list`)");
+  if (devices.empty()) return Status(BP_NOT_FOUND, "there is no device: no backend was found (see `backplane list`)");
   return devices;
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> environment,
-                                                 std::shared_ptr<const model::Model> model, const SessionRequest& request) {
+                                                 std::shared_ptr<const model::Model> model,
+                                                 const SessionRequest& request) {
   auto session = std::shared_ptr<Session>(new Session);
   session->environment_ = environment;
   session->model_ = model;
@@ -62,7 +62,8 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
     BP_ASSIGN(wiser, learn_types(session->model_, session->coverage_));
   }
   if (request.costs != Costs::kTold && devices.size() > 1) measure_copies(*environment, session->coverage_);
-  if (request.costs == Costs::kMeasure) BP_TRY(measure_nodes(environment, *session->model_, request, session->coverage_));
+  if (request.costs == Costs::kMeasure)
+    BP_TRY(measure_nodes(environment, *session->model_, request, session->coverage_));
 
   BP_TRY(session->place_and_compile(nullptr));
   session->request_.cancel = nullptr;  // theirs who asked

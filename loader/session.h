@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model placed on devices and compiled. What bp_session_t is. A session does not change: when a device fails or a weight is
-// replaced, another one follows it (successor.cpp), which execs take up with their next run.
+// A model placed on devices and compiled. What bp_session_t is. A session does not change: when a device fails or a
+// weight is replaced, another one follows it (successor.cpp), which execs take up with their next run.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,8 @@ class Session : public std::enable_shared_from_this<Session> {
  public:
   // Everything between a model and programs; read this first.
   static Result<std::shared_ptr<Session>> create(std::shared_ptr<Environment> environment,
-                                                 std::shared_ptr<const model::Model> model, const SessionRequest& request);
+                                                 std::shared_ptr<const model::Model> model,
+                                                 const SessionRequest& request);
 
   const Environment& environment() const { return *environment_; }
   const model::Model& model() const { return *model_; }
@@ -60,12 +61,12 @@ class Session : public std::enable_shared_from_this<Session> {
   // The session that is true now: this one, or the last that followed it.
   std::shared_ptr<const Session> latest() const;
   bool is_latest() const { return !has_next_.load(std::memory_order_acquire); }
-  // The session that follows a failed run: without the device if it is lost, otherwise without what it failed at. Errors:
-  // BP_UNSUPPORTED (the policy or the other devices do not allow it).
+  // The session that follows a failed run: without the device if it is lost, otherwise without what it failed at.
+  // Errors: BP_UNSUPPORTED (the policy or the other devices do not allow it).
   Result<std::shared_ptr<const Session>> without(const Fault& fault) const;
 
-  // Weights by name, where the session was made with BP_SESSION_REFIT. A backend that cannot replace them has its programs
-  // compiled again. To be asked of the latest.
+  // Weights by name, where the session was made with BP_SESSION_REFIT. A backend that cannot replace them has its
+  // programs compiled again. To be asked of the latest.
   Status refit(std::string_view weight, const bp_tensor_t& tensor) const;
   Status read_weight(std::string_view weight, bp_tensor_t& tensor) const;
 
@@ -88,7 +89,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<std::string> faults_;
   bool compiled_ = false;
 
-  mutable std::mutex mutex_;          // of what follows
+  mutable std::mutex mutex_;    // of what follows
   mutable model::Refit refit_;  // weights that programs were made of or given
   mutable std::shared_ptr<const Session> next_;
   mutable std::atomic<bool> has_next_{false};

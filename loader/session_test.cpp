@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a framework meets, through the public face alone: the C++ client over the built loader, the CPU backend and test backends.
+// What a framework meets, through the public face alone: the C++ client over the built loader, the CPU backend and test
+// backends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -189,7 +190,9 @@ TEST(Session, WaitsSignalsAndEndsInTheBackground) {
   run.signals = &signal;
   run.signal_count = 1;
   run.self = &done;
-  run.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<std::atomic<int>*>(self) = status == BP_OK ? 1 : 2; };
+  run.done = [](void* self, bp_status_t status, const bp_error_t*) {
+    *static_cast<std::atomic<int>*>(self) = status == BP_OK ? 1 : 2;
+  };
   exec.submit(run);
   EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_BUSY);
   EXPECT_EQ(done, 0);

@@ -34,7 +34,8 @@ bp_status_t Status::write(bp_error_t* error) const {
   error->vendor_code = detail_->vendor_code;
   error->flags = detail_->flags;
   error->text_size = detail_->text.size();
-  if (error->text) std::memcpy(error->text, detail_->text.data(), std::min<uint64_t>(error->text_capacity, error->text_size));
+  if (error->text)
+    std::memcpy(error->text, detail_->text.data(), std::min<uint64_t>(error->text_capacity, error->text_size));
   return code();
 }
 
@@ -53,8 +54,12 @@ Status PluginError::status(bp_status_t code, std::string_view what) const {
   if (code == BP_OK) return {};
   std::string text(what);
   text += ": ";
-  text += this->text().empty() ? std::string(status_name(code)) + " (the backend gave no text)" : std::string(this->text());
-  return Status(code, std::move(text)).with_node(error_.node).with_vendor_code(error_.vendor_code).with_flags(error_.flags);
+  text +=
+      this->text().empty() ? std::string(status_name(code)) + " (the backend gave no text)" : std::string(this->text());
+  return Status(code, std::move(text))
+      .with_node(error_.node)
+      .with_vendor_code(error_.vendor_code)
+      .with_flags(error_.flags);
 }
 
 std::string_view status_name(bp_status_t code) {

@@ -91,15 +91,15 @@ std::string_view status_name(bp_status_t code);
 
 }  // namespace backplane
 
-#define BP_TRY(expression)                              \
-  do {                                                  \
+#define BP_TRY(expression)                                                                  \
+  do {                                                                                      \
     if (::backplane::Status try_status = (expression); !try_status.ok()) return try_status; \
   } while (0)
 
 #define BP_TRY_CONCAT2(a, b) a##b
 #define BP_TRY_CONCAT(a, b) BP_TRY_CONCAT2(a, b)
 // BP_ASSIGN(auto x, f()): declares x, or returns f's status.
-#define BP_ASSIGN(declaration, expression)                              \
-  auto BP_TRY_CONCAT(try_result_, __LINE__) = (expression);             \
+#define BP_ASSIGN(declaration, expression)                                                                   \
+  auto BP_TRY_CONCAT(try_result_, __LINE__) = (expression);                                                  \
   if (!BP_TRY_CONCAT(try_result_, __LINE__).ok()) return BP_TRY_CONCAT(try_result_, __LINE__).take_status(); \
   declaration = BP_TRY_CONCAT(try_result_, __LINE__).take()

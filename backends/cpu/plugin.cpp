@@ -118,9 +118,13 @@ bp_status_t BP_CALL coverage_query(bp_device_t* device, const bp_coverage_query_
                [&] { cpu::cover(*device, checked(query, "query"), checked(sink, "sink")); });
 }
 
-
-const bp_coverage_api_t kCoverageApi = {
-    sizeof(bp_coverage_api_t), static_cast<uint32_t>(cpu::newest_opsets().size()), cpu::newest_opsets().data(), sizeof(bp_opset_t), 0, coverage_query, nullptr};
+const bp_coverage_api_t kCoverageApi = {sizeof(bp_coverage_api_t),
+                                        static_cast<uint32_t>(cpu::newest_opsets().size()),
+                                        cpu::newest_opsets().data(),
+                                        sizeof(bp_opset_t),
+                                        0,
+                                        coverage_query,
+                                        nullptr};
 
 // ---- programs
 

@@ -6,7 +6,8 @@ namespace {
 
 using namespace backplane::sdk;
 
-// One thread and plain loops, guessed on the slow side: two reads and a write of 4 bytes at 5 GB/s, and what a call costs.
+// One thread and plain loops, guessed on the slow side: two reads and a write of 4 bytes at 5 GB/s, and what a call
+// costs.
 constexpr double seconds_per_element = 2.4e-9;
 constexpr double seconds_per_call = 1e-6;
 
@@ -16,8 +17,10 @@ Verdict same_shape_floats(const Node& node) {
   const Value y = node.output(0);
   if (node.input_count() != inputs || node.output_count() != 1)
     return no(BP_REASON_OTHER, "it has " + std::to_string(node.input_count()) + " inputs and " +
-                                   std::to_string(node.output_count()) + " outputs; it takes " + std::to_string(inputs) + " and 1");
-  if (y.dtype() != BP_DTYPE_FLOAT) return no(BP_REASON_DTYPE, "its output is not float; only float tensors are supported");
+                                   std::to_string(node.output_count()) + " outputs; it takes " +
+                                   std::to_string(inputs) + " and 1");
+  if (y.dtype() != BP_DTYPE_FLOAT)
+    return no(BP_REASON_DTYPE, "its output is not float; only float tensors are supported");
   if (!y.has_static_shape())
     return no(BP_REASON_SHAPE, "the shape is not known before the run; only static shapes are supported");
   for (uint32_t i = 0; i < node.input_count(); ++i) {

@@ -6,7 +6,9 @@
 #include "release.h"
 #include "status.h"
 
-const char* bp_status_name(bp_status_t status) { return backplane::status_name(status).data(); }
+const char* bp_status_name(bp_status_t status) {
+  return backplane::status_name(status).data();
+}
 
 const bp_loader_api_t* bp_get_api(uint32_t version) {
   if (version < BP_ABI_VERSION_MIN || BP_VERSION_MAJOR(version) != BP_VERSION_MAJOR(BP_ABI_VERSION)) return nullptr;

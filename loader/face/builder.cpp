@@ -59,7 +59,8 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
       std::vector<uint32_t> indices;
       for (const bp_tensor_t* tensor : copy(std::type_identity<const bp_tensor_t*>{})) {
         BP_ASSIGN(const bp_tensor_t known, read_constant(tensor, label));
-        BP_ASSIGN(const uint32_t index, builder.add_attribute_tensor(known.dtype, {known.extents, known.rank}, bytes_of(known), known.buffer.bytes));
+        BP_ASSIGN(const uint32_t index, builder.add_attribute_tensor(known.dtype, {known.extents, known.rank},
+                                                                     bytes_of(known), known.buffer.bytes));
         indices.push_back(index);
       }
       attribute.data = std::move(indices);
@@ -77,7 +78,8 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
       break;
     }
     default:
-      return Status(BP_UNSUPPORTED, label + " has type " + std::to_string(given.type) + ", which a builder does not take");
+      return Status(BP_UNSUPPORTED,
+                    label + " has type " + std::to_string(given.type) + ", which a builder does not take");
   }
   const bool single = given.type == BP_ATTR_FLOAT || given.type == BP_ATTR_INT || given.type == BP_ATTR_STRING ||
                       given.type == BP_ATTR_TENSOR || given.type == BP_ATTR_GRAPH;
@@ -114,10 +116,12 @@ bp_status_t bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_build
   });
 }
 
-void bp_builder_destroy(bp_builder_t* builder) { face::destroy(builder); }
+void bp_builder_destroy(bp_builder_t* builder) {
+  face::destroy(builder);
+}
 
-bp_status_t bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t dtype, uint32_t rank, const int64_t* extents,
-                             const bp_text_t* symbols, uint32_t* out_value, bp_error_t* error) {
+bp_status_t bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t dtype, uint32_t rank,
+                             const int64_t* extents, const bp_text_t* symbols, uint32_t* out_value, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(builder, "builder"));
     if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
@@ -127,7 +131,8 @@ bp_status_t bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t d
     type.dtype = dtype;
     type.rank = static_cast<int32_t>(rank);
     for (uint32_t i = 0; i < rank; ++i) {
-      if (extents[i] < -1) return {BP_INVALID_ARGUMENT, "extent " + std::to_string(i) + " is " + std::to_string(extents[i])};
+      if (extents[i] < -1)
+        return {BP_INVALID_ARGUMENT, "extent " + std::to_string(i) + " is " + std::to_string(extents[i])};
       const uint32_t symbol = extents[i] == -1 && symbols ? builder->builder->symbol(abi::view(symbols[i])) : BP_NONE;
       type.dims.push_back({extents[i], symbol, 0});
     }
@@ -142,13 +147,14 @@ bp_status_t bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_te
     BP_TRY(face::usable(builder, "builder"));
     if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
     BP_ASSIGN(const bp_tensor_t known, read_constant(tensor, "tensor"));
-    BP_ASSIGN(*out_value, builder->builder->add_weight(abi::view(name), known.dtype, {known.extents, known.rank}, bytes_of(known),
-                                                       known.buffer.bytes));
+    BP_ASSIGN(*out_value, builder->builder->add_weight(abi::view(name), known.dtype, {known.extents, known.rank},
+                                                       bytes_of(known), known.buffer.bytes));
     return {};
   });
 }
 
-bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, uint32_t* out_first_value, bp_error_t* error) {
+bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, uint32_t* out_first_value,
+                            bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(builder, "builder"));
     if (!out_first_value) return {BP_INVALID_ARGUMENT, "out_first_value is NULL"};
@@ -167,7 +173,8 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
       made.set(std::move(attribute));
     }
     std::vector<std::string_view> names;
-    for (uint32_t i = 0; known.output_names && i < known.output_count; ++i) names.push_back(abi::view(known.output_names[i]));
+    for (uint32_t i = 0; known.output_names && i < known.output_count; ++i)
+      names.push_back(abi::view(known.output_names[i]));
     BP_ASSIGN(*out_first_value, builder->builder->add_node(std::move(made), known.output_count, names));
     return {};
   });

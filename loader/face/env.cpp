@@ -20,7 +20,9 @@ bp_status_t bp_env_create(const bp_env_desc_t* desc, bp_env_t** out_env, bp_erro
   });
 }
 
-void bp_env_destroy(bp_env_t* env) { face::destroy(env); }
+void bp_env_destroy(bp_env_t* env) {
+  face::destroy(env);
+}
 
 uint32_t bp_env_candidate_count(const bp_env_t* env) {
   return env ? static_cast<uint32_t>(env->environment->candidates().size()) : 0;
@@ -31,7 +33,8 @@ bp_status_t bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* ou
     BP_TRY(face::usable(env, "env"));
     const auto candidates = env->environment->candidates();
     if (i >= candidates.size())
-      return {BP_NOT_FOUND, "there are " + std::to_string(candidates.size()) + " candidates, no number " + std::to_string(i)};
+      return {BP_NOT_FOUND,
+              "there are " + std::to_string(candidates.size()) + " candidates, no number " + std::to_string(i)};
     const Candidate& candidate = candidates[i];
     bp_candidate_t out{};
     out.size = sizeof out;
@@ -51,7 +54,8 @@ uint32_t bp_env_device_count(const bp_env_t* env) {
   return env ? static_cast<uint32_t>(env->environment->devices().size()) : 0;
 }
 
-bp_status_t bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info, bp_text_t* out_name, bp_error_t* error) {
+bp_status_t bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info, bp_text_t* out_name,
+                          bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(env, "env"));
     BP_ASSIGN(const Device* device, env->environment->device(index));

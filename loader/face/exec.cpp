@@ -18,7 +18,9 @@ bp_status_t bp_exec_create(bp_session_t* session, bp_exec_t** out_exec, bp_error
   });
 }
 
-void bp_exec_destroy(bp_exec_t* exec) { face::destroy(exec); }
+void bp_exec_destroy(bp_exec_t* exec) {
+  face::destroy(exec);
+}
 
 bp_status_t bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
@@ -64,7 +66,8 @@ bp_status_t bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_te
   });
 }
 
-bp_status_t bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container, bp_error_t* error) {
+bp_status_t bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
+                                     bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::clear(out_container, "out_container"));
     BP_TRY(face::usable(exec, "exec"));
@@ -80,7 +83,9 @@ bp_status_t bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, 
   });
 }
 
-void bp_semaphore_destroy(bp_semaphore_t* semaphore) { delete semaphore; }
+void bp_semaphore_destroy(bp_semaphore_t* semaphore) {
+  delete semaphore;
+}
 
 void bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
   if (semaphore) semaphore->signal(value, status);
@@ -101,7 +106,8 @@ bp_status_t bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, b
     if (!semaphore || !out_value) return {BP_INVALID_ARGUMENT, "semaphore or out_value is NULL"};
     const bp_status_t code = semaphore->query(out_value);
     if (code == BP_OK) return {};
-    return {BP_DEPENDENCY_FAILED, "the work that was to signal the semaphore failed with " + std::string(status_name(code))};
+    return {BP_DEPENDENCY_FAILED,
+            "the work that was to signal the semaphore failed with " + std::string(status_name(code))};
   });
 }
 
@@ -113,7 +119,9 @@ bp_status_t bp_cancel_create(bp_cancel_t** out_cancel, bp_error_t* error) {
   });
 }
 
-void bp_cancel_destroy(bp_cancel_t* cancel) { delete cancel; }
+void bp_cancel_destroy(bp_cancel_t* cancel) {
+  delete cancel;
+}
 
 void bp_cancel_set(bp_cancel_t* cancel) {
   if (cancel) cancel->set();
@@ -128,6 +136,10 @@ bp_status_t bp_container_create(uint32_t kind, bp_container_t** out_container, b
   });
 }
 
-void bp_container_destroy(bp_container_t* container) { delete container; }
+void bp_container_destroy(bp_container_t* container) {
+  delete container;
+}
 
-const bp_container_api_t* bp_container_api() { return container_api(); }
+const bp_container_api_t* bp_container_api() {
+  return container_api();
+}

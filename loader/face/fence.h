@@ -16,7 +16,8 @@ namespace backplane::face {
 uint32_t generation();
 
 inline Status forked() {
-  return {BP_FORKED, "this handle belongs to the parent process: make a new environment after fork, or use posix_spawn"};
+  return {BP_FORKED,
+          "this handle belongs to the parent process: make a new environment after fork, or use posix_spawn"};
 }
 
 // Runs `body` (which gives a Status) and turns everything that can go wrong into a code and a detail.

@@ -21,7 +21,9 @@ struct Opened {
     if (api && slot) return {};
     return {BP_UNSUPPORTED, "device '" + device->name() + "' offers no " + what};
   }
-  Status status(const PluginError& error, bp_status_t code) const { return error.status(code, "device '" + device->name() + "'"); }
+  Status status(const PluginError& error, bp_status_t code) const {
+    return error.status(code, "device '" + device->name() + "'");
+  }
 };
 
 Result<Opened> open(bp_env_t* env, uint32_t index) {
@@ -48,7 +50,8 @@ bp_status_t bp_memory_space(bp_env_t* env, uint32_t device, uint32_t index, bp_s
     bp_space_t space{};
     if (opened.api && opened.api->space) {
       PluginError plugin_error;
-      BP_TRY(opened.status(plugin_error, opened.api->space(opened.handle, index, &space, sizeof space, plugin_error.get())));
+      BP_TRY(opened.status(plugin_error,
+                           opened.api->space(opened.handle, index, &space, sizeof space, plugin_error.get())));
     } else if (index == 0) {
       space.name = abi::text("host");
       space.flags = BP_SPACE_HOST | BP_SPACE_MAPPABLE | BP_SPACE_COHERENT;
@@ -72,7 +75,8 @@ bp_status_t bp_memory_allocate(bp_env_t* env, uint32_t device, uint32_t space, u
     buffer.bytes = bytes;
     if (opened.api && opened.api->allocate) {
       PluginError plugin_error;
-      BP_TRY(opened.status(plugin_error, opened.api->allocate(opened.handle, space, bytes, &buffer, plugin_error.get())));
+      BP_TRY(
+          opened.status(plugin_error, opened.api->allocate(opened.handle, space, bytes, &buffer, plugin_error.get())));
       buffer.device = device;
     } else {
       buffer.address = env->environment->services().allocate(bytes, 64);
@@ -124,13 +128,14 @@ void bp_memory_release(bp_env_t* env, bp_buffer_t* buffer) {
   });
 }
 
-bp_status_t bp_memory_copy(bp_env_t* env, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes, bp_error_t* error) {
+bp_status_t bp_memory_copy(bp_env_t* env, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
+                           bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(env, "env"));
     if (!from || !to) return {BP_INVALID_ARGUMENT, "a buffer is NULL"};
     if (bytes > from->bytes || bytes > to->bytes)
-      return {BP_BUFFER_TOO_SMALL, std::to_string(bytes) + " bytes do not fit: the buffers have " + std::to_string(from->bytes) +
-                                       " and " + std::to_string(to->bytes)};
+      return {BP_BUFFER_TOO_SMALL, std::to_string(bytes) + " bytes do not fit: the buffers have " +
+                                       std::to_string(from->bytes) + " and " + std::to_string(to->bytes)};
     if (!from->memory && !to->memory) {
       std::memmove(host_address(*to), host_address(*from), bytes);
       return {};

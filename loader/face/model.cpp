@@ -25,7 +25,9 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
     BP_ASSIGN(const bp_model_source_t known, abi::read(source, "source"));
     const int given = (known.path.size != 0) + (known.bytes.data != nullptr) + (known.descriptor >= 0);
     if (given != 1)
-      return {BP_INVALID_ARGUMENT, "source: " + std::to_string(given) + " of path, bytes and descriptor are set, exactly one must be (descriptor: -1 when not meant)"};
+      return {BP_INVALID_ARGUMENT,
+              "source: " + std::to_string(given) +
+                  " of path, bytes and descriptor are set, exactly one must be (descriptor: -1 when not meant)"};
     model::Source from;
     from.path = abi::string(known.path);
     from.bytes = known.bytes.data;
@@ -38,7 +40,9 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
   });
 }
 
-void bp_model_destroy(bp_model_t* model) { face::destroy(model); }
+void bp_model_destroy(bp_model_t* model) {
+  face::destroy(model);
+}
 
 const bp_graph_t* bp_model_graph(const bp_model_t* model) {
   if (!model) return nullptr;

@@ -43,7 +43,10 @@ Status add_option(const Environment& environment, const bp_option_t& option, Ses
   bool known = false;
   for (const auto& device : environment.devices()) known |= device->backend().id == id;
   if (dot == std::string_view::npos || !known)
-    return {BP_NOT_FOUND, "option '" + std::string(name) + "': a session takes \"<backend>.<name>\" and \"loader.<name>\", and there is no backend '" + std::string(id) + "'"};
+    return {BP_NOT_FOUND,
+            "option '" + std::string(name) +
+                "': a session takes \"<backend>.<name>\" and \"loader.<name>\", and there is no backend '" +
+                std::string(id) + "'"};
   request.options[std::string(id)][std::string(name.substr(dot + 1))] = abi::string(option.value);
   return {};
 }
@@ -69,14 +72,16 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
   for (uint32_t i = 0; i < known.option_count; ++i)
     BP_TRY(add_option(environment, abi::element(known.options, i, known.option_stride), request));
   if (known.progress)
-    request.progress = [self = known.self, progress = known.progress](uint32_t done, uint32_t total) { progress(self, done, total); };
+    request.progress = [self = known.self, progress = known.progress](uint32_t done, uint32_t total) {
+      progress(self, done, total);
+    };
   return request;
 }
 
 }  // namespace
 
-bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc, bp_session_t** out_session,
-                              bp_error_t* error) {
+bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
+                              bp_session_t** out_session, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::clear(out_session, "out_session"));
     BP_TRY(face::usable(env, "env"));
@@ -88,7 +93,9 @@ bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session
   });
 }
 
-void bp_session_destroy(bp_session_t* session) { face::destroy(session); }
+void bp_session_destroy(bp_session_t* session) {
+  face::destroy(session);
+}
 
 bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
@@ -97,7 +104,8 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
     const Session& s = *latest;
     const Placement& placement = s.placement();
     if (i >= placement.device.size())
-      return {BP_NOT_FOUND, "the graph has " + std::to_string(placement.device.size()) + " nodes, no number " + std::to_string(i)};
+      return {BP_NOT_FOUND,
+              "the graph has " + std::to_string(placement.device.size()) + " nodes, no number " + std::to_string(i)};
     const uint32_t chosen = placement.device[i];
     bp_placed_node_t out{};
     out.size = sizeof out;
@@ -130,7 +138,8 @@ bp_status_t bp_session_refit(bp_session_t* session, bp_text_t weight, const bp_t
   });
 }
 
-bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor, bp_error_t* error) {
+bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
+                                   bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(session, "session"));
     BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));

@@ -48,8 +48,8 @@ Status linear_classifier(Context& c) {
 // Scores [N, classes], or of support vectors without probabilities one for each pair of classes.
 Status svm_classifier(Context& c) {
   BP_TRY(labelled(c));
-  auto classes = static_cast<int64_t>(
-      std::max(c.texts("classlabels_strings").size(), c.integers("classlabels_ints").size()));
+  auto classes =
+      static_cast<int64_t>(std::max(c.texts("classlabels_strings").size(), c.integers("classlabels_ints").size()));
   bool is_pairs = c.count("vectors_per_class") > 0 && c.count("prob_a") == 0 && classes > 2;
   return c.set_shape(1, {rows(c), is_pairs ? classes * (classes - 1) / 2 : classes});
 }

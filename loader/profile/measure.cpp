@@ -86,7 +86,8 @@ Status measure_nodes(const std::shared_ptr<Environment>& environment, const mode
       if (cancelled(request.cancel)) return {BP_CANCELLED, "cancelled while nodes were measured"};
       const model::Node& node = model.graph.nodes[i];
       const std::string key = profile_key(model.graph, node, request.precision);
-      if (!device.nodes[i].usable() || device.nodes[i].call != BP_NO_NODE || key.empty() || !tried.insert(key).second) continue;
+      if (!device.nodes[i].usable() || device.nodes[i].call != BP_NO_NODE || key.empty() || !tried.insert(key).second)
+        continue;
       if (const auto seconds = measure_node(environment, model, node, *device.device, request); seconds.ok())
         device.profile->set(key, *seconds);
       else

@@ -155,10 +155,8 @@ Model diamond() {
 TEST(Run, IndependentIslandsRunAtTheSameTime) {
   for (const std::string async : {"0", "1"}) {
     for (const std::string memory : {"host", "own"}) {
-      const Environment env = partial_environment({{"partial.devices", "2"},
-                                                   {"partial.memory", memory},
-                                                   {"partial.async", async},
-                                                   {"partial.meet", "2"}});
+      const Environment env = partial_environment(
+          {{"partial.devices", "2"}, {"partial.memory", memory}, {"partial.async", async}, {"partial.meet", "2"}});
       Exec exec = env.compile(diamond(), pinned({{"left", "partial:0"}, {"right", "partial:1"}, {"y", "cpu"}})).exec();
       EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(0, 4, 0));
       EXPECT_EQ(std::max(counters(env, 0).at_once.load(), counters(env, 1).at_once.load()), 2u) << async << memory;

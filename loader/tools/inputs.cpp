@@ -57,8 +57,8 @@ class Dimensions {
       }
     }
     if (!fits) {
-      throw Usage(fmt::format("input '{}' must be {}, but the file has {}", input.name(), type_text(input),
-                              describe(tensor)));
+      throw Usage(
+          fmt::format("input '{}' must be {}, but the file has {}", input.name(), type_text(input), describe(tensor)));
     }
   }
 

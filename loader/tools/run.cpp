@@ -105,9 +105,10 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 void create_folder(const std::string& folder) {
   std::error_code error;
   if (folder.find('=') != std::string::npos && !std::filesystem::is_directory(folder, error)) {
-    throw Usage(fmt::format("--output is '{}': it takes a folder, to which each output is written as NAME.npy, and not "
-                            "NAME=FILE; for example --output results",
-                            folder));
+    throw Usage(
+        fmt::format("--output is '{}': it takes a folder, to which each output is written as NAME.npy, and not "
+                    "NAME=FILE; for example --output results",
+                    folder));
   }
   std::filesystem::create_directories(folder, error);
   if (error) throw Failure(fmt::format("folder '{}' cannot be made: {}", folder, error.message()));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the backends that the loader finds and their devices. The loader is opened with dlopen; nothing of ours is linked. */
+ * Lists the backends that the loader finds and their devices. The loader is opened with dlopen; nothing of ours is
+ * linked. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -8,11 +9,16 @@
 
 static const char* kind_name(uint32_t kind) {
   switch (kind) {
-    case BP_DEVICE_CPU: return "CPU";
-    case BP_DEVICE_GPU: return "GPU";
-    case BP_DEVICE_NPU: return "NPU";
-    case BP_DEVICE_FPGA: return "FPGA";
-    default: return "other";
+    case BP_DEVICE_CPU:
+      return "CPU";
+    case BP_DEVICE_GPU:
+      return "GPU";
+    case BP_DEVICE_NPU:
+      return "NPU";
+    case BP_DEVICE_FPGA:
+      return "FPGA";
+    default:
+      return "other";
   }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a model: run MODEL.onnx. Inputs are filled with a ramp (-2, -1, 0, 1, …), dimensions that the model leaves open are 1, and
- * the beginning of each output is printed. The loader is opened with dlopen; nothing of ours is linked. */
+ * Runs a model: run MODEL.onnx. Inputs are filled with a ramp (-2, -1, 0, 1, …), dimensions that the model leaves open
+ * are 1, and the beginning of each output is printed. The loader is opened with dlopen; nothing of ours is linked. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,33 +24,68 @@ static void check(bp_status_t status) {
 
 static uint64_t element_bytes(bp_dtype_t dtype) {
   switch (dtype) {
-    case BP_DTYPE_FLOAT: case BP_DTYPE_INT32: case BP_DTYPE_UINT32: return 4;
-    case BP_DTYPE_INT64: case BP_DTYPE_UINT64: case BP_DTYPE_DOUBLE: return 8;
-    case BP_DTYPE_INT8: case BP_DTYPE_UINT8: case BP_DTYPE_BOOL: return 1;
-    case BP_DTYPE_INT16: case BP_DTYPE_UINT16: case BP_DTYPE_FLOAT16: case BP_DTYPE_BFLOAT16: return 2;
-    default: return 0;
+    case BP_DTYPE_FLOAT:
+    case BP_DTYPE_INT32:
+    case BP_DTYPE_UINT32:
+      return 4;
+    case BP_DTYPE_INT64:
+    case BP_DTYPE_UINT64:
+    case BP_DTYPE_DOUBLE:
+      return 8;
+    case BP_DTYPE_INT8:
+    case BP_DTYPE_UINT8:
+    case BP_DTYPE_BOOL:
+      return 1;
+    case BP_DTYPE_INT16:
+    case BP_DTYPE_UINT16:
+    case BP_DTYPE_FLOAT16:
+    case BP_DTYPE_BFLOAT16:
+      return 2;
+    default:
+      return 0;
   }
 }
 
 static void set(void* data, bp_dtype_t dtype, uint64_t i) {
   const int64_t value = (int64_t)i - 2;
   switch (dtype) {
-    case BP_DTYPE_FLOAT: ((float*)data)[i] = (float)value; break;
-    case BP_DTYPE_DOUBLE: ((double*)data)[i] = (double)value; break;
-    case BP_DTYPE_INT64: ((int64_t*)data)[i] = value; break;
-    case BP_DTYPE_INT32: ((int32_t*)data)[i] = (int32_t)value; break;
-    default: break; /* others stay zero */
+    case BP_DTYPE_FLOAT:
+      ((float*)data)[i] = (float)value;
+      break;
+    case BP_DTYPE_DOUBLE:
+      ((double*)data)[i] = (double)value;
+      break;
+    case BP_DTYPE_INT64:
+      ((int64_t*)data)[i] = value;
+      break;
+    case BP_DTYPE_INT32:
+      ((int32_t*)data)[i] = (int32_t)value;
+      break;
+    default:
+      break; /* others stay zero */
   }
 }
 
 static void print(const void* data, bp_dtype_t dtype, uint64_t i) {
   switch (dtype) {
-    case BP_DTYPE_FLOAT: printf(" %g", ((const float*)data)[i]); break;
-    case BP_DTYPE_DOUBLE: printf(" %g", ((const double*)data)[i]); break;
-    case BP_DTYPE_INT64: printf(" %" PRId64, ((const int64_t*)data)[i]); break;
-    case BP_DTYPE_INT32: printf(" %" PRId32, ((const int32_t*)data)[i]); break;
-    case BP_DTYPE_BOOL: printf(" %d", ((const uint8_t*)data)[i]); break;
-    default: printf(" ?"); break;
+    case BP_DTYPE_FLOAT:
+      printf(" %g", ((const float*)data)[i]);
+      break;
+    case BP_DTYPE_DOUBLE:
+      printf(" %g", ((const double*)data)[i]);
+      break;
+    case BP_DTYPE_INT64:
+      printf(" %" PRId64, ((const int64_t*)data)[i]);
+      break;
+    case BP_DTYPE_INT32:
+      printf(" %" PRId32, ((const int32_t*)data)[i]);
+      break;
+    case BP_DTYPE_BOOL:
+      printf(" %d", ((const uint8_t*)data)[i]);
+      break;
+    default:
+      printf(" ?");
+      break;
   }
 }
 
@@ -60,7 +95,8 @@ static void* bind_input(bp_exec_t* exec, const bp_graph_t* graph, uint32_t i) {
   const bp_type_t* type = bp_graph_type(graph, value->type);
   const uint64_t width = element_bytes(type->dtype);
   if (type->kind != BP_KIND_TENSOR || type->rank < 0 || width == 0) {
-    fprintf(stderr, "run: input '%.*s' is of a type that this sample does not make\n", (int)value->name.size, value->name.data);
+    fprintf(stderr, "run: input '%.*s' is of a type that this sample does not make\n", (int)value->name.size,
+            value->name.data);
     exit(1);
   }
   int64_t extents[BP_MAX_RANK];
@@ -73,7 +109,10 @@ static void* bind_input(bp_exec_t* exec, const bp_graph_t* graph, uint32_t i) {
   void* data = calloc(count + 1, width);
   if (data == NULL) exit(1);
   for (uint64_t k = 0; k < count; ++k) set(data, type->dtype, k);
-  const bp_tensor_t tensor = {.size = sizeof tensor, .dtype = type->dtype, .rank = (uint32_t)type->rank, .extents = extents,
+  const bp_tensor_t tensor = {.size = sizeof tensor,
+                              .dtype = type->dtype,
+                              .rank = (uint32_t)type->rank,
+                              .extents = extents,
                               .buffer = {.address = data, .bytes = count * width}};
   check(api->exec_bind(exec, i, &tensor, &error));
   return data;

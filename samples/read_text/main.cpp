@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // read_text MODEL [--device A,B] [--expect TSV] PICTURE.png…
 //
-// Prints each picture's text, how sure the model is, and where it ran. With --expect (lines of file name, tab, text) it also says
-// whether the text is right, and exits with 1 if one is not.
+// Prints each picture's text, how sure the model is, and where it ran. With --expect (lines of file name, tab, text) it
+// also says whether the text is right, and exits with 1 if one is not.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -26,7 +26,8 @@ std::map<std::string, std::string> read_expected(const std::string& path) {
   if (!file) throw std::runtime_error(path + ": cannot be read");
   std::map<std::string, std::string> expected;
   for (std::string line; std::getline(file, line);)
-    if (const size_t tab = line.find('\t'); tab != std::string::npos) expected[line.substr(0, tab)] = line.substr(tab + 1);
+    if (const size_t tab = line.find('\t'); tab != std::string::npos)
+      expected[line.substr(0, tab)] = line.substr(tab + 1);
   return expected;
 }
 

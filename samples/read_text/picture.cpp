@@ -15,8 +15,8 @@ Picture Picture::read_png(const std::string& path) {
   };
   if (!png_image_begin_read_from_file(&image, path.c_str())) fail(image.message);
   if (image.width > max_side || image.height > max_side)
-    fail(std::to_string(image.width) + "x" + std::to_string(image.height) + " pixels; at most " + std::to_string(max_side) +
-         " a side are read");
+    fail(std::to_string(image.width) + "x" + std::to_string(image.height) + " pixels; at most " +
+         std::to_string(max_side) + " a side are read");
   image.format = PNG_FORMAT_RGB;
   Picture picture;
   picture.width = static_cast<int>(image.width);

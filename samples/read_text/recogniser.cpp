@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t rows = 48;
 
-// Scaled to 48 rows with its proportions kept, each sample between the pixels' centres, as planes of blue, green and red from -1 to 1.
+// Scaled to 48 rows with its proportions kept, each sample between the pixels' centres, as planes of blue, green and
+// red from -1 to 1.
 backplane::Tensor input_of(const Picture& picture) {
   const int64_t columns = std::max<int64_t>(8, std::lround(static_cast<double>(rows) * picture.width / picture.height));
   backplane::Tensor tensor(BP_DTYPE_FLOAT, {1, 3, rows, columns});
@@ -53,7 +54,8 @@ std::vector<std::string> characters_of(const backplane::Model& model) {
 
 }  // namespace
 
-Recogniser::Recogniser(const backplane::Environment& environment, const std::string& model, const std::vector<std::string>& devices)
+Recogniser::Recogniser(const backplane::Environment& environment, const std::string& model,
+                       const std::vector<std::string>& devices)
     : session_(environment.compile(environment.open(model), {.devices = devices})),
       exec_(session_.exec()),
       characters_(characters_of(session_.model())) {}

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <backplane/client.hpp>
-
 #include <string>
 #include <vector>
 
 #include "picture.h"
 
-// The text line recogniser of PP-OCR: a picture of one line in, characters with their probabilities out. The model takes pictures of
-// 48 rows and any width, and answers with one row of class probabilities for every 8 columns; class 0 is "no character here".
+// The text line recogniser of PP-OCR: a picture of one line in, characters with their probabilities out. The model
+// takes pictures of 48 rows and any width, and answers with one row of class probabilities for every 8 columns; class 0
+// is "no character here".
 class Recogniser {
  public:
   struct Line {
@@ -18,7 +18,8 @@ class Recogniser {
   };
 
   // `devices` as in SessionOptions. The characters come from the model's metadata.
-  Recogniser(const backplane::Environment& environment, const std::string& model, const std::vector<std::string>& devices);
+  Recogniser(const backplane::Environment& environment, const std::string& model,
+             const std::vector<std::string>& devices);
 
   Line read(const Picture& picture);
   // "cpu (1 island, 431 nodes)"

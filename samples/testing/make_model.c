@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the model of the samples' tests: y = Relu(Add(a, b)), all float[2, 3]. ONNX is protobuf, and so little of it is needed
- * here that the bytes are written by hand: a tag (field number and wire type), then a number or a length and as many bytes. */
+ * Writes the model of the samples' tests: y = Relu(Add(a, b)), all float[2, 3]. ONNX is protobuf, and so little of it
+ * is needed here that the bytes are written by hand: a tag (field number and wire type), then a number or a length and
+ * as many bytes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +25,12 @@ static void bytes(message* m, unsigned field, const void* data, size_t size) {
   memcpy(m->bytes + m->size, data, size);
   m->size += size;
 }
-static void text(message* m, unsigned field, const char* s) { bytes(m, field, s, strlen(s)); }
-static void child(message* m, unsigned field, const message* c) { bytes(m, field, c->bytes, c->size); }
+static void text(message* m, unsigned field, const char* s) {
+  bytes(m, field, s, strlen(s));
+}
+static void child(message* m, unsigned field, const message* c) {
+  bytes(m, field, c->bytes, c->size);
+}
 
 static message value_info(const char* name) {
   message value = {0}, type = {0}, tensor = {0}, shape = {0};

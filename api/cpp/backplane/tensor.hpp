@@ -114,8 +114,8 @@ class Tensor {
     std::memcpy(tensor.data_.get() + head, text.data(), text.size());
     return tensor;
   }
-  // A copy of a dense tensor in host memory. Throws std::invalid_argument for another layout and for elements or strings
-  // that lead out of the buffer.
+  // A copy of a dense tensor in host memory. Throws std::invalid_argument for another layout and for elements or
+  // strings that lead out of the buffer.
   static Tensor copy(const bp_tensor_t& from) {
     Tensor tensor;
     tensor.dtype_ = from.dtype;

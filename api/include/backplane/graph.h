@@ -3,8 +3,9 @@
  * The graph that a backend sees: indexed arrays, immutable, owned by the host and valid until the call that passed them
  * returns, unless a slot says longer. Nothing here needs a call per field.
  *
- * The graph is canonical: operators are in the newest form that the plugin knows, default attributes are written out, types
- * and shapes are inferred, nodes stand in topological order. An index is a position in one of this graph's arrays.
+ * The graph is canonical: operators are in the newest form that the plugin knows, default attributes are written out,
+ * types and shapes are inferred, nodes stand in topological order. An index is a position in one of this
+ * graph's arrays.
  */
 #ifndef BACKPLANE_GRAPH_H
 #define BACKPLANE_GRAPH_H
@@ -49,11 +50,11 @@ typedef struct bp_use_t {
 
 /* One call of an operator. */
 typedef struct bp_node_t {
-  bp_text_t op_type;  /* as ONNX spells it */
-  bp_text_t domain;   /* "" is ai.onnx */
-  bp_text_t overload; /* functions only, otherwise empty */
-  bp_text_t name;     /* as in the model; may be empty */
-  uint64_t id;        /* the node's identity in the model: the same in every view, island, trace and error */
+  bp_text_t op_type;      /* as ONNX spells it */
+  bp_text_t domain;       /* "" is ai.onnx */
+  bp_text_t overload;     /* functions only, otherwise empty */
+  bp_text_t name;         /* as in the model; may be empty */
+  uint64_t id;            /* the node's identity in the model: the same in every view, island, trace and error */
   uint32_t since_version; /* the operator-set version in which this form of the operator appeared */
   uint32_t first_input;   /* the first of `input_count` entries in bp_graph_t.operands; BP_NONE is an omitted input */
   uint32_t input_count;
@@ -82,8 +83,8 @@ typedef struct bp_node_t {
 
 /* An attribute. A single thing is an array of one. `data` points at `count` elements:
  * FLOAT(S) float · INT(S) int64_t · STRING(S) bp_text_t · TENSOR(S) uint32_t indices into bp_graph_t.weights ·
- * GRAPH(S) uint32_t indices into bp_graph_t.subgraphs · SPARSE_TENSOR(S) uint32_t pairs (values, indices) into weights ·
- * TYPE(S) uint32_t indices into bp_graph_t.types. */
+ * GRAPH(S) uint32_t indices into bp_graph_t.subgraphs ·
+ * SPARSE_TENSOR(S) uint32_t pairs (values, indices) into weights · TYPE(S) uint32_t indices into bp_graph_t.types. */
 typedef struct bp_attribute_t {
   bp_text_t name;
   uint32_t type; /* BP_ATTR_* */
@@ -91,8 +92,8 @@ typedef struct bp_attribute_t {
   const void* data;
 } bp_attribute_t;
 
-/* A constant tensor. Its bytes stay where they are (a mapped file, the framework's memory) and are reached through `weight_map`
- * below; `data` is already set when reaching them costs nothing. */
+/* A constant tensor. Its bytes stay where they are (a mapped file, the framework's memory) and are reached through
+ * `weight_map` below; `data` is already set when reaching them costs nothing. */
 typedef struct bp_weight_t {
   bp_dtype_t dtype;
   uint32_t rank;
@@ -114,7 +115,8 @@ typedef struct bp_opset_t {
   uint32_t reserved;
 } bp_opset_t;
 
-/* What a graph offers beyond its arrays. All are [thread-safe]. `graph` is any graph that the host passed and is still valid. */
+/* What a graph offers beyond its arrays. All are [thread-safe]. `graph` is any graph that the host passed and is
+ * still valid. */
 typedef struct bp_graph_api_t {
   uint32_t size;
   uint32_t reserved;
@@ -124,12 +126,13 @@ typedef struct bp_graph_api_t {
   /* Says that the plugin has its own copy (packed, uploaded) and will not read the bytes again: the host may release
    * the pages. They are still readable; reading them later only costs time. */
   void(BP_CALL* weight_consumed)(const bp_graph_t* graph, uint32_t weight);
-  /* A 128-bit hash of data type, extents and bytes, for sharing and caching; computed once, then remembered. [blocks] the
-   * first time. Errors: BP_IO_ERROR. */
+  /* A 128-bit hash of data type, extents and bytes, for sharing and caching; computed once, then remembered. [blocks]
+   * the first time. Errors: BP_IO_ERROR. */
   bp_status_t(BP_CALL* weight_hash)(const bp_graph_t* graph, uint32_t weight, uint64_t out_hash[2], bp_error_t* error);
-  /* The graph as a serialized ONNX ModelProto, for plugins with an ONNX parser of their own. The pieces go to `sink` in order
-   * and form one message; weights above `external_above` bytes are written as external data that points into their files
-   * where there is one (UINT64_MAX: all inside). [blocks]. Errors: BP_IO_ERROR, BP_UNSUPPORTED (over 2 GB inside). */
+  /* The graph as a serialized ONNX ModelProto, for plugins with an ONNX parser of their own. The pieces go to `sink` in
+   * order and form one message; weights above `external_above` bytes are written as external data that points into
+   * their files where there is one (UINT64_MAX: all inside). [blocks]. Errors: BP_IO_ERROR, BP_UNSUPPORTED
+   * (over 2 GB inside). */
   bp_status_t(BP_CALL* serialize)(const bp_graph_t* graph, uint64_t external_above, bp_text_sink_t sink, void* context,
                                   bp_error_t* error);
 } bp_graph_api_t;

@@ -11,8 +11,8 @@
 
 BP_EXTERN_C_BEGIN
 
-/* What the host says of itself before anything is created. Both sides state the versions that they speak; the plugin chooses
- * the highest common one. */
+/* What the host says of itself before anything is created. Both sides state the versions that they speak; the plugin
+ * chooses the highest common one. */
 typedef struct bp_host_offer_t {
   uint32_t size;
   uint32_t version_min; /* BP_MAKE_VERSION */
@@ -35,14 +35,14 @@ typedef struct bp_host_offer_t {
 /* A finished piece of work for the timeline. */
 typedef struct bp_span_t {
   uint32_t size;
-  uint32_t kind;       /* BP_SPAN_* */
-  uint64_t begin;      /* ns on the monotonic clock; device time that was converted says so in `flags` */
-  uint64_t end;        /* ns */
-  uint64_t trace_id;   /* bp_run_t.trace_id, or 0 */
-  uint64_t node;       /* bp_node_t.id, or BP_NO_NODE */
-  uint64_t bytes;      /* moved, or 0 */
-  uint32_t device;     /* the plugin's own number of it, from 0 */
-  uint32_t flags;      /* BP_SPAN_DEVICE_CLOCK */
+  uint32_t kind;     /* BP_SPAN_* */
+  uint64_t begin;    /* ns on the monotonic clock; device time that was converted says so in `flags` */
+  uint64_t end;      /* ns */
+  uint64_t trace_id; /* bp_run_t.trace_id, or 0 */
+  uint64_t node;     /* bp_node_t.id, or BP_NO_NODE */
+  uint64_t bytes;    /* moved, or 0 */
+  uint32_t device;   /* the plugin's own number of it, from 0 */
+  uint32_t flags;    /* BP_SPAN_DEVICE_CLOCK */
   bp_text_t name;
 } bp_span_t;
 
@@ -54,12 +54,12 @@ typedef struct bp_span_t {
 
 /* One core of the machine. Never NULL fields; unknown numbers are BP_NONE or 0. */
 typedef struct bp_core_t {
-  uint32_t id;        /* logical processor as the system numbers it */
-  uint32_t core;      /* physical core: siblings share it */
+  uint32_t id;   /* logical processor as the system numbers it */
+  uint32_t core; /* physical core: siblings share it */
   uint32_t numa_node;
   uint32_t package;
-  uint32_t kind; /* relative speed class, 0 the slowest */
-  uint32_t flags; /* BP_CORE_ALLOWED: the process may run on it */
+  uint32_t kind;     /* relative speed class, 0 the slowest */
+  uint32_t flags;    /* BP_CORE_ALLOWED: the process may run on it */
   uint64_t l1_bytes; /* data */
   uint64_t l2_bytes;
   uint64_t l3_bytes; /* shared by the cores with the same l3 id */
@@ -97,29 +97,31 @@ struct bp_host_t {
   /* Copies the span. [thread-safe] */
   void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);
 
-  /* Host memory, `alignment` a power of two up to 4096. NULL when there is none. [thread-safe]. NULL slot: use your own. */
+  /* Host memory, `alignment` a power of two up to 4096. NULL when there is none. [thread-safe].
+   * NULL slot: use your own. */
   void*(BP_CALL* allocate)(const bp_host_t* host, uint64_t bytes, uint64_t alignment);
   /* `bytes` and `alignment` as they were asked for. [thread-safe] */
   void(BP_CALL* release)(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t alignment);
 
-  /* Runs `body` over [0, count) on the host's threads in pieces of at least `grain`, the calling thread included, and returns
-   * when all are done. May be called from within a body. [thread-safe] [blocks]. NULL slot: run it yourself. */
-  void(BP_CALL* parallel_for)(const bp_host_t* host, uint64_t count, uint64_t grain, bp_loop_body_t body, void* context);
+  /* Runs `body` over [0, count) on the host's threads in pieces of at least `grain`, the calling thread included, and
+   * returns when all are done. May be called from within a body. [thread-safe] [blocks]. NULL slot: run it yourself. */
+  void(BP_CALL* parallel_for)(const bp_host_t* host, uint64_t count, uint64_t grain, bp_loop_body_t body,
+                              void* context);
   /* How many threads `parallel_for` uses at most, the caller included; at least 1. [thread-safe] */
   uint32_t(BP_CALL* thread_count)(const bp_host_t* host);
   /* The machine. [thread-safe] [blocks] the first time. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* topology)(const bp_host_t* host, bp_topology_t* out_topology);
 
-  /* A setting of this plugin by name without the plugin's prefix ("threads", not "cpu.threads"). The text lives as long as
-   * the table. [thread-safe]. Errors: BP_NOT_FOUND. */
+  /* A setting of this plugin by name without the plugin's prefix ("threads", not "cpu.threads"). The text lives as long
+   * as the table. [thread-safe]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* option)(const bp_host_t* host, bp_text_t name, bp_text_t* out_value);
   /* 1 if the token was set; a NULL token never is. [thread-safe] */
   uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
 
   /* Host semaphores, for plugins whose devices have none that the host can wait for. All [thread-safe]. */
   /* Waits until the semaphore reaches the value. [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED. */
-  bp_status_t(BP_CALL* semaphore_wait)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
-                                       const bp_cancel_t* cancel);
+  bp_status_t(BP_CALL* semaphore_wait)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
+                                       uint64_t deadline, const bp_cancel_t* cancel);
   /* Sets it to `value` if that is more; `status` other than BP_OK marks it failed, and every waiter is woken. */
   void(BP_CALL* semaphore_signal)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status);
   /* Its value now, and BP_OK or why it failed. */

@@ -7,8 +7,8 @@
  *   session      the model placed on devices and compiled       bp_session_*
  *   exec         bound memory and a run in flight               bp_exec_*
  *
- * Handles are destroyed in reverse order; a session keeps what it needs of its model and environment alive by itself, so the
- * order between those three does not matter. Text in out-structs lives as long as the handle it was asked from.
+ * Handles are destroyed in reverse order; a session keeps what it needs of its model and environment alive by itself,
+ * so the order between those three does not matter. Text in out-structs lives as long as the handle it was asked from.
  */
 #ifndef BACKPLANE_LOADER_H
 #define BACKPLANE_LOADER_H
@@ -24,7 +24,7 @@ typedef struct bp_builder_t bp_builder_t;
 typedef struct bp_session_t bp_session_t;
 typedef struct bp_exec_t bp_exec_t;
 
-/* ---- environment -------------------------------------------------------------------------------------------------- */
+/* ---- environment ------------------------------------------------------------------------------------------------- */
 
 /* Where backends are looked for, in this order; the first backend of an id wins:
  *   1. `backend_files`                    libraries or manifests, given here
@@ -100,19 +100,22 @@ BP_EXPORT void BP_CALL bp_env_destroy(bp_env_t* env);
 /* Every candidate in the order considered. [thread-safe] */
 BP_EXPORT uint32_t BP_CALL bp_env_candidate_count(const bp_env_t* env);
 /* [thread-safe]. Errors: BP_NOT_FOUND. */
-BP_EXPORT bp_status_t BP_CALL bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* out_candidate, bp_error_t* error);
-/* Devices of all backends, numbered from 1 in this order; 0 is "host memory that belongs to no device". [thread-safe] */
+BP_EXPORT bp_status_t BP_CALL bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* out_candidate,
+                                               bp_error_t* error);
+/* Devices of all backends, numbered from 1 in this order; 0 is "host memory that belongs to no device".
+ * [thread-safe] */
 BP_EXPORT uint32_t BP_CALL bp_env_device_count(const bp_env_t* env);
 /* Device `index` from 1. `out_name` (may be NULL) is what options call it: "cpu", "opencl:1". [thread-safe].
  * Errors: BP_NOT_FOUND. */
-BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info, bp_text_t* out_name,
-                                            bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info,
+                                            bp_text_t* out_name, bp_error_t* error);
 /* All of it as one JSON object: what `backplane list --json` prints. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
-/* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none. [thread-safe] */
+/* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none.
+ * [thread-safe] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
 
-/* ---- models ------------------------------------------------------------------------------------------------------- */
+/* ---- models ------------------------------------------------------------------------------------------------------ */
 
 /* Where a model comes from: exactly one of path, bytes, descriptor. */
 typedef struct bp_model_source_t {
@@ -124,20 +127,21 @@ typedef struct bp_model_source_t {
   const bp_chain_t* chain;
 } bp_model_source_t;
 
-/* Reads, checks and canonicalises a model. `env` may be NULL. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_IO_ERROR,
- * BP_INVALID_MODEL (with the node), BP_UNSUPPORTED (newer than this loader), BP_RESOURCE_EXHAUSTED. */
+/* Reads, checks and canonicalises a model. `env` may be NULL. [thread-safe] [blocks]. Errors: BP_NOT_FOUND,
+ * BP_IO_ERROR, BP_INVALID_MODEL (with the node), BP_UNSUPPORTED (newer than this loader), BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model,
                                             bp_error_t* error);
 BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
-/* The canonical graph: inputs, outputs, nodes, weights. Made by the first call; lives as long as the model. NULL for NULL,
- * and where there is no memory for it. [thread-safe] */
+/* The canonical graph: inputs, outputs, nodes, weights. Made by the first call; lives as long as the model. NULL for
+ * NULL, and where there is no memory for it. [thread-safe] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_model_graph(const bp_model_t* model);
-/* Operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object: what `backplane info --json` prints, less
- * `uncovered`. [thread-safe] */
-BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context, bp_error_t* error);
+/* Operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object: what
+ * `backplane info --json` prints, less `uncovered`. [thread-safe] */
+BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context,
+                                              bp_error_t* error);
 
-/* A graph built by the framework. Values are numbered from 0 in the order in which they are made. Names must be unique; an empty
- * name gets one. All builder calls: [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_INVALID_MODEL. */
+/* A graph built by the framework. Values are numbered from 0 in the order in which they are made. Names must be unique;
+ * an empty name gets one. All builder calls: [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_INVALID_MODEL. */
 typedef struct bp_node_desc_t {
   uint32_t size;
   uint32_t reserved;
@@ -149,8 +153,9 @@ typedef struct bp_node_desc_t {
   uint32_t input_count;
   uint32_t output_count;
   const bp_text_t* output_names; /* `output_count` names, or NULL; an output that nobody wants still gets a value */
-  /* As in graph.h, but TENSOR(S): `data` is an array of const bp_tensor_t* (host memory, borrowed like weights); GRAPH(S): an array
-   * of bp_builder_t* from bp_builder_create_body, empty afterwards; TYPE(S) and SPARSE_TENSOR(S) are not offered. */
+  /* As in graph.h, but TENSOR(S): `data` is an array of const bp_tensor_t* (host memory, borrowed like weights);
+   * GRAPH(S): an array of bp_builder_t* from bp_builder_create_body, empty afterwards; TYPE(S) and SPARSE_TENSOR(S)
+   * are not offered. */
   const bp_attribute_t* attributes;
   uint32_t attribute_count;
   uint32_t attribute_stride;
@@ -159,11 +164,13 @@ typedef struct bp_node_desc_t {
 /* `opsets`: at least the domain "" (ai.onnx). */
 BP_EXPORT bp_status_t BP_CALL bp_builder_create(bp_env_t* env, const bp_opset_t* opsets, uint32_t opset_count,
                                                 uint32_t opset_stride, bp_builder_t** out_builder, bp_error_t* error);
-/* A builder for the body of a control-flow node. A value of a graph around it is taken in with bp_builder_input under its name (type and
- * extents are then those of that value). `outer` outlives it. */
-BP_EXPORT bp_status_t BP_CALL bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder, bp_error_t* error);
+/* A builder for the body of a control-flow node. A value of a graph around it is taken in with bp_builder_input under
+ * its name (type and extents are then those of that value). `outer` outlives it. */
+BP_EXPORT bp_status_t BP_CALL bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder,
+                                                     bp_error_t* error);
 BP_EXPORT void BP_CALL bp_builder_destroy(bp_builder_t* builder);
-/* A graph input. `extents` has `rank` numbers; -1 is a dimension named in `symbols` (may be NULL; an empty name: unrelated). */
+/* A graph input. `extents` has `rank` numbers; -1 is a dimension named in `symbols` (may be NULL;
+ * an empty name: unrelated). */
 BP_EXPORT bp_status_t BP_CALL bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t dtype, uint32_t rank,
                                                const int64_t* extents, const bp_text_t* symbols, uint32_t* out_value,
                                                bp_error_t* error);
@@ -171,18 +178,19 @@ BP_EXPORT bp_status_t BP_CALL bp_builder_input(bp_builder_t* builder, bp_text_t 
 BP_EXPORT bp_status_t BP_CALL bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_tensor_t* tensor,
                                                 uint32_t* out_value, bp_error_t* error);
 /* `out_first_value` is the first of the node's outputs; the others follow. */
-BP_EXPORT bp_status_t BP_CALL bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, uint32_t* out_first_value,
-                                              bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node,
+                                              uint32_t* out_first_value, bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_builder_output(bp_builder_t* builder, uint32_t value, bp_error_t* error);
 /* Checks and canonicalises. The builder is empty afterwards and must still be destroyed. [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_builder_finish(bp_builder_t* builder, bp_model_t** out_model, bp_error_t* error);
 
-/* ---- sessions ----------------------------------------------------------------------------------------------------- */
+/* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
 /* How strongly the listed devices are wanted. */
 #define BP_FALLBACK_ALLOW 0u  /* the cheapest placement over the listed devices */
 #define BP_FALLBACK_PREFER 1u /* the first listed device takes every node that it can, the next one the rest, … */
-#define BP_FALLBACK_FORBID 2u /* the first listed device runs every node, or the session fails and names the first that it cannot ("require") */
+/* the first listed device runs every node, or the session fails and names the first that it cannot ("require") */
+#define BP_FALLBACK_FORBID 2u
 
 /* Nodes that the user puts on a device. */
 typedef struct bp_pin_t {
@@ -195,7 +203,8 @@ typedef struct bp_session_desc_t {
   uint32_t precision; /* BP_PRECISION_* */
   uint32_t fallback;  /* BP_FALLBACK_* */
   uint32_t device_count;
-  const bp_text_t* devices; /* as in bp_env_device, preferred first; none: all devices, accelerators, then CPUs, then others */
+  /* as in bp_env_device, preferred first; none: all devices, accelerators, then CPUs, then others */
+  const bp_text_t* devices;
   const bp_pin_t* pins;
   uint32_t pin_count;
   uint32_t pin_stride;
@@ -211,7 +220,7 @@ typedef struct bp_session_desc_t {
   const bp_chain_t* chain;
 } bp_session_desc_t;
 
-#define BP_SESSION_REFIT 0x1u      /* weights can be replaced later */
+#define BP_SESSION_REFIT 0x1u /* weights can be replaced later */
 /* Place and report, but do not compile: no exec can be made of it. Nodes that no device takes do not fail it. */
 #define BP_SESSION_PLACE_ONLY 0x2u
 
@@ -225,53 +234,62 @@ typedef struct bp_placed_node_t {
   bp_text_t reason; /* why here and not on a device listed before */
 } bp_placed_node_t;
 
-/* Asks all devices, places, compiles. `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (a node that no device
- * takes; the detail names node, operator and each device's reason), BP_NOT_FOUND (a device, an option), BP_CANCELLED,
- * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
+/* Asks all devices, places, compiles. `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (a node that
+ * no device takes; the detail names node, operator and each device's reason), BP_NOT_FOUND (a device, an option),
+ * BP_CANCELLED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                                                 bp_session_t** out_session, bp_error_t* error);
 /* Waits for runs in flight. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_session_destroy(bp_session_t* session);
 /* Node i of bp_model_graph. [thread-safe]. Errors: BP_NOT_FOUND. */
-BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node,
+                                              bp_error_t* error);
 /* Islands, reasons, costs and copies as one JSON object: what `backplane explain --json` prints. [thread-safe] */
-BP_EXPORT bp_status_t BP_CALL bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context, bp_error_t* error);
-/* Replaces a weight by name; the session was made with BP_SESSION_REFIT. Runs in flight end before. [one at a time] [blocks].
- * Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED (the backend cannot; it is named). */
-BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, bp_text_t weight, const bp_tensor_t* tensor, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context,
+                                                bp_error_t* error);
+/* Replaces a weight by name; the session was made with BP_SESSION_REFIT. Runs in flight end before. [one at a time]
+ * [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED (the backend cannot; it is named). */
+BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, bp_text_t weight, const bp_tensor_t* tensor,
+                                               bp_error_t* error);
 /* Reads a weight back into the caller's memory, dense. [thread-safe] [blocks]. Errors: as above. */
 BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                                      bp_error_t* error);
 
-/* ---- running ------------------------------------------------------------------------------------------------------ */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /* A run state. Many threads run one session, each with an exec of its own. [thread-safe] [blocks].
  * Errors: BP_BAD_STATE (a BP_SESSION_PLACE_ONLY session), BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, bp_exec_t** out_exec, bp_error_t* error);
 /* Waits for a run in flight. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
-/* Binds memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The memory is the caller's and is used until it is bound
- * anew. Outputs that are not bound are allocated by the loader. [one at a time]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH,
- * BP_BUFFER_TOO_SMALL, BP_BUSY. */
-BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor, bp_error_t* error);
+/* Binds memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The memory is the caller's and is used until it
+ * is bound anew. Outputs that are not bound are allocated by the loader. [one at a time]. Errors: BP_NOT_FOUND,
+ * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BUSY. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
+                                           bp_error_t* error);
 /* The same for a sequence, optional or map. */
-BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container, bp_error_t* error);
-/* New extents for a bound input within its capacity (buffer.bytes). [one at a time]. Errors: as bp_exec_bind, BP_BAD_STATE. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
+                                                     bp_error_t* error);
+/* New extents for a bound input within its capacity (buffer.bytes). [one at a time]. Errors: as bp_exec_bind,
+ * BP_BAD_STATE. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, uint32_t slot, uint32_t rank, const int64_t* extents,
                                               bp_error_t* error);
-/* Runs and returns when the run has ended. `run` may be NULL; its `stream` and `output` must be NULL. Signals and `done` as in
- * plugin.h. [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; it is named), BP_BUSY, BP_CANCELLED,
- * BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound output), BP_RESOURCE_EXHAUSTED. */
+/* Runs and returns when the run has ended. `run` may be NULL; its `stream` and `output` must be NULL. Signals and
+ * `done` as in plugin.h. [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; it is named), BP_BUSY,
+ * BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound output),
+ * BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* The same, returning at once; `done` and the signals tell the end. `run` and what it points at stay valid until then. */
+/* The same, returning at once; `done` and the signals tell the end. `run` and what it points at stay valid until
+ * then. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors: BP_BAD_STATE,
- * BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
-BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor, bp_error_t* error);
+/* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
+ * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
+BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor,
+                                             bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
                                                        bp_error_t* error);
 
-/* ---- semaphores, cancellation, memory, trace ---------------------------------------------------------------------- */
+/* ---- semaphores, cancellation, memory, trace --------------------------------------------------------------------- */
 
 /* A timeline semaphore of the host. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error);
@@ -279,8 +297,8 @@ BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t
 BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
 /* `status` other than BP_OK marks it failed. [thread-safe] */
 BP_EXPORT void BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, bp_status_t status);
-/* `deadline` in ns on the monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED,
- * BP_DEPENDENCY_FAILED. */
+/* `deadline` in ns on the monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT,
+ * BP_CANCELLED, BP_DEPENDENCY_FAILED. */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_wait(bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
                                                 const bp_cancel_t* cancel, bp_error_t* error);
 /* [thread-safe]. Errors: BP_DEPENDENCY_FAILED once it failed. */
@@ -302,14 +320,15 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_space(bp_env_t* env, uint32_t device, ui
                                               uint32_t space_size, bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_memory_allocate(bp_env_t* env, uint32_t device, uint32_t space, uint64_t bytes,
                                                  bp_buffer_t* out_buffer, bp_error_t* error);
-BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint32_t device, uint32_t space, const bp_external_t* external,
-                                               bp_buffer_t* out_buffer, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint32_t device, uint32_t space,
+                                               const bp_external_t* external, bp_buffer_t* out_buffer,
+                                               bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_buffer_t* buffer, bp_external_t* out_external,
                                                bp_error_t* error);
 BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, bp_buffer_t* buffer);
 /* Copies between any two buffers, through host memory where there is no shorter way. Returns when done. */
-BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
-                                             bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_buffer_t* from, const bp_buffer_t* to,
+                                             uint64_t bytes, bp_error_t* error);
 
 /* Collects spans of all sessions of the environment from now on. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_trace_start(bp_env_t* env, bp_error_t* error);
@@ -319,11 +338,11 @@ BP_EXPORT bp_status_t BP_CALL bp_trace_stop(bp_env_t* env, bp_text_sink_t sink, 
 /* "BP_INVALID_MODEL" and the like; never NULL. [thread-safe] */
 BP_EXPORT const char* BP_CALL bp_status_name(bp_status_t status);
 
-/* ---- the same as one table ---------------------------------------------------------------------------------------- */
+/* ---- the same as one table --------------------------------------------------------------------------------------- */
 
 typedef struct bp_loader_api_t {
   uint32_t size;
-  uint32_t version; /* BP_ABI_VERSION of the loader */
+  uint32_t version;  /* BP_ABI_VERSION of the loader */
   bp_text_t release; /* the loader's own version */
   bp_text_t build_id;
   bp_status_t(BP_CALL* env_create)(const bp_env_desc_t*, bp_env_t**, bp_error_t*);
@@ -384,8 +403,8 @@ typedef struct bp_loader_api_t {
   const char*(BP_CALL* status_name)(bp_status_t);
 } bp_loader_api_t;
 
-/* The functions above as a table of static life, for a caller built with ABI `version`; NULL if this loader does not speak it.
- * [thread-safe] */
+/* The functions above as a table of static life, for a caller built with ABI `version`; NULL if this loader does not
+ * speak it. [thread-safe] */
 BP_EXPORT const bp_loader_api_t* BP_CALL bp_get_api(uint32_t version);
 #define BP_LOADER_SYMBOL "bp_get_api"
 typedef const bp_loader_api_t*(BP_CALL* bp_get_api_t)(uint32_t version);

@@ -27,8 +27,8 @@ typedef struct bp_space_t {
 #define BP_SPACE_COHERENT 0x4u /* a mapping needs no flush or invalidate */
 #define BP_SPACE_DEVICE 0x8u   /* fastest for the device */
 
-/* A piece of memory. In a space with BP_SPACE_HOST `memory` is NULL and `address` is a pointer. Elsewhere `memory` is a handle
- * of the device's plugin and `address` is 0 or, where the plugin offers it, the device address. Never grows. */
+/* A piece of memory. In a space with BP_SPACE_HOST `memory` is NULL and `address` is a pointer. Elsewhere `memory` is a
+ * handle of the device's plugin and `address` is 0 or, where the plugin offers it, the device address. Never grows. */
 typedef struct bp_buffer_t {
   uint32_t device; /* bp_device_info_t.index in the host's list; 0 for host memory that belongs to no device */
   uint32_t space;  /* index in the device's spaces */
@@ -41,14 +41,15 @@ typedef struct bp_buffer_t {
 /* How elements lie in a buffer. 0 is dense row-major, in elements (sub-byte types packed). */
 #define BP_LAYOUT_DENSE 0u
 #define BP_LAYOUT_STRIDED 1u /* `strides`, in elements */
-#define BP_LAYOUT_VENDOR 0x80000000u /* ids from here up are a plugin's own; equal ids on one device mean equal layouts */
+/* ids from here up are a plugin's own; equal ids on one device mean equal layouts */
+#define BP_LAYOUT_VENDOR 0x80000000u
 
 /* A tensor in memory. */
 typedef struct bp_tensor_t {
   uint32_t size;
   bp_dtype_t dtype;
   uint32_t rank;
-  uint32_t layout; /* BP_LAYOUT_* */
+  uint32_t layout;        /* BP_LAYOUT_* */
   const int64_t* extents; /* `rank` numbers */
   const int64_t* strides; /* `rank` numbers, only with BP_LAYOUT_STRIDED; otherwise NULL */
   bp_buffer_t buffer;
@@ -78,7 +79,8 @@ typedef struct bp_container_api_t {
 
 /* What memory is called outside: the kinds of handle that import takes and export gives. */
 #define BP_EXTERNAL_HOST_POINTER 0u /* handle: the pointer */
-#define BP_EXTERNAL_FD 1u           /* handle: a file descriptor (opaque, of the driver); import takes ownership on success */
+/* handle: a file descriptor (opaque, of the driver); import takes ownership on success */
+#define BP_EXTERNAL_FD 1u
 #define BP_EXTERNAL_DMA_BUF 2u      /* handle: a dma-buf file descriptor; import takes ownership on success */
 #define BP_EXTERNAL_CUDA_IPC 3u     /* handle: pointer to the 64 bytes of a cudaIpcMemHandle_t */
 #define BP_EXTERNAL_CUDA_POINTER 4u /* handle: a CUdeviceptr */

@@ -21,7 +21,7 @@ typedef struct bp_device_t bp_device_t;     /* a device that was opened; opaque 
 typedef struct bp_program_t bp_program_t;   /* an island that was compiled: immutable; opaque */
 typedef struct bp_instance_t bp_instance_t; /* a program's run state; opaque */
 
-/* ---- devices ------------------------------------------------------------------------------------------------------ */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 #define BP_DEVICE_CPU 1u
 #define BP_DEVICE_GPU 2u
@@ -40,7 +40,7 @@ typedef struct bp_device_info_t {
   uint32_t index; /* the plugin counts from 0; the host's own list numbers all devices of all backends from 1 */
   uint32_t kind;  /* BP_DEVICE_CPU … */
   uint32_t flags; /* BP_DEVICE_SYNCHRONOUS … */
-  bp_text_t name;   /* for people: "NVIDIA H200" */
+  bp_text_t name; /* for people: "NVIDIA H200" */
   bp_text_t vendor;
   bp_text_t driver; /* its version; part of cache keys */
   bp_text_t arch;   /* what a compiled program needs: "sm_90", "avx512_core"; part of cache keys */
@@ -53,7 +53,7 @@ typedef struct bp_device_info_t {
   double flops_fp32;         /* operations a second, 0 when unknown; a multiply-add is two */
   double flops_fp16;
   double ops_int8;
-  bp_dtype_set_t dtypes;     /* what values may have on this device */
+  bp_dtype_set_t dtypes; /* what values may have on this device */
   uint32_t space_count;
   uint32_t max_instances; /* of all programs together, 0 when unbounded */
   uint64_t peers;         /* bit i: device i of this plugin is reached without the host */
@@ -79,15 +79,15 @@ typedef struct bp_device_api_t {
   /* [thread-safe]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* info)(bp_backend_t* backend, uint32_t index, bp_device_info_t* out_info, bp_error_t* error);
   /* [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED. */
-  bp_status_t(BP_CALL* open)(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how, bp_device_t** out_device,
-                             bp_error_t* error);
+  bp_status_t(BP_CALL* open)(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how,
+                             bp_device_t** out_device, bp_error_t* error);
   /* Everything made on the device is gone before. [one at a time] [blocks] */
   void(BP_CALL* close)(bp_device_t* device);
   /* BP_OK while the device works. [thread-safe]. NULL: it always does. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* health)(bp_device_t* device, bp_error_t* error);
 } bp_device_api_t;
 
-/* ---- coverage and review ------------------------------------------------------------------------------------------ */
+/* ---- coverage and review ----------------------------------------------------------------------------------------- */
 
 #define BP_ANSWER_NO 0u
 #define BP_ANSWER_YES 1u
@@ -95,17 +95,17 @@ typedef struct bp_device_api_t {
 
 /* Why not. Stable: tools and tests compare them. */
 #define BP_REASON_NONE 0u
-#define BP_REASON_OPERATOR 1u   /* the operator is not known */
-#define BP_REASON_OPSET 2u      /* this form of it is not known */
+#define BP_REASON_OPERATOR 1u /* the operator is not known */
+#define BP_REASON_OPSET 2u    /* this form of it is not known */
 #define BP_REASON_DTYPE 3u
-#define BP_REASON_SHAPE 4u      /* rank, extent or an unknown dimension */
+#define BP_REASON_SHAPE 4u /* rank, extent or an unknown dimension */
 #define BP_REASON_ATTRIBUTE 5u
-#define BP_REASON_CONSTANT 6u   /* an input must be constant and is not, or the reverse */
+#define BP_REASON_CONSTANT 6u /* an input must be constant and is not, or the reverse */
 #define BP_REASON_MEMORY 7u
-#define BP_REASON_PRECISION 8u  /* only at less precision than the session allows */
+#define BP_REASON_PRECISION 8u /* only at less precision than the session allows */
 #define BP_REASON_SUBGRAPH 9u
-#define BP_REASON_COST 10u      /* possible, but a loss */
-#define BP_REASON_POLICY 11u    /* forbidden by an option or by the user */
+#define BP_REASON_COST 10u   /* possible, but a loss */
+#define BP_REASON_POLICY 11u /* forbidden by an option or by the user */
 #define BP_REASON_OTHER 12u
 
 /* A symbol and the extents for which an answer holds. Never grows. */
@@ -118,15 +118,16 @@ typedef struct bp_range_t {
 
 /* What a device says of one node. */
 typedef struct bp_verdict_t {
-  uint32_t node;       /* index into bp_graph_t.nodes */
-  uint32_t answer;     /* BP_ANSWER_* */
-  uint32_t reason;     /* BP_REASON_*, with BP_ANSWER_NO */
-  bp_dtype_t precision; /* the type in which it computes if that is less than the node's (BP_DTYPE_FLOAT16 for fp32 nodes), or 0 */
-  bp_text_t detail;    /* for people: what was seen and what is supported; copied */
-  double seconds;      /* expected time, 0 when unknown */
-  uint64_t bytes;      /* device memory beside inputs and outputs, 0 when unknown */
-  float confidence;    /* of `seconds`: 0 a guess … 1 measured here */
-  uint32_t layout;     /* the layout in which it would rather take its first input, BP_LAYOUT_DENSE otherwise */
+  uint32_t node;   /* index into bp_graph_t.nodes */
+  uint32_t answer; /* BP_ANSWER_* */
+  uint32_t reason; /* BP_REASON_*, with BP_ANSWER_NO */
+  /* the type in which it computes if that is less than the node's (BP_DTYPE_FLOAT16 for fp32 nodes), or 0 */
+  bp_dtype_t precision;
+  bp_text_t detail;         /* for people: what was seen and what is supported; copied */
+  double seconds;           /* expected time, 0 when unknown */
+  uint64_t bytes;           /* device memory beside inputs and outputs, 0 when unknown */
+  float confidence;         /* of `seconds`: 0 a guess … 1 measured here */
+  uint32_t layout;          /* the layout in which it would rather take its first input, BP_LAYOUT_DENSE otherwise */
   const bp_range_t* ranges; /* with BP_ANSWER_CONDITIONAL; copied */
   uint32_t range_count;
   uint32_t reserved;
@@ -136,8 +137,8 @@ typedef struct bp_verdict_t {
 typedef struct bp_group_t {
   const uint32_t* nodes; /* copied */
   uint32_t node_count;
-  uint32_t flags;      /* BP_GROUP_* */
-  double seconds;      /* for the whole group */
+  uint32_t flags; /* BP_GROUP_* */
+  double seconds; /* for the whole group */
   uint64_t bytes;
   bp_dtype_t precision;
   float confidence;
@@ -186,8 +187,8 @@ typedef struct bp_review_t {
   double seconds;  /* expected time of the whole island, 0 when unknown */
   uint64_t bytes;  /* device memory it needs, 0 when unknown */
   void* split_self;
-  /* Set by the host. With BP_REVIEW_SPLIT the plugin calls it once for each part it would accept, with node indices of the
-   * island; nodes in no part are given back. */
+  /* Set by the host. With BP_REVIEW_SPLIT the plugin calls it once for each part it would accept, with node indices of
+   * the island; nodes in no part are given back. */
   void(BP_CALL* split)(void* split_self, const uint32_t* nodes, uint32_t count);
 } bp_review_t;
 
@@ -203,8 +204,8 @@ typedef struct bp_infer_sink_t {
 typedef struct bp_coverage_api_t {
   uint32_t size;
   uint32_t newest_opset_count;
-  /* The newest operator set known for each domain. The host presents each node in the newest form that fits, and answers
-   * BP_REASON_OPSET itself where none does. */
+  /* The newest operator set known for each domain. The host presents each node in the newest form that fits, and
+   * answers BP_REASON_OPSET itself where none does. */
   const bp_opset_t* newest_opsets;
   uint32_t newest_opset_stride;
   uint32_t reserved;
@@ -214,15 +215,16 @@ typedef struct bp_coverage_api_t {
                               bp_error_t* error);
   /* Looks at an island: a graph of its own whose inputs and outputs are the island's. What is accepted here compiles.
    * [thread-safe] [blocks]. NULL: everything covered is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_graph_t* island, bp_review_t* out_review, bp_error_t* error);
-  /* The types of the outputs of a node that the device claims and whose domain the host does not know. The types of its inputs
-   * are in the graph. [thread-safe]. NULL: outputs have the types that the model declares. Errors: BP_INVALID_MODEL (the
-   * node's inputs or attributes cannot be), BP_UNSUPPORTED. */
+  bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_graph_t* island, bp_review_t* out_review,
+                               bp_error_t* error);
+  /* The types of the outputs of a node that the device claims and whose domain the host does not know. The types of its
+   * inputs are in the graph. [thread-safe]. NULL: outputs have the types that the model declares. Errors:
+   * BP_INVALID_MODEL (the node's inputs or attributes cannot be), BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* infer)(bp_device_t* device, const bp_graph_t* graph, uint32_t node, const bp_infer_sink_t* sink,
                               bp_error_t* error);
 } bp_coverage_api_t;
 
-/* ---- compile ------------------------------------------------------------------------------------------------------- */
+/* ---- compile ----------------------------------------------------------------------------------------------------- */
 
 typedef struct bp_compile_t {
   uint32_t size;
@@ -256,13 +258,13 @@ typedef struct bp_inplace_t {
 } bp_inplace_t;
 #define BP_DONATE_NEVER 0u /* the two must not overlap (the default) */
 #define BP_DONATE_MAY 1u
-#define BP_DONATE_MUST 2u  /* bind the same buffer to both: a cache updated in place */
+#define BP_DONATE_MUST 2u /* bind the same buffer to both: a cache updated in place */
 
 typedef struct bp_program_info_t {
   uint32_t size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t shapes;       /* BP_SHAPES_*, the hardest of its outputs */
+  uint32_t shapes;        /* BP_SHAPES_*, the hardest of its outputs */
   uint64_t scratch_bytes; /* that an instance wants bound in slot BP_SLOT_SCRATCH; 0: none or it brings its own */
   uint32_t scratch_space;
   uint32_t max_instances; /* 0: unbounded */
@@ -277,29 +279,30 @@ typedef struct bp_program_info_t {
 typedef struct bp_program_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Compiles an island. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (with the node), BP_CANCELLED, BP_RESOURCE_EXHAUSTED,
-   * BP_DEVICE_LOST, BP_IO_ERROR. */
-  bp_status_t(BP_CALL* compile)(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program, bp_error_t* error);
+  /* Compiles an island. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (with the node), BP_CANCELLED,
+   * BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST, BP_IO_ERROR. */
+  bp_status_t(BP_CALL* compile)(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
+                                bp_error_t* error);
   /* [one at a time] */
   void(BP_CALL* destroy)(bp_program_t* program);
   /* [thread-safe] */
   bp_status_t(BP_CALL* info)(const bp_program_t* program, bp_program_info_t* out_info, bp_error_t* error);
   /* The extents of an output for given inputs. `inputs` has one tensor for each input, with data only where it is host
-   * memory and known (NULL address otherwise). `out_extents` has room for BP_MAX_RANK numbers. [thread-safe]. NULL: shapes
-   * are static or data-dependent. Errors: BP_TYPE_MISMATCH, BP_BAD_STATE (data-dependent). */
+   * memory and known (NULL address otherwise). `out_extents` has room for BP_MAX_RANK numbers. [thread-safe]. NULL:
+   * shapes are static or data-dependent. Errors: BP_TYPE_MISMATCH, BP_BAD_STATE (data-dependent). */
   bp_status_t(BP_CALL* output_extents)(const bp_program_t* program, const bp_tensor_t* inputs, uint32_t input_count,
                                        uint32_t input_stride, uint32_t output, uint32_t* out_rank, int64_t* out_extents,
                                        bp_error_t* error);
 } bp_program_api_t;
 
-/* ---- run ----------------------------------------------------------------------------------------------------------- */
+/* ---- run --------------------------------------------------------------------------------------------------------- */
 
 /* Slots of an instance: inputs from 0, outputs from BP_SLOT_OUTPUT, scratch memory. */
 #define BP_SLOT_OUTPUT 0x10000u
 #define BP_SLOT_SCRATCH 0x20000u
 
-/* What is bound to a slot: a tensor's memory with a capacity (buffer.bytes), or a container. The first extents are those of
- * the tensor. */
+/* What is bound to a slot: a tensor's memory with a capacity (buffer.bytes), or a container. The first extents are
+ * those of the tensor. */
 typedef struct bp_binding_t {
   uint32_t size;
   uint32_t slot;
@@ -310,8 +313,8 @@ typedef struct bp_binding_t {
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
-  uint32_t flags;       /* none defined */
-  bp_stream_t* stream;  /* of the same device, or NULL: the instance's own order */
+  uint32_t flags;      /* none defined */
+  bp_stream_t* stream; /* of the same device, or NULL: the instance's own order */
   const bp_point_t* waits;
   const bp_point_t* signals; /* advanced whether the run succeeds, fails or is cancelled */
   uint32_t wait_count;
@@ -322,12 +325,14 @@ struct bp_run_t {
   uint32_t reserved;
   uint64_t trace_id;
   void* self;
-  /* Data-dependent outputs: the plugin tells the extents and gets a tensor to write, valid until the run ends. `bytes` is the
-   * size of a string tensor (offsets and text), 0 where it follows from type and extents. `out_tensor->size` is set by the
-   * plugin. NULL: the program has none. Called from any thread. Errors: BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL. */
+  /* Data-dependent outputs: the plugin tells the extents and gets a tensor to write, valid until the run ends. `bytes`
+   * is the size of a string tensor (offsets and text), 0 where it follows from type and extents. `out_tensor->size` is
+   * set by the plugin. NULL: the program has none. Called from any thread. Errors: BP_RESOURCE_EXHAUSTED,
+   * BP_BUFFER_TOO_SMALL. */
   bp_status_t(BP_CALL* output)(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                bp_tensor_t* out_tensor);
-  /* Called once when the run has ended, from any thread, before the signals advance; `error` is borrowed. May be NULL. */
+  /* Called once when the run has ended, from any thread, before the signals advance; `error` is borrowed.
+   * May be NULL. */
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 
@@ -346,14 +351,14 @@ typedef struct bp_instance_api_t {
   bp_status_t(BP_CALL* extents)(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* extents,
                                 bp_error_t* error);
   /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time.
-   * A call that does not give BP_OK has touched neither signals nor `done`, whenever it failed: the caller does both. After
-   * BP_OK the plugin does both, on a synchronous device before it returns. [one at a time] [blocks on synchronous devices].
-   * Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
-   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
+   * A call that does not give BP_OK has touched neither signals nor `done`, whenever it failed: the caller does both.
+   * After BP_OK the plugin does both, on a synchronous device before it returns. [one at a time] [blocks on synchronous
+   * devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
+   * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 #define BP_MAP_READ 0x1u
 #define BP_MAP_WRITE 0x2u
@@ -363,63 +368,70 @@ typedef struct bp_memory_api_t {
   uint32_t size;
   uint32_t reserved;
   /* [thread-safe]. Errors: BP_NOT_FOUND. */
-  bp_status_t(BP_CALL* space)(bp_device_t* device, uint32_t index, bp_space_t* out_space, uint32_t space_size, bp_error_t* error);
+  bp_status_t(BP_CALL* space)(bp_device_t* device, uint32_t index, bp_space_t* out_space, uint32_t space_size,
+                              bp_error_t* error);
   /* [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* allocate)(bp_device_t* device, uint32_t space, uint64_t bytes, bp_buffer_t* out_buffer, bp_error_t* error);
+  bp_status_t(BP_CALL* allocate)(bp_device_t* device, uint32_t space, uint64_t bytes, bp_buffer_t* out_buffer,
+                                 bp_error_t* error);
   /* Frees what `allocate` or `import` gave. Work that uses it has ended. [thread-safe] */
   void(BP_CALL* release)(bp_device_t* device, bp_buffer_t* buffer);
   /* A host pointer to the buffer until `unmap`. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* map)(bp_device_t* device, const bp_buffer_t* buffer, uint32_t access, void** out_pointer,
                             bp_error_t* error);
   bp_status_t(BP_CALL* unmap)(bp_device_t* device, const bp_buffer_t* buffer, void* pointer, bp_error_t* error);
-  /* Makes host writes to a mapping visible to the device (BP_MAP_WRITE) or device writes visible to the host (BP_MAP_READ).
-   * NULL: mappings are coherent. */
+  /* Makes host writes to a mapping visible to the device (BP_MAP_WRITE) or device writes visible to the host
+   * (BP_MAP_READ). NULL: mappings are coherent. */
   bp_status_t(BP_CALL* flush)(bp_device_t* device, const bp_buffer_t* buffer, uint32_t access, bp_error_t* error);
-  /* Copies between buffers of this device, or one of this device and one of the host, in stream order; without a stream it
-   * returns when done. [thread-safe] [blocks without a stream]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+  /* Copies between buffers of this device, or one of this device and one of the host, in stream order; without a stream
+   * it returns when done. [thread-safe] [blocks without a stream]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* copy)(bp_device_t* device, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
                              const bp_run_t* run, bp_error_t* error);
   /* Repeats a pattern of 1, 2, 4 or 8 bytes. Order as for `copy`. NULL: the host copies a filled buffer. */
-  bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_buffer_t* buffer, const void* pattern, uint32_t pattern_bytes,
-                             const bp_run_t* run, bp_error_t* error);
+  bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_buffer_t* buffer, const void* pattern,
+                             uint32_t pattern_bytes, const bp_run_t* run, bp_error_t* error);
   /* Memory of somebody else; `release` ends the import, not the memory. [thread-safe]. NULL: none.
    * Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* import)(bp_device_t* device, uint32_t space, const bp_external_t* external, bp_buffer_t* out_buffer,
-                               bp_error_t* error);
+  bp_status_t(BP_CALL* import)(bp_device_t* device, uint32_t space, const bp_external_t* external,
+                               bp_buffer_t* out_buffer, bp_error_t* error);
   /* A handle for somebody else, of the kind set in `out_external->kind`; who imports it closes it. NULL: none.
    * Errors: BP_UNSUPPORTED. */
-  bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_buffer_t* buffer, bp_external_t* out_external, bp_error_t* error);
+  bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_buffer_t* buffer, bp_external_t* out_external,
+                                bp_error_t* error);
 } bp_memory_api_t;
 
-/* ---- sync ---------------------------------------------------------------------------------------------------------- */
+/* ---- sync -------------------------------------------------------------------------------------------------------- */
 
 /* A synchronous device has no such table; the host then uses its own semaphores around `run`. */
 typedef struct bp_sync_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* `native` NULL: a new stream; otherwise the framework's. [thread-safe]. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  /* `native` NULL: a new stream; otherwise the framework's. [thread-safe]. Errors: BP_UNSUPPORTED,
+   * BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* stream_create)(bp_device_t* device, const bp_native_t* native, int32_t priority,
                                       bp_stream_t** out_stream, bp_error_t* error);
   void(BP_CALL* stream_destroy)(bp_stream_t* stream);
-  /* Waits until all work of the stream ended. [thread-safe] [blocks]. Errors: BP_DEVICE_LOST, and what the work failed with. */
+  /* Waits until all work of the stream ended. [thread-safe] [blocks]. Errors: BP_DEVICE_LOST, and what
+   * the work failed with. */
   bp_status_t(BP_CALL* stream_wait)(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
   /* The native handle of a stream. NULL: none. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* stream_export)(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
-  /* A timeline semaphore of the device, from 0 or from the framework's. [thread-safe]. NULL: none; runs then wait for and
-   * signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
-  bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_native_t* native, bp_native_semaphore_t** out_semaphore,
-                                         bp_error_t* error);
+  /* A timeline semaphore of the device, from 0 or from the framework's. [thread-safe]. NULL: none; runs then wait for
+   * and signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_native_t* native,
+                                         bp_native_semaphore_t** out_semaphore, bp_error_t* error);
   void(BP_CALL* semaphore_destroy)(bp_native_semaphore_t* semaphore);
   /* [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline, bp_error_t* error);
+  bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
+                                       bp_error_t* error);
   /* From the host. [thread-safe] */
-  bp_status_t(BP_CALL* semaphore_signal)(bp_native_semaphore_t* semaphore, uint64_t value, bp_status_t status, bp_error_t* error);
+  bp_status_t(BP_CALL* semaphore_signal)(bp_native_semaphore_t* semaphore, uint64_t value, bp_status_t status,
+                                         bp_error_t* error);
   bp_status_t(BP_CALL* semaphore_query)(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
   bp_status_t(BP_CALL* semaphore_export)(bp_native_semaphore_t* semaphore, uint64_t value, bp_native_t* out_native,
                                          bp_error_t* error);
 } bp_sync_api_t;
 
-/* ---- cache --------------------------------------------------------------------------------------------------------- */
+/* ---- cache ------------------------------------------------------------------------------------------------------- */
 
 #define BP_CACHE_EXACT 0u     /* made for this device, driver and build */
 #define BP_CACHE_USABLE 1u    /* works, though a fresh compile might be faster */
@@ -430,31 +442,32 @@ typedef struct bp_sync_api_t {
 typedef struct bp_cache_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Writes the program in pieces. Weights need not be inside: the graph comes along when it is read. [thread-safe] [blocks].
-   * Errors: BP_UNSUPPORTED, and the sink's own failure is the host's matter. */
+  /* Writes the program in pieces. Weights need not be inside: the graph comes along when it is read. [thread-safe]
+   * [blocks]. Errors: BP_UNSUPPORTED, and the sink's own failure is the host's matter. */
   bp_status_t(BP_CALL* serialize)(const bp_program_t* program, bp_text_sink_t sink, void* context, bp_error_t* error);
-  /* Looks at a blob without loading it; the reason goes to `error` with BP_OK. [thread-safe]. Errors: none but the general. */
+  /* Looks at a blob without loading it; the reason goes to `error` with BP_OK. [thread-safe].
+   * Errors: none but the general. */
   bp_status_t(BP_CALL* validate)(bp_device_t* device, bp_bytes_t blob, uint32_t* out_answer, bp_error_t* error);
   /* The blob is untrusted: damage gives BP_CORRUPT, never a crash. It is borrowed as long as the program lives.
    * [thread-safe] [blocks]. Errors: BP_CORRUPT, BP_STALE, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* deserialize)(bp_device_t* device, const bp_compile_t* what, bp_bytes_t blob, bp_program_t** out_program,
-                                    bp_error_t* error);
+  bp_status_t(BP_CALL* deserialize)(bp_device_t* device, const bp_compile_t* what, bp_bytes_t blob,
+                                    bp_program_t** out_program, bp_error_t* error);
 } bp_cache_api_t;
 
-/* ---- weights ------------------------------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
 /* Weights are shared between the programs of a device by their content hash; that needs no slot. NULL: no refit. */
 typedef struct bp_weights_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Replaces a weight (index in the island's graph) by a tensor of the same type and extents. Runs in flight end before; later
-   * runs use it. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
+  /* Replaces a weight (index in the island's graph) by a tensor of the same type and extents. Runs in flight end
+   * before; later runs use it. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
   bp_status_t(BP_CALL* refit)(bp_program_t* program, uint32_t weight, const bp_tensor_t* tensor, bp_error_t* error);
   /* Reads it back, dense. `out_tensor` has the caller's memory. [thread-safe] [blocks]. Errors: as above. */
   bp_status_t(BP_CALL* read)(const bp_program_t* program, uint32_t weight, bp_tensor_t* out_tensor, bp_error_t* error);
 } bp_weights_api_t;
 
-/* ---- the plugin ---------------------------------------------------------------------------------------------------- */
+/* ---- the plugin -------------------------------------------------------------------------------------------------- */
 
 /* How a backend is created. */
 typedef struct bp_backend_create_t {
@@ -471,11 +484,11 @@ typedef struct bp_plugin_t {
   uint32_t version;     /* the version that the plugin chose; 0 when it refuses */
   uint32_t version_min; /* what it speaks */
   uint32_t version_max;
-  uint32_t sanitizer;   /* BP_SANITIZER_* */
-  bp_status_t refusal;  /* BP_OK, or why this host is refused */
+  uint32_t sanitizer;  /* BP_SANITIZER_* */
+  bp_status_t refusal; /* BP_OK, or why this host is refused */
   bp_text_t refusal_text;
-  bp_text_t id;      /* "cpu": lower case, digits, '_'; the same as in its manifest and its file name */
-  bp_text_t name;    /* for people */
+  bp_text_t id;   /* "cpu": lower case, digits, '_'; the same as in its manifest and its file name */
+  bp_text_t name; /* for people */
   bp_text_t vendor;
   bp_text_t release; /* the plugin's own version; part of cache keys */
   bp_text_t build_id;
@@ -497,8 +510,8 @@ typedef struct bp_plugin_t {
   const bp_weights_api_t* weights;
 } bp_plugin_t;
 
-/* The one symbol of a plugin. It is pure and fast: it starts no driver and no thread, and gives the same answer each time. It
- * never returns NULL: a refusal is a descriptor with a code and a text. [thread-safe] */
+/* The one symbol of a plugin. It is pure and fast: it starts no driver and no thread, and gives the same answer each
+ * time. It never returns NULL: a refusal is a descriptor with a code and a text. [thread-safe] */
 #define BP_PLUGIN_SYMBOL "bp_plugin_query"
 typedef const bp_plugin_t*(BP_CALL* bp_plugin_query_t)(const bp_host_offer_t* offer);
 BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer);

@@ -13,11 +13,11 @@ typedef uint32_t bp_status_t;
 
 /* The class of a code: what to do next. A code that a reader does not know is handled by its class. */
 #define BP_STATUS_CLASS(status) ((status)&0xff00u)
-#define BP_CLASS_OK 0x0000u        /* go on */
-#define BP_CLASS_FIX_CALL 0x0100u  /* the caller asked for the wrong thing; the same call will fail again */
-#define BP_CLASS_RETRY 0x0200u     /* nothing is broken; the same call may succeed later */
-#define BP_CLASS_RECREATE 0x0300u  /* the object is lost; destroy it, create another and try again */
-#define BP_CLASS_GIVE_UP 0x0400u   /* a defect or an environment that no call can mend */
+#define BP_CLASS_OK 0x0000u       /* go on */
+#define BP_CLASS_FIX_CALL 0x0100u /* the caller asked for the wrong thing; the same call will fail again */
+#define BP_CLASS_RETRY 0x0200u    /* nothing is broken; the same call may succeed later */
+#define BP_CLASS_RECREATE 0x0300u /* the object is lost; destroy it, create another and try again */
+#define BP_CLASS_GIVE_UP 0x0400u  /* a defect or an environment that no call can mend */
 
 #define BP_OK 0x0000u
 
@@ -45,11 +45,11 @@ typedef uint32_t bp_status_t;
 #define BP_CORRUPT 0x0403u      /* stored data fails its checksum or its format */
 #define BP_IO_ERROR 0x0404u     /* the file system or the network failed */
 
-/* What is known beyond the code. The caller owns the struct and the text buffer, and passes NULL where it does not care.
- * The callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text, sets `text_size` to the
- * length of the whole text in bytes (it may be larger than what fitted), and writes nothing on success, but for slots that say that
- * they explain an answer given with BP_OK. The text is UTF-8
- * without a final zero: one line that names the thing, the value seen and the way out. */
+/* What is known beyond the code. The caller owns the struct and the text buffer, and passes NULL where it does not
+ * care. The callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text, sets
+ * `text_size` to the length of the whole text in bytes (it may be larger than what fitted), and writes nothing on
+ * success, but for slots that say that they explain an answer given with BP_OK. The text is UTF-8 without a final zero:
+ * one line that names the thing, the value seen and the way out. */
 typedef struct bp_error_t {
   uint32_t size;
   bp_status_t status;

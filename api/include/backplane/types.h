@@ -6,19 +6,22 @@
  *
  *  - Platforms are 64-bit and little-endian. Alignment is natural; padding is written out as `reserved`, set to zero by
  *    the writer and ignored by the reader.
- *  - Every struct that crosses alone begins with `uint32_t size`, set by whoever owns the memory to sizeof the struct it was
- *    built with. A reader copies min(size, its own sizeof) bytes into a zeroed local and refuses only sizes below that
- *    of ABI 1.0. A writer writes at most `size` bytes. Zero in a field means what it meant before the field existed.
- *  - Structs in an array carry no size: the array comes with a count and a stride in bytes, and the stride is their size.
+ *  - Every struct that crosses alone begins with `uint32_t size`, set by whoever owns the memory to sizeof the struct
+ *    it was built with. A reader copies min(size, its own sizeof) bytes into a zeroed local and refuses only sizes
+ *    below that of ABI 1.0. A writer writes at most `size` bytes. Zero in a field means what it meant before the field
+ *    existed.
+ *  - Structs in an array carry no size: the array comes with a count and a stride in bytes, and the stride is
+ *    their size.
  *  - A NULL function pointer means "not offered"; beside the slot stands what the caller then does.
  *  - A pointer argument is borrowed until the call returns unless the slot says longer. `out_` arguments are written on
  *    success only; a created handle's out-argument is set to NULL on failure.
- *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their parents.
- *  - Slots are marked [thread-safe] (any thread, at any time), [one at a time] (any thread; one call per object at a time,
- *    the caller orders them) or [main] (the thread that created the object). [blocks] says a call may wait for a device,
- *    a file or another thread; without it a call returns in microseconds.
- *  - "Errors" lists the codes that a slot gives by name; any slot may also give BP_INVALID_ARGUMENT, BP_INTERNAL and, after a
- *    fork with an open device, BP_FORKED. In such a child a destroy does nothing.
+ *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their
+ *    parents.
+ *  - Slots are marked [thread-safe] (any thread, at any time), [one at a time] (any thread; one call per object at a
+ *    time, the caller orders them) or [main] (the thread that created the object). [blocks] says a call may wait for a
+ *    device, a file or another thread; without it a call returns in microseconds.
+ *  - "Errors" lists the codes that a slot gives by name; any slot may also give BP_INVALID_ARGUMENT, BP_INTERNAL and,
+ *    after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
  *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
  */
@@ -53,8 +56,8 @@ typedef struct bp_option_t {
   bp_text_t value;
 } bp_option_t;
 
-/* Descriptors may point at a chain of extension structs. A reader skips what it does not know unless `required` is 1, in which
- * case it refuses with BP_UNSUPPORTED and the name. Run-path structs have no chain. */
+/* Descriptors may point at a chain of extension structs. A reader skips what it does not know unless `required` is 1,
+ * in which case it refuses with BP_UNSUPPORTED and the name. Run-path structs have no chain. */
 typedef struct bp_chain_t {
   uint32_t size;
   uint32_t required;
@@ -105,8 +108,8 @@ typedef uint64_t bp_dtype_set_t;
 
 #define BP_MAX_RANK 32
 
-/* One dimension. `extent` >= 0 is a number. -1 is unknown; then `symbol` is its index in bp_graph_t.symbols, or BP_NONE if
- * nothing relates it to another dimension. Never grows. */
+/* One dimension. `extent` >= 0 is a number. -1 is unknown; then `symbol` is its index in bp_graph_t.symbols, or BP_NONE
+ * if nothing relates it to another dimension. Never grows. */
 typedef struct bp_dim_t {
   int64_t extent;
   uint32_t symbol;

@@ -2,8 +2,8 @@
  *
  * The version of the ABI. See status of the promise in api/README.md.
  *
- * A version is one number: major in the high 16 bits, minor in the low 16. A minor version only adds: fields and slots at
- * the end of a struct, new codes, new extensions. A major version would be another library; none is planned.
+ * A version is one number: major in the high 16 bits, minor in the low 16. A minor version only adds: fields and slots
+ * at the end of a struct, new codes, new extensions. A major version would be another library; none is planned.
  */
 #ifndef BACKPLANE_VERSION_H
 #define BACKPLANE_VERSION_H

@@ -108,7 +108,8 @@ Verdict judge(const Node& node, const Row** out_row) {
   for (const bp_opset_t& opset : newest_opsets())
     if (node.domain() == std::string_view(opset.domain.data, opset.domain.size) && node.since_version() > opset.version)
       return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
-                                     " is newer than version " + std::to_string(opset.version) + ", the newest known one");
+                                     " is newer than version " + std::to_string(opset.version) +
+                                     ", the newest known one");
   const Row* row = find_row(node);
   if (row == nullptr) {
     if (const Row* other = find_operator(node)) {

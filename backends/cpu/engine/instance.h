@@ -43,7 +43,8 @@ class Instance {
   Frame frame_;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
-  std::vector<std::optional<void*>> given_;  // by output: the memory of the run in flight; here so that runs allocate nothing
+  // by output: the memory of the run in flight; here so that runs allocate nothing
+  std::vector<std::optional<void*>> given_;
   bool inputs_changed_ = true;
   std::atomic<bool> busy_{false};
 };

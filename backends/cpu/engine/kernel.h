@@ -29,8 +29,9 @@
 
 namespace backplane::cpu {
 
-// A tensor as kernels see it: host memory, dense row-major unless the kernel asked otherwise. `data` is null where the value is not known (while planning)
-// or where an optional input or output is absent (then dtype is BP_DTYPE_UNDEFINED).
+// A tensor as kernels see it: host memory, dense row-major unless the kernel asked otherwise. `data` is null where the
+// value is not known (while planning) or where an optional input or output is absent (then dtype is
+// BP_DTYPE_UNDEFINED).
 struct Tensor {
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   Shape shape;
@@ -94,10 +95,10 @@ class Node {
   int64_t attr(std::string_view name, int64_t fallback) const;
   float attr(std::string_view name, float fallback) const;
   std::string attr(std::string_view name, const char* fallback) const;
-  std::vector<int64_t> ints(std::string_view name) const;   // empty when absent
-  std::vector<float> floats(std::string_view name) const;   // empty when absent
+  std::vector<int64_t> ints(std::string_view name) const;       // empty when absent
+  std::vector<float> floats(std::string_view name) const;       // empty when absent
   std::vector<std::string> texts(std::string_view name) const;  // empty when absent
-  const bp_attribute_t* find(std::string_view name) const;  // null when absent
+  const bp_attribute_t* find(std::string_view name) const;      // null when absent
   // A graph that an attribute holds; null when absent. Its program, while the node's own is being made.
   const bp_graph_t* graph_in(std::string_view name) const;
   const Body& body(std::string_view name) const;
@@ -130,8 +131,8 @@ class Step {
   // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the engine then needs no run at
   // all.
   virtual int alias() const { return -1; }
-  // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): the engine then
-  // has the inputs written there, where it can, and needs no run.
+  // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): the engine
+  // then has the inputs written there, where it can, and needs no run.
   virtual bool joins() const { return false; }
   // Whether equal inputs give equal outputs in each run: a draw without a seed does not.
   virtual bool pure() const { return true; }
@@ -139,13 +140,13 @@ class Step {
 
 // What a plan answers.
 struct Plan {
-  std::unique_ptr<Step> step;  // null: see `later` and `error`
-  std::vector<Shape> shapes;   // of each output
-  std::vector<Format> takes;   // of each input; empty: all dense
+  std::unique_ptr<Step> step;     // null: see `later` and `error`
+  std::vector<Shape> shapes;      // of each output
+  std::vector<Format> takes;      // of each input; empty: all dense
   Format gives = Format::kDense;  // of output 0; all others are dense
   int packed = -1;                // the input of which the kernel made its own copy, or -1
-  bool later = false;          // a value is needed that is not known yet
-  std::string error;           // the inputs cannot be: names what was seen
+  bool later = false;             // a value is needed that is not known yet
+  std::string error;              // the inputs cannot be: names what was seen
 };
 inline Plan later() {
   Plan p;
@@ -164,8 +165,8 @@ class Kernel {
   virtual ~Kernel() = default;
   // `inputs` have extents, the format in which they are there already, and data where the value is known. Thread-safe.
   virtual Plan plan(std::span<const Tensor> inputs) const = 0;
-  // Whether it makes its own copy of this input where the values are known, and reads them wherever they lie: files align
-  // as they please. What a plan does not name as `packed` is aligned all the same.
+  // Whether it makes its own copy of this input where the values are known, and reads them wherever they lie: files
+  // align as they please. What a plan does not name as `packed` is aligned all the same.
   virtual bool packs(size_t) const { return false; }
   // Whether its steps read this input as bytes: it then stays wherever it lies.
   virtual bool reads_bytes(size_t) const { return false; }

@@ -17,8 +17,8 @@ void find_layer_norm(FusionGraph& graph, uint32_t mean);
 // around it.
 void find_attention(FusionGraph& graph, uint32_t softmax);
 
-// MatMulInteger or ConvInteger: Cast to float and Mul by a scale behind it, as dynamic quantization has it. The call that does all of it
-// from now on, or BP_NONE.
+// MatMulInteger or ConvInteger: Cast to float and Mul by a scale behind it, as dynamic quantization has it. The call
+// that does all of it from now on, or BP_NONE.
 uint32_t find_scaled_product(FusionGraph& graph, uint32_t product);
 
 }  // namespace backplane::cpu

@@ -37,9 +37,9 @@ class Planner {
 
   // By value. Those beyond the graph's are copies of others in another format.
   std::vector<Tensor> values;
-  std::vector<bool> shaped;      // by value: its extents are known
-  std::vector<bool> known;       // by value: its data are known
-  std::vector<Planned> steps;    // to be run, in order
+  std::vector<bool> shaped;    // by value: its extents are known
+  std::vector<bool> known;     // by value: its data are known
+  std::vector<Planned> steps;  // to be run, in order
   std::vector<uint32_t> operands;
   std::vector<uint32_t> folded;  // calls whose outputs became known
   std::vector<uint32_t> later;   // calls to be planned during the run, in order

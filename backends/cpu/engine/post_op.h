@@ -46,8 +46,8 @@ inline bool shifts(const PostOp& op) {
          std::ranges::all_of(op.scale, [](float scale) { return scale == 1; });
 }
 
-// Whether a kernel that scales and shifts within its weights, and then adds and activates, can take `next` behind what it
-// has. Two additions that nodes ask for stay apart: their sum would be rounded where the nodes round nothing. (What
+// Whether a kernel that scales and shifts within its weights, and then adds and activates, can take `next` behind what
+// it has. Two additions that nodes ask for stay apart: their sum would be rounded where the nodes round nothing. (What
 // normalizations scale is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
   if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;

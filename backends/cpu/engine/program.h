@@ -16,8 +16,8 @@ class Device;
 class Schedule;
 class ValueKernel;
 
-// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph, or to
-// `reads` where what the node's own graphs capture stands behind its inputs.
+// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph, or
+// to `reads` where what the node's own graphs capture stands behind its inputs.
 struct Call {
   std::unique_ptr<Kernel> kernel;
   const ValueKernel* whole = nullptr;  // the same kernel, where it is one

@@ -334,17 +334,17 @@ std::unique_ptr<Kernel> create_where(const Node&) {
     if (!shape)
       return fail("shapes " + to_string(shapes[0]) + ", " + to_string(shapes[1]) + " and " + to_string(shapes[2]) +
                   " do not broadcast");
-    return make_plan({*shape}, [walk = Broadcast<3>(*shape, shapes), size = bytes_of(inputs[1].dtype, 1)](Tensors in,
-                                                                                                          Tensors out) {
-      parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
-        walk.rows(begin, end, [&](int64_t at, const std::array<int64_t, 3>& offset, int64_t n) {
-          select_row({in[0].as<Bool>() + offset[0], in[1].as<std::byte>() + offset[1] * size,
-                      in[2].as<std::byte>() + offset[2] * size, out[0].as<std::byte>() + at * size, n,
-                      walk.inner_stride(0), walk.inner_stride(1), walk.inner_stride(2)},
-                     size);
+    return make_plan(
+        {*shape}, [walk = Broadcast<3>(*shape, shapes), size = bytes_of(inputs[1].dtype, 1)](Tensors in, Tensors out) {
+          parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
+            walk.rows(begin, end, [&](int64_t at, const std::array<int64_t, 3>& offset, int64_t n) {
+              select_row({in[0].as<Bool>() + offset[0], in[1].as<std::byte>() + offset[1] * size,
+                          in[2].as<std::byte>() + offset[2] * size, out[0].as<std::byte>() + at * size, n,
+                          walk.inner_stride(0), walk.inner_stride(1), walk.inner_stride(2)},
+                         size);
+            });
+          });
         });
-      });
-    });
   });
 }
 

@@ -43,11 +43,12 @@ std::unique_ptr<Kernel> create(const Node&) {
     for (size_t slot : {1, 2})
       if (const Tensor bound = at(inputs, slot); bound.present() && bound.shape.elements() != 1)
         return fail("a bound must be a scalar, but has shape " + to_string(bound.shape));
-    Plan plan = make_plan({inputs[0].shape},
-                     [](Tensors in, Tensors out) {
-                       dispatch<Numbers>(in[0].dtype, [&](auto tag) { clip<typename decltype(tag)::type>(in, out); });
-                     },
-                     {.inplace = 0});
+    Plan plan =
+        make_plan({inputs[0].shape},
+                  [](Tensors in, Tensors out) {
+                    dispatch<Numbers>(in[0].dtype, [&](auto tag) { clip<typename decltype(tag)::type>(in, out); });
+                  },
+                  {.inplace = 0});
     keep_format(plan, inputs);
     return plan;
   });

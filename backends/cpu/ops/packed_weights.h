@@ -18,8 +18,8 @@ class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
-  // The known weights in these layouts, one after another; `pack` makes them where they are missing, and always where they
-  // are passing.
+  // The known weights in these layouts, one after another; `pack` makes them where they are missing, and always where
+  // they are passing.
   template <class Make>
   Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
     if (weights.passing) return pack();

@@ -202,23 +202,23 @@ std::unique_ptr<Kernel> create_dropout(const Node& node) {
     const Shape shape = inputs[0].shape;
     const bool passes = !mode.present() || (known(mode) && mode.shape.elements() > 0 && scalar(mode) == 0);
     Plan plan = make_plan({shape, shape},
-                     [seed](Tensors in, Tensors out) {
-                       const Tensor ratio_input = at(in, 1), training = at(in, 2);
-                       const double ratio =
-                           std::clamp(ratio_input.data == nullptr ? 0.5 : scalar(ratio_input), 0.0, 1.0);
-                       Bool* mask = at(out, 1).as<Bool>();
-                       if (training.data != nullptr && scalar(training) != 0 && ratio > 0) {
-                         dispatch<Floats>(in[0].dtype, [&](auto tag) {
-                           drop<typename decltype(tag)::type>(in[0], out[0], mask, ratio, Random(seed));
-                         });
-                         return;
-                       }
-                       const int64_t n = in[0].shape.elements();
-                       if (out[0].data != in[0].data && n > 0)
-                         std::memcpy(out[0].data, in[0].data, static_cast<size_t>(bytes_of(in[0].dtype, n)));
-                       if (mask != nullptr) std::fill_n(mask, n, Bool(true));
-                     },
-                     {.inplace = 0, .alias = passes && !masked ? 0 : -1, .pure = passes || seed.has_value()});
+                          [seed](Tensors in, Tensors out) {
+                            const Tensor ratio_input = at(in, 1), training = at(in, 2);
+                            const double ratio =
+                                std::clamp(ratio_input.data == nullptr ? 0.5 : scalar(ratio_input), 0.0, 1.0);
+                            Bool* mask = at(out, 1).as<Bool>();
+                            if (training.data != nullptr && scalar(training) != 0 && ratio > 0) {
+                              dispatch<Floats>(in[0].dtype, [&](auto tag) {
+                                drop<typename decltype(tag)::type>(in[0], out[0], mask, ratio, Random(seed));
+                              });
+                              return;
+                            }
+                            const int64_t n = in[0].shape.elements();
+                            if (out[0].data != in[0].data && n > 0)
+                              std::memcpy(out[0].data, in[0].data, static_cast<size_t>(bytes_of(in[0].dtype, n)));
+                            if (mask != nullptr) std::fill_n(mask, n, Bool(true));
+                          },
+                          {.inplace = 0, .alias = passes && !masked ? 0 : -1, .pure = passes || seed.has_value()});
     if (passes && !masked) keep_format(plan, inputs);
     return plan;
   });

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "ops/function_kernel.h"
-#include "ops/packed.h"
 #include "ops/index.h"
+#include "ops/packed.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 

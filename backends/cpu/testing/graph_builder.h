@@ -38,7 +38,8 @@ class GraphBuilder {
   }
   GraphBuilder& weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
                              std::string bytes);
-  // `op_type` may have a domain before it: "com.microsoft::Gelu". An empty name is an omitted operand. Outputs have type `dtype` and an unknown shape unless `extents` gives numbers.
+  // `op_type` may have a domain before it: "com.microsoft::Gelu". An empty name is an omitted operand. Outputs have
+  // type `dtype` and an unknown shape unless `extents` gives numbers.
   GraphBuilder& node(const std::string& op_type, uint32_t since_version, const std::vector<std::string>& inputs,
                      const std::vector<std::string>& outputs, bp_dtype_t dtype = BP_DTYPE_FLOAT,
                      const Attributes& attributes = {});

@@ -34,8 +34,8 @@ class ClLayer {
   std::atomic<uint64_t> imports{0};       // buffers over host memory
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
 
-  // The calls of `function` fail with `status`, after `good` ones that do not, until `mend`. "the end" is no function: work
-  // that was started is told to have ended so.
+  // The calls of `function` fail with `status`, after `good` ones that do not, until `mend`. "the end" is no function:
+  // work that was started is told to have ended so.
   void fail(std::string function, cl_int status, uint64_t good = 0);
   // Programs made from source get this in front.
   void spoil_sources(std::string with);

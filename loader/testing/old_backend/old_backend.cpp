@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend built when ai.onnx was at version 26: it knows Range as version 11 made it, for int64. Its output's extent depends on
-// data, so it asks for memory during the run. Version 27 gave Range an attribute and more types.
+// A backend built when ai.onnx was at version 26: it knows Range as version 11 made it, for int64. Its output's extent
+// depends on data, so it asks for memory during the run. Version 27 gave Range an attribute and more types.
 #include "backplane/sdk.hpp"
 
 namespace old_backend {
@@ -52,7 +52,9 @@ class Device : public backplane::sdk::Device {
  public:
   using backplane::sdk::Device::Device;
   void cover(Coverage& coverage) override { table.answer(coverage); }
-  std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override { return std::make_unique<Program>(*this, what); }
+  std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override {
+    return std::make_unique<Program>(*this, what);
+  }
 };
 
 class Backend : public backplane::sdk::Backend {

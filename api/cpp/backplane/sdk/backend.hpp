@@ -97,7 +97,9 @@ class Types {
   void output(uint32_t slot, bp_dtype_t dtype, const std::vector<bp_dim_t>& dims) const {
     sink_.output(sink_.self, slot, dtype, static_cast<int32_t>(dims.size()), dims.data());
   }
-  void output_of_unknown_rank(uint32_t slot, bp_dtype_t dtype) const { sink_.output(sink_.self, slot, dtype, -1, nullptr); }
+  void output_of_unknown_rank(uint32_t slot, bp_dtype_t dtype) const {
+    sink_.output(sink_.self, slot, dtype, -1, nullptr);
+  }
 
  private:
   const bp_infer_sink_t& sink_;

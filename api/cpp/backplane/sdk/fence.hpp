@@ -139,7 +139,8 @@ T& required(T* pointer, const char* name) {
 inline void check_chain(const bp_chain_t* chain) {
   for (; chain != nullptr; chain = chain->next) {
     if (chain->required == 0) continue;
-    throw Error(BP_UNSUPPORTED, "extension '" + std::string(chain->extension.data, chain->extension.size) + "' is required and not known here");
+    throw Error(BP_UNSUPPORTED, "extension '" + std::string(chain->extension.data, chain->extension.size) +
+                                    "' is required and not known here");
   }
 }
 

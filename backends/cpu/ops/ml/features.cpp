@@ -122,7 +122,8 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
     Shape shape = x.shape;
     shape.push_back(width);
     int64_t count = x.shape.elements(), cells;
-    if (__builtin_mul_overflow(count, width, &cells) || cells > int64_t{1} << 40) return "the result would be too large";
+    if (__builtin_mul_overflow(count, width, &cells) || cells > int64_t{1} << 40)
+      return "the result would be too large";
     out[0] = Value::allocate(BP_DTYPE_FLOAT, shape);
     float* y = out[0].tensor.as<float>();
     std::fill_n(y, cells, 0.0f);

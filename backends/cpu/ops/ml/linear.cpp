@@ -18,8 +18,8 @@ struct Matrix {
 
   Failed check(const Table& table) const {
     if (static_cast<int64_t>(coefficients.size()) == outputs * table.columns) return std::nullopt;
-    return std::to_string(coefficients.size()) + " coefficients for " + std::to_string(outputs) + " outputs of rows of " +
-           std::to_string(table.columns) + " numbers";
+    return std::to_string(coefficients.size()) + " coefficients for " + std::to_string(outputs) +
+           " outputs of rows of " + std::to_string(table.columns) + " numbers";
   }
   void times(std::span<const double> row, std::span<double> scores) const {
     const float* c = coefficients.data();
@@ -53,8 +53,7 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
         std::vector<double> scores(static_cast<size_t>(matrix.outputs));
         matrix.times(row, scores);
         // One number alone is no choice between classes: only PROBIT means something for it.
-        if (matrix.outputs > 1 || post == ml::PostTransform::kProbit)
-          ml::transform(post, scores);
+        if (matrix.outputs > 1 || post == ml::PostTransform::kProbit) ml::transform(post, scores);
         ml::write_floats(scores, out[0].as<float>() + r * matrix.outputs);
       });
     });
@@ -82,8 +81,8 @@ int64_t choose(std::span<const double> scores) {
 std::unique_ptr<Kernel> create_classifier(const Node& node) {
   ml::Labels labels(node, "classlabels_ints", "classlabels_strings");
   Matrix matrix{node.floats("coefficients"), node.floats("intercepts"), 0};
-  matrix.outputs = static_cast<int64_t>(std::max<size_t>(1, matrix.intercepts.empty() ? labels.count()
-                                                                                      : matrix.intercepts.size()));
+  matrix.outputs =
+      static_cast<int64_t>(std::max<size_t>(1, matrix.intercepts.empty() ? labels.count() : matrix.intercepts.size()));
   // A single score decides between two labels, or else between 0 and 1.
   bool is_single = matrix.outputs == 1;
   bool adds_class = is_single && labels.count() == 2;
@@ -91,28 +90,28 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
     if (!labels.texts.empty()) labels.texts = {"0", "1"};
     labels.ints = {0, 1};
   }
-  return make_value_kernel([matrix, labels, adds_class, post = ml::post_transform(node)](Values in,
-                                                                                        Values out) -> Failed {
-    const Tensor& x = in[0].tensor;
-    auto table = ml::table_of(x.shape);
-    if (!table) return ml::no_table(x.shape);
-    if (Failed wrong = matrix.check(*table)) return wrong;
-    int64_t width = adds_class ? 2 : matrix.outputs;
-    out[1] = Value::allocate(BP_DTYPE_FLOAT, Shape{table->rows, width});
-    std::vector<int64_t> classes(static_cast<size_t>(table->rows));
-    ml::for_each_row(x, *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
-      std::vector<double> scores(static_cast<size_t>(matrix.outputs));
-      matrix.times(row, scores);
-      classes[static_cast<size_t>(r)] = choose(scores);
-      if (adds_class)
-        scores = ml::two_classes(post, scores[0], false);
-      else
-        ml::transform(post, scores);
-      ml::write_floats(scores, out[1].tensor.as<float>() + r * width);
-    });
-    out[0] = labels.make(classes);
-    return std::nullopt;
-  });
+  return make_value_kernel(
+      [matrix, labels, adds_class, post = ml::post_transform(node)](Values in, Values out) -> Failed {
+        const Tensor& x = in[0].tensor;
+        auto table = ml::table_of(x.shape);
+        if (!table) return ml::no_table(x.shape);
+        if (Failed wrong = matrix.check(*table)) return wrong;
+        int64_t width = adds_class ? 2 : matrix.outputs;
+        out[1] = Value::allocate(BP_DTYPE_FLOAT, Shape{table->rows, width});
+        std::vector<int64_t> classes(static_cast<size_t>(table->rows));
+        ml::for_each_row(x, *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
+          std::vector<double> scores(static_cast<size_t>(matrix.outputs));
+          matrix.times(row, scores);
+          classes[static_cast<size_t>(r)] = choose(scores);
+          if (adds_class)
+            scores = ml::two_classes(post, scores[0], false);
+          else
+            ml::transform(post, scores);
+          ml::write_floats(scores, out[1].tensor.as<float>() + r * width);
+        });
+        out[0] = labels.make(classes);
+        return std::nullopt;
+      });
 }
 
 constexpr Row kRows[] = {

@@ -79,8 +79,8 @@ Verdict supports_vectorizer(const Node& node) {
 
 std::unique_ptr<Kernel> create_vectorizer(const Node& node) {
   MapTypes types = map_types(node);
-  std::vector<std::string> words = types.key == BP_DTYPE_STRING ? node.texts("string_vocabulary")
-                                                                 : int_keys(node.ints("int64_vocabulary"));
+  std::vector<std::string> words =
+      types.key == BP_DTYPE_STRING ? node.texts("string_vocabulary") : int_keys(node.ints("int64_vocabulary"));
   return make_value_kernel([words, dtype = types.value](Values in, Values out) -> Failed {
     const Elements& map = *in[0].elements;
     std::unordered_map<std::string_view, const Tensor*> entries;
@@ -133,7 +133,7 @@ std::optional<T> parse(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '+')) text.remove_prefix(1);
   T number{};
   return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc() ? std::optional(number)
-                                                                                          : std::nullopt;
+                                                                                           : std::nullopt;
 }
 
 // One value as the type wanted. False: the text is no number.

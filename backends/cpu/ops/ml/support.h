@@ -62,8 +62,8 @@ inline void write_floats(std::span<const double> scores, float* out) {
 }
 // The scores of one row.
 void transform(PostTransform what, std::span<double> scores);
-// Two classes of which only the second has a score. What ONNX leaves open is as in ONNX Runtime: the first class gets the
-// opposite, or the rest of 1; of the transforms only LOGISTIC and PROBIT are applied.
+// Two classes of which only the second has a score. What ONNX leaves open is as in ONNX Runtime: the first class gets
+// the opposite, or the rest of 1; of the transforms only LOGISTIC and PROBIT are applied.
 std::vector<double> two_classes(PostTransform what, double score, bool first_is_opposite);
 
 }  // namespace backplane::cpu::ml

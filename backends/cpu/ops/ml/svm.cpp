@@ -22,9 +22,7 @@ struct KernelFunction {
     std::vector<float> p = node.floats("kernel_params");
     if (p.size() == 3) gamma = p[0], offset = p[1], degree = p[2];
   }
-  static double dot(Row64 a, const float* b) {
-    return std::transform_reduce(a.begin(), a.end(), b, 0.0);
-  }
+  static double dot(Row64 a, const float* b) { return std::transform_reduce(a.begin(), a.end(), b, 0.0); }
   double operator()(Row64 x, const float* vector) const {
     switch (kind) {
       case kLinear:
@@ -106,8 +104,7 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
     if (Failed wrong = wrong_width(*table, model.width)) return fail(*wrong);
     return make_plan({Shape{table->rows, 1}}, [model, table](Tensors in, Tensors out) {
       auto work = static_cast<int64_t>(model.width * std::max<size_t>(1, model.supports));
-      ml::for_each_row(in[0], *table, work,
-                       [&](int64_t r, Row64 row) { out[0].as<float>()[r] = model.predict(row); });
+      ml::for_each_row(in[0], *table, work, [&](int64_t r, Row64 row) { out[0].as<float>()[r] = model.predict(row); });
     });
   });
 }
@@ -163,8 +160,8 @@ struct Classifier {
   int64_t predict(Row64 x, std::span<float> out) const;
 };
 
-// One decision for each pair of classes, after libsvm: the coefficients of class i against class j lie in row j - 1, those of
-// j against i in row i.
+// One decision for each pair of classes, after libsvm: the coefficients of class i against class j lie in row j - 1,
+// those of j against i in row i.
 void Classifier::vote(Row64 x, std::span<double> scores, std::span<int> votes) const {
   std::vector<double> kernels(supports);
   for (size_t s = 0; s < supports; ++s) kernels[s] = kernel(x, &vectors[s * width]);

@@ -49,8 +49,11 @@ Ensemble read_ensemble(const Node& node) {
     throw Failure(BP_INVALID_MODEL, "aggregate_function is " + std::to_string(aggregate) + ", it must be 0 to 3");
   if (post < 0 || post > 4)
     throw Failure(BP_INVALID_MODEL, "post_transform is " + std::to_string(post) + ", it must be 0 to 4");
-  Ensemble ensemble{ml::read_forest(node), node.attr("n_targets", int64_t{1}), static_cast<ml::Aggregate>(aggregate),
-                    kTransforms[post], {}};
+  Ensemble ensemble{ml::read_forest(node),
+                    node.attr("n_targets", int64_t{1}),
+                    static_cast<ml::Aggregate>(aggregate),
+                    kTransforms[post],
+                    {}};
   if (std::string wrong = check(ensemble); !wrong.empty()) throw Failure(BP_INVALID_MODEL, wrong);
   return ensemble;
 }
@@ -147,8 +150,8 @@ Classifier read_classifier(const Node& node) {
   Classifier model{ml::read_old_forest(node, "class"), ml::Labels(node, "classlabels_int64s", "classlabels_strings"),
                    ml::numbers_of(node, "base_values", "base_values_as_tensor"), ml::post_transform(node), 0};
   model.classes = model.labels.count();
-  std::string wrong = model.classes == 0 ? "there are no class labels"
-                                         : model.forest.check(static_cast<int64_t>(model.classes));
+  std::string wrong =
+      model.classes == 0 ? "there are no class labels" : model.forest.check(static_cast<int64_t>(model.classes));
   if (model.base.size() > model.classes) wrong = "there are more base_values than classes";
   if (!wrong.empty()) throw Failure(BP_INVALID_MODEL, wrong);
   std::set<int64_t> spoken_of;
@@ -167,7 +170,8 @@ Classifier read_classifier(const Node& node) {
   return model;
 }
 
-// A decision by the score of one class, as in ONNX Runtime: where all weights are positive they are taken for probabilities.
+// A decision by the score of one class, as in ONNX Runtime: where all weights are positive they are taken for
+// probabilities.
 int64_t Classifier::decide(std::span<ml::Score> scores, std::vector<double>& out) const {
   for (size_t c = 0; c < base.size(); ++c) scores[c].value += base[c];
   bool has_second = scores.size() == 2 && scores[1].has;

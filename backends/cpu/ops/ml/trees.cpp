@@ -138,10 +138,8 @@ Forest read_forest(const Node& node) {
   auto next = members.begin();
   for (size_t i = 0; i < features.size(); ++i) {
     if (modes[i] < 0 || modes[i] > 6) misfit("nodes_modes has " + std::to_string(modes[i]) + ", modes are 0 to 6");
-    Branch branch{static_cast<Test>(modes[i]),      entry(missing, i, int64_t{0}) != 0,
-                  features[i],                      splits[i],
-                  0,                                child(yes[i], yes_is_leaf[i]),
-                  child(no[i], no_is_leaf[i])};
+    Branch branch{static_cast<Test>(modes[i]),   entry(missing, i, int64_t{0}) != 0, features[i], splits[i], 0,
+                  child(yes[i], yes_is_leaf[i]), child(no[i], no_is_leaf[i])};
     if (branch.test == Test::kMember) {
       auto end = std::find_if(next, members.end(), [](double x) { return std::isnan(x); });
       if (end == members.end()) misfit("membership_values has fewer sets than there are nodes that need one");
@@ -156,7 +154,7 @@ Forest read_forest(const Node& node) {
 }
 
 Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
-  constexpr std::array<std::string_view, 7> kModes = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT",
+  constexpr std::array<std::string_view, 7> kModes = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                                       "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
   std::string prefix(leaf_prefix);
   std::vector<int64_t> trees = node.ints("nodes_treeids"), ids = node.ints("nodes_nodeids"),
@@ -209,8 +207,7 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
     auto mode = std::ranges::find(kModes, modes[i]);
     if (mode == kModes.end()) misfit("nodes_modes has '" + modes[i] + "'");
     forest.branches.push_back({static_cast<Test>(mode - kModes.begin()), entry(missing, i, int64_t{0}) != 0,
-                               features[i], values[i], 0, adopt(find(trees[i], yes[i])),
-                               adopt(find(trees[i], no[i]))});
+                               features[i], values[i], 0, adopt(find(trees[i], yes[i])), adopt(find(trees[i], no[i]))});
   }
   // Roots are those that are nobody's child, in the order of the trees' first nodes.
   for (size_t i = 0; i < count; ++i) {

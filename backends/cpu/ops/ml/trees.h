@@ -25,28 +25,29 @@ struct LeafWeight {
 
 struct Forest {
   std::vector<Branch> branches;
-  std::vector<std::vector<double>> members;     // sorted
+  std::vector<std::vector<double>> members;  // sorted
   std::vector<std::vector<LeafWeight>> leaves;
   std::vector<int64_t> roots;  // branches, or ~leaves
   int64_t features = 0;        // how many numbers a row needs
 
-  // What is wrong, or an empty text: children beyond the lists, targets beyond `targets`, and circles, in which a row would
-  // be caught for ever. Sets `features`.
+  // What is wrong, or an empty text: children beyond the lists, targets beyond `targets`, and circles, in which a row
+  // would be caught for ever. Sets `features`.
   std::string check(int64_t targets);
   const std::vector<LeafWeight>& leaf(int64_t root, std::span<const double> row) const;
 };
 
 enum class Aggregate { kAverage, kSum, kMin, kMax };
 
-// What the leaves of all trees make of a row, for each target; where no leaf says anything, `has` is false and the score 0.
+// What the leaves of all trees make of a row, for each target; where no leaf says anything, `has` is false and the
+// score 0.
 struct Score {
   double value = 0;
   bool has = false;
 };
 void aggregate(const Forest& forest, Aggregate how, std::span<const double> row, std::span<Score> scores);
 
-// Reads the forest of TreeEnsemble, and that of TreeEnsembleClassifier ("class") and -Regressor ("target"). Throws Failure
-// where the attributes do not fit together.
+// Reads the forest of TreeEnsemble, and that of TreeEnsembleClassifier ("class") and -Regressor ("target"). Throws
+// Failure where the attributes do not fit together.
 Forest read_forest(const Node& node);
 Forest read_old_forest(const Node& node, std::string_view leaf_prefix);
 
