@@ -40,9 +40,13 @@ constexpr NamedActivation kActivations[] = {
     {"ThresholdedRelu", 1, 1, 0, [](double x, double a, double) { return x > a ? x : 0; }},
 };
 
+// In no locale but ASCII's: in a Turkish one std::tolower leaves I as it is.
+char ascii_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, {}, [](unsigned char c) { return std::tolower(c); }, [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::equal(a, b, {}, ascii_lower, ascii_lower);
 }
 
 struct CellFacts {

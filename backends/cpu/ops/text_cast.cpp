@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cast and CastLike to and from texts. Numbers are written as Python writes them: the fewest digits that say which
 // number of its type it is, with an exponent below 1e-4 and from 1e16 on.
+#include <locale.h>
+
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "ops/codes.h"
 #include "ops/rows.h"
@@ -105,7 +108,10 @@ bool parse(std::string_view text, N& number) {
 bool parse_real(std::string_view text, double& number) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) return false;
-  if (error == std::errc::result_out_of_range) number = std::strtod(std::string(text).c_str(), nullptr);
+  if (error == std::errc::result_out_of_range) {
+    static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);  // the host's locale may have a decimal comma
+    number = strtod_l(std::string(text).c_str(), nullptr, plain);
+  }
   return true;
 }
 

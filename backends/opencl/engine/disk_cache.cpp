@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -42,6 +43,25 @@ std::string hex(uint64_t number) {
 }
 
 }  // namespace
+
+std::string write_numbers(std::initializer_list<double> numbers) {
+  std::string text;
+  for (const double number : numbers) {
+    char digits[32];
+    text.append(digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr);
+    text += '\n';
+  }
+  return text;
+}
+
+bool read_numbers(std::string_view text, std::span<double> numbers) {
+  for (double& number : numbers) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end == text.data() + text.size() || *end != '\n') return false;
+    text.remove_prefix(static_cast<size_t>(end + 1 - text.data()));
+  }
+  return true;
+}
 
 uint64_t fingerprint(std::string_view text) {
   // FNV-1a, eight bytes a step, with a final mix: entries are megabytes.

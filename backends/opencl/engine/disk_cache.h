@@ -5,7 +5,9 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +27,11 @@ class DiskCache {
   std::filesystem::path path_of(std::string_view key) const;
   std::filesystem::path folder_;
 };
+
+// Numbers as an entry's content, the same in every locale.
+std::string write_numbers(std::initializer_list<double> numbers);
+// False if the text does not begin with as many numbers.
+bool read_numbers(std::string_view text, std::span<double> numbers);
 
 // 64 bits of a text, the same in every process.
 uint64_t fingerprint(std::string_view text);

@@ -2,10 +2,10 @@
 #include "engine/rates.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 
 #include "engine/device.h"
 #include "engine/disk_cache.h"
@@ -54,9 +54,9 @@ void set(const ClKernel& kernel, cl_uint index, const T& value) {
 
 std::optional<Rates> known_rates(const Facts& facts) {
   const std::optional<std::string> text = DiskCache("opencl").read(key_of(facts));
-  Rates rates{};
-  if (!text || std::sscanf(text->c_str(), "%lg %lg %lg", &rates.flops, &rates.bandwidth, &rates.launch_seconds) != 3)
-    return std::nullopt;
+  std::array<double, 3> numbers;
+  if (!text || !read_numbers(*text, numbers)) return std::nullopt;
+  const Rates rates{numbers[0], numbers[1], numbers[2]};
   const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
   if (!sane(rates.flops) || !sane(rates.bandwidth) || !sane(rates.launch_seconds)) return std::nullopt;
   return rates;
@@ -102,9 +102,7 @@ Rates measure_rates(Device& device) {
     if (moved > slow_seconds || length == bytes) break;
   }
   const Rates rates{each * n / seconds, 2.0 * static_cast<double>(length) / moved, launch / launches};
-  char text[100];
-  std::snprintf(text, sizeof text, "%.6g %.6g %.6g\n", rates.flops, rates.bandwidth, rates.launch_seconds);
-  DiskCache("opencl").write(key_of(facts), text);
+  DiskCache("opencl").write(key_of(facts), write_numbers({rates.flops, rates.bandwidth, rates.launch_seconds}));
   return rates;
 }
 

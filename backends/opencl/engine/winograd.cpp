@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/winograd.h"
 
+#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "engine/device.h"
 #include "engine/disk_cache.h"
@@ -72,15 +72,16 @@ WinogradRates winograd_rates(Device& device) {
   const DiskCache disk("opencl");
   const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
   const std::optional<std::string> known = disk.read(key);
-  if (known && std::sscanf(known->c_str(), "%lg %lg", &rates.flops, &rates.elements) == 2 && sane(rates.flops) &&
-      sane(rates.elements))
+  std::array<double, 2> numbers;
+  if (known && read_numbers(*known, numbers) && sane(numbers[0]) && sane(numbers[1])) {
+    rates.flops = numbers[0];
+    rates.elements = numbers[1];
     return rates;
+  }
   rates.flops = product_flops(device, facts.tile);
   rates.elements = static_cast<double>(16 * 2 * channels * count) / transform_seconds(device);
   if (!sane(rates.flops) || !sane(rates.elements)) return {};
-  char text[60];
-  std::snprintf(text, sizeof text, "%.6g %.6g\n", rates.flops, rates.elements);
-  disk.write(key, text);
+  disk.write(key, write_numbers({rates.flops, rates.elements}));
   return rates;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/table.h"
 
+#include <charconv>
 #include <climits>
 #include <cmath>
-#include <cstdio>
 
 #include "engine/weight.h"
 #include "ops/cost.h"
@@ -212,9 +212,11 @@ const Row& supported_row(const Facts& facts, const Node& node) {
 std::string literal(float value) {
   if (std::isnan(value)) return "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "(-INFINITY)";
-  char text[40];
-  std::snprintf(text, sizeof text, value < 0 ? "(%af)" : "%af", static_cast<double>(value));
-  return text;
+  // In hexadecimal, so that every bit arrives; printf would write the decimal point of the host's locale.
+  char digits[40];
+  char* const end = std::to_chars(digits, digits + sizeof digits, std::abs(value), std::chars_format::hex).ptr;
+  const std::string number = "0x" + std::string(digits, end) + "f";
+  return std::signbit(value) ? "(-" + number + ")" : number;
 }
 
 // ---- shared conditions ---------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "model/names.h"
@@ -8,6 +7,14 @@
 #include "ops/upgrade/upgrades.h"
 
 namespace backplane::ops {
+namespace {
+
+// In no locale but ASCII's: in a Turkish one std::tolower leaves I as it is, and INT32 is no data type.
+char ascii_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+}  // namespace
 
 // Told which inputs may be overwritten. Nobody needs to know any more.
 Status no_consumed_inputs(Rewrite& r) {
@@ -34,10 +41,10 @@ Status no_is_test(Rewrite& r) {
 
 Status cast_to_number(Rewrite& r) {
   std::string name = r.node.attr("to", "");
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(name.begin(), name.end(), name.begin(), ascii_lower);
   const bp_dtype_t dtype = dtype_of(name);
   if (dtype == BP_DTYPE_UNDEFINED)
-    return r.invalid("attribute 'to' is " + model::quoted(name) + ", which is no data type");
+    return r.invalid("attribute 'to' is " + model::in_quotes(name) + ", which is no data type");
   r.node.set(Attribute::of("to", int64_t{dtype}));
   return {};
 }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preloaded into a program, it sets the locale of the environment, as graphical frameworks do.
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((constructor)) static void set(void) {
+  if (setlocale(LC_ALL, "") != NULL) return;
+  fputs("the locale of the environment does not exist\n", stderr);
+  _Exit(1);
+}
