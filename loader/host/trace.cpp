@@ -37,7 +37,7 @@ uint32_t this_thread() {
   return number;
 }
 
-std::string quoted(std::string_view text) {
+std::string as_json(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -55,7 +55,7 @@ std::string quoted(std::string_view text) {
 // Numbers only: names cannot break out of the text.
 std::string metadata(const char* what, uint32_t process, uint32_t thread, std::string_view name) {
   return fmt::format("{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":{}}}}}", what, process,
-                     thread, quoted(name));
+                     thread, as_json(name));
 }
 
 // Microseconds with all digits of the nanoseconds.
@@ -129,7 +129,7 @@ Status Trace::stop(bp_text_sink_t sink, void* context) {
     if (!args.empty()) args.erase(0, 1);
     put(fmt::format(
         "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",
-        quoted(e.name), category(e.kind), e.device, e.thread, microseconds(e.begin),
+        as_json(e.name), category(e.kind), e.device, e.thread, microseconds(e.begin),
         microseconds(e.end > e.begin ? e.end - e.begin : 0), args));
   }
   piece += "\n]}\n";

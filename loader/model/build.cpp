@@ -54,7 +54,7 @@ Result<ValueId> Builder::add_value(std::string_view name, Type type) {
   if (!is_utf8(own)) return Status(BP_INVALID_ARGUMENT, "a value's name is not UTF-8");
   while (own.empty() || (name.empty() && sees(own))) own = "value#" + std::to_string(model_->next_id++);
   const auto next = static_cast<ValueId>(graph_->values.size());
-  if (!names_.emplace(own, next).second) return Status(BP_INVALID_ARGUMENT, "two values are named " + quoted(name));
+  if (!names_.emplace(own, next).second) return Status(BP_INVALID_ARGUMENT, "two values are named " + in_quotes(name));
   return graph_->add_value(std::move(own), std::move(type));
 }
 
@@ -72,7 +72,7 @@ Result<ValueId> Builder::capture(std::string_view name) {
 Result<ValueId> Builder::add_input(std::string_view name, Type type) {
   BP_TRY(taken());
   if (type.rank > BP_MAX_RANK) {
-    return Status(BP_INVALID_ARGUMENT, "input " + quoted(name) + " has rank " + std::to_string(type.rank) +
+    return Status(BP_INVALID_ARGUMENT, "input " + in_quotes(name) + " has rank " + std::to_string(type.rank) +
                                            "; the most is " + std::to_string(BP_MAX_RANK));
   }
   if (!name.empty() && outer_ && outer_->sees(name)) return capture(name);
@@ -84,7 +84,7 @@ Result<ValueId> Builder::add_input(std::string_view name, Type type) {
 Result<Weight> Builder::make_weight(std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
                                     const void* data, uint64_t bytes) const {
   BP_TRY(taken());
-  const std::string name = "constant " + quoted(label);
+  const std::string name = "constant " + in_quotes(label);
   if (dims.size() > BP_MAX_RANK) return Status(BP_INVALID_ARGUMENT, name + " has rank " + std::to_string(dims.size()));
   const std::optional<uint64_t> count = element_count(dims);
   if (!count) return Status(BP_INVALID_ARGUMENT, name + " has impossible extents");

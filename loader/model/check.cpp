@@ -63,16 +63,16 @@ Status check_attributes(const Node& node) {
     const ops::AttributeRule* rule = schema.attribute(attribute.name);
     if (!rule) {
       if (attribute.name.starts_with("__")) continue;  // ONNX leaves these to tools
-      return wrong(node, form() + " has no attribute " + quoted(attribute.name));
+      return wrong(node, form() + " has no attribute " + in_quotes(attribute.name));
     }
     if (attribute.type != rule->type && attribute.type != 0) {
-      return wrong(node, "attribute " + quoted(attribute.name) + " has type " + std::to_string(attribute.type) +
+      return wrong(node, "attribute " + in_quotes(attribute.name) + " has type " + std::to_string(attribute.type) +
                              " where " + form() + " has " + std::to_string(rule->type));
     }
   }
   for (const ops::AttributeRule& rule : schema.attributes) {
     if (rule.required && !node.find(rule.name)) {
-      return wrong(node, form() + " needs attribute " + quoted(rule.name));
+      return wrong(node, form() + " needs attribute " + in_quotes(rule.name));
     }
   }
   return {};
@@ -92,7 +92,7 @@ class Checker {
     BP_TRY(check_graph(model_.graph, model_.opsets));
     if (model_.graph.outputs.empty()) return Status(BP_INVALID_MODEL, "the graph has no outputs");
     for (Function& function : model_.functions) {
-      const std::string name = "function " + quoted(function.name);
+      const std::string name = "function " + in_quotes(function.name);
       if (Status status = check_function(function); !status.ok()) return std::move(status).context(name);
     }
     return {};
@@ -129,7 +129,7 @@ class Checker {
     bool moved = false;
     BP_TRY(sort_nodes(graph, moved));
     if (moved) {
-      model_.problems.push_back("the nodes of graph " + quoted(graph.name) +
+      model_.problems.push_back("the nodes of graph " + in_quotes(graph.name) +
                                 " are not in topological order in the file: sorted");
     }
     return {};
@@ -158,8 +158,8 @@ class Checker {
     if (!schema) {
       const ops::Schema* known = ops::newest_schema(node.domain, node.op_type);
       while (known && known->older) known = known->older;
-      std::string text =
-          "no operator " + quoted(node.op_type) + " exists in opset " + std::to_string(opset->second) + " of " + domain;
+      std::string text = "no operator " + in_quotes(node.op_type) + " exists in opset " +
+                         std::to_string(opset->second) + " of " + domain;
       if (known) text += "; it came with opset " + std::to_string(known->since_version);
       return wrong(node, text);
     }
@@ -190,7 +190,7 @@ class Checker {
         if (output == BP_NONE) continue;
         if (made_by[output] != BP_NONE) {
           return wrong(graph.nodes[n],
-                       "makes value " + quoted(graph.values[output].name) + ", which " +
+                       "makes value " + in_quotes(graph.values[output].name) + ", which " +
                            (made_by[output] == given ? std::string("is given to the graph")
                                                      : graph.nodes[made_by[output]].label() + " makes too"));
         }
@@ -200,20 +200,20 @@ class Checker {
     for (const Node& node : graph.nodes) {
       for (const ValueId input : node.inputs) {
         if (input != BP_NONE && made_by[input] == BP_NONE) {
-          return wrong(node, "reads value " + quoted(graph.values[input].name) + ", which nothing makes");
+          return wrong(node, "reads value " + in_quotes(graph.values[input].name) + ", which nothing makes");
         }
       }
       for (const ValueId captured : captures(graph, node)) {
         if (made_by[captured] == BP_NONE) {
           return wrong(node,
-                       "a sub-graph reads value " + quoted(graph.values[captured].name) + ", which nothing makes");
+                       "a sub-graph reads value " + in_quotes(graph.values[captured].name) + ", which nothing makes");
         }
       }
     }
     for (const ValueId output : graph.outputs) {
       if (output == BP_NONE || made_by[output] == BP_NONE) {
-        return Status(BP_INVALID_MODEL, "output " + quoted(output == BP_NONE ? "" : graph.values[output].name) +
-                                            " of graph " + quoted(graph.name) + " is a value that nothing makes");
+        return Status(BP_INVALID_MODEL, "output " + in_quotes(output == BP_NONE ? "" : graph.values[output].name) +
+                                            " of graph " + in_quotes(graph.name) + " is a value that nothing makes");
       }
     }
     return {};

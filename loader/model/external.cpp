@@ -20,7 +20,7 @@ bool lies_in(const fs::path& file, const fs::path& directory) {
 
 Result<const ExternalFiles::File*> ExternalFiles::open(std::string_view location) {
   if (const auto found = files_.find(location); found != files_.end()) return &found->second;
-  const std::string name = "external data " + quoted(location);
+  const std::string name = "external data " + in_quotes(location);
   if (location.empty()) return Status(BP_INVALID_MODEL, "external data without a location");
   if (location.find('\0') != location.npos) return Status(BP_INVALID_MODEL, name + " is not a file name");
   if (directory_.empty()) {

@@ -141,7 +141,7 @@ class Differentiation {
         const auto found = by_name.find(name);
         if (found == by_name.end()) {
           return invalid(node,
-                         "attribute '" + attribute + "' names " + quoted(name) +
+                         "attribute '" + attribute + "' names " + in_quotes(name) +
                              ", which is no value of the graph; name an input, an initializer or a node's output");
         }
         value = found->second;
@@ -163,7 +163,7 @@ class Differentiation {
         if (node.inputs[i] == BP_NONE) return invalid(node, "input " + std::to_string(i) + " is left out");
         const auto place = named.values.begin() + static_cast<std::ptrdiff_t>(i);
         if (std::find(named.values.begin(), place, *place) != place) {
-          return invalid(node, "xs and zs name " + quoted(graph_.values[*place].name) + " twice");
+          return invalid(node, "xs and zs name " + in_quotes(graph_.values[*place].name) + " twice");
         }
         if (i < named.xs &&
             !(carries(graph_.values[node.inputs[i]].type) && carries(graph_.values[named.values[i]].type))) {
@@ -414,7 +414,7 @@ class Differentiation {
 
 Status differentiate(Model& model) {
   for (const Function& function : model.functions) {
-    BP_TRY(refuse_inside(*function.body, "function " + quoted(function.name)));
+    BP_TRY(refuse_inside(*function.body, "function " + in_quotes(function.name)));
   }
   for (const auto& body : model.graph.subgraphs) BP_TRY(refuse_inside(*body, "a sub-graph"));
   if (std::none_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_gradient)) return {};

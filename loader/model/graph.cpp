@@ -72,7 +72,7 @@ void Node::erase(std::string_view attribute) {
 
 std::string Node::label() const {
   const std::string what = " (" + std::string(domain.empty() ? "" : domain + ".") + op_type + ")";
-  return name.empty() ? "node #" + std::to_string(id) + what : "node " + quoted(name) + what;
+  return name.empty() ? "node #" + std::to_string(id) + what : "node " + in_quotes(name) + what;
 }
 
 ValueId Graph::add_value(std::string value_name, Type type) {

@@ -19,11 +19,11 @@ Result<std::shared_ptr<Model>> import(const Source& source) {
   auto parsed = parse(source);
   if (!parsed.ok()) {
     const bool is_named = source.path.empty() || parsed.status().text().find(source.path) != std::string_view::npos;
-    return is_named ? parsed.take_status() : parsed.take_status().context("model " + quoted(source.path));
+    return is_named ? parsed.take_status() : parsed.take_status().context("model " + in_quotes(source.path));
   }
   std::shared_ptr<Model> model = parsed.take();
   if (Status status = canonicalize(*model); !status.ok())
-    return std::move(status).context("model " + quoted(model->origin));
+    return std::move(status).context("model " + in_quotes(model->origin));
   return model;
 }
 

@@ -64,18 +64,18 @@ class Inliner {
       return {};
     }
     if (std::find(stack_.begin(), stack_.end(), function) != stack_.end()) {
-      return fail(node, "function " + quoted(function->name) + " calls itself");
+      return fail(node, "function " + in_quotes(function->name) + " calls itself");
     }
     if (stack_.size() >= kDepth) return fail(node, "functions call each other deeper than " + std::to_string(kDepth));
     if (node.inputs.size() > function->inputs.size() || node.outputs.size() > function->outputs.size()) {
       return fail(node, std::to_string(node.inputs.size()) + " inputs and " + std::to_string(node.outputs.size()) +
-                            " outputs where function " + quoted(function->name) + " has " +
+                            " outputs where function " + in_quotes(function->name) + " has " +
                             std::to_string(function->inputs.size()) + " and " +
                             std::to_string(function->outputs.size()));
     }
     for (const std::string& required : function->attributes) {
       if (!node.find(required))
-        return fail(node, "function " + quoted(function->name) + " needs attribute " + quoted(required));
+        return fail(node, "function " + in_quotes(function->name) + " needs attribute " + in_quotes(required));
     }
     stack_.push_back(function);
     graph.calls.push_back({node, caller});
@@ -113,7 +113,7 @@ class Inliner {
     }
     for (const auto& [from, to] : passed) {
       if (from == BP_NONE)
-        return fail(call_node, "an output of function " + quoted(function.name) + " is an input that is left out");
+        return fail(call_node, "an output of function " + in_quotes(function.name) + " is an input that is left out");
       Node identity;
       identity.op_type = "Identity";
       identity.id = model_.next_id++;
@@ -162,7 +162,7 @@ class Inliner {
       if (home == &to) continue;
       if (given->type == BP_ATTR_GRAPH || given->type == BP_ATTR_GRAPHS) {
         return Status(BP_UNSUPPORTED,
-                      call.node.label() + ": attribute " + quoted(outer_name) +
+                      call.node.label() + ": attribute " + in_quotes(outer_name) +
                           " hands a graph to a function's inner graph; inline the function in the model")
             .with_node(call.node.id);
       }

@@ -5,7 +5,7 @@
 
 namespace backplane::model {
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   constexpr size_t longest = 120;
   std::string text = "'";
   for (const char c : name.substr(0, longest)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;

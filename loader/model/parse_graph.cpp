@@ -97,8 +97,9 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   for (const Reader& input : inputs) {
     const size_t known = graph.values.size();
     const ValueId value = parse_value_info(input, scope, Names::kOwn, depth);
-    if (value == BP_NONE) malformed("graph " + quoted(graph.name) + " has an input without a name");
-    if (value < known) malformed("graph " + quoted(graph.name) + " has two inputs " + quoted(graph.values[value].name));
+    if (value == BP_NONE) malformed("graph " + in_quotes(graph.name) + " has an input without a name");
+    if (value < known)
+      malformed("graph " + in_quotes(graph.name) + " has two inputs " + in_quotes(graph.values[value].name));
     graph.inputs.push_back(value);
   }
   for (const Reader& tensor : initializers) add_initializer(parse_tensor(tensor), scope);
@@ -107,7 +108,7 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   const size_t inputs_declared = graph.inputs.size();
   std::erase_if(graph.inputs, [&](ValueId input) { return graph.values[input].weight != BP_NONE; });
   if (model_.ir_version >= 4 && graph.inputs.size() < inputs_declared) {
-    model_.problems.push_back("graph " + quoted(graph.name) + " has " +
+    model_.problems.push_back("graph " + in_quotes(graph.name) + " has " +
                               std::to_string(inputs_declared - graph.inputs.size()) +
                               " inputs with a default: they are constants here");
   }
@@ -115,7 +116,7 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   for (const Reader& info : infos) parse_value_info(info, scope, Names::kKnown, depth);
   for (const Reader& output : outputs) {
     const ValueId value = parse_value_info(output, scope, Names::kAny, depth);
-    if (value == BP_NONE) malformed("graph " + quoted(graph.name) + " has an output without a name");
+    if (value == BP_NONE) malformed("graph " + in_quotes(graph.name) + " has an output without a name");
     graph.outputs.push_back(value);
   }
 }
@@ -143,10 +144,10 @@ ValueId Parser::parse_value_info(Reader reader, Scope& scope, Names names, int d
 
 void Parser::add_initializer(NamedWeight tensor, Scope& scope) {
   Graph& graph = scope.graph;
-  if (tensor.name.empty()) malformed("graph " + quoted(graph.name) + " has an initializer without a name");
+  if (tensor.name.empty()) malformed("graph " + in_quotes(graph.name) + " has an initializer without a name");
   Value& value = graph.values[declare(tensor.name, scope)];
   if (value.weight != BP_NONE) {
-    malformed("graph " + quoted(graph.name) + " has two initializers " + quoted(tensor.name));
+    malformed("graph " + in_quotes(graph.name) + " has two initializers " + in_quotes(tensor.name));
   }
   value.type = type_of(tensor.weight);
   value.weight = add_weight(graph, std::move(tensor.weight));
@@ -224,7 +225,7 @@ void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int d
             [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
   const auto twin = std::adjacent_find(node.attributes.begin(), node.attributes.end(),
                                        [](const Attribute& a, const Attribute& b) { return a.name == b.name; });
-  if (twin != node.attributes.end()) malformed(node.label() + ": two attributes " + quoted(twin->name));
+  if (twin != node.attributes.end()) malformed(node.label() + ": two attributes " + in_quotes(twin->name));
 }
 
 // `dense`: sparse tensors are told as the dense tensors that they are. (Constant's sparse_value becomes its value.)
@@ -284,7 +285,7 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
       reader.skip();
     }
   }
-  const std::string label = "attribute " + quoted(name);
+  const std::string label = "attribute " + in_quotes(name);
   if (name.empty()) malformed("an attribute without a name");
   if (!reference.empty()) return {std::string(name), 0, std::vector<std::string>{std::string(reference)}};
   if (dense && name == "sparse_value") {

@@ -24,7 +24,7 @@ struct Message {
   std::vector<std::string_view> strings;
   std::string_view location, offset, length;
 
-  std::string label() const { return name.empty() ? std::string("a tensor") : "tensor " + quoted(name); }
+  std::string label() const { return name.empty() ? std::string("a tensor") : "tensor " + in_quotes(name); }
 };
 
 // Which typed field holds elements of a data type, and how many bytes of a tensor one entry of it makes.
@@ -169,7 +169,7 @@ uint64_t read_number(const Message& message, std::string_view digits, uint64_t f
   uint64_t number = 0;
   for (const char c : digits) {
     if (c < '0' || c > '9' || number > (UINT64_MAX - 9) / 10) {
-      malformed(message.label() + ": the " + what + " of its external data is " + quoted(digits) + ", not a number");
+      malformed(message.label() + ": the " + what + " of its external data is " + in_quotes(digits) + ", not a number");
     }
     number = number * 10 + static_cast<uint64_t>(c - '0');
   }
@@ -278,7 +278,7 @@ std::pair<Weight, Weight> Parser::parse_sparse_parts(Reader reader, std::vector<
     }
   }
   name = values.name;
-  const std::string label = "sparse tensor " + quoted(name);
+  const std::string label = "sparse tensor " + in_quotes(name);
   if (!has_values) malformed(label + " has no values");
   const uint64_t entries = *element_count(values.weight.dims);
   if (!has_indices && entries == 0) {
@@ -297,7 +297,7 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   std::vector<int64_t> dims;
   std::string_view name;
   const auto [values, indices] = parse_sparse_parts(reader, dims, name);
-  const std::string label = "sparse tensor " + quoted(name);
+  const std::string label = "sparse tensor " + in_quotes(name);
   const std::optional<uint64_t> count = element_count(dims);
   const uint64_t width = ops::dtype_bits(values.dtype) / 8;
   if (!count || dims.size() > BP_MAX_RANK) malformed(label + " has impossible extents");
