@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# backplane_add_test(<name> SOURCES … [LIBRARIES …] [DEPENDS …] [LABELS …])
+# backplane_add_test(<name> SOURCES … [LIBRARIES …] [DEPENDS …] [TIMEOUT …] [OPTIMIZED])
 #
-# One GoogleTest program; every TEST in it becomes a test of ctest. Skipped tests are counted as such.
+# OPTIMIZED compiles the test as what it tests; others are not optimized, which halves their compile time. One GoogleTest program; every TEST in it becomes a test of ctest. Skipped tests are counted as such. The programs of api/ are built by
+# the target api-unit-tests and run by ctest -L api-unit-tests, and so for each folder of the tree.
 if(BACKPLANE_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
@@ -12,20 +13,29 @@ function(backplane_add_test name)
   if(NOT BACKPLANE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT" "SOURCES;LIBRARIES;DEPENDS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
+  if(NOT ARG_OPTIMIZED)
+    target_link_libraries(${name} PRIVATE backplane_test_code)
+  endif()
   target_compile_definitions(${name} PRIVATE BACKPLANE_BUILD_DIR="${CMAKE_BINARY_DIR}"
     BACKPLANE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX REPLACE "/.*" "-unit-tests" label ${folder})
+  if(NOT TARGET ${label})
+    add_custom_target(${label})
+  endif()
+  add_dependencies(${label} ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${label})
 endfunction()
 
 # backplane_add_fuzzer(<name> SOURCES … LIBRARIES …)

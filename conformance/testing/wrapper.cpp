@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIE_NAME is the plugin's id, HONEST_PLUGIN the file of the backend that does the work.
+// HONEST_PLUGIN is the file of the backend that does the work.
 #include "testing/wrapper.h"
 
 #include <dlfcn.h>
@@ -200,7 +200,7 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   instance_api.destroy = destroy_instance;
   instance_api.bind = bind;
   instance_api.run = run;
-  plugin.id = {LIE_NAME, sizeof LIE_NAME - 1};
+  plugin.id = kLieName;
   plugin.device = &device_api;
   plugin.coverage = &coverage_api;
   plugin.program = &program_api;

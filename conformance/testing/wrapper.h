@@ -65,5 +65,10 @@ void restore_inputs(Run& run);
 
 // Each lie's file defines this.
 extern const Lie kLie;
+// The plugin's id, which the build gives to each lie's file.
+extern const bp_text_t kLieName;
+#ifdef LIE_NAME
+const bp_text_t kLieName = {LIE_NAME, sizeof LIE_NAME - 1};
+#endif
 
 }  // namespace backplane::liar

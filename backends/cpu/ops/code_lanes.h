@@ -7,7 +7,9 @@
 
 #include "ops/lanes.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Clang wants the instruction set in the declaration of each function with such instructions; GCC looks where it is
+// inlined.
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define CODE_LANES
 #endif
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/onednn.h"
 
-#include <omp.h>
-
 #include <algorithm>
 
 #include "engine/kernel.h"
 #include "engine/memory.h"
 #include "engine/threads.h"
+
+// Of libgomp, which oneDNN uses: not every compiler has the header of that library.
+extern "C" int omp_get_max_threads();
+extern "C" void omp_set_num_threads(int count);
 
 namespace backplane::cpu {
 
