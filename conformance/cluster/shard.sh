@@ -8,6 +8,7 @@ set -euo pipefail
 out=$1
 shift
 if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then
+    # shellcheck disable=SC2153 # both are Slurm's
     index=$((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN + 1)) count=$SLURM_ARRAY_TASK_COUNT
 elif [[ -n ${JOB_COMPLETION_INDEX:-} ]]; then
     index=$((JOB_COMPLETION_INDEX + 1)) count=${SHARDS:?it must be the number of completions}

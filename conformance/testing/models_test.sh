@@ -39,7 +39,7 @@ refused() {
     local words=$1 status=0
     shift
     "$program" --plugin "$honest" "$@" >"$work/told" 2>&1 || status=$?
-    [[ $status -eq 2 ]] && grep -qF -- "$words" "$work/told" || { cat "$work/told"; echo "status $status: $*"; exit 1; }
+    { [[ $status -eq 2 ]] && grep -qF -- "$words" "$work/told"; } || { cat "$work/told"; echo "status $status: $*"; exit 1; }
 }
 mkdir "$work/empty" "$work/broken"
 head -c 4096 /dev/urandom >"$work/broken/noise.onnx"

@@ -3,7 +3,7 @@
 # out_of_tree_test.sh BUILD SOURCE MODEL: installs a build into a fresh folder and, with that folder alone, builds a copy of
 # backends/null by itself and a project that has it inside, and runs a model on it.
 set -eu
-export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} # which scripts/setup.sh installs; make may be missing
+export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}" # which scripts/setup.sh installs; make may be missing
 build=$1 source=$2 model=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -5,19 +5,18 @@
 """
 import pathlib
 import sys
-import zipfile
 
 import numpy
 from PIL import Image
 
 import make_text
 import reference
-from make_text import draw
+from make_demo import RECOGNISER, draw, extract
 
 PPOCR = {
     "det": "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
     "cls": "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
-    "rec": "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+    "rec": RECOGNISER,
 }
 MAGIKA = "magika/models/standard_v3_3/model.onnx"
 C_SOURCE = b"""/* prints the squares of the first numbers */
@@ -30,15 +29,6 @@ int main(void) {
     return 0;
 }
 """
-
-
-def extract(wheels, pattern, member, out):
-    found = sorted(wheels.glob(pattern))
-    if len(found) != 1:
-        raise SystemExit(f"{wheels}: one {pattern} expected, found {len(found)}")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(found[0]) as wheel:
-        out.write_bytes(wheel.read(member))
 
 
 def noisy(name, data):

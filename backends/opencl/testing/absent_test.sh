@@ -13,6 +13,7 @@ says() {
     local command status
     for command in list "why opencl"; do
         status=0
+        # shellcheck disable=SC2086 # words
         "$program" $command >"$work/out" 2>"$work/err" || status=$?
         if [[ $status -gt 1 ]] || ! grep -q "$2" "$work/out"; then
             echo "$1: exit status $status of '$command', no '$2' in"

@@ -3,7 +3,7 @@
 # new_backend_test.sh BUILD SOURCE: what `backplane new-backend` writes builds with an installed Backplane alone, passes its own test,
 # is listed, and has no name of the skeleton left in it.
 set -eu
-export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} # which scripts/setup.sh installs; make may be missing
+export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}" # which scripts/setup.sh installs; make may be missing
 build=$1 source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,52 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by demo.sh, test.sh and gates.sh in the root of the tree: steps with their times, and the build.
+
+script_start=$SECONDS
+compile_seconds=0 # of processors, in this script
+
+# step NAME: a heading with the time since the start.
+step() { printf '\n=== %s (after %s)\n' "$1" "$(minutes $((SECONDS - script_start)))"; }
+
+# minutes SECONDS: "3:07".
+minutes() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+# cores: how many of the machine's processors this process may use.
+cores() { nproc; }
+
+# configure PRESET OPTION…
+configure() {
+    local preset=$1
+    shift
+    cmake --preset "$preset" "$@" >"build.log" 2>&1 && rm build.log && return 0
+    cat build.log >&2
+    rm build.log
+    return 1
+}
+
+# Sets child_seconds: the processor time of all children of this shell that have ended.
+read_child_seconds() {
+    local file
+    file=$(mktemp)
+    times >"$file" # in a $(…) it would tell of that shell's children
+    child_seconds=$(awk 'NR == 2 { split($0, t, /[ms ]+/); printf "%d", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$file")
+    rm -f "$file"
+}
+
+# build PRESET [TARGET…]: ninja shows each step with their count; the time that its processes took is added to compile_seconds.
+build() {
+    local preset=$1 before status=0
+    shift
+    read_child_seconds
+    before=$child_seconds
+    cmake --build "build/$preset" --parallel "$(cores)" ${1:+--target "$@"} || status=$?
+    read_child_seconds
+    compile_seconds=$((compile_seconds + child_seconds - before))
+    return "$status"
+}
+
+# summarise SCRIPT WHAT: how long this script took until WHAT, and how much of that was compiling.
+summarise() {
+    printf '\n%s: %s after %s; compiling took %s minutes of processor time\n' "$1" "$2" "$(minutes $((SECONDS - script_start)))" \
+        "$(awk -v s="$compile_seconds" 'BEGIN { printf "%.1f", s / 60 }')"
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs every gate: the quick ones of scripts/test.sh, and those that take minutes. The last lines say how each ended.
+set -euo pipefail
+
+usage() {
+    cat <<'END'
+scripts/gates.sh [GATE…]
+
+Runs scripts/setup.sh --gates, then these gates, or those that are named:
+
+  quick     build with g++ (warnings are errors), then format, shell, spelling, includes and planted violations
+  headers   every header compiles alone
+  tidy      clang-tidy over all sources, names included
+  clang     build with Clang (warnings are errors), all tests, line coverage by folder
+  asan      address, leak and undefined-behaviour sanitizers: build and all tests
+  tsan      thread sanitizer: build and all tests
+  aarch64   cross build for 64-bit Arm, and the unit tests of api, loader and backends in QEMU
+
+Exit status: 0 if none fails, 1 if one does, 2 for wrong usage.
+END
+}
+
+all=(quick headers tidy clang asan tsan aarch64)
+chosen=()
+for word in "$@"; do
+    case $word in
+        --help | -h) usage; exit 0 ;;
+        *)
+            [[ " ${all[*]} " == *" $word "* ]] || { echo "gates.sh: there is no gate '$word'; there are: ${all[*]}" >&2; exit 2; }
+            chosen+=("$word")
+            ;;
+    esac
+done
+[[ ${#chosen[@]} -gt 0 ]] || chosen=("${all[@]}")
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
+export BACKPLANE_DATA
+# shellcheck source=scripts/build.sh
+source scripts/build.sh
+
+step "packages and data"
+scripts/setup.sh --gates
+python=/usr/bin/python3
+results=()
+failed=0
+
+# suite PRESET: builds it and runs its tests; the last line says how many.
+suite() {
+    configure "$1" && build "$1" || return 1
+    local status=0
+    ctest --preset "$1" -j "$(cores)" -LE gate | tee "build/$1/tests.txt" | grep -vE '^ *(Start|[0-9]+/[0-9]+ .* Passed )' || status=$?
+    sed -nE 's/^([0-9]+% tests passed, .*)/\1/p' "build/$1/tests.txt"
+    grep -q '^100% tests passed' "build/$1/tests.txt"
+}
+
+gate_quick() { configure dev && build dev && ctest --preset dev -L gate | tee build/dev/gates.txt && sed -nE 's/^([0-9]+% tests passed.*)/\1/p' build/dev/gates.txt; }
+gate_headers() { need_dev && "$python" -B scripts/gates/headers.py build/dev; }
+gate_tidy() { need_dev && "$python" -B scripts/gates/tidy.py build/dev --all; }
+gate_clang() { rm -rf build/clang/profiles && suite clang && "$python" -B scripts/gates/coverage.py build/clang; }
+gate_asan() { suite asan; }
+gate_tsan() { suite tsan; }
+gate_aarch64() { scripts/gates/aarch64.sh; }
+need_dev() { [[ -f build/dev/lib/libbackplane.so ]] || { configure dev && build dev; }; }
+
+# In a file, so that the last line can be shown again; and on the terminal.
+run_gate() {
+    local name=$1 log status=0 start=$SECONDS
+    mkdir -p build/gates
+    log=build/gates/$name.txt
+    step "$name"
+    set +e
+    ( set -e; "gate_$name" ) 2>&1 | tee "$log"
+    status=${PIPESTATUS[0]}
+    set -e
+    case $status in
+        0) results+=("passed   $name ($(minutes $((SECONDS - start)))): $(tail -n 1 "$log")") ;;
+        77) results+=("skipped  $name: $(tail -n 1 "$log")") ;;
+        *)
+            results+=("FAILED   $name ($(minutes $((SECONDS - start)))): $(tail -n 1 "$log"); all of it: $log")
+            failed=$((failed + 1))
+            ;;
+    esac
+}
+
+for gate in "${chosen[@]}"; do run_gate "$gate"; done
+printf '\n'
+printf '%s\n' "${results[@]}"
+echo "gates: ${#chosen[@]} run, $failed failed, after $(minutes $((SECONDS - script_start)))"
+[[ $failed -eq 0 ]]

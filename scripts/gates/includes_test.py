@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs includes.py on small trees, each with one thing wrong."""
+import contextlib
+import io
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import includes
+
+# api <- lib/base <- lib/top, and lib/view, part of the folder lib/top.
+TABLE = """\
+roots *: api
+roots lib: lib
+generated: made.h
+files api: api/*
+files lib/view: lib/top/view
+api:
+lib/base: api
+lib/top: lib/base api
+lib/view: lib/top
+lib/tests: lib/* api
+! lib/base -> lib/top 2   # a comment
+"""
+FILES = {
+    "api/backplane/types.h": "#include <stdint.h>\n",
+    "lib/base/name.h": "#pragma once\n#include <backplane/types.h>\n",
+    "lib/base/name.cpp": '#include "base/name.h"\n#include "top/tree.h"\n#  include "made.h"\n',
+    "lib/base/wrong.c": '#include "../top/tree.h"\n',
+    "lib/top/tree.h": '#include "base/name.h"\n#include "backplane/types.h"\n',
+    "lib/top/view.h": '#include "tree.h"\n',
+    "lib/top/tree_test.cpp": '#include <gtest/gtest.h>\n#include "testing/maker.h"\n#include "top/view.h"\n',
+    "lib/testing/maker.h": '#include "base/name.h"\n',
+    "lib/build/copied.cpp": '#include "no/such.h"\n',
+}
+
+
+class IncludesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.write("table.txt", TABLE)
+        for name, text in FILES.items():
+            self.write(name, text)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def edit(self, old: str, new: str) -> None:
+        self.assertIn(old, TABLE)
+        self.write("table.txt", TABLE.replace(old, new))
+
+    def check(self, status: int, *texts: str, root: str = ".") -> None:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            try:
+                result = includes.main(["--root", str(self.root / root), "--table", str(self.root / "table.txt")])
+            except SystemExit as exit_:  # argparse
+                result = exit_.code
+        self.assertEqual(result, status, output.getvalue())
+        for text in [*texts, *([", findings: 1\n"] if status == 1 else [])]:  # nothing but what the test made wrong
+            self.assertIn(text, output.getvalue())
+
+    def test_right_tree_passes(self) -> None:
+        self.check(0, "includes: 8 files, 5 rooms, 8 arrows checked, 2 known exceptions\n")
+
+    def test_only_tracked_files_count(self) -> None:
+        self.write("lib/scratch/a.h", '#include "top/tree.h"\n')
+        subprocess.run(["git", "init", "-q", self.root], check=True)
+        subprocess.run(["git", "-C", self.root, "add", *(name for name in FILES if "/build/" not in name)], check=True)
+        self.check(0, "includes: 8 files,")
+
+    def test_forbidden_arrow(self) -> None:
+        self.write("lib/top/tree.cpp", '#include "tree.h"\n\n#include "top/view.h"\n')
+        self.check(1, "lib/top/tree.cpp:3 includes lib/top/view.h: lib/top may not include lib/view: move the code")
+
+    def test_production_code_may_not_include_a_test(self) -> None:
+        self.write("lib/top/tree.cpp", '#include "testing/maker.h"\n')
+        self.check(1, "lib/top/tree.cpp:1 includes lib/testing/maker.h: lib/top may not include lib/tests")
+
+    def test_grown_exception(self) -> None:
+        self.write("lib/base/new.cpp", '#include "top/tree.h"\n')
+        self.check(1, "table.txt:11: lib/base -> lib/top: include lines: 3 found, 2 in the table: exceptions only shrink",
+                   "\n  lib/base/new.cpp:1 includes lib/top/tree.h\n")
+
+    def test_shrunk_exception(self) -> None:
+        self.write("lib/base/wrong.c", "")
+        self.check(1, "lib/base -> lib/top: include lines: 1 found, 2 in the table: lower the number to 1")
+
+    def test_exception_without_includes(self) -> None:
+        self.edit("2   # a comment", "2\n! api -> lib/base 1")
+        self.check(1, "table.txt:12: api -> lib/base: include lines: 0 found, 1 in the table: delete the line")
+
+    def test_cycle_in_the_rules(self) -> None:
+        self.edit("api:\n", "api: lib/view\n")
+        self.check(1, "table.txt: the rules have a cycle, ")
+
+    def test_unresolved_include(self) -> None:
+        self.write("lib/top/tree.cpp", '#include "top/trees.h"\n')
+        self.check(1, "lib/top/tree.cpp:1: 'top/trees.h' is not in the tree")
+
+    def test_unresolved_api_header(self) -> None:
+        self.write("lib/top/tree.cpp", "#include <string>\n#include <backplane/no.h>\n")
+        self.check(1, "lib/top/tree.cpp:2: 'backplane/no.h' is not in the tree")
+
+    def test_include_of_a_macro(self) -> None:
+        self.write("lib/top/tree.cpp", "#include CONFIGURED\n")
+        self.check(1, "lib/top/tree.cpp:1: 'CONFIGURED' is not in the tree")
+
+    def test_folder_without_a_room(self) -> None:
+        self.write("lib/new/a.h", '#include "top/tree.h"\n')
+        self.check(1, "lib/new/a.h: its room lib/new is not in the table: add a line 'lib/new: …' or 'files ROOM: lib/new/a'")
+
+    def test_stale_lines(self) -> None:
+        for line in "room lib/old", "pattern lib/top/old", "generated header old.h":
+            with self.subTest(line):
+                new = {"room": "lib/old: api", "pattern": "files lib/view: lib/top/old", "generated header": "generated: old.h"}
+                self.edit("2   # a comment", "2\n" + new[line.rsplit(" ", 1)[0]])
+                self.check(1, f"table.txt:12: {line} is stale")
+
+    def test_malformed_table(self) -> None:
+        lines = {
+            "lib/top lib/base": "cannot read 'lib/top lib/base': write 'ROOM: ROOM …'",
+            "! lib/view -> lib/base": "cannot read '! lib/view -> lib/base'",
+            "! lib/view -> lib/base 0": "cannot read",
+            "! lib/view -> lib/top 1": "lib/view may include lib/top anyway: delete the exception",
+            "! lib/view -> lib/no 1": "'lib/no' is not a room of this table",
+            "! lib/base -> lib/top 1": "lib/base -> lib/top is already in line 11",
+            "files lib/no: lib/top/tree": "'lib/no' is not a room of this table",
+            "lib/more: lib/no": "'lib/no' is not another room of this table",
+            "lib/top: api": "lib/top is already in line 8",
+        }
+        for line, text in lines.items():
+            with self.subTest(line):
+                self.edit("2   # a comment", "2\n" + line)
+                self.check(2, f"table.txt:12: {text}")
+
+    def test_wrong_usage(self) -> None:
+        self.check(2, "is not a folder: give the root of the tree with --root", root="no/such")
+        (self.root / "table.txt").unlink()
+        self.check(2, "No such file")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the gates. A gate takes [--root DIR] [FILE…]: the tree it looks at (this one), and the files in it (all). It prints each
+# violation with its place, then one line of summary. Exit status: 0 if there is none, 1 if there is one, 2 for wrong usage, 77 if a
+# tool is missing.
+set -euo pipefail
+gates=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+# read_arguments "$@": sets root and files, and goes to the root.
+read_arguments() {
+    root=$gates/../..
+    if [[ ${1-} == --root ]]; then
+        [[ -d ${2-} ]] || { echo "$(basename "$0"): --root needs a folder" >&2; exit 2; }
+        root=$2
+        shift 2
+    fi
+    if [[ ${1-} == -* ]]; then
+        echo "$(basename "$0"): unknown option '$1': it takes [--root DIR] [FILE…]" >&2
+        exit 2
+    fi
+    files=("$@")
+    cd "$root"
+}
+
+# tracked PATTERN…: the files of the tree that match, one a line; of those given, if some were. Without git, all but hidden and built.
+tracked() {
+    local pattern file
+    if [[ ${#files[@]} -gt 0 ]]; then
+        for file in "${files[@]}"; do
+            for pattern in "$@"; do
+                # shellcheck disable=SC2053 # a pattern
+                if [[ $file == $pattern && -f $file ]]; then echo "$file"; break; fi
+            done
+        done
+    elif git rev-parse --git-dir >/dev/null 2>&1; then
+        git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do [[ ! -f $file ]] || echo "$file"; done
+    else
+        find . -name '.?*' -prune -o -name build -prune -o -type f -print | sed 's|^\./||' | while read -r file; do
+            for pattern in "$@"; do
+                # shellcheck disable=SC2053
+                if [[ $file == $pattern ]]; then echo "$file"; break; fi
+            done
+        done
+    fi
+}
+
+# find_tool NAME: the program of the environment that setup.sh makes, so that every machine has the same release; else the system's.
+find_tool() {
+    local data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane} tool
+    if [[ -x $data/tools/bin/$1 ]]; then
+        echo "$data/tools/bin/$1"
+    elif tool=$(command -v "$1"); then
+        echo "$tool"
+    else
+        echo "skipped: $1 is missing; scripts/setup.sh installs it" >&2
+        return 77
+    fi
+}

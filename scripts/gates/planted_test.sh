@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# planted_test.sh BUILD: each quick gate finds a violation that is planted, names its place, and is content with a tree without one.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# plants NAME FILE RIGHT WRONG COMMAND…: COMMAND accepts FILE with the text RIGHT, and with WRONG exits with 1 and names FILE.
+plants() {
+    local name=$1 file=$2 right=$3 wrong=$4 status=0
+    shift 4
+    rm -rf "$work/tree"
+    mkdir -p "$work/tree"
+    printf '%s\n' "$right" >"$work/tree/$file"
+    "$@" >"$work/out" 2>&1 || status=$?
+    if [[ $status -eq 77 ]]; then
+        echo "planted: $name: $(cat "$work/out")"
+        return
+    fi
+    [[ $status -eq 0 ]] || { echo "FAILED: $name refuses a right file:"; cat "$work/out"; failures=$((failures + 1)); }
+    printf '%s\n' "$wrong" >"$work/tree/$file"
+    status=0
+    "$@" >"$work/out" 2>&1 || status=$?
+    if [[ $status -ne 1 ]] || ! grep -q "$file" "$work/out"; then
+        echo "FAILED: $name does not find what was planted (status $status):"
+        cat "$work/out"
+        failures=$((failures + 1))
+    fi
+}
+
+plants format planted.cpp 'int x;' 'int  x;' "$here/format.sh" --root "$work/tree"
+plants shell planted.sh $'#!/bin/bash\necho "$1"' $'#!/bin/bash\necho $1 `ls`' "$here/shell.sh" --root "$work/tree"
+plants spelling planted.md 'the right word' 'teh wrong word' "$here/spelling.sh" --root "$work/tree"
+# With the flags of a source of the tree.
+plants naming planted.cpp 'namespace backplane { extern const int kRight; const int kRight = 1; }' \
+    'namespace backplane { extern const int wrong; const int wrong = 1; }' \
+    python3 -B "$here/tidy.py" "$build" "$work/tree/planted.cpp"
+plants headers planted.h $'#include <string>\nstd::string f();' 'std::string f();' \
+    python3 -B "$here/headers.py" "$build" "$work/tree/planted.h"
+# A warning stops the build.
+plants warnings planted.cpp 'int f(int x) { return x; }' 'int f(int x) { int unused; return x; }' \
+    python3 -B "$here/compile_database.py" "$build" loader/status.cpp "$work/tree/planted.cpp"
+
+[[ $failures -eq 0 ]] || exit 1
+echo "planted: every quick gate finds its violation"

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# spelling.sh [--root DIR] [FILE…]: no word is misspelled. words.txt has the right words of this project that codespell takes for mistakes.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+read_arguments "$@"
+tool=$(find_tool codespell) || exit $?
+# Tests of "did you mean" misspell on purpose.
+mapfile -t texts < <(tracked '*.c' '*.cpp' '*.h' '*.hpp' '*.cl' '*.md' '*.sh' '*.py' '*.txt' '*.cmake' '*.in' '*.html' '*.json' |
+    grep -vE '(spelling_test\.cpp|cli_test\.sh|scripts/gates/words\.txt)$')
+bad=0
+if [[ ${#texts[@]} -gt 0 ]]; then
+    printf '%s\0' "${texts[@]}" | xargs -0 "$tool" --builtin clear,rare --ignore-words "$gates/words.txt" || bad=1
+fi
+echo "spelling: ${#texts[@]} files, $([[ $bad -eq 0 ]] && echo "no misspelling" || echo "see above: correct the word, or add a right one to scripts/gates/words.txt")"
+exit "$bad"

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs clang-tidy, with the tree's .clang-tidy, over changed sources or over all.
+
+    scripts/gates/tidy.py BUILD [--all | FILE…]
+
+BUILD is a build folder that was configured and built. Without FILE the sources that differ from the branch that this one comes from:
+those of the last commit, of commits that origin's main has not, and what is not committed. A header stands for the source that is
+nearest to it. Only the first of many are checked (LIMIT, printed): --all checks every one. Exit status: 0 if there is no finding, 1 if
+there is one, 2 for wrong usage, 77 without clang-tidy.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import compile_database
+from compile_database import ROOT
+
+LIMIT = 6  # changed sources in a test run, which takes seconds; scripts/gates.sh takes all
+FINDING = re.compile(r"^(\S+?):\d+:\d+: (?:warning|error): .*$", re.MULTILINE)
+
+
+def git(*words: str) -> list[str]:
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False)
+    return done.stdout.split("\n") if done.returncode == 0 else []
+
+
+def changed_files() -> list[str]:
+    """What was changed last, newest first."""
+    names = git("diff", "--name-only", "HEAD") + git("ls-files", "--others", "--exclude-standard")
+    names += git("diff", "--name-only", "origin/main...HEAD") + git("diff", "--name-only", "HEAD~1")
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def write_database(folder: pathlib.Path, sources: dict[str, list[str]]) -> None:
+    """The compile database as Clang needs it."""
+    entries = [{"directory": str(ROOT), "file": str(ROOT / name), "arguments": ["clang++", *flags[1:], "-Wno-unknown-warning-option", "-c", str(ROOT / name)]}
+               for name, flags in sources.items()]
+    (folder / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
+
+
+def run_tidy(tool: str, database: str, source: str) -> str:
+    done = subprocess.run([tool, "-p", database, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(ROOT / source)], capture_output=True, text=True, check=False)
+    return done.stdout + (done.stderr if done.returncode not in (0, 1) or "error:" in done.stderr else "")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Runs clang-tidy over changed sources.")
+    parser.add_argument("build", type=pathlib.Path, help="a build folder")
+    parser.add_argument("--all", action="store_true", help="every source")
+    parser.add_argument("files", nargs="*", help="these sources or headers")
+    options = parser.parse_args(arguments)
+    tool = shutil.which("clang-tidy")
+    if tool is None:
+        print("skipped: clang-tidy is missing; scripts/setup.sh installs it")
+        return 77
+    if not (options.build / "compile_commands.json").is_file():
+        parser.error(f"{options.build} has no compile_commands.json: configure it with cmake --preset dev")
+    sources = compile_database.read_sources(options.build)
+    changed = [os.path.relpath(name, ROOT) for name in options.files] or changed_files()
+    for name in options.files:  # perhaps one that is not built here
+        if name.endswith(".cpp"):
+            sources.setdefault(os.path.relpath(name, ROOT), sources[compile_database.nearest(name, sources)])
+    named = [name if name in sources else compile_database.nearest(name, sources)
+             for name in changed if name.endswith((".cpp", ".h", ".hpp"))]
+    chosen = sorted(sources) if options.all else list(dict.fromkeys(named))
+    checked = chosen if options.all or options.files else chosen[:LIMIT]
+    findings = {}  # line: its text, once for each header
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        write_database(pathlib.Path(folder), sources)
+        for done, text in enumerate(pool.map(lambda name: run_tidy(tool, folder, name), checked), 1):
+            for finding in FINDING.finditer(text):
+                if finding.group() not in findings:
+                    findings[finding.group()] = True
+                    print(finding.group().replace(f"{ROOT}/", ""), flush=True)
+            if options.all and done % 25 == 0:
+                print(f"tidy: {done} of {len(checked)}", flush=True)
+    rest = f"; {len(chosen) - len(checked)} more changed: scripts/gates.sh checks all" if len(checked) < len(chosen) else ""
+    print(f"tidy: {len(checked)} sources, {len(findings)} findings{rest}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
