@@ -123,21 +123,21 @@ int countersign(const Options& options) {
   return 0;
 }
 
-CLI::App* subcommand(CLI::App& command, Options& options, const char* name, const char* does) {
-  CLI::App* one = command.add_subcommand(name, does);
-  one->add_option("BUNDLE", options.bundle, "The bundle's folder")->required();
+cli::Command subcommand(cli::Command command, Options& options, const char* name, const char* does) {
+  cli::Command one = command.add_command(name, does);
+  one.add_option("BUNDLE", options.bundle, "The bundle's folder").required();
   return one;
 }
 
 }  // namespace
 
-std::function<int()> declare_keygen(CLI::App& command) {
+std::function<int()> declare_keygen(cli::Command command) {
   struct KeyOptions {
     std::string name, owner, folder = ".";
   };
   const auto options = std::make_shared<KeyOptions>();
-  command.add_option("NAME", options->name, "The files are NAME.key, to keep, and NAME.pub, to give away")->required();
-  command.add_option("--owner", options->owner, "Who signs with it, as people know them")->required();
+  command.add_option("NAME", options->name, "The files are NAME.key, to keep, and NAME.pub, to give away").required();
+  command.add_option("--owner", options->owner, "Who signs with it, as people know them").required();
   command.add_option("--folder", options->folder, "Where the files go");
   return [options] {
     return guarded([&] {
@@ -149,35 +149,35 @@ std::function<int()> declare_keygen(CLI::App& command) {
   };
 }
 
-std::function<int()> declare_certify(CLI::App& command) {
+std::function<int()> declare_certify(cli::Command command) {
   const auto options = std::make_shared<Options>();
-  command.require_subcommand(1);
+  command.require_command();
 
-  CLI::App* first = subcommand(command, *options, "commit", "binds the vendor to files and cases, in BUNDLE");
-  declare_target(*first, options->run);
-  declare_choice(*first, options->choice);
-  declare_exceptions(*first, options->run);
-  first->add_option("--manifest", options->manifest, "The plugin's manifest");
-  first->add_option("--seed", options->run.seeds.seed, "The public seed");
-  first->remove_option(first->get_option("--shard"));
+  cli::Command first = subcommand(command, *options, "commit", "binds the vendor to files and cases, in BUNDLE");
+  declare_target(first, options->run);
+  declare_choice(first, options->choice);
+  declare_exceptions(first, options->run);
+  first.add_option("--manifest", options->manifest, "The plugin's manifest");
+  first.add_option("--seed", options->run.seeds.seed, "The public seed");
+  first.remove_option("--shard");
 
-  CLI::App* second =
+  cli::Command second =
       subcommand(command, *options, "run", "runs what was committed, with seeds of the nonce, and signs");
-  second->add_option("--plugin", options->run.plugin, "The library of the backend under test");
-  second->add_option("--manifest", options->manifest, "The plugin's manifest");
-  second->add_option("--nonce", options->nonce, "The certifier's answer to the commitment")->required();
-  second->add_option("--key", options->key, "The vendor's key file")->required();
-  declare_execution(*second, options->run);
-  declare_exceptions(*second, options->run);
-  second->add_flag("--resume", options->run.resume, "Go on with a run that was interrupted");
+  second.add_option("--plugin", options->run.plugin, "The library of the backend under test");
+  second.add_option("--manifest", options->manifest, "The plugin's manifest");
+  second.add_option("--nonce", options->nonce, "The certifier's answer to the commitment").required();
+  second.add_option("--key", options->key, "The vendor's key file").required();
+  declare_execution(second, options->run);
+  declare_exceptions(second, options->run);
+  second.add_flag("--resume", options->run.resume, "Go on with a run that was interrupted");
 
-  CLI::App* third = subcommand(command, *options, "countersign", "verifies BUNDLE and signs it as a laboratory");
-  third->add_option("--key", options->key, "The laboratory's key file")->required();
+  cli::Command third = subcommand(command, *options, "countersign", "verifies BUNDLE and signs it as a laboratory");
+  third.add_option("--key", options->key, "The laboratory's key file").required();
 
   return [options, first, second] {
     return guarded([&] {
-      if (first->parsed()) return commit(*options);
-      return second->parsed() ? run(*options) : countersign(*options);
+      if (first.was_called()) return commit(*options);
+      return second.was_called() ? run(*options) : countersign(*options);
     });
   };
 }

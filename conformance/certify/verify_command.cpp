@@ -90,13 +90,13 @@ int verify_bundle(const Options& options) {
 
 }  // namespace
 
-std::function<int()> declare_verify_bundle(CLI::App& command) {
+std::function<int()> declare_verify_bundle(cli::Command command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("BUNDLE", options->bundle, "The bundle's folder")->required();
+  command.add_option("BUNDLE", options->bundle, "The bundle's folder").required();
   command.add_option("--vendor-key", options->vendor_key, "The public key that the vendor is known by");
   command.add_option("--lab-key", options->lab_key, "The public key of a laboratory that must have countersigned");
   command.add_option("--plugin", options->run.plugin, "The plugin: a sample of the cases is run again");
-  command.add_option("--sample", options->sample, "How many")->check(CLI::Range(1, 1 << 24));
+  command.add_option("--sample", options->sample, "How many").range(1, 1 << 24);
   declare_execution(command, options->run);
   return [options] { return guarded([&] { return verify_bundle(*options); }); };
 }

@@ -42,19 +42,19 @@ int compare(const Options& options) {
 
 }  // namespace
 
-std::function<int()> declare_report(CLI::App& command) {
+std::function<int()> declare_report(cli::Command command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("RUN", options->run, "A journal, or the folder that --out wrote")->required();
+  command.add_option("RUN", options->run, "A journal, or the folder that --out wrote").required();
   command.add_option("--compare", options->before, "An earlier run: the page tells what changed since");
   command.add_option("--out", options->out, "Folder for the reports; without it beside the journal");
   command.add_flag("--json", options->json, "The summary as JSON on standard output");
   return [options] { return guarded([&] { return report(*options); }); };
 }
 
-std::function<int()> declare_compare(CLI::App& command) {
+std::function<int()> declare_compare(cli::Command command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("BEFORE", options->before, "A journal, or the folder that --out wrote")->required();
-  command.add_option("AFTER", options->run, "The run to judge by it")->required();
+  command.add_option("BEFORE", options->before, "A journal, or the folder that --out wrote").required();
+  command.add_option("AFTER", options->run, "The run to judge by it").required();
   command.add_flag("--json", options->json, "As JSON on standard output");
   return [options] { return guarded([&] { return compare(*options); }); };
 }

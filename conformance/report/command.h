@@ -2,12 +2,13 @@
 // `backplane-conform report` and `compare`: what journals tell.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/command.h"
 
 namespace backplane::conform {
 
-std::function<int()> declare_report(CLI::App& command);
-std::function<int()> declare_compare(CLI::App& command);
+std::function<int()> declare_report(cli::Command command);
+std::function<int()> declare_compare(cli::Command command);
 
 }  // namespace backplane::conform

@@ -4,17 +4,15 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/usage.h"
+
 namespace backplane::conform {
 
-// What the command line got wrong: exit status 2.
-struct Usage : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using cli::Usage;
 
 struct Case {
   std::string name;  // the folder's path below the data folder; the data folder's own name for itself

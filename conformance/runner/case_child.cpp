@@ -40,14 +40,14 @@ int run_child(const Options& options) {
 
 }  // namespace
 
-std::function<int()> declare_case_child(CLI::App& command) {
+std::function<int()> declare_case_child(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("--plugin", options->plugin);
   command.add_option("--device", options->device);
   command.add_option("--seed", options->seeds.seed);
   command.add_option("--nonce-seed", options->seeds.nonce);
   command.add_flag("--full", options->full);
-  command.add_option("--models", options->models)->allow_extra_args(false);
+  command.add_option("--models", options->models).one_each();
   command.add_option("cases", options->cases);
   return [options] { return run_child(*options); };
 }

@@ -23,20 +23,20 @@ void check_profiles(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void declare_choice(CLI::App& command, Choice& choice) {
+void declare_choice(cli::Command command, Choice& choice) {
   command
       .add_option("--profile", choice.profiles,
                   "Profiles that the backend claims: only their cases, and what is not supported is a failure")
-      ->delimiter(',');
+      .separated_by(',');
   command.add_flag("--quick", choice.quick, "One draw of each case's inputs (the default)");
   command.add_flag("--full", choice.full, "Ten draws, and longer loops");
   command.add_option("--filter", choice.filter, "Only cases whose name matches this glob");
   command.add_option("--shard", choice.shard, "Only part i of n, as i/n");
 }
 
-void declare_models(CLI::App& command, Choice& choice) {
+void declare_models(cli::Command command, Choice& choice) {
   command.add_option("--models", choice.models, "Folder of *.onnx whose parts become cases graph/models/*; repeatable")
-      ->allow_extra_args(false);
+      .one_each();
 }
 
 namespace {

@@ -2,10 +2,10 @@
 // Which cases a run is to have.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "runner/case.h"
 
 namespace backplane::conform {
@@ -17,8 +17,8 @@ struct Choice {
   std::vector<std::string> models;  // folders
 };
 
-void declare_choice(CLI::App& command, Choice& choice);
-void declare_models(CLI::App& command, Choice& choice);
+void declare_choice(cli::Command command, Choice& choice);
+void declare_models(cli::Command command, Choice& choice);
 
 struct Plan {
   std::vector<Case> cases;  // of this shard

@@ -20,7 +20,7 @@ void tell_lists() {
 
 }  // namespace
 
-std::function<int()> declare_list(CLI::App& command) {
+std::function<int()> declare_list(cli::Command command) {
   struct Options {
     Choice choice;
     bool lists = false;

@@ -2,25 +2,27 @@
 // backplane-conform: does a backend keep the contract?
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <functional>
 #include <map>
+#include <string>
 
 #include "backplane/version.h"
 #include "certify/command.h"
+#include "cli/program.h"
 #include "report/command.h"
 #include "runner/case_child.h"
 #include "runner/onnx.h"
 #include "runner/plugin_run.h"
-#include "runner/spelling.h"
 
 namespace {
+
+namespace cli = backplane::cli;
 
 struct Command {
   const char* name;
   const char* does;
-  std::function<int()> (*declare)(CLI::App& command);
+  std::function<int()> (*declare)(cli::Command command);
 };
 
 constexpr Command kCommands[] = {
@@ -43,31 +45,22 @@ constexpr Command kCommands[] = {
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is told as one that cannot be written
-  CLI::App app("Tells whether a backend keeps Backplane's contract.", "backplane-conform");
-  app.require_subcommand(0, 1);
-  app.set_version_flag("--version", fmt::format("backplane-conform {} (ABI {}.{})", BACKPLANE_RELEASE,
-                                                BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION)));
-  std::map<const CLI::App*, std::function<int()>> actions;
-  actions[&app] = backplane::conform::declare_plugin_run(app);
+  cli::Program program({.name = "backplane-conform",
+                        .does = "Tells whether a backend keeps Backplane's contract.",
+                        .version = fmt::format("backplane-conform {} (ABI {}.{})", BACKPLANE_RELEASE,
+                                               BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION))});
+  std::map<std::string, std::function<int()>> actions;
+  actions[""] = backplane::conform::declare_plugin_run(program.root());
   for (const Command& command : kCommands) {
-    CLI::App* declared = app.add_subcommand(command.name, command.does);
-    if (*command.does == 0) declared->group("");
-    actions[declared] = command.declare(*declared);
+    cli::Command declared = program.root().add_command(command.name, command.does);
+    if (*command.does == 0) declared.hide();
+    actions[command.name] = command.declare(declared);
   }
-  backplane::conform::keep_unknown_words(app);
-  std::string wrong;
-  try {
-    app.parse(argc, argv);
-    wrong = backplane::conform::unknown_word(app);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    wrong = backplane::conform::unknown_word(app);
-    if (wrong.empty()) wrong = error.what();
-  }
-  if (!wrong.empty()) {
-    fmt::print(stderr, "backplane-conform: {}; --help tells what there is\n", wrong);
+  const cli::Parsed parsed = program.parse(argc, argv);
+  if (parsed.is_answered) return 0;
+  if (!parsed.wrong.empty()) {
+    fmt::print(stderr, "backplane-conform: {}; --help tells what there is\n", parsed.wrong);
     return 2;
   }
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  return actions.at(chosen.empty() ? &app : chosen.front())();
+  return actions.at(parsed.command)();
 }

@@ -5,17 +5,17 @@
 
 namespace backplane::conform {
 
-std::function<int()> declare_merge(CLI::App& command) {
+std::function<int()> declare_merge(cli::Command command) {
   struct Options {
     std::vector<std::string> parts;
     std::string out, require_level;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  command.add_option("PARTS", options->parts, "The folders, or journals, of all shards")->required();
+  command.add_option("PARTS", options->parts, "The folders, or journals, of all shards").required();
   command.add_option("--out", options->out, "Folder for the journal of the whole");
   command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
-      ->check(CLI::IsMember({"L0", "L1", "L2", "L3"}));
+      .one_of({"L0", "L1", "L2", "L3"});
   command.add_flag("--json", options->json, "The summary as JSON on standard output");
   return [options] {
     return guarded([&] {

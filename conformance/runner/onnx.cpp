@@ -131,7 +131,7 @@ int run_child(const Options& options) {
   });
 }
 
-std::function<int()> declare_data_command(CLI::App& command, const char* name) {
+std::function<int()> declare_data_command(cli::Command command, const char* name) {
   const auto options = std::make_shared<Options>();
   options->command = name;
   command.add_option("--data", options->data,
@@ -140,16 +140,16 @@ std::function<int()> declare_data_command(CLI::App& command, const char* name) {
   command.add_option("--plugin", options->plugin, "The backend under test alone: its library or manifest");
   command.add_option("--filter", options->filter, "Only cases whose name matches this glob");
   command.add_option("--shard", options->shard, "Only part i of n, as i/n");
-  command.add_option("--jobs", options->jobs, "Processes at a time")->check(CLI::Range(1, 1024));
-  command.add_option("--timeout", options->timeout, "Seconds for each case")->check(CLI::Range(0.1, 86400.0));
+  command.add_option("--jobs", options->jobs, "Processes at a time").range(1, 1024);
+  command.add_option("--timeout", options->timeout, "Seconds for each case").range(0.1, 86400.0);
   command.add_option("--out", options->out, "Folder for journal.jsonl, to which each result is appended");
   command.add_flag("--resume", options->resume, "Go on with the journal in --out: what it has is not run again");
   command.add_option("--min-pass", options->min_pass, "Succeed if this many cases pass and none crashes or hangs");
   command.add_flag("--strict", options->strict, "Fail if anything is not supported");
   command.add_flag("--json", options->json, "The summary as JSON on standard output");
-  command.add_option("--threads", options->threads)->group("");
-  command.add_flag("--child", options->is_child)->group("");
-  command.add_option("folders", options->child_folders)->group("");
+  command.add_option("--threads", options->threads).hidden();
+  command.add_flag("--child", options->is_child).hidden();
+  command.add_option("folders", options->child_folders).hidden();
   return [options]() -> int {
     if (options->is_child) return run_child(*options);
     return guarded([&] { return run_parent(*options); });
@@ -158,11 +158,11 @@ std::function<int()> declare_data_command(CLI::App& command, const char* name) {
 
 }  // namespace
 
-std::function<int()> declare_onnx(CLI::App& command) {
+std::function<int()> declare_onnx(cli::Command command) {
   return declare_data_command(command, "onnx");
 }
 
-std::function<int()> declare_vendor(CLI::App& command) {
+std::function<int()> declare_vendor(cli::Command command) {
   return declare_data_command(command, "vendor");
 }
 

@@ -127,28 +127,28 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
   return journal;
 }
 
-void declare_target(CLI::App& command, RunOptions& options) {
+void declare_target(cli::Command command, RunOptions& options) {
   command.add_option("--plugin", options.plugin, "The library of the backend under test");
   command.add_option("--device", options.device, "Which of its devices, from 0");
 }
 
-void declare_execution(CLI::App& command, RunOptions& options) {
-  command.add_option("--jobs", options.jobs, "Processes at a time")->check(CLI::Range(1, 1024));
+void declare_execution(cli::Command command, RunOptions& options) {
+  command.add_option("--jobs", options.jobs, "Processes at a time").range(1, 1024);
   command
       .add_option("--timeout", options.timeout,
                   "Seconds for each case, beside those in which other processes had the machine")
-      ->check(CLI::Range(0.1, 86400.0));
+      .range(0.1, 86400.0);
   command.add_option("--memory", options.memory, "MiB that a process may have; default: its share of the machine's")
-      ->check(CLI::Range(64, 1 << 26));
+      .range(64, 1 << 26);
 }
 
-void declare_exceptions(CLI::App& command, RunOptions& options) {
+void declare_exceptions(cli::Command command, RunOptions& options) {
   command.add_option("--waivers", options.waivers, "File of failures that are forgiven until a day");
   command.add_option("--expect", options.expect,
                      "File of failures that the vendor declares; default: the plugin's name with .conformance.json");
 }
 
-std::function<int()> declare_plugin_run(CLI::App& app) {
+std::function<int()> declare_plugin_run(cli::Command app) {
   struct Options {
     RunOptions run;
     Choice choice;
@@ -165,7 +165,7 @@ std::function<int()> declare_plugin_run(CLI::App& app) {
   app.add_option("--out", options->run.out, "Folder for journal.jsonl, to which each result is appended");
   app.add_flag("--resume", options->run.resume, "Go on with the journal in --out: what it has is not run again");
   app.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
-      ->check(CLI::IsMember({"L0", "L1", "L2", "L3"}));
+      .one_of({"L0", "L1", "L2", "L3"});
   app.add_flag("--json", options->json, "The summary as JSON on standard output");
   return [options] {
     return guarded([&] {

@@ -2,12 +2,12 @@
 // `backplane-conform --plugin FILE`: a backend through the C ABI alone; and its parts, for the commands beside it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
 
+#include "cli/command.h"
 #include "runner/choice.h"
 #include "runner/guarded.h"
 #include "runner/journal.h"
@@ -29,9 +29,9 @@ struct RunOptions {
   bool resume = false;
 };
 
-void declare_target(CLI::App& command, RunOptions& options);      // --plugin, --device
-void declare_execution(CLI::App& command, RunOptions& options);   // --jobs, --timeout, --memory
-void declare_exceptions(CLI::App& command, RunOptions& options);  // --waivers, --expect
+void declare_target(cli::Command command, RunOptions& options);      // --plugin, --device
+void declare_execution(cli::Command command, RunOptions& options);   // --jobs, --timeout, --memory
+void declare_exceptions(cli::Command command, RunOptions& options);  // --waivers, --expect
 
 // Throws Usage where --plugin is no file.
 void check_plugin(const RunOptions& options);
@@ -47,9 +47,9 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
 int tell(const Header& header, const std::vector<Result>& results, const Verdict& verdict, bool json);
 
 // Declare options; what they give runs the command and answers the exit status.
-std::function<int()> declare_plugin_run(CLI::App& app);
-std::function<int()> declare_list(CLI::App& command);
-std::function<int()> declare_repro(CLI::App& command);
-std::function<int()> declare_merge(CLI::App& command);
+std::function<int()> declare_plugin_run(cli::Command app);
+std::function<int()> declare_list(cli::Command command);
+std::function<int()> declare_repro(cli::Command command);
+std::function<int()> declare_merge(cli::Command command);
 
 }  // namespace backplane::conform

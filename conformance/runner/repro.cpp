@@ -17,14 +17,14 @@ std::vector<Case> find(const std::string& name, const Choice& choice) {
 
 }  // namespace
 
-std::function<int()> declare_repro(CLI::App& command) {
+std::function<int()> declare_repro(cli::Command command) {
   struct Options {
     RunOptions run;
     Choice choice;
     std::string name, minimise;
   };
   const auto options = std::make_shared<Options>();
-  command.add_option("CASE", options->name, "The case's full name")->required();
+  command.add_option("CASE", options->name, "The case's full name").required();
   declare_target(command, options->run);
   command.add_option("--seed", options->run.seeds.seed, "From which its inputs are drawn");
   command.add_flag("--full", options->choice.full, "As in a full run, whose loops are longer");

@@ -83,11 +83,11 @@ Outcome bench(const Flags& flags) {
 
 }  // namespace
 
-Action declare_bench(CLI::App& command) {
+Action declare_bench(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);
-  command.add_option("--runs", flags->runs, "Measured runs, after a few that are not")->check(CLI::Range(1, 1000000));
+  command.add_option("--runs", flags->runs, "Measured runs, after a few that are not").range(1, 1000000);
   command.add_option("--threads", flags->session.environment.threads, "Threads that the backends share (default: all)");
   return [flags] { return bench(*flags); };
 }

@@ -8,11 +8,9 @@
 
 namespace backplane::tools {
 
-void EnvironmentFlags::declare(CLI::App& command) {
-  command.add_option("--backend", backends, "A backend's library or manifest, beside those that are found")
-      ->allow_extra_args(false);
-  command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4")
-      ->allow_extra_args(false);
+void EnvironmentFlags::declare(cli::Command command) {
+  command.add_option("--backend", backends, "A backend's library or manifest, beside those that are found").one_each();
+  command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4").one_each();
 }
 
 Environment EnvironmentFlags::make() const {
@@ -23,21 +21,21 @@ Environment EnvironmentFlags::make() const {
   return Environment(options);
 }
 
-void SessionFlags::declare(CLI::App& command) {
+void SessionFlags::declare(cli::Command command) {
   environment.declare(command);
-  command.add_option("model", model, "An ONNX file")->required();
+  command.add_option("model", model, "An ONNX file").required();
   command.add_option("--device", devices, "Devices that may be used, preferred first (default: all)")
-      ->allow_extra_args(false)
-      ->delimiter(',');
+      .one_each()
+      .separated_by(',');
   command
       .add_option("--fallback", fallback,
                   "allow: the cheapest placement; prefer: in the order given; forbid: the first alone")
-      ->check(CLI::IsMember({"allow", "prefer", "forbid"}));
+      .one_of({"allow", "prefer", "forbid"});
   command
       .add_option("--costs", costs,
                   "known: what backplane profile measured here counts before what backends tell; told: it does not")
-      ->check(CLI::IsMember({"known", "told"}));
-  command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu")->allow_extra_args(false);
+      .one_of({"known", "told"});
+  command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu").one_each();
 }
 
 SessionOptions SessionFlags::options(const Environment& env) const {
@@ -88,22 +86,6 @@ uint32_t island_count(const Session& session) {
     if (node.island != BP_NONE) count = std::max(count, node.island + 1);
   }
   return count;
-}
-
-std::string Table::text(std::string_view indent) const {
-  std::vector<size_t> widths;
-  for (const auto& row : rows_) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows_) {
-    std::string line(indent);
-    for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:{}}  ", row[i], widths[i]);
-    line.resize(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  }
-  return text;
 }
 
 std::string bytes_text(uint64_t bytes) {

@@ -2,25 +2,27 @@
 // What all commands of `backplane` share: options, results, failures.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
-#include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backplane/client.hpp"
+#include "cli/command.h"
+#include "cli/table.h"
+#include "cli/usage.h"
 
 namespace backplane::tools {
 
 using Json = nlohmann::ordered_json;
 
-// The command line is wrong: exit status 2. What the loader refuses (backplane::Error) and Failure are 1.
-struct Usage : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using cli::Table;
+using cli::Usage;
+
+// What a command could not do, like what the loader refuses (backplane::Error): exit status 1.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -38,7 +40,7 @@ struct EnvironmentFlags {
   std::vector<std::string> settings;  // NAME=VALUE
   uint32_t threads = 0;
 
-  void declare(CLI::App& command);
+  void declare(cli::Command command);
   Environment make() const;
 };
 
@@ -51,7 +53,7 @@ struct SessionFlags {
   std::string fallback = "allow";
   std::string costs = "known";
 
-  void declare(CLI::App& command);
+  void declare(cli::Command command);
   // Throws Usage for devices that do not exist.
   SessionOptions options(const Environment& env) const;
 };
@@ -64,16 +66,6 @@ std::vector<std::string> devices_used(const Environment& env, const Session& ses
 uint32_t island_count(const Session& session);
 
 // ---- text ----
-
-// Columns as wide as their widest cell; two spaces between, none at line ends.
-class Table {
- public:
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  std::string text(std::string_view indent = "  ") const;
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 std::string bytes_text(uint64_t bytes);    // "1.5 MiB"
 std::string seconds_text(double seconds);  // "1.5 ms"
@@ -89,15 +81,15 @@ std::string uncovered_text(const Json& nodes);
 // ---- the commands, each in the file of its name ----
 
 using Action = std::function<Outcome()>;
-Action declare_bench(CLI::App& command);
-Action declare_conform(CLI::App& command);
-Action declare_explain(CLI::App& command);
-Action declare_info(CLI::App& command);
-Action declare_list(CLI::App& command);
-Action declare_new_backend(CLI::App& command);
-Action declare_profile(CLI::App& command);
-Action declare_run(CLI::App& command);
-Action declare_trace(CLI::App& command);
-Action declare_why(CLI::App& command);
+Action declare_bench(cli::Command command);
+Action declare_conform(cli::Command command);
+Action declare_explain(cli::Command command);
+Action declare_info(cli::Command command);
+Action declare_list(cli::Command command);
+Action declare_new_backend(cli::Command command);
+Action declare_profile(cli::Command command);
+Action declare_run(cli::Command command);
+Action declare_trace(cli::Command command);
+Action declare_why(cli::Command command);
 
 }  // namespace backplane::tools

@@ -26,11 +26,10 @@ Outcome conform(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Action declare_conform(CLI::App& command) {
-  command.remove_option(command.get_option("--json"));  // the harness has its own options, --help among them
-  command.set_help_flag();
-  command.prefix_command();
-  return [&command] { return conform(command.remaining()); };
+Action declare_conform(cli::Command command) {
+  command.remove_option("--json");  // the harness has its own options, --help among them
+  command.pass_words_on();
+  return [command] { return conform(command.words()); };
 }
 
 }  // namespace backplane::tools

@@ -148,7 +148,7 @@ std::string uncovered_text(const Json& uncovered) {
   return table.text();
 }
 
-Action declare_explain(CLI::App& command) {
+Action declare_explain(cli::Command command) {
   const auto flags = std::make_shared<SessionFlags>();
   const auto page = std::make_shared<std::string>();
   flags->declare(command);

@@ -69,11 +69,11 @@ Json uncovered(const Environment& env, const Model& model) {
 
 }  // namespace
 
-Action declare_info(CLI::App& command) {
+Action declare_info(cli::Command command) {
   const auto flags = std::make_shared<EnvironmentFlags>();
   const auto model = std::make_shared<std::string>();
   flags->declare(command);
-  command.add_option("model", *model, "An ONNX file")->required();
+  command.add_option("model", *model, "An ONNX file").required();
   return [flags, model] {
     const Environment env = flags->make();
     const Model opened = env.open(*model);

@@ -91,10 +91,9 @@ class Dimensions {
 
 }  // namespace
 
-void InputFlags::declare(CLI::App& command) {
-  command.add_option("--input", files, "An input from a file, as NAME=FILE with FILE a .npy or an ONNX .pb")
-      ->allow_extra_args(false);
-  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2")->allow_extra_args(false);
+void InputFlags::declare(cli::Command command) {
+  command.add_option("--input", files, "An input from a file, as NAME=FILE with FILE a .npy or an ONNX .pb").one_each();
+  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2").one_each();
   command.add_option("--seed", seed, "For the inputs that are not given");
 }
 

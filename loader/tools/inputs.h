@@ -16,7 +16,7 @@ struct InputFlags {
   std::vector<std::string> dims;   // NAME=EXTENT
   uint64_t seed = 0;
 
-  void declare(CLI::App& command);
+  void declare(cli::Command command);
 };
 
 struct Input {

@@ -41,7 +41,7 @@ std::string render(const Json& report) {
 
 }  // namespace
 
-Action declare_list(CLI::App& command) {
+Action declare_list(cli::Command command) {
   const auto flags = std::make_shared<EnvironmentFlags>();
   flags->declare(command);
   return [flags] {

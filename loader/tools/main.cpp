@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
+#include "cli/program.h"
 #include "command.h"
-#include "suggest.h"
 
 namespace backplane::tools {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 struct Command {
   const char* name;
   const char* does;
-  Action (*declare)(CLI::App& command);
+  Action (*declare)(cli::Command command);
 };
 
 constexpr Command kCommands[] = {
@@ -36,42 +37,10 @@ void print_json(const Json& json) {
 }
 
 // One line on standard error; with --json also an object with the key "error".
-int fail(const CLI::App& app, bool json, const char* status, const std::string& text, int exit_status) {
+int fail(bool json, const char* status, const std::string& text, int exit_status) {
   if (json) print_json({{"error", {{"status", status}, {"text", text}}}});
-  fmt::print(stderr, "{}: {}\n", app.get_name(), text);
+  fmt::print(stderr, "backplane: {}\n", text);
   return exit_status;
-}
-
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const Command& command : kCommands) names.emplace_back(command.name);
-  return names;
-}
-
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-// What is wrong with the words of a command line that CLI11 could not place, or nothing.
-std::string wrong_words(const CLI::App& app) {
-  if (app.get_subcommands().empty()) {
-    if (app.remaining().empty()) return "a command is missing";
-    const std::string word = app.remaining().front();
-    return fmt::format("there is no command '{}'{}", word, suggest(word, command_names()));
-  }
-  const CLI::App& command = *app.get_subcommands().front();
-  std::vector<std::string> words = command.get_prefix_command() ? std::vector<std::string>() : command.remaining();
-  for (const std::string& word : app.remaining()) words.push_back(word);
-  if (words.empty()) return {};
-  // An option is the likelier mistake: the words after it may be its values.
-  const auto option = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
-  if (option == words.end()) return fmt::format("'{}' is one word too many", words.front());
-  const std::string name = option->substr(0, option->find('='));
-  return fmt::format("there is no option '{}'{}", name, suggest(name, option_names(command)));
 }
 
 // This program's release, and the loader's, which is a library of its own and may be another.
@@ -82,36 +51,27 @@ std::string version_text() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Finds hardware backends, and places and runs ONNX models on them.", "backplane");
-  app.require_subcommand(0, 1);
-  app.allow_extras();  // words that CLI11 can't place are explained by wrong_words
-  app.set_version_flag("--version", version_text());
-  app.footer("Exit status: 0 success, 1 a negative result, 2 wrong usage.");
+  cli::Program program({.name = "backplane",
+                        .does = "Finds hardware backends, and places and runs ONNX models on them.",
+                        .footer = "Exit status: 0 success, 1 a negative result, 2 wrong usage.",
+                        .version = version_text(),
+                        .needs_command = true});
   bool json = false;
-  std::map<const CLI::App*, Action> actions;
+  std::map<std::string, Action> actions;
   for (const Command& command : kCommands) {
-    CLI::App* declared = app.add_subcommand(command.name, command.does);
-    declared->allow_extras();
-    declared->add_flag("--json", json, "The result as JSON on standard output");
-    actions[declared] = command.declare(*declared);
+    cli::Command declared = program.root().add_command(command.name, command.does);
+    declared.add_flag("--json", json, "The result as JSON on standard output");
+    actions[command.name] = command.declare(declared);
   }
-  std::string wrong;
-  try {
-    app.parse(argc, argv);
-    wrong = wrong_words(app);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help
-  } catch (const CLI::ParseError& error) {
-    wrong = wrong_words(app);
-    if (wrong.empty()) wrong = error.what();
-    json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // it may not have been read yet
-  }
-  if (!wrong.empty()) {
-    const std::string command = app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
-    return fail(app, json, "usage", fmt::format("{}; see backplane{} --help", wrong, command), 2);
+  const cli::Parsed parsed = program.parse(argc, argv);
+  if (parsed.is_answered) return 0;
+  if (!parsed.wrong.empty()) {
+    if (!parsed.is_read) json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+    const std::string command = parsed.command.empty() ? "" : " " + parsed.command;
+    return fail(json, "usage", fmt::format("{}; see backplane{} --help", parsed.wrong, command), 2);
   }
   try {
-    const Outcome outcome = actions.at(app.get_subcommands().front())();
+    const Outcome outcome = actions.at(parsed.command)();
     if (json) {
       print_json(outcome.json);
     } else {
@@ -119,11 +79,11 @@ int run(int argc, char** argv) {
     }
     return outcome.is_positive ? 0 : 1;
   } catch (const Error& error) {
-    return fail(app, json, api().status_name(error.status()), error.text(), 1);
+    return fail(json, api().status_name(error.status()), error.text(), 1);
   } catch (const Usage& error) {
-    return fail(app, json, "usage", error.what(), 2);
+    return fail(json, "usage", error.what(), 2);
   } catch (const std::exception& error) {
-    return fail(app, json, "failure", error.what(), 1);
+    return fail(json, "failure", error.what(), 1);
   }
 }
 

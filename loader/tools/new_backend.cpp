@@ -118,11 +118,11 @@ Outcome new_backend(const std::string& id, const std::string& folder) {
 
 }  // namespace
 
-Action declare_new_backend(CLI::App& command) {
+Action declare_new_backend(cli::Command command) {
   const auto id = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
-  command.add_option("name", *id, "The backend's id: 1 to 32 of a-z, 0-9 and _")->required();
-  command.add_option("folder", *folder, "A folder that does not exist yet or is empty")->required();
+  command.add_option("name", *id, "The backend's id: 1 to 32 of a-z, 0-9 and _").required();
+  command.add_option("folder", *folder, "A folder that does not exist yet or is empty").required();
   return [id, folder] { return new_backend(*id, *folder); };
 }
 

@@ -55,7 +55,7 @@ std::string render(const Json& result) {
 
 }  // namespace
 
-Action declare_profile(CLI::App& command) {
+Action declare_profile(cli::Command command) {
   const auto flags = std::make_shared<SessionFlags>();
   flags->declare(command);
   return [flags] {

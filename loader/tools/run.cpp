@@ -151,7 +151,7 @@ Outcome run(const Flags& flags) {
 
 }  // namespace
 
-Action declare_run(CLI::App& command) {
+Action declare_run(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);

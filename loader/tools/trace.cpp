@@ -39,12 +39,12 @@ Outcome trace(const Flags& flags) {
 
 }  // namespace
 
-Action declare_trace(CLI::App& command) {
+Action declare_trace(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);
-  command.add_option("--out", flags->out, "The file to write")->required();
-  command.add_option("--runs", flags->runs, "Runs in the timeline")->check(CLI::Range(1, 100000));
+  command.add_option("--out", flags->out, "The file to write").required();
+  command.add_option("--runs", flags->runs, "Runs in the timeline").range(1, 100000);
   return [flags] { return trace(*flags); };
 }
 

@@ -89,11 +89,11 @@ std::string render(const Json& story) {
 
 }  // namespace
 
-Action declare_why(CLI::App& command) {
+Action declare_why(cli::Command command) {
   const auto flags = std::make_shared<EnvironmentFlags>();
   const auto id = std::make_shared<std::string>();
   flags->declare(command);
-  command.add_option("id", *id, "A backend's id, or the name of its file")->required();
+  command.add_option("id", *id, "A backend's id, or the name of its file").required();
   return [flags, id] {
     const Json report = Json::parse(flags->make().report());
     Outcome outcome;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words that a command takes: options, flags, arguments, and commands of its own.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace backplane::cli {
+
+// An option, flag or argument of a command. A handle: copies refer to the same one, which lives as long as its Program.
+// Each function returns the handle again, so that calls can be chained.
+class Option {
+ public:
+  Option required();
+  Option hidden();                  // not in the help
+  Option one_each();                // of a list: one value each time it is given, so that an argument may follow it
+  Option separated_by(char c);      // of a list: "a,b" is two values
+  Option range(int low, int high);  // both included
+  Option range(double low, double high);
+  Option one_of(std::initializer_list<std::string_view> words);
+
+ private:
+  friend class Command;
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  CLI::Option* option_;
+};
+
+// A command, or the program itself before any command is named. A handle, like Option.
+class Command {
+ public:
+  // "--name" is an option, "name" an argument by its position. `value` keeps what it has if nothing is given; it must
+  // live until the command line is parsed.
+  Option add_option(std::string_view name, std::string& value, std::string_view help = {});
+  Option add_option(std::string_view name, std::vector<std::string>& value, std::string_view help = {});
+  Option add_option(std::string_view name, uint32_t& value, std::string_view help = {});
+  Option add_option(std::string_view name, uint64_t& value, std::string_view help = {});
+  Option add_option(std::string_view name, std::optional<uint64_t>& value, std::string_view help = {});
+  Option add_option(std::string_view name, double& value, std::string_view help = {});
+  Option add_flag(std::string_view name, bool& value, std::string_view help = {});
+  // `name` must have been added.
+  void remove_option(std::string_view name);
+
+  Command add_command(std::string_view name, std::string_view help);
+  void require_command();  // exactly one of its own
+  void hide();             // from the help and from suggestions
+  // From the first that the command does not know: they are left for words(), and "--help" is one of them.
+  void pass_words_on();
+
+  // After parsing.
+  bool was_called() const;
+  std::vector<std::string> words() const;  // those that were passed on
+
+ private:
+  friend class Program;
+  explicit Command(CLI::App* app) : app_(app) {}
+
+  CLI::App* app_;
+};
+
+}  // namespace backplane::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program and its commands.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+
+namespace backplane::cli {
+
+struct About {
+  std::string name;
+  std::string does;            // above the help
+  std::string footer;          // below the help of the program and of every command
+  std::string version;         // the line that --version prints
+  bool needs_command = false;  // nothing can be done without a command
+};
+
+// What a command line came to.
+struct Parsed {
+  std::string command;  // the one that was called; empty: none
+  std::string wrong;    // the first mistake: "there is no option '--plugn' (did you mean '--plugin'?)"; empty: none
+  bool is_answered = false;  // by the help or the version, which has been printed: exit status 0
+  bool is_read = false;      // to its end; otherwise options may not have their values yet
+};
+
+class Program {
+ public:
+  explicit Program(const About& about);
+  ~Program();
+
+  // The program's own words, before any command.
+  Command root();
+  // To be called when everything is declared. An unknown word is reported before any other mistake.
+  Parsed parse(int argc, const char* const* argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+  bool needs_command_;
+};
+
+}  // namespace backplane::cli

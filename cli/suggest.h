@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was probably meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace backplane::cli {
+
+// The first of `words` that is nearest to `seen`, at most two insertions, deletions, replacements or swaps of
+// neighbours away; empty if none is so near.
+std::string nearest(std::string_view seen, const std::vector<std::string>& words);
+
+// " (did you mean 'explain'?)" with the nearest of `words`; empty if there is none.
+std::string suggest(std::string_view seen, const std::vector<std::string>& words);
+
+}  // namespace backplane::cli

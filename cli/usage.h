@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrong usage of a program.
+#pragma once
+
+#include <stdexcept>
+
+namespace backplane::cli {
+
+// The command line is wrong: exit status 2. Any other failure is 1.
+struct Usage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace backplane::cli
