@@ -14,14 +14,12 @@ minutes() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 # cores: how many of the machine's processors this process may use.
 cores() { nproc; }
 
-# configure PRESET OPTION…
+# configure PRESET OPTION…: shows what CMake prints only if it fails.
 configure() {
-    local preset=$1
+    local preset=$1 log=build/configure.txt
     shift
-    cmake --preset "$preset" "$@" >"build.log" 2>&1 && rm build.log && return 0
-    cat build.log >&2
-    rm build.log
-    return 1
+    mkdir -p build
+    cmake --preset "$preset" "$@" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
 }
 
 # Sets child_seconds: the processor time of all children of this shell that have ended.

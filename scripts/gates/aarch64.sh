@@ -24,8 +24,8 @@ if [[ $(cat "$BACKPLANE_SYSROOT/packages" 2>/dev/null) != "$packages" ]]; then
     echo "$packages" >"$BACKPLANE_SYSROOT/packages"
 fi
 
-cmake --preset aarch64 >build.log 2>&1 || { cat build.log; rm build.log; exit 1; }
-rm -f build.log
+mkdir -p build
+cmake --preset aarch64 >build/configure.txt 2>&1 || { cat build/configure.txt; exit 1; }
 folders='(api|loader|backends)-unit-tests'
 cmake --build build/aarch64 --parallel "$(nproc)" --target api-unit-tests loader-unit-tests backends-unit-tests
 ctest --test-dir build/aarch64 -L "^$folders\$" --output-on-failure -j "$(nproc)" --timeout 1200 | tee build/aarch64/tests.txt | grep -v '  Passed  '
