@@ -4,7 +4,7 @@
 namespace backplane {
 
 // The loader's own version and build; both come from CMake.
-inline constexpr const char* release = BACKPLANE_RELEASE;
-inline constexpr const char* build_id = BACKPLANE_BUILD_ID;
+inline constexpr const char* kRelease = BACKPLANE_RELEASE;
+inline constexpr const char* kBuildId = BACKPLANE_BUILD_ID;
 
 }  // namespace backplane

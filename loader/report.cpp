@@ -29,34 +29,34 @@ std::string version_text(uint32_t version) {
 }
 
 std::string_view refusal_name(uint32_t refusal) {
-  constexpr std::string_view names[] = {"",
-                                        "BP_REFUSED_MISSING",
-                                        "BP_REFUSED_MANIFEST",
-                                        "BP_REFUSED_NOT_A_LIBRARY",
-                                        "BP_REFUSED_ARCHITECTURE",
-                                        "BP_REFUSED_LINK",
-                                        "BP_REFUSED_SYMBOL",
-                                        "BP_REFUSED_DESCRIPTOR",
-                                        "BP_REFUSED_VERSION",
-                                        "BP_REFUSED_SANITIZER",
-                                        "BP_REFUSED_BY_PLUGIN",
-                                        "BP_REFUSED_ID",
-                                        "BP_REFUSED_DUPLICATE",
-                                        "BP_REFUSED_DISABLED",
-                                        "BP_REFUSED_CRASHED",
-                                        "BP_REFUSED_CREATE",
-                                        "BP_REFUSED_DEVICES"};
-  return refusal < std::size(names) ? names[refusal] : "BP_REFUSED_MISSING";
+  constexpr std::string_view kNames[] = {"",
+                                         "BP_REFUSED_MISSING",
+                                         "BP_REFUSED_MANIFEST",
+                                         "BP_REFUSED_NOT_A_LIBRARY",
+                                         "BP_REFUSED_ARCHITECTURE",
+                                         "BP_REFUSED_LINK",
+                                         "BP_REFUSED_SYMBOL",
+                                         "BP_REFUSED_DESCRIPTOR",
+                                         "BP_REFUSED_VERSION",
+                                         "BP_REFUSED_SANITIZER",
+                                         "BP_REFUSED_BY_PLUGIN",
+                                         "BP_REFUSED_ID",
+                                         "BP_REFUSED_DUPLICATE",
+                                         "BP_REFUSED_DISABLED",
+                                         "BP_REFUSED_CRASHED",
+                                         "BP_REFUSED_CREATE",
+                                         "BP_REFUSED_DEVICES"};
+  return refusal < std::size(kNames) ? kNames[refusal] : "BP_REFUSED_MISSING";
 }
 
 std::string_view kind_name(uint32_t kind) {
-  constexpr std::string_view names[] = {"unknown", "cpu", "gpu", "npu", "fpga", "other"};
-  return kind < std::size(names) ? names[kind] : "unknown";
+  constexpr std::string_view kNames[] = {"unknown", "cpu", "gpu", "npu", "fpga", "other"};
+  return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
 std::string_view value_kind_name(uint32_t kind) {
-  constexpr std::string_view names[] = {"unknown", "tensor", "sparse_tensor", "sequence", "optional", "map"};
-  return kind < std::size(names) ? names[kind] : "unknown";
+  constexpr std::string_view kNames[] = {"unknown", "tensor", "sparse_tensor", "sequence", "optional", "map"};
+  return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
 
 std::string domain_name(const std::string& domain) {
@@ -104,13 +104,13 @@ void count_operators(const model::Graph& graph, std::map<std::string, uint64_t>&
   for (const auto& inner : graph.subgraphs) count_operators(*inner, counts);
 }
 
-constexpr std::string_view answers[] = {"no", "yes", "conditional"};
+constexpr std::string_view kAnswers[] = {"no", "yes", "conditional"};
 
 }  // namespace
 
 std::string report(const Environment& environment) {
   json out;
-  out["loader"] = {{"version", release}, {"abi", version_text(BP_ABI_VERSION)}};
+  out["loader"] = {{"version", kRelease}, {"abi", version_text(BP_ABI_VERSION)}};
   out["candidates"] = json::array();
   for (const Candidate& c : environment.candidates())
     out["candidates"].push_back({{"id", c.id},
@@ -240,7 +240,7 @@ std::string report(const Session& session) {
     for (size_t d = 0; d < coverage.size(); ++d) {
       const NodeVerdict& verdict = coverage[d].nodes[i];
       json said = {{"device", coverage[d].device->name()},
-                   {"answer", verdict.answer < 3 ? answers[verdict.answer] : "no"},
+                   {"answer", verdict.answer < 3 ? kAnswers[verdict.answer] : "no"},
                    {"reason", reason_name(verdict.reason)},
                    {"detail", verdict.detail}};
       if (std::ranges::binary_search(placement.no_room, NoRoom{i, static_cast<uint32_t>(d)})) {

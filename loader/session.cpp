@@ -14,7 +14,7 @@ namespace {
 
 // How often islands may be cut anew after a backend rejected one. Each round takes nodes away from a device, so it ends
 // by itself; the bound keeps a quarrelsome backend from making it long.
-constexpr int max_review_rounds = 16;
+constexpr int kMaxReviewRounds = 16;
 
 // Accelerators first, then CPUs, then the rest (reference and test devices).
 int rank(uint32_t kind) {
@@ -80,7 +80,7 @@ Status Session::place_and_compile(const Session* before) {
       programs_.push_back(propose(model_, coverage_[island.device], island, refit_));
     BP_ASSIGN(const bool accepted, review(coverage_, placement_, programs_));
     if (accepted) break;
-    if (round == max_review_rounds)
+    if (round == kMaxReviewRounds)
       return {BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) + " rounds of review"};
   }
   if (place_only) return {};

@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace testing::onnx;
 
-const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
-const std::string null = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so";
-const std::string partial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kNull = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so";
+const std::string kPartial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
 Environment environment(std::vector<std::string> files, std::map<std::string, std::string> options = {}) {
   EnvironmentOptions how;
@@ -52,18 +52,18 @@ void run_bound(benchmark::State& state, const std::string& backend) {
 
 // A run of a bound session on the CPU. The difference between two lengths is what each further node costs.
 void bound_run(benchmark::State& state) {
-  run_bound(state, cpu);
+  run_bound(state, kCpu);
 }
 BENCHMARK(bound_run)->Arg(1)->Arg(1001);
 
 // The same by the backend that is a plain loop: what is left is the way there and back.
 void bound_run_null(benchmark::State& state) {
-  run_bound(state, null);
+  run_bound(state, kNull);
 }
 BENCHMARK(bound_run_null)->Arg(1);
 
 void import_model(benchmark::State& state) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   const std::string bytes = chain(state.range(0));
   for (auto _ : state) env.parse(bytes);
 }
@@ -71,7 +71,7 @@ BENCHMARK(import_model)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMi
 
 // From the model's bytes to a session that can run, and the end of both.
 void session(benchmark::State& state) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   const std::string bytes = chain(state.range(0));
   for (auto _ : state) env.compile(env.parse(bytes));
 }
@@ -80,7 +80,7 @@ BENCHMARK(session)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillise
 // Two devices, each of which takes every second node.
 void alternating_islands(benchmark::State& state) {
   const Environment env =
-      environment({partial}, {{"partial.devices", "2"}, {"partial.0.ops", "Add"}, {"partial.1.ops", "Relu"}});
+      environment({kPartial}, {{"partial.devices", "2"}, {"partial.0.ops", "Add"}, {"partial.1.ops", "Relu"}});
   const std::string bytes = chain(state.range(0));
   for (auto _ : state) env.compile(env.parse(bytes));
 }

@@ -18,9 +18,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
-const std::string fake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
-const std::string old = BACKPLANE_BUILD_DIR "/tests/plugins/old.so";
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kFake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
+const std::string kOld = BACKPLANE_BUILD_DIR "/tests/plugins/old.so";
 
 // y = relu(x + b), with a free first dimension.
 Model relu_of_sum() {
@@ -31,7 +31,7 @@ Model relu_of_sum() {
 }
 
 TEST(Session, RunsABuiltGraphWithFreeExtents) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
   exec.bind("x", Tensor::of<float>({1, 2}, {-3, 5}));
   exec.run();
@@ -44,7 +44,7 @@ TEST(Session, RunsABuiltGraphWithFreeExtents) {
 }
 
 TEST(Session, WritesIntoTheFrameworksOutput) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
   Tensor y(BP_DTYPE_FLOAT, {1, 2});
   exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
@@ -58,7 +58,7 @@ TEST(Session, WritesIntoTheFrameworksOutput) {
 }
 
 TEST(Session, WrongBindingsAreNamed) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
   Error error = failure([&] { exec.run(); });
   EXPECT_EQ(error.status(), BP_BAD_STATE);
@@ -76,7 +76,7 @@ TEST(Session, ASymbolHasOneExtentInAllInputs) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"});
   const uint32_t b = graph.input("b", BP_DTYPE_FLOAT, {-1}, {"n"});
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(graph.finish({graph.node("Mul", "y", {a, b})})).exec();
   exec.bind("a", Tensor::of<float>({2}, {1, 2}));
   exec.bind("b", Tensor::of<float>({1}, {1}));
@@ -90,7 +90,7 @@ TEST(Session, OutputsThatNoIslandWrites) {
   const uint32_t x = graph.input("x", BP_DTYPE_INT64, {2});
   const uint32_t w = graph.weight("w", Tensor::of<int64_t>({1}, {7}));
   const uint32_t y = graph.node("Neg", "y", {x});
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(graph.finish({y, y, x, w})).exec();
   exec.bind("x", Tensor::of<int64_t>({2}, {3, 4}));
   exec.run();
@@ -105,7 +105,7 @@ TEST(Session, TwoBackendsShareAGraph) {
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const uint32_t a = graph.node("Neg", "a", {x});
   const uint32_t b = graph.node("Abs", "b", {a});  // the fake hands its input on: this shows who ran it
-  const Environment env = environment({cpu, fake}, {{"fake.ops", "Abs"}});
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Abs"}});
   SessionOptions how;
   how.devices = {"fake", "cpu"};
   how.fallback = BP_FALLBACK_PREFER;
@@ -124,7 +124,7 @@ TEST(Session, ANodeThatNobodyTakesIsNamed) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const Model model = graph.finish({graph.node("Tanh", "squash", {x})});
-  const Environment env = environment({fake});
+  const Environment env = environment({kFake});
   const Error error = failure([&] { env.compile(model); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
   EXPECT_THAT(error.text(), HasSubstr("'squash' (Tanh) is taken by no device: fake (operator)"));
@@ -138,7 +138,7 @@ TEST(Session, APluginOfTheOpsetBeforeStillRuns) {
   const uint32_t delta = graph.input("delta", BP_DTYPE_INT64, {});
   const Model model = graph.finish({graph.node("Range", "r", {start, limit, delta})});
   EXPECT_EQ(model.graph().node(0).since_version(), 27u);
-  const Environment env = environment({old});
+  const Environment env = environment({kOld});
   Exec exec = env.compile(model).exec();
   exec.bind("start", Tensor::of<int64_t>({}, {3}));
   exec.bind("limit", Tensor::of<int64_t>({}, {10}));
@@ -151,14 +151,14 @@ TEST(Session, AFormThatIsTooNewIsRefusedWithoutAsking) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT16, {});
   const Model model = graph.finish({graph.node("Range", "r", {a, a, a})});  // float16 came with version 27
-  const Environment env = environment({old});
+  const Environment env = environment({kOld});
   const Error error = failure([&] { env.compile(model); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
   EXPECT_THAT(error.text(), HasSubstr("old (opset)"));
 }
 
 TEST(Session, ManyThreadsRunOneSession) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   const Session session = env.compile(relu_of_sum());
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
@@ -177,7 +177,7 @@ TEST(Session, ManyThreadsRunOneSession) {
 }
 
 TEST(Session, WaitsSignalsAndEndsInTheBackground) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
   exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
   const Semaphore go, ended;
@@ -202,29 +202,29 @@ TEST(Session, WaitsSignalsAndEndsInTheBackground) {
 }
 
 TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   const Session session = env.compile(relu_of_sum());
-  constexpr int count = 8;  // more than there are cores: each waits for the one submitted after it
+  constexpr int kCount = 8;  // more than there are cores: each waits for the one submitted after it
   const Semaphore order;
   std::vector<Exec> execs;
   std::vector<bp_point_t> points;
-  for (int i = 0; i <= count; ++i) points.push_back(order.at(static_cast<uint64_t>(i)));
-  std::vector<bp_run_t> runs(count);
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i <= kCount; ++i) points.push_back(order.at(static_cast<uint64_t>(i)));
+  std::vector<bp_run_t> runs(kCount);
+  for (int i = 0; i < kCount; ++i) {
     Exec& exec = execs.emplace_back(session.exec());
     exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
     runs[i].size = sizeof runs[i];
-    runs[i].waits = &points[static_cast<size_t>(count - 1 - i)];
+    runs[i].waits = &points[static_cast<size_t>(kCount - 1 - i)];
     runs[i].wait_count = 1;
-    runs[i].signals = &points[static_cast<size_t>(count - i)];
+    runs[i].signals = &points[static_cast<size_t>(kCount - i)];
     runs[i].signal_count = 1;
     exec.submit(runs[i]);
   }
-  order.wait(count);
+  order.wait(kCount);
 }
 
 TEST(Session, AFailedRunStillAdvancesItsSignals) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();  // nothing is bound
   const Semaphore ended;
   RunOptions options;
@@ -240,7 +240,7 @@ TEST(Session, AFailedRunStillAdvancesItsSignals) {
 }
 
 TEST(Session, CancelledAndLateRunsEndWithTheirCodes) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
   exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
   const Cancel cancel;
@@ -257,7 +257,7 @@ TEST(Session, CancelledAndLateRunsEndWithTheirCodes) {
 }
 
 TEST(Session, PlaceOnlyReportsAndDoesNotRun) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   SessionOptions how;
   how.flags = BP_SESSION_PLACE_ONLY;
   const Session session = env.compile(relu_of_sum(), how);
@@ -282,7 +282,7 @@ TEST(Session, PlaceOnlyReportsWhatNoDeviceTakes) {
 }
 
 TEST(Session, UnknownDevicesAndOptionsAreNamed) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   SessionOptions how;
   how.devices = {"gpu9"};
   Error error = failure([&] { env.compile(relu_of_sum(), how); });
@@ -304,7 +304,7 @@ TEST(Session, WithoutBackendsItSaysSo) {
 
 #if !defined(__SANITIZE_THREAD__)  // the sanitizer does not follow forks of threaded programs
 TEST(Session, AChildOfAForkIsToldSo) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
   exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
   exec.run();
@@ -323,7 +323,7 @@ TEST(Session, WeightsAreReplacedAndReadBack) {
   const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, -1}));
   const uint32_t unused = graph.weight("c", Tensor::of<float>({1}, {9}));
   const Model model = graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {x, b})}), b, unused});
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   SessionOptions how;
   how.flags = BP_SESSION_REFIT;
   const Session session = env.compile(model, how);
@@ -348,7 +348,7 @@ TEST(Session, WeightsAreReplacedAndReadBack) {
 }
 
 TEST(Session, RefitsThatCannotBeAreNamed) {
-  const Environment env = environment({cpu});
+  const Environment env = environment({kCpu});
   const Tensor b = Tensor::of<float>({2}, {0, 0});
   EXPECT_EQ(failure([&] { env.compile(relu_of_sum()).refit("b", b); }).status(), BP_BAD_STATE);
   SessionOptions how;

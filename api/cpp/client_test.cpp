@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // y = Relu(a + b), all float[2, 3]
-const char* const model_file = BACKPLANE_BUILD_DIR "/samples/testing/add_relu.onnx";
+const char* const kModelFile = BACKPLANE_BUILD_DIR "/samples/testing/add_relu.onnx";
 
 backplane::EnvironmentOptions null_alone() {
   backplane::EnvironmentOptions options;
@@ -51,7 +51,7 @@ TEST_F(Client, ListsCandidatesAndDevices) {
 }
 
 TEST_F(Client, RunsAModelByNameAndFollowsNewData) {
-  const auto session = env.compile(env.open(model_file));
+  const auto session = env.compile(env.open(kModelFile));
   auto exec = session.exec();
   Tensor a = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   exec.bind("a", a);
@@ -67,7 +67,7 @@ TEST_F(Client, RunsAModelByNameAndFollowsNewData) {
 }
 
 TEST_F(Client, HandlesMayGoInAnyOrder) {
-  auto exec = env.compile(env.open(model_file)).exec();  // model and session are temporaries
+  auto exec = env.compile(env.open(kModelFile)).exec();  // model and session are temporaries
   env = backplane::Environment(null_alone());
   for (const char* input : {"a", "b"}) exec.bind(input, Tensor(BP_DTYPE_FLOAT, {2, 3}));
   exec.run();
@@ -76,7 +76,7 @@ TEST_F(Client, HandlesMayGoInAnyOrder) {
 
 TEST_F(Client, KeepsTheBytesOfAParsedModel) {
   std::ostringstream bytes;
-  bytes << std::ifstream(model_file, std::ios::binary).rdbuf();
+  bytes << std::ifstream(kModelFile, std::ios::binary).rdbuf();
   const auto model = env.parse(bytes.str());
   EXPECT_EQ(model.graph().node_count(), 2u);
   EXPECT_EQ(model.graph().input(1).name(), "b");
@@ -90,7 +90,7 @@ TEST_F(Client, ThrowsWhatTheLoaderSays) {
   EXPECT_THAT(missing.text(), HasSubstr("/no/such/model.onnx"));
   EXPECT_EQ(error_of([&] { env.parse("not a model"); }).status_class(), BP_CLASS_FIX_CALL);
 
-  const auto model = env.open(model_file);
+  const auto model = env.open(kModelFile);
   backplane::SessionOptions elsewhere;
   elsewhere.devices = {"no_such_device"};
   EXPECT_EQ(error_of([&] { env.compile(model, elsewhere); }).status(), BP_NOT_FOUND);
@@ -103,7 +103,7 @@ TEST_F(Client, ThrowsWhatTheLoaderSays) {
 }
 
 TEST_F(Client, OrdersRunsBySemaphores) {
-  auto exec = env.compile(env.open(model_file)).exec();
+  auto exec = env.compile(env.open(kModelFile)).exec();
   for (const char* input : {"a", "b"}) exec.bind(input, Tensor(BP_DTYPE_FLOAT, {2, 3}));
   backplane::Semaphore ready, done;
   std::thread producer([&] { ready.signal(1); });

@@ -79,8 +79,8 @@ class AllDevice : public Device, public Memory, public Sync, public Cache {
 
 class All : public Backend {
  public:
-  static constexpr About about{"all", "All", "Backplane", "1.0"};
-  static constexpr bp_opset_t opsets[] = {{{"", 0}, 27, 0}};
+  static constexpr About kAbout{"all", "All", "Backplane", "1.0"};
+  static constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
   using Device = AllDevice;
   using Program = AllProgram;
   using Instance = AllInstance;

@@ -8,8 +8,8 @@ using namespace backplane::sdk;
 
 // One thread and plain loops, guessed on the slow side: two reads and a write of 4 bytes at 5 GB/s, and what a call
 // costs.
-constexpr double seconds_per_element = 2.4e-9;
-constexpr double seconds_per_call = 1e-6;
+constexpr double kSecondsPerElement = 2.4e-9;
+constexpr double kSecondsPerCall = 1e-6;
 
 // All operands are float tensors of one static shape: that is all that the loops below can do.
 template <uint32_t inputs>
@@ -34,7 +34,7 @@ Verdict same_shape_floats(const Node& node) {
     if (x.extents() != y.extents())
       return no(BP_REASON_SHAPE, "input " + std::to_string(i) + " is broadcast; only equal shapes are supported");
   }
-  return yes(seconds_per_call + static_cast<double>(count(y)) * seconds_per_element, 0.3f);
+  return yes(kSecondsPerCall + static_cast<double>(count(y)) * kSecondsPerElement, 0.3f);
 }
 
 // Turns a formula into a kernel.
@@ -58,7 +58,7 @@ float add(float a, float b) {
   return a + b;
 }
 
-constexpr Op<Kernel> rows[] = {
+constexpr Op<Kernel> kRows[] = {
     {"", "Identity", 25, same_shape_floats<1>, elementwise<identity>},
     {"", "Neg", 13, same_shape_floats<1>, elementwise<neg>},
     {"", "Relu", 14, same_shape_floats<1>, elementwise<relu>},
@@ -67,7 +67,7 @@ constexpr Op<Kernel> rows[] = {
 
 }  // namespace
 
-const OpTable<Kernel> ops(rows);
+const OpTable<Kernel> kOps(kRows);
 
 uint64_t count(const Value& value) {
   uint64_t n = 1;

@@ -12,7 +12,7 @@ struct Kernel {
 };
 
 // Every row answers coverage and makes the kernel.
-extern const backplane::sdk::OpTable<Kernel> ops;
+extern const backplane::sdk::OpTable<Kernel> kOps;
 
 // Elements of a value whose shape is known.
 uint64_t count(const backplane::sdk::Value& value);

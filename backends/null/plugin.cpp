@@ -7,7 +7,7 @@ namespace null_backend {
 class Device : public backplane::sdk::Device {
  public:
   using backplane::sdk::Device::Device;
-  void cover(Coverage& coverage) override { ops.answer(coverage); }
+  void cover(Coverage& coverage) override { kOps.answer(coverage); }
   std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override {
     return std::make_unique<Program>(*this, what);
   }
@@ -15,8 +15,8 @@ class Device : public backplane::sdk::Device {
 
 class Backend : public backplane::sdk::Backend {
  public:
-  static constexpr About about{"null", "Null", "Backplane", "1.0"};
-  static constexpr bp_opset_t opsets[] = {{{"", 0}, 27, 0}};
+  static constexpr About kAbout{"null", "Null", "Backplane", "1.0"};
+  static constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
   using Device = null_backend::Device;
   using Program = null_backend::Program;
   using Instance = null_backend::Instance;

@@ -9,7 +9,7 @@ Program::Program(const Device& device, const Compile& what)
     const Node node = graph().node(i);
     const Value b = node.input(1);
     // The table refuses what it does not support: what coverage said no to never gets past this line.
-    steps_.push_back({ops.create(node), node.input(0).index(), b ? b.index() : BP_NONE, node.output(0).index(),
+    steps_.push_back({kOps.create(node), node.input(0).index(), b ? b.index() : BP_NONE, node.output(0).index(),
                       count(node.output(0))});
     for (const uint32_t value : {steps_.back().a, steps_.back().b}) {
       if (value != BP_NONE && graph().value(value).weight() != nullptr) copy_weight(what, value);

@@ -13,12 +13,12 @@ file(WRITE ${OUT} "#include \"engine/kernel_source.h\"
 namespace backplane::opencl {
 namespace {
 
-constexpr KernelFile files[] = {
+constexpr KernelFile kFiles[] = {
 ${rows}};
 
 }  // namespace
 
-std::span<const KernelFile> kernel_files() { return files; }
+std::span<const KernelFile> kernel_files() { return kFiles; }
 
 }  // namespace backplane::opencl
 ")

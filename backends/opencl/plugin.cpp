@@ -9,8 +9,8 @@ namespace backplane::opencl {
 
 class Backend final : public sdk::Backend {
  public:
-  static constexpr sdk::About about{"opencl", "OpenCL", "Backplane", "1.0"};
-  static constexpr auto& opsets = newest_opsets;
+  static constexpr sdk::About kAbout{"opencl", "OpenCL", "Backplane", "1.0"};
+  static constexpr auto& kOpsets = kNewestOpsets;
   using Device = opencl::Device;
   using Program = Island;
   using Instance = opencl::Instance;

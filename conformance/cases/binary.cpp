@@ -18,7 +18,7 @@ struct Row {
 };
 
 const std::vector<Row>& rows() {
-  static const std::vector<Row> table = {
+  static const std::vector<Row> kTable = {
       {"Add", kArithmetic, Fill::kMagnitudes, Fill::kMagnitudes, true},
       {"Sub", kArithmetic, Fill::kMagnitudes, Fill::kMagnitudes, true},
       {"Mul", kArithmetic, Fill::kMagnitudes, Fill::kMagnitudes, true},
@@ -41,7 +41,7 @@ const std::vector<Row>& rows() {
       {"Or", kBool, Fill::kWide, Fill::kWide, false},
       {"Xor", kBool, Fill::kWide, Fill::kWide, false},
   };
-  return table;
+  return kTable;
 }
 
 struct Shapes {

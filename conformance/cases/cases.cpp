@@ -48,7 +48,7 @@ void OpCases::add_real(const std::string& op, const std::string& variant,
 }
 
 const std::vector<OpCase>& op_cases() {
-  static const OpCases cases = [] {
+  static const OpCases kCases = [] {
     OpCases all;
     add_unary_cases(all);
     add_binary_cases(all);
@@ -63,7 +63,7 @@ const std::vector<OpCase>& op_cases() {
     add_quantize_cases(all);
     return all;
   }();
-  return cases.all();
+  return kCases.all();
 }
 
 const OpCase& plain_case(std::string_view op) {

@@ -70,8 +70,8 @@ Problem problem(const char* op, Random& random, bp_dtype_t dtype, const Row& row
   return result;
 }
 
-template <size_t n>
-void add(OpCases& cases, const char* op, const Row (&rows)[n]) {
+template <size_t kCount>
+void add(OpCases& cases, const char* op, const Row (&rows)[kCount]) {
   for (const Row& row : rows) {
     const auto add_one = [&](const std::string& variant, Fill fill, bool constant_weight) {
       cases.add_real(op, std::string(row.name) + variant, [=](Random& random, bp_dtype_t dtype) {

@@ -36,7 +36,7 @@ double least(const Sketch& s, uint32_t x) {
 }
 
 bool unary(Sketch& s) {
-  static const std::vector<std::pair<std::string, Attributes>> ops = {
+  static const std::vector<std::pair<std::string, Attributes>> kOps = {
       {"Abs", {}},
       {"Neg", {}},
       {"Relu", {}},
@@ -60,7 +60,7 @@ bool unary(Sketch& s) {
       {"Round", {}},
   };
   const uint32_t x = any(s);
-  const auto& [op, attributes] = s.one_of(ops);
+  const auto& [op, attributes] = s.one_of(kOps);
   return s.add(op, {x}, attributes);
 }
 

@@ -23,7 +23,7 @@ struct Row {
 };
 
 const std::vector<Row>& rows() {
-  static const std::vector<Row> table = {
+  static const std::vector<Row> kTable = {
       {"Identity", "block", {2, 3, 5}, {}, {}},
       {"Identity", "scalar", {}, {}, {}},
       {"Identity", "empty", {0, 3}, {}, {}},
@@ -62,7 +62,7 @@ const std::vector<Row>& rows() {
       {"Shape", "whole", {2, 0, 5}, {{"start", int64_t{0}}}, {}},
       {"Shape", "part", {2, 3, 5}, {{"start", int64_t{-2}}, {"end", int64_t{2}}}, {}},
   };
-  return table;
+  return kTable;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ struct Row {
 };
 
 const std::vector<Row>& rows() {
-  static const std::vector<Row> table = {
+  static const std::vector<Row> kTable = {
       {"Abs", Fill::kMagnitudes, true, {}, {BP_DTYPE_INT32, BP_DTYPE_INT64}},
       {"Neg", Fill::kMagnitudes, true, {}, {BP_DTYPE_INT32, BP_DTYPE_INT64}},
       {"Sign", Fill::kMagnitudes, false},
@@ -41,7 +41,7 @@ const std::vector<Row>& rows() {
       {"Mish", Fill::kWide, false},
       {"Gelu", Fill::kWide, false, {{"approximate", std::string("none")}}},
   };
-  return table;
+  return kTable;
 }
 
 void add(OpCases& cases, const Row& row, bp_dtype_t dtype, const char* variant, std::vector<int64_t> extents,

@@ -111,7 +111,7 @@ Result longer_offer(Bench& bench) {
     uint64_t newer[4];
   } later = {{.size = sizeof later, .version_min = BP_ABI_VERSION_MIN, .version_max = BP_MAKE_VERSION(1, 7)},
              {~0u, ~0u, ~0u, ~0u}};
-  later.offer.sanitizer = own_sanitizer;
+  later.offer.sanitizer = kOwnSanitizer;
   const bp_plugin_t* plugin = bench.library().query(&later.offer);
   if (plugin == nullptr || plugin->version == 0) return failed("an offer longer than that of ABI 1.0 is refused");
   later.offer.size = 4;

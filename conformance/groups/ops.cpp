@@ -20,8 +20,8 @@ Result run_op(Bench& bench, const OpCase& one, const std::string& name) {
   // Where every output is empty there is nothing to compute: such a pass says nothing of a device that passes no other.
   const bool has_elements =
       std::any_of(outputs.begin(), outputs.end(), [](const onnx::Tensor& output) { return output.count() != 0; });
-  constexpr State states[] = {State::kPass, State::kFail, State::kMistrusted};
-  return {.state = states[judgement.answer],
+  constexpr State kStates[] = {State::kPass, State::kFail, State::kMistrusted};
+  return {.state = kStates[judgement.answer],
           .reason = judgement.reason,
           .nodes = has_elements ? 1u : 0u,
           .worst = judgement.worst,

@@ -109,8 +109,8 @@ void add_performance(const Selection&, std::vector<GroupCase>& out_cases) {
     const char* name;
     Problem (*make)(Random& random);
   };
-  constexpr Row rows[] = {{"matmul", large_matmul}, {"conv", large_conv}, {"softmax", large_softmax}};
-  for (const Row& row : rows) {
+  constexpr Row kRows[] = {{"matmul", large_matmul}, {"conv", large_conv}, {"softmax", large_softmax}};
+  for (const Row& row : kRows) {
     const std::string name = fmt::format("performance/{}", row.name);
     out_cases.push_back({name, [=](Bench& bench) { return run(bench, row.make, name); }});
   }

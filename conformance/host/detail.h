@@ -31,8 +31,8 @@ class Detail {
 // The step at which an answer came.
 enum class Stage { kCoverage, kReview, kCompile, kInstance, kBind, kRun };
 inline const char* name_of(Stage stage) {
-  constexpr const char* names[] = {"coverage", "review", "compile", "instance_create", "bind", "run"};
-  return names[static_cast<int>(stage)];
+  constexpr const char* kNames[] = {"coverage", "review", "compile", "instance_create", "bind", "run"};
+  return kNames[static_cast<int>(stage)];
 }
 
 struct Answer {

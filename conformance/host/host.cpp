@@ -82,15 +82,15 @@ struct Host::Slots {
 
   static bp_status_t topology(const bp_host_t*, bp_topology_t* out_topology) {
     if (out_topology == nullptr) return BP_INVALID_ARGUMENT;
-    static const std::vector<bp_core_t> cores = [] {
+    static const std::vector<bp_core_t> kCores = [] {
       std::vector<bp_core_t> result(std::max(1u, std::thread::hardware_concurrency()));
       for (uint32_t i = 0; i < result.size(); ++i) result[i] = {.id = i, .core = i, .flags = BP_CORE_ALLOWED};
       return result;
     }();
     const bp_topology_t topology = {
         .size = sizeof topology,
-        .core_count = static_cast<uint32_t>(cores.size()),
-        .cores = cores.data(),
+        .core_count = static_cast<uint32_t>(kCores.size()),
+        .cores = kCores.data(),
         .core_stride = sizeof(bp_core_t),
         .numa_count = 1,
         .memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)),

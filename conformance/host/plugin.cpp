@@ -24,7 +24,7 @@ const bp_plugin_t* Library::query(uint32_t version_min, uint32_t version_max) co
   const bp_host_offer_t offer = {.size = sizeof offer,
                                  .version_min = version_min,
                                  .version_max = version_max,
-                                 .sanitizer = own_sanitizer,
+                                 .sanitizer = kOwnSanitizer,
                                  .build_id = {build.data(), build.size()}};
   const bp_plugin_t* plugin = query_(&offer);
   if (plugin == nullptr) throw Breach("bp_plugin_query answers NULL: a refusal must be a descriptor");

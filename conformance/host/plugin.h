@@ -16,11 +16,11 @@ namespace backplane::conform {
 
 // The sanitizer that this program is built with, as an offer states it.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr uint32_t own_sanitizer = BP_SANITIZER_ADDRESS;
+constexpr uint32_t kOwnSanitizer = BP_SANITIZER_ADDRESS;
 #elif defined(__SANITIZE_THREAD__)
-constexpr uint32_t own_sanitizer = BP_SANITIZER_THREAD;
+constexpr uint32_t kOwnSanitizer = BP_SANITIZER_THREAD;
 #else
-constexpr uint32_t own_sanitizer = BP_SANITIZER_NONE;
+constexpr uint32_t kOwnSanitizer = BP_SANITIZER_NONE;
 #endif
 
 // The plugin breaks the contract where nothing can go on: one line.

@@ -171,13 +171,13 @@ bool plain_attributes(const Network& candidate, const Attempt& attempt) {
 // A tensor's floating-point elements become 1, 0, or whole numbers.
 bool plain_elements(const Network& candidate, const Attempt& attempt) {
   using Change = double (*)(double);
-  constexpr Change changes[] = {[](double) { return 1.0; }, [](double) { return 0.0; },
-                                [](double x) { return std::fabs(x) < 1.5 ? std::nearbyint(x) : x; }};
+  constexpr Change kChanges[] = {[](double) { return 1.0; }, [](double) { return 0.0; },
+                                 [](double x) { return std::fabs(x) < 1.5 ? std::nearbyint(x) : x; }};
   Network copy = candidate;
   size_t given = 0;
   for_each_given(copy, [&](const onnx::Tensor&) { ++given; });
   for (size_t chosen = 0; chosen < given; ++chosen) {
-    for (const Change change : changes) {
+    for (const Change change : kChanges) {
       Network next = candidate;
       size_t number = 0;
       for_each_given(next, [&](onnx::Tensor& tensor) {

@@ -31,20 +31,20 @@ void require_two(const Call& call) {
   require_one_type(call);
 }
 
-template <Function function>
+template <Function kFunction>
 References half_ulp(const Call& call) {
   require_two(call);
-  return {Reference(fold(call, function, call.in(0).dtype), Rule::within(0.5))};
+  return {Reference(fold(call, kFunction, call.in(0).dtype), Rule::within(0.5))};
 }
-template <Function function>
+template <Function kFunction>
 References exact(const Call& call) {
   require_one_type(call);
-  return {Reference(fold(call, function, call.in(0).dtype), Rule::exact())};
+  return {Reference(fold(call, kFunction, call.in(0).dtype), Rule::exact())};
 }
-template <Function function>
+template <Function kFunction>
 References to_bool(const Call& call) {
   require_two(call);
-  return {Reference(fold(call, function, BP_DTYPE_BOOL), Rule::exact())};
+  return {Reference(fold(call, kFunction, BP_DTYPE_BOOL), Rule::exact())};
 }
 
 double add(double a, double b) {

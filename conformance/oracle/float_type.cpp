@@ -30,17 +30,17 @@ double FloatType::round(double x) const {
 }
 
 const FloatType& float_type(bp_dtype_t dtype) {
-  static const FloatType fp32 = {23, -126, FLT_MAX}, fp64 = {52, -1022, DBL_MAX}, fp16 = {10, -14, 65504},
-                         bf16 = {7, -126, std::ldexp(255.0, 120)};
+  static const FloatType kFp32 = {23, -126, FLT_MAX}, kFp64 = {52, -1022, DBL_MAX}, kFp16 = {10, -14, 65504},
+                         kBf16 = {7, -126, std::ldexp(255.0, 120)};
   switch (dtype) {
     case BP_DTYPE_FLOAT:
-      return fp32;
+      return kFp32;
     case BP_DTYPE_DOUBLE:
-      return fp64;
+      return kFp64;
     case BP_DTYPE_FLOAT16:
-      return fp16;
+      return kFp16;
     case BP_DTYPE_BFLOAT16:
-      return bf16;
+      return kBf16;
     default:
       throw std::invalid_argument("type " + std::to_string(dtype) + " is no floating-point type of the oracle");
   }

@@ -101,7 +101,7 @@ References instance_normalization(const Call& call) {
   return {result};
 }
 
-template <bool logarithm>
+template <bool kLogarithm>
 References softmax(const Call& call) {
   const Array& x = call.in(0);
   const int64_t axis = normal_axis(call.integer("axis"), x.rank());
@@ -116,11 +116,11 @@ References softmax(const Call& call) {
     for (const size_t i : group) sum += std::exp(x.values[i] - top);
     for (const size_t i : group) {
       const double share = std::exp(x.values[i] - top) / sum;
-      result.value.values[i] = logarithm ? x.values[i] - top - std::log(sum) : share;
+      result.value.values[i] = kLogarithm ? x.values[i] - top - std::log(sum) : share;
       // The sum's relative error is the share's, beside 2·|x - top| ULP of exp, whose argument is rounded; the
       // logarithm makes it absolute, beside the rounding of x and top.
-      result.scale[i] = logarithm ? 1 + std::fabs(x.values[i]) + std::fabs(top)
-                                  : share * (1 + 2 * std::fabs(x.values[i] - top) / std::max(ksb, 1.0));
+      result.scale[i] = kLogarithm ? 1 + std::fabs(x.values[i]) + std::fabs(top)
+                                   : share * (1 + 2 * std::fabs(x.values[i] - top) / std::max(ksb, 1.0));
     }
   });
   return {result};

@@ -66,8 +66,8 @@ References mean_in(const Call& call, const Window& window, bool count_padding) {
 // One window over everything, whatever the attributes.
 Window whole(const Call& call) {
   const Extents& extents = call.in(0, 3).extents;
-  static const Attributes none;
-  return Window(Call({}, none, 1), extents, {extents.begin() + 2, extents.end()});
+  static const Attributes kNone;
+  return Window(Call({}, kNone, 1), extents, {extents.begin() + 2, extents.end()});
 }
 
 References max_pool(const Call& call) {

@@ -51,14 +51,14 @@ Reduced reduce(const Call& call) {
 
 using Fold = double (*)(const std::vector<double>& values);
 
-template <Fold fold, Fold scale>
+template <Fold kFold, Fold kScale>
 References folded(const Call& call, Rule rule) {
   Reduced reduced = reduce(call);
   rule.terms = reduced.terms;
   Reference result(std::move(reduced.shape), rule);
   for (size_t i = 0; i < reduced.groups.size(); ++i) {
-    result.value.values[i] = fold(reduced.groups[i]);
-    if constexpr (scale != nullptr) result.scale.push_back(scale(reduced.groups[i]));
+    result.value.values[i] = kFold(reduced.groups[i]);
+    if constexpr (kScale != nullptr) result.scale.push_back(kScale(reduced.groups[i]));
   }
   return {result};
 }
@@ -113,23 +113,23 @@ double log_sum_exp_scale(const std::vector<double>& values) {
   return 1 + std::fabs(largest(values));
 }
 
-template <Fold fold, Fold scale>
+template <Fold kFold, Fold kScale>
 References dot(const Call& call) {
-  return folded<fold, scale>(call, Rule::of(Rule::kDot));
+  return folded<kFold, kScale>(call, Rule::of(Rule::kDot));
 }
-template <Fold fold, Fold scale>
+template <Fold kFold, Fold kScale>
 References summed(const Call& call) {
-  return folded<fold, scale>(call, Rule::of(Rule::kSum));
+  return folded<kFold, kScale>(call, Rule::of(Rule::kSum));
 }
-template <Fold fold>
+template <Fold kFold>
 References picked(const Call& call) {
-  return folded<fold, nullptr>(call, Rule::exact());
+  return folded<kFold, nullptr>(call, Rule::exact());
 }
 References multiplied(const Call& call) {
   return folded<product, nullptr>(call, Rule::of(Rule::kProduct));
 }
 
-template <bool want_largest>
+template <bool kWantLargest>
 References arg(const Call& call) {
   const Array& x = call.in(0);
   const bool last = call.integer("select_last_index") != 0;
@@ -139,7 +139,7 @@ References arg(const Call& call) {
     const std::vector<double>& values = reduced.groups[g];
     size_t best = 0;
     for (size_t i = 1; i < values.size(); ++i) {
-      const bool better = want_largest ? values[i] > values[best] : values[i] < values[best];
+      const bool better = kWantLargest ? values[i] > values[best] : values[i] < values[best];
       if (better || (last && values[i] == values[best])) best = i;
     }
     result.values[g] = static_cast<double>(best);

@@ -47,20 +47,20 @@ Errors none(std::string_view, const Call&, const Errors&, const References& resu
 }
 
 // The errors go the way of the data: `op` of them is linear with weights that are not negative. Inputs that are not
-// data (indices, shapes) stay; with `pad` the constant, which has no error, becomes 0.
-template <size_t data_inputs = 1, bool pad = false>
+// data (indices, shapes) stay; with kPad the constant, which has no error, becomes 0.
+template <size_t kDataInputs = 1, bool kPad = false>
 Errors moved(std::string_view op, const Call& call, const Errors& errors, const References&) {
   Inputs inputs(call);
-  for (size_t i = 0; i < std::min(data_inputs, inputs.arrays.size()); ++i) {
+  for (size_t i = 0; i < std::min(kDataInputs, inputs.arrays.size()); ++i) {
     if (call.has(i)) inputs.arrays[i].values = or_none(errors[i], inputs.arrays[i]);
   }
-  if (pad && call.has(2)) inputs.arrays[2].values = or_none(errors[2], inputs.arrays[2]);
+  if (kPad && call.has(2)) inputs.arrays[2].values = or_none(errors[2], inputs.arrays[2]);
   return inputs.compute(op, call);
 }
 
 // Functions that only grow or only fall: they are furthest away at the ends. An interval that holds 0 has no bound
 // where the function has a pole there.
-template <bool pole_at_zero = false>
+template <bool kPoleAtZero = false>
 Errors ends(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Errors spreads = none({}, call, errors, result);
   for (const double side : {-1.0, 1.0}) {
@@ -70,7 +70,7 @@ Errors ends(std::string_view op, const Call& call, const Errors& errors, const R
     const Errors moved = inputs.compute(op, call);
     for (size_t i = 0; i < moved[0].size(); ++i) {
       const double there = moved[0][i], here = result[0].value.values[i];
-      const bool pole = pole_at_zero && std::fabs(call.in(0).values[i]) <= errors[0][i];
+      const bool pole = kPoleAtZero && std::fabs(call.in(0).values[i]) <= errors[0][i];
       const double distance = pole ? HUGE_VAL : there == here ? 0 : std::fabs(there - here);
       spreads[0][i] = std::isnan(distance) ? HUGE_VAL : std::max(spreads[0][i], distance);
     }
@@ -78,11 +78,11 @@ Errors ends(std::string_view op, const Call& call, const Errors& errors, const R
   return spreads;
 }
 
-// |f'| is nowhere larger than `hundredths` / 100.
-template <int hundredths>
+// |f'| is nowhere larger than kHundredths / 100.
+template <int kHundredths>
 Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const References&) {
   std::vector<double> spread = or_none(errors[0], call.in(0));
-  for (double& x : spread) x *= hundredths / 100.0;
+  for (double& x : spread) x *= kHundredths / 100.0;
   return {spread};
 }
 
@@ -249,7 +249,7 @@ void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
 }
 
 // x - log Σ exp x moves by its own error and the largest of the slice; softmax is exp of it.
-template <bool logarithm>
+template <bool kLogarithm>
 Errors softmax(std::string_view, const Call& call, const Errors& errors, const References& result) {
   std::vector<double> e = or_none(errors[0], call.in(0)), spreads(e.size());
   for_each_slice(call.in(0), normal_axis(call.integer("axis"), call.in(0).rank()), true, [&](const auto& slice) {
@@ -257,7 +257,7 @@ Errors softmax(std::string_view, const Call& call, const Errors& errors, const R
     for (const size_t i : slice) largest = std::max(largest, e[i]);
     for (const size_t i : slice) {
       const double moved = e[i] + largest;
-      spreads[i] = logarithm ? moved : std::fabs(result[0].value.values[i]) * std::expm1(moved);
+      spreads[i] = kLogarithm ? moved : std::fabs(result[0].value.values[i]) * std::expm1(moved);
     }
   });
   return {spreads};

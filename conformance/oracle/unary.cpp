@@ -10,30 +10,30 @@ namespace {
 
 using Function = double (*)(const Call& call, double x);
 
-// `scale` may be NULL where the rule needs none.
-template <Function function, Function scale = nullptr>
+// kScale may be NULL where the rule needs none.
+template <Function kFunction, Function kScale = nullptr>
 References map(const Call& call, Rule rule, bp_dtype_t dtype) {
   Reference result(Array(dtype, call.in(0).extents), rule);
   for (size_t i = 0; i < result.value.values.size(); ++i) {
     const double x = call.in(0).values[i];
-    result.value.values[i] = function(call, x);
-    if constexpr (scale != nullptr) result.scale.push_back(std::isfinite(x) ? scale(call, x) : 0);
+    result.value.values[i] = kFunction(call, x);
+    if constexpr (kScale != nullptr) result.scale.push_back(std::isfinite(x) ? kScale(call, x) : 0);
   }
   return {result};
 }
 
-template <Function function, Rule (*rule)()>
+template <Function kFunction, Rule (*kRule)()>
 References plain(const Call& call) {
-  return map<function>(call, rule(), call.in(0).dtype);
+  return map<kFunction>(call, kRule(), call.in(0).dtype);
 }
-template <Function function>
+template <Function kFunction>
 References to_bool(const Call& call) {
-  return map<function>(call, Rule::exact(), BP_DTYPE_BOOL);
+  return map<kFunction>(call, Rule::exact(), BP_DTYPE_BOOL);
 }
-template <Function function, Function scale>
+template <Function kFunction, Function kScale>
 References smooth(const Call& call) {
   require(is_float(call.in(0).dtype), "the operator is for floating-point numbers");
-  return map<function, scale>(call, Rule::smooth(), call.in(0).dtype);
+  return map<kFunction, kScale>(call, Rule::smooth(), call.in(0).dtype);
 }
 
 double magnitude(const Call&, double x) {

@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 bool is_spoilt = false;
-const std::string once = testing::TempDir() + "backplane_child_test_once";
+const std::string kOnce = testing::TempDir() + "backplane_child_test_once";
 
 double processor_seconds() {
   timespec time = {};
@@ -44,8 +44,8 @@ Result misbehave(const std::string& folder) {
   if (folder == "throw") throw std::runtime_error("thrown");
   if (folder == "spoil") is_spoilt = true;
   if (folder == "spoilt" && is_spoilt) raise(SIGSEGV);
-  if (folder == "once" && !std::filesystem::exists(once)) {
-    std::ofstream(once).put('x');
+  if (folder == "once" && !std::filesystem::exists(kOnce)) {
+    std::ofstream(kOnce).put('x');
     raise(SIGSEGV);
   }
   if (folder == "eat" && calloc(1, size_t{1} << 30) == nullptr) throw std::runtime_error("no memory");
@@ -117,11 +117,11 @@ TEST(Child, ACrashThatAnEarlierCaseCausedNamesIt) {
 }
 
 TEST(Child, ACrashThatDoesNotComeBackIsTold) {
-  std::filesystem::remove(once);
+  std::filesystem::remove(kOnce);
   const std::vector<Result> results = run({"a", "once", "b"});
   EXPECT_THAT(states(results), ElementsAre("a pass", "once crash", "b pass"));
   EXPECT_THAT(results[1].reason, HasSubstr("not again"));
-  std::filesystem::remove(once);
+  std::filesystem::remove(kOnce);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -157,10 +157,10 @@ bp_status_t run(bp_instance_t* instance, const bp_run_t* settings, bp_error_t* e
 
 // The honest library stays loaded: a second query finds the same.
 const bp_plugin_t* ask(const bp_host_offer_t* offer) {
-  static void* const library = dlopen(HONEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-  static const auto honest_query =
-      library == nullptr ? nullptr : reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL));
-  return honest_query == nullptr ? nullptr : honest_query(offer);
+  static void* const kLibrary = dlopen(HONEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  static const auto kHonestQuery =
+      kLibrary == nullptr ? nullptr : reinterpret_cast<bp_plugin_query_t>(dlsym(kLibrary, BP_PLUGIN_SYMBOL));
+  return kHonestQuery == nullptr ? nullptr : kHonestQuery(offer);
 }
 
 }  // namespace

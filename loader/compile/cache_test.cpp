@@ -27,7 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string partial_file = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
 class ProgramCacheTest : public ::testing::Test {
  protected:
@@ -45,7 +45,7 @@ class ProgramCacheTest : public ::testing::Test {
     options.insert({"partial.cache", "1"});
     options.insert({"loader.cache", folder_.string()});
     EnvironmentOptions how;
-    how.backend_files = {partial_file};
+    how.backend_files = {kPartialFile};
     how.only_given = true;
     how.options = options;
     how.log = [](uint32_t, std::string_view) {};
@@ -173,7 +173,7 @@ TEST_F(ProgramCacheTest, AKilledCompileLeavesNoBrokenEntry) {
                                           "run",
                                           file.string(),
                                           "--backend",
-                                          partial_file,
+                                          kPartialFile,
                                           "--device",
                                           "partial",
                                           "--set",

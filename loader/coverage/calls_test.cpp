@@ -20,8 +20,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
-const std::string fake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kFake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
 
 std::string with_text(std::string message, uint32_t field, const std::string& text) {
   Writer(message).add_string(field, text);
@@ -30,14 +30,14 @@ std::string with_text(std::string message, uint32_t field, const std::string& te
 
 // What Pass does to x is nothing, in two nodes: -(-x). Twice calls it after an Abs: |x|. Both take what they do not
 // use.
-const Texts functions = {
+const Texts kFunctions = {
     with_text(
         function("my", "Pass", {"v", "unused"}, {"w"},
                  {node("Neg", {"v"}, {"t"}, {}, "", "first"), node("Neg", {"t"}, {"w"}, {}, "", "second")}, {{"", 17}}),
-        field::function::overload, "wide"),
+        field::function::kOverload, "wide"),
     function("my", "AbsPass", {"v"}, {"w"},
              {node("Abs", {"v"}, {"a"}, {}, "", "abs"),
-              with_text(node("Pass", {"a"}, {"w"}, {int_attribute("alpha", 4)}, "my", "inner"), field::node::overload,
+              with_text(node("Pass", {"a"}, {"w"}, {int_attribute("alpha", 4)}, "my", "inner"), field::node::kOverload,
                         "wide")},
              {{"", 17}, {"my", 1}}),
 };
@@ -46,12 +46,12 @@ const Texts functions = {
 std::string calling() {
   const Texts nodes = {
       node("Relu", {"x"}, {"r"}, {}, "", "relu"),
-      with_text(node("Pass", {"r", "x"}, {"p"}, {int_attribute("alpha", 3)}, "my", "call"), field::node::overload,
+      with_text(node("Pass", {"r", "x"}, {"p"}, {int_attribute("alpha", 3)}, "my", "call"), field::node::kOverload,
                 "wide"),
       node("AbsPass", {"p"}, {"y"}, {}, "my", "outer"),
   };
   return model_bytes({{"", 17}, {"my", 1}}, graph(nodes, {tensor_value("x", 1, {2})}, {tensor_value("y", 1, {2})}),
-                     functions, 10);
+                     kFunctions, 10);
 }
 
 SessionOptions on(std::vector<std::string> devices, uint32_t fallback = BP_FALLBACK_PREFER) {
@@ -79,7 +79,7 @@ std::vector<float> run(const Session& session) {
 }
 
 TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
-  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass"}});
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass"}});
   const Model model = env.parse(calling());
   const Session session = env.compile(model, on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));
@@ -96,14 +96,14 @@ TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
 }
 
 TEST(Calls, OfCallsWithinEachOtherTheOuterOneIsTakenWhole) {
-  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass,AbsPass"}});
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
   const Session session = env.compile(env.parse(calling()), on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), UnorderedElementsAre("my.Pass:wide 'call' alpha=3 2->1", "my.AbsPass 'outer' 1->1"));
 }
 
 TEST(Calls, WhatNobodyClaimsIsInlined) {
-  const Environment env = environment({cpu, fake});
+  const Environment env = environment({kCpu, kFake});
   const Session session = env.compile(env.parse(calling()), on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());
@@ -112,7 +112,7 @@ TEST(Calls, WhatNobodyClaimsIsInlined) {
 }
 
 TEST(Calls, AnotherDeviceMayTakeTheBody) {
-  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass,AbsPass"}});
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
   // The CPU comes first, alone is allowed, or is where the user wants the call.
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}))), ElementsAre(0, 4));
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}, BP_FALLBACK_FORBID))), ElementsAre(0, 4));
@@ -132,24 +132,24 @@ TEST(Calls, AnotherDeviceMayTakeTheBody) {
 TEST(Calls, ACallInABodyIsTakenWholeToo) {
   // Only a device that has the If too gets its body; the fake one runs neither branch, but compiles both.
   const std::string branch = graph(
-      {with_text(node("Pass", {"x"}, {"b"}, {}, "my", "in_body"), field::node::overload, "wide")}, {}, {value("b")});
+      {with_text(node("Pass", {"x"}, {"b"}, {}, "my", "in_body"), field::node::kOverload, "wide")}, {}, {value("b")});
   const std::string bytes = model_bytes(
       {{"", 17}, {"my", 1}},
       graph(
           {node("If", {"c"}, {"y"}, {graph_attribute("then_branch", branch), graph_attribute("else_branch", branch)})},
           {tensor_value("x", 1, {2}), tensor_value("c", 9, {})}, {tensor_value("y", 1, {2})}),
-      functions, 10);
-  const Environment env = environment({cpu, fake}, {{"fake.ops", "If,Pass"}});
+      kFunctions, 10);
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "If,Pass"}});
   const Session taken = env.compile(env.parse(bytes), on({"fake", "cpu"}));
   EXPECT_EQ(env.devices()[taken.node(0).device - 1].name, "fake") << taken.report();
-  const Environment without = environment({cpu, fake}, {{"fake.ops", "If"}});
+  const Environment without = environment({kCpu, kFake}, {{"fake.ops", "If"}});
   const Session refused = without.compile(without.parse(bytes), on({"fake", "cpu"}));
   EXPECT_EQ(without.devices()[refused.node(0).device - 1].name, "cpu");
   EXPECT_THAT(refused.report(), HasSubstr("in its body Neg 'in_body/first' (operator): it is not in the script"));
 }
 
 TEST(Calls, ErrorsNameTheCall) {
-  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass"}, {"fake.fails", "Pass"}});
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass"}, {"fake.fails", "Pass"}});
   const Error error = failure([&] { env.compile(env.parse(calling()), on({"fake", "cpu"})); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
   EXPECT_THAT(error.what(), HasSubstr("(my.Pass): device 'fake'"));
@@ -163,17 +163,17 @@ std::string foreign() {
 }
 
 TEST(ForeignTypes, AreWhatTheDeviceThatClaimsTheNodeSays) {
-  const Environment knows = environment({cpu, fake}, {{"fake.ops", "Pass"}, {"fake.infer", "same"}});
+  const Environment knows = environment({kCpu, kFake}, {{"fake.ops", "Pass"}, {"fake.infer", "same"}});
   const Session session = knows.compile(knows.parse(foreign()), on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));
   EXPECT_THAT(compiled(knows), UnorderedElementsAre("acme.Pass 'one' 1->1", "acme.Pass 'two' 1->1"));
 
   // A device that does not tell leaves the CPU with an input of unknown type.
-  const Environment silent = environment({cpu, fake}, {{"fake.ops", "Pass"}});
+  const Environment silent = environment({kCpu, kFake}, {{"fake.ops", "Pass"}});
   const Error untold = failure([&] { silent.compile(silent.parse(foreign()), on({"fake", "cpu"})); });
   EXPECT_THAT(untold.what(), HasSubstr("node 'relu' (Relu) is taken by no device"));
 
-  const Environment wrong = environment({cpu, fake}, {{"fake.ops", "Pass"}, {"fake.infer", "wrong"}});
+  const Environment wrong = environment({kCpu, kFake}, {{"fake.ops", "Pass"}, {"fake.infer", "wrong"}});
   const Error error = failure([&] { wrong.compile(wrong.parse(foreign()), on({"fake", "cpu"})); });
   EXPECT_EQ(error.status(), BP_INTERNAL);
   EXPECT_THAT(error.what(), HasSubstr("node 'one' (acme.Pass): device 'fake' inferred types that cannot be: output 0 "
@@ -184,7 +184,7 @@ TEST(ForeignTypes, ThatContradictTheModelAreRefused) {
   const std::string declared = model_bytes(
       {{"", 17}, {"acme", 3}},
       graph({node("Pass", {"x"}, {"y"}, {}, "acme", "one")}, {tensor_value("x", 1, {2})}, {tensor_value("y", 1, {3})}));
-  const Environment env = environment({cpu, fake}, {{"fake.ops", "Pass"}, {"fake.infer", "same"}});
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass"}, {"fake.infer", "same"}});
   const Error error = failure([&] { env.compile(env.parse(declared), on({"fake", "cpu"})); });
   EXPECT_EQ(error.status(), BP_INVALID_MODEL);
   EXPECT_THAT(error.what(), HasSubstr("node 'one' (acme.Pass): output 'y' contradicts what the model declares"));

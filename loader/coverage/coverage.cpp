@@ -282,14 +282,14 @@ Result<std::vector<DeviceCoverage>> ask(const std::shared_ptr<const model::Model
 }
 
 std::string_view source_name(Source source) {
-  constexpr std::string_view names[] = {"estimate", "backend", "measured"};
-  return names[static_cast<size_t>(source)];
+  constexpr std::string_view kNames[] = {"estimate", "backend", "measured"};
+  return kNames[static_cast<size_t>(source)];
 }
 
 std::string_view reason_name(uint32_t reason) {
-  constexpr std::string_view names[] = {"",       "operator",  "opset",    "dtype", "shape",  "attribute", "constant",
-                                        "memory", "precision", "subgraph", "cost",  "policy", "other"};
-  return reason < std::size(names) ? names[reason] : "other";
+  constexpr std::string_view kNames[] = {"",       "operator",  "opset",    "dtype", "shape",  "attribute", "constant",
+                                         "memory", "precision", "subgraph", "cost",  "policy", "other"};
+  return reason < std::size(kNames) ? kNames[reason] : "other";
 }
 
 }  // namespace backplane

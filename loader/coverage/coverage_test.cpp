@@ -21,8 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
-const std::string partial_file = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
 bp_builder_t* make_builder() {
   const bp_opset_t opset{{"", 0}, 24, 0};
@@ -107,7 +107,7 @@ std::vector<float> run(const Session& session) {
 }
 
 TEST(Coverage, ADeviceTakesANodeWithBodiesIfItTakesAllOfThem) {
-  const Environment env = environment({cpu, partial_file}, {{"partial.ops", "!Exp"}, {"partial.seconds", "1e-9"}});
+  const Environment env = environment({kCpu, kPartialFile}, {{"partial.ops", "!Exp"}, {"partial.seconds", "1e-9"}});
   SessionOptions how;
   how.devices = {"partial", "cpu"};
   how.options = {{"loader.costs", "told"}};
@@ -142,7 +142,7 @@ TEST(Coverage, WhatReviewGivesBackGoesElsewhereUntilAllIsAccepted) {
   // Its islands hold three nodes at most; where a Relu is in one it takes none of it.
   for (const auto& [option, value] :
        {std::pair("partial.max_nodes", "3"), std::pair("partial.split", "Relu"), std::pair("partial.reject", "Relu")}) {
-    const Environment env = environment({cpu, partial_file}, {{option, value}, {"partial.seconds", "1e-9"}});
+    const Environment env = environment({kCpu, kPartialFile}, {{option, value}, {"partial.seconds", "1e-9"}});
     SessionOptions wanted = told({"partial", "cpu"});
     wanted.fallback = BP_FALLBACK_PREFER;
     const Session session = env.compile(alternating(8), wanted);
@@ -168,7 +168,7 @@ TEST(Coverage, WhatReviewGivesBackGoesElsewhereUntilAllIsAccepted) {
 }
 
 TEST(Coverage, AnIslandThatDoesNotPayIsLeftOutUnlessPinned) {
-  const Environment env = environment({cpu, partial_file},
+  const Environment env = environment({kCpu, kPartialFile},
                                       {{"partial.ops", "Abs"}, {"partial.memory", "own"}, {"partial.seconds", "1e-9"}});
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
@@ -195,7 +195,7 @@ class CoverageCosts : public ::testing::Test {
 };
 
 TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
-  const Environment env = environment({cpu, partial_file}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}});
+  const Environment env = environment({kCpu, kPartialFile}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}});
   SessionOptions how;
   how.devices = {"partial", "cpu"};
   const auto report = [&](const char* costs) {
@@ -216,7 +216,7 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
 TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
   // Copies so slow that nothing pays on the device, though it tells that its nodes cost nothing.
   const Environment env = environment(
-      {cpu, partial_file}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}, {"partial.copy_us", "2000"}});
+      {kCpu, kPartialFile}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}, {"partial.copy_us", "2000"}});
   Graph graph;
   uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {1000});
   for (int i = 0; i < 1000; ++i) value = graph.node("Neg", "n" + std::to_string(i), {value});

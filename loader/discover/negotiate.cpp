@@ -51,7 +51,7 @@ bp_host_offer_t make_offer() {
   offer.version_min = BP_ABI_VERSION_MIN;
   offer.version_max = BP_ABI_VERSION;
   offer.sanitizer = own_sanitizer();
-  offer.build_id = abi::text(build_id);
+  offer.build_id = abi::text(kBuildId);
   return offer;
 }
 

@@ -50,7 +50,7 @@ class CacheEntry {
     const fs::path folder = cache_folder();
     File file;
     if (folder.empty() || library.native().find('\n') != std::string::npos || file.open(library)) return;
-    state_ = fmt::format("{} {} {} {}", library.string(), file.size(), file.modified_ns(), build_id);
+    state_ = fmt::format("{} {} {} {}", library.string(), file.size(), file.modified_ns(), kBuildId);
     path_ = folder / "probe" / fmt::format("{:016x}", fnv1a(state_));
   }
 

@@ -12,11 +12,11 @@ const char* bp_status_name(bp_status_t status) {
 
 const bp_loader_api_t* bp_get_api(uint32_t version) {
   if (version < BP_ABI_VERSION_MIN || BP_VERSION_MAJOR(version) != BP_VERSION_MAJOR(BP_ABI_VERSION)) return nullptr;
-  static const bp_loader_api_t table = {
+  static const bp_loader_api_t kTable = {
       sizeof(bp_loader_api_t),
       BP_ABI_VERSION,
-      {backplane::release, std::strlen(backplane::release)},
-      {backplane::build_id, std::strlen(backplane::build_id)},
+      {backplane::kRelease, std::strlen(backplane::kRelease)},
+      {backplane::kBuildId, std::strlen(backplane::kBuildId)},
       bp_env_create,
       bp_env_destroy,
       bp_env_candidate_count,
@@ -73,5 +73,5 @@ const bp_loader_api_t* bp_get_api(uint32_t version) {
       bp_trace_stop,
       bp_status_name,
   };
-  return &table;
+  return &kTable;
 }

@@ -13,7 +13,7 @@ std::atomic<uint32_t> current{0};
 }  // namespace
 
 uint32_t generation() {
-  [[maybe_unused]] static const int registered =
+  [[maybe_unused]] static const int kRegistered =
       pthread_atfork(nullptr, nullptr, [] { current.fetch_add(1, std::memory_order_relaxed); });
   return current.load(std::memory_order_relaxed);
 }

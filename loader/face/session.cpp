@@ -23,10 +23,10 @@ Status loader_option(std::string_view name, std::string_view value, SessionReque
   if (name != "costs")
     return {BP_NOT_FOUND, "a session has no option loader." + std::string(name) +
                               ": there are loader.costs and loader.max_island_nodes"};
-  constexpr std::pair<std::string_view, Costs> known[] = {
+  constexpr std::pair<std::string_view, Costs> kNames[] = {
       {"told", Costs::kTold}, {"known", Costs::kKnown}, {"measure", Costs::kMeasure}};
-  const auto found = std::ranges::find(known, value, &std::pair<std::string_view, Costs>::first);
-  if (found == std::end(known))
+  const auto found = std::ranges::find(kNames, value, &std::pair<std::string_view, Costs>::first);
+  if (found == std::end(kNames))
     return {BP_INVALID_ARGUMENT,
             "option loader.costs is '" + std::string(value) + "': it must be told, known or measure"};
   request.costs = found->second;

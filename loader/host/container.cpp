@@ -147,7 +147,7 @@ bp_status_t fenced(F call) noexcept {
 }  // namespace
 
 const bp_container_api_t* container_api() {
-  static const bp_container_api_t table = {
+  static const bp_container_api_t kTable = {
       .size = sizeof(bp_container_api_t),
       .count = [](const bp_container_t* c) { return c->count(); },
       .tensor = [](const bp_container_t* c, uint64_t i,
@@ -162,7 +162,7 @@ const bp_container_api_t* container_api() {
                          bp_container_t** out) { return fenced([&] { return c->append_child(key, out); }); },
       .clear = [](bp_container_t* c) { c->clear(); },
   };
-  return &table;
+  return &kTable;
 }
 
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind) {

@@ -33,8 +33,8 @@ const char* category(uint32_t kind) {
 
 uint32_t this_thread() {
   static std::atomic<uint32_t> count{0};
-  thread_local const uint32_t number = ++count;
-  return number;
+  thread_local const uint32_t kNumber = ++count;
+  return kNumber;
 }
 
 std::string as_json(std::string_view text) {

@@ -21,9 +21,9 @@ class Finder {
       }
       each_read(n, [&](ValueId value) { last_read_[value] = n; });
     }
-    constexpr uint32_t outside = BP_NONE - 1;
+    constexpr uint32_t kOutside = BP_NONE - 1;
     for (const ValueId output : graph.outputs) {
-      if (output != BP_NONE) last_read_[output] = outside;
+      if (output != BP_NONE) last_read_[output] = kOutside;
     }
   }
 

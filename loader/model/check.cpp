@@ -47,7 +47,7 @@ Status check_counts(Node& node) {
                            allowed(schema.min_outputs, schema.max_outputs));
   }
   for (size_t slot = 0; slot < node.inputs.size() && slot < schema.inputs.size(); ++slot) {
-    if (node.inputs[slot] == BP_NONE && schema.inputs[slot].option == ops::Formal::required) {
+    if (node.inputs[slot] == BP_NONE && schema.inputs[slot].option == ops::Formal::kRequired) {
       return wrong(node, "input " + std::to_string(slot) + " ('" + std::string(schema.inputs[slot].name) +
                              "') is left out, but " + form() + " needs it");
     }
@@ -179,19 +179,19 @@ class Checker {
 
   // Every value is made once, and nothing reads what nobody makes.
   static Status check_values(const Graph& graph) {
-    constexpr uint32_t given = BP_NONE - 1;
+    constexpr uint32_t kGiven = BP_NONE - 1;
     std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
     for (size_t v = 0; v < graph.values.size(); ++v) {
-      if (graph.values[v].weight != BP_NONE || graph.values[v].outer != BP_NONE) made_by[v] = given;
+      if (graph.values[v].weight != BP_NONE || graph.values[v].outer != BP_NONE) made_by[v] = kGiven;
     }
-    for (const ValueId input : graph.inputs) made_by[input] = given;
+    for (const ValueId input : graph.inputs) made_by[input] = kGiven;
     for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
       for (const ValueId output : graph.nodes[n].outputs) {
         if (output == BP_NONE) continue;
         if (made_by[output] != BP_NONE) {
           return wrong(graph.nodes[n],
                        "makes value " + in_quotes(graph.values[output].name) + ", which " +
-                           (made_by[output] == given ? std::string("is given to the graph")
+                           (made_by[output] == kGiven ? std::string("is given to the graph")
                                                      : graph.nodes[made_by[output]].label() + " makes too"));
         }
         made_by[output] = n;

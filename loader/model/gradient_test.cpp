@@ -20,7 +20,7 @@ constexpr const char* kTraining = "ai.onnx.preview.training";
 
 std::string strings_attribute(std::string_view name, const Texts& values) {
   return attribute(name, BP_ATTR_STRINGS, [&](Writer& w) {
-    for (const std::string& one : values) w.add_string(field::attribute::strings, one);
+    for (const std::string& one : values) w.add_string(field::attribute::kStrings, one);
   });
 }
 

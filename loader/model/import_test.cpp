@@ -99,7 +99,7 @@ TEST(Import, ReadsOpsetsInputsAndSymbols) {
 
 TEST(Import, BorrowsRawWeightsAndOwnsTypedOnes) {
   std::string typed = tensor_head("b", kFloat, {3});
-  for (const float v : {1.f, 2.f, 3.f}) Writer(typed).add_float(field::tensor::float_data, v);
+  for (const float v : {1.f, 2.f, 3.f}) Writer(typed).add_float(field::tensor::kFloatData, v);
   const std::string bytes =
       model_bytes({{"", 17}}, graph({node("Add", {"x", "a"}, {"h"}), node("Add", {"h", "b"}, {"y"})},
                                     {tensor_value("x", kFloat, {3})}, {tensor_value("y", kFloat, {3})},
@@ -117,9 +117,9 @@ TEST(Import, BorrowsRawWeightsAndOwnsTypedOnes) {
 
 TEST(Import, PacksSmallTypesAndStrings) {
   std::string nibbles = tensor_head("w", BP_DTYPE_INT4, {3});
-  for (const int v : {0x21, 0x03}) Writer(nibbles).add_int32(field::tensor::int32_data, v);
+  for (const int v : {0x21, 0x03}) Writer(nibbles).add_int32(field::tensor::kInt32Data, v);
   std::string words = tensor_head("s", BP_DTYPE_STRING, {2});
-  for (const char* v : {"ab", "c"}) Writer(words).add_string(field::tensor::string_data, v);
+  for (const char* v : {"ab", "c"}) Writer(words).add_string(field::tensor::kStringData, v);
   auto result = read(relu({}, {nibbles, words}));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
@@ -131,11 +131,11 @@ TEST(Import, PacksSmallTypesAndStrings) {
 TEST(Import, MakesSparseInitializersDense) {
   std::string sparse;
   Writer writer(sparse);
-  writer.add_message(field::sparse::values, tensor("w", kFloat, {2}, std::vector<float>{7, 8}));
-  writer.add_message(field::sparse::indices, tensor("", kInt64, {2}, std::vector<int64_t>{1, 3}));
-  writer.add_int64(field::sparse::dims, 2);
-  writer.add_int64(field::sparse::dims, 2);
-  auto result = read(relu({}, {}, {{field::graph::sparse_initializer, sparse}}));
+  writer.add_message(field::sparse::kValues, tensor("w", kFloat, {2}, std::vector<float>{7, 8}));
+  writer.add_message(field::sparse::kIndices, tensor("", kInt64, {2}, std::vector<int64_t>{1, 3}));
+  writer.add_int64(field::sparse::kDims, 2);
+  writer.add_int64(field::sparse::kDims, 2);
+  auto result = read(relu({}, {}, {{field::graph::kSparseInitializer, sparse}}));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
   EXPECT_THAT(*numbers(g.weights[find_value(g, "w")->weight]), ElementsAre(0, 7, 0, 8));
@@ -166,7 +166,7 @@ TEST(Import, DropsWhatDoesNothing) {
 TEST(Import, TurnsConstantNodesIntoWeights) {
   auto result = read(
       relu({node("Constant", {}, {"k"}, {ints_attribute("value_ints", {2, -1})}), node("Reshape", {"y", "k"}, {"r"})},
-           {}, {{field::graph::output, value("r")}}));
+           {}, {{field::graph::kOutput, value("r")}}));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
   EXPECT_THAT(operators(g), ElementsAre("Relu", "Reshape"));
@@ -392,18 +392,18 @@ std::vector<BadModel> bad_models() {
                        {graph_attribute("then_branch", deep), graph_attribute("else_branch", deep.substr(0, 0))})},
                  {}, {value("t")});
     std::string sequence, type;
-    Writer(sequence).add_message(field::container_type::elem_type, deep_type);
-    Writer(type).add_message(field::type::sequence, sequence);
+    Writer(sequence).add_message(field::container_type::kElemType, deep_type);
+    Writer(type).add_message(field::type::kSequence, sequence);
     deep_type = type;
   }
   std::string deep_input = value("q");
-  Writer(deep_input).add_message(field::value_info::type, deep_type);
+  Writer(deep_input).add_message(field::value_info::kType, deep_type);
   std::string sparse;
-  Writer(sparse).add_message(field::sparse::values, tensor("w", kFloat, {1}, std::vector<float>{7}));
-  Writer(sparse).add_message(field::sparse::indices, tensor("", kInt64, {1}, std::vector<int64_t>{9}));
-  Writer(sparse).add_int64(field::sparse::dims, 4);
+  Writer(sparse).add_message(field::sparse::kValues, tensor("w", kFloat, {1}, std::vector<float>{7}));
+  Writer(sparse).add_message(field::sparse::kIndices, tensor("", kInt64, {1}, std::vector<int64_t>{9}));
+  Writer(sparse).add_int64(field::sparse::kDims, 4);
   std::string huge_sparse = sparse;
-  Writer(huge_sparse).add_int64(field::sparse::dims, int64_t{1} << 40);
+  Writer(huge_sparse).add_int64(field::sparse::kDims, int64_t{1} << 40);
   // Each function calls the one before twice: 2^60 nodes.
   Texts doubling{function("my", "F0", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}})};
   for (int i = 1; i < 60; ++i) {
@@ -489,8 +489,8 @@ std::vector<BadModel> bad_models() {
       {"external data from memory",
        plain({node("Relu", {"x"}, {"y"})}, {external_tensor("w", kFloat, {2}, {{"location", "w.bin"}})}), bad,
        "comes from memory"},
-      {"a sparse index outside", relu({}, {}, {{field::graph::sparse_initializer, sparse}}), bad, "index 0 is outside"},
-      {"a sparse tensor that would be huge", relu({}, {}, {{field::graph::sparse_initializer, huge_sparse}}), bad,
+      {"a sparse index outside", relu({}, {}, {{field::graph::kSparseInitializer, sparse}}), bad, "index 0 is outside"},
+      {"a sparse tensor that would be huge", relu({}, {}, {{field::graph::kSparseInitializer, huge_sparse}}), bad,
        "larger than 1 GiB"},
       {"graphs too deep", model_bytes({{"", 17}}, deep), bad, "nested deeper than"},
       {"types too deep", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {x[0], deep_input}, y)), bad,
@@ -530,7 +530,7 @@ TEST(Import, RefusesBadModelsByName) {
 std::string rich_model() {
   const std::string body = graph({node("Add", {"y", "w"}, {"t"})}, {}, {value("t")});
   std::string words = tensor_head("s", BP_DTYPE_STRING, {1});
-  Writer(words).add_string(field::tensor::string_data, "ab");
+  Writer(words).add_string(field::tensor::kStringData, "ab");
   return model_bytes(
       {{"", 17}, {"my", 1}},
       graph({node("Relu", {"x"}, {"y"}), node("F", {"y"}, {"f"}, {}, "my"),

@@ -88,8 +88,8 @@ class Inliner {
     const Graph& body = *function.body;
     const auto index = static_cast<uint32_t>(graph.calls.size() - 1);
     const Expansion call{function, call_node, graph, index, "#" + std::to_string(call_node.id)};
-    constexpr ValueId unmapped = BP_NONE - 1;
-    ValueMap map(body.values.size(), unmapped);
+    constexpr ValueId kUnmapped = BP_NONE - 1;
+    ValueMap map(body.values.size(), kUnmapped);
     for (size_t i = 0; i < body.inputs.size(); ++i) map[body.inputs[i]] = call_node.input(i);
 
     std::vector<std::pair<ValueId, ValueId>> passed;  // outputs that are an input, or another output too
@@ -97,14 +97,14 @@ class Inliner {
       const ValueId wanted = call_node.output(i);
       if (wanted == BP_NONE) continue;
       ValueId& mapped = map[body.outputs[i]];
-      if (mapped == unmapped) {
+      if (mapped == kUnmapped) {
         mapped = wanted;
       } else {
         passed.emplace_back(mapped, wanted);
       }
     }
     for (ValueId v = 0; v < map.size(); ++v) {
-      if (map[v] != unmapped) continue;
+      if (map[v] != kUnmapped) continue;
       map[v] = graph.add_value(body.values[v].name + call.suffix, body.values[v].type);
     }
     for (const Node& node : body.nodes) {

@@ -6,10 +6,10 @@
 namespace backplane::model {
 
 std::string in_quotes(std::string_view name) {
-  constexpr size_t longest = 120;
+  constexpr size_t kLongest = 120;
   std::string text = "'";
-  for (const char c : name.substr(0, longest)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  if (name.size() > longest) {
+  for (const char c : name.substr(0, kLongest)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  if (name.size() > kLongest) {
     while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80))
       text.pop_back();  // maybe half a character
     text += "…";

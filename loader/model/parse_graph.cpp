@@ -64,25 +64,25 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
       continue;
     }
     switch (reader.tag()) {
-      case f::name:
+      case f::kName:
         graph.name = text(reader, "a graph's name");
         break;
-      case f::node:
+      case f::kNode:
         nodes.push_back(reader.get_message());
         break;
-      case f::input:
+      case f::kInput:
         inputs.push_back(reader.get_message());
         break;
-      case f::output:
+      case f::kOutput:
         outputs.push_back(reader.get_message());
         break;
-      case f::value_info:
+      case f::kValueInfo:
         infos.push_back(reader.get_message());
         break;
-      case f::initializer:
+      case f::kInitializer:
         initializers.push_back(reader.get_message());
         break;
-      case f::sparse_initializer:
+      case f::kSparseInitializer:
         sparse.push_back(reader.get_message());
         break;
       default:
@@ -126,9 +126,9 @@ ValueId Parser::parse_value_info(Reader reader, Scope& scope, Names names, int d
   std::string_view name;
   Type type;
   while (reader.next()) {
-    if (reader.tag() == f::name && is_bytes(reader)) {
+    if (reader.tag() == f::kName && is_bytes(reader)) {
       name = text(reader, "a value's name");
-    } else if (reader.tag() == f::type && is_bytes(reader)) {
+    } else if (reader.tag() == f::kType && is_bytes(reader)) {
       type = parse_type(reader.get_message(), depth);
     } else {
       reader.skip();
@@ -163,7 +163,7 @@ void Parser::parse_nodes(const std::vector<Reader>& nodes, Scope& scope, int dep
 }
 
 void Parser::declare_outputs(Reader node, Scope& scope, std::vector<ValueId>& made) {
-  while (node.next(field::node::output)) {
+  while (node.next(field::node::kOutput)) {
     if (!is_bytes(node)) {
       node.skip();
     } else {
@@ -184,26 +184,26 @@ void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int d
       continue;
     }
     switch (reader.tag()) {
-      case f::input:
+      case f::kInput:
         node.inputs.push_back(resolve(text(reader, "a node's input"), scope));
         break;
-      case f::output:
+      case f::kOutput:
         node.outputs.push_back(*made++);
         reader.skip();
         break;
-      case f::name:
+      case f::kName:
         node.name = text(reader, "a node's name");
         break;
-      case f::op_type:
+      case f::kOpType:
         node.op_type = text(reader, "a node's operator");
         break;
-      case f::domain:
+      case f::kDomain:
         node.domain = text(reader, "a node's domain");
         break;
-      case f::overload:
+      case f::kOverload:
         node.overload = text(reader, "a node's overload");
         break;
-      case f::attribute:
+      case f::kAttribute:
         attributes.push_back(reader.get_message());
         break;
       default:
@@ -241,46 +241,46 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
   const auto note = [&implied](uint32_t kind) { implied = kind; };
   while (reader.next()) {
     const uint32_t tag = reader.tag();
-    if (tag == f::type && is_varint(reader)) {
+    if (tag == f::kType && is_varint(reader)) {
       type = reader.get_uint32();
-    } else if (tag == f::i || tag == f::ints) {
+    } else if (tag == f::kI || tag == f::kInts) {
       read_ints(reader, ints);
-      note(tag == f::i ? BP_ATTR_INT : BP_ATTR_INTS);
-    } else if (tag == f::f || tag == f::floats) {
+      note(tag == f::kI ? BP_ATTR_INT : BP_ATTR_INTS);
+    } else if (tag == f::kF || tag == f::kFloats) {
       read_floats(reader, floats);
-      note(tag == f::f ? BP_ATTR_FLOAT : BP_ATTR_FLOATS);
+      note(tag == f::kF ? BP_ATTR_FLOAT : BP_ATTR_FLOATS);
     } else if (!is_bytes(reader)) {
       reader.skip();
-    } else if (tag == f::name) {
+    } else if (tag == f::kName) {
       name = text(reader, "an attribute's name");
-    } else if (tag == f::ref_attr_name) {
+    } else if (tag == f::kRefAttrName) {
       reference = text(reader, "an attribute's reference");
-    } else if (tag == f::s || tag == f::strings) {
+    } else if (tag == f::kS || tag == f::kStrings) {
       strings.emplace_back(reader.get_view());
-      note(tag == f::s ? BP_ATTR_STRING : BP_ATTR_STRINGS);
-    } else if (tag == f::t || tag == f::tensors) {
+      note(tag == f::kS ? BP_ATTR_STRING : BP_ATTR_STRINGS);
+    } else if (tag == f::kT || tag == f::kTensors) {
       tensors.push_back(add_weight(graph, parse_tensor(reader.get_message()).weight));
-      note(tag == f::t ? BP_ATTR_TENSOR : BP_ATTR_TENSORS);
-    } else if ((tag == f::sparse_tensor || tag == f::sparse_tensors) && dense) {
+      note(tag == f::kT ? BP_ATTR_TENSOR : BP_ATTR_TENSORS);
+    } else if ((tag == f::kSparseTensor || tag == f::kSparseTensors) && dense) {
       tensors.push_back(add_weight(graph, parse_sparse(reader.get_message()).weight));
       note(BP_ATTR_TENSOR);
-    } else if (tag == f::sparse_tensor || tag == f::sparse_tensors) {
+    } else if (tag == f::kSparseTensor || tag == f::kSparseTensors) {
       std::vector<int64_t> dims;
       std::string_view unused;
       auto [values, indices] = parse_sparse_parts(reader.get_message(), dims, unused);
       sparse.push_back(add_weight(graph, std::move(values)));
       sparse.push_back(add_weight(graph, std::move(indices)));
-      note(tag == f::sparse_tensor ? BP_ATTR_SPARSE_TENSOR : BP_ATTR_SPARSE_TENSORS);
-    } else if (tag == f::g || tag == f::graphs) {
+      note(tag == f::kSparseTensor ? BP_ATTR_SPARSE_TENSOR : BP_ATTR_SPARSE_TENSORS);
+    } else if (tag == f::kG || tag == f::kGraphs) {
       auto body = std::make_unique<Graph>();
       parse_graph(reader.get_message(), *body, &scope, depth + 1);
       graphs.push_back(static_cast<uint32_t>(graph.subgraphs.size()));
       graph.subgraphs.push_back(std::move(body));
-      note(tag == f::g ? BP_ATTR_GRAPH : BP_ATTR_GRAPHS);
-    } else if (tag == f::tp || tag == f::type_protos) {
+      note(tag == f::kG ? BP_ATTR_GRAPH : BP_ATTR_GRAPHS);
+    } else if (tag == f::kTp || tag == f::kTypeProtos) {
       types.push_back(static_cast<uint32_t>(graph.attribute_types.size()));
       graph.attribute_types.push_back(parse_type(reader.get_message(), depth));
-      note(tag == f::tp ? BP_ATTR_TYPE : BP_ATTR_TYPES);
+      note(tag == f::kTp ? BP_ATTR_TYPE : BP_ATTR_TYPES);
     } else {
       reader.skip();
     }
@@ -352,28 +352,28 @@ Type Parser::parse_type(Reader reader, int depth) {
       continue;
     }
     const uint32_t tag = reader.tag();
-    const bool tensor = tag == f::tensor || tag == f::sparse_tensor;
-    if (!tensor && tag != f::sequence && tag != f::optional && tag != f::map) {
+    const bool tensor = tag == f::kTensor || tag == f::kSparseTensor;
+    if (!tensor && tag != f::kSequence && tag != f::kOptional && tag != f::kMap) {
       reader.skip();
       continue;
     }
     type = {};
-    type.kind = tag == f::tensor          ? BP_KIND_TENSOR
-                : tag == f::sparse_tensor ? BP_KIND_SPARSE_TENSOR
-                : tag == f::sequence      ? BP_KIND_SEQUENCE
-                : tag == f::optional      ? BP_KIND_OPTIONAL
+    type.kind = tag == f::kTensor         ? BP_KIND_TENSOR
+                : tag == f::kSparseTensor ? BP_KIND_SPARSE_TENSOR
+                : tag == f::kSequence     ? BP_KIND_SEQUENCE
+                : tag == f::kOptional     ? BP_KIND_OPTIONAL
                                           : BP_KIND_MAP;
     Reader inside = reader.get_message();
     while (inside.next()) {
       const uint32_t part = inside.tag();
-      if (tensor && part == field::tensor_type::elem_type && is_varint(inside)) {
+      if (tensor && part == field::tensor_type::kElemType && is_varint(inside)) {
         type.dtype = inside.get_uint32();
-      } else if (tensor && part == field::tensor_type::shape && is_bytes(inside)) {
+      } else if (tensor && part == field::tensor_type::kShape && is_bytes(inside)) {
         parse_shape(inside.get_message(), type);
-      } else if (tag == f::map && part == field::map_type::key_type && is_varint(inside)) {
+      } else if (tag == f::kMap && part == field::map_type::kKeyType && is_varint(inside)) {
         type.dtype = inside.get_uint32();
       } else if (!tensor && is_bytes(inside) &&
-                 part == (tag == f::map ? field::map_type::value_type : field::container_type::elem_type)) {
+                 part == (tag == f::kMap ? field::map_type::kValueType : field::container_type::kElemType)) {
         type.element = std::make_shared<const Type>(parse_type(inside.get_message(), depth + 1));
       } else {
         inside.skip();
@@ -390,16 +390,16 @@ void Parser::parse_shape(Reader reader, Type& type) {
   type.rank = 0;
   type.dims.clear();
   while (reader.next()) {
-    if (reader.tag() != field::shape::dim || !is_bytes(reader)) {
+    if (reader.tag() != field::shape::kDim || !is_bytes(reader)) {
       reader.skip();
       continue;
     }
     bp_dim_t dim{-1, BP_NONE, 0};
     Reader part = reader.get_message();
     while (part.next()) {
-      if (part.tag() == field::dim::value && is_varint(part)) {
+      if (part.tag() == field::dim::kValue && is_varint(part)) {
         dim.extent = std::max<int64_t>(part.get_int64(), -1);  // some exporters write -1 for "unknown"
-      } else if (part.tag() == field::dim::param && is_bytes(part)) {
+      } else if (part.tag() == field::dim::kParam && is_bytes(part)) {
         dim.symbol = symbol(text(part, "a dimension's name"));
       } else {
         part.skip();

@@ -24,40 +24,40 @@ void Parser::parse_model() {
   std::vector<Reader> functions;
   std::vector<Reader> graphs;
   while (reader.next()) {
-    if (reader.tag() == f::ir_version && is_varint(reader)) {
+    if (reader.tag() == f::kIrVersion && is_varint(reader)) {
       model_.ir_version = reader.get_int64();
-    } else if (reader.tag() == f::model_version && is_varint(reader)) {
+    } else if (reader.tag() == f::kModelVersion && is_varint(reader)) {
       model_.version = reader.get_int64();
     } else if (!is_bytes(reader)) {
       reader.skip();
-    } else if (reader.tag() == f::producer_name) {
+    } else if (reader.tag() == f::kProducerName) {
       model_.producer = text(reader, "the producer's name");
-    } else if (reader.tag() == f::producer_version) {
+    } else if (reader.tag() == f::kProducerVersion) {
       model_.producer_version = text(reader, "the producer's version");
-    } else if (reader.tag() == f::domain) {
+    } else if (reader.tag() == f::kDomain) {
       model_.domain = text(reader, "the model's domain");
-    } else if (reader.tag() == f::doc_string) {
+    } else if (reader.tag() == f::kDocString) {
       model_.doc = text(reader, "the model's doc string");
-    } else if (reader.tag() == f::opset_import) {
+    } else if (reader.tag() == f::kOpsetImport) {
       parse_opset(reader.get_message(), model_.opsets);
-    } else if (reader.tag() == f::metadata_props) {
+    } else if (reader.tag() == f::kMetadataProps) {
       Reader property = reader.get_message();
       std::pair<std::string, std::string> pair;
       while (property.next()) {
-        if (is_bytes(property) && property.tag() == field::entry::key) {
+        if (is_bytes(property) && property.tag() == field::entry::kKey) {
           pair.first = text(property, "a metadata key");
-        } else if (is_bytes(property) && property.tag() == field::entry::value) {
+        } else if (is_bytes(property) && property.tag() == field::entry::kValue) {
           pair.second = text(property, "a metadata value");
         } else {
           property.skip();
         }
       }
       model_.metadata.push_back(std::move(pair));
-    } else if (reader.tag() == f::functions) {
+    } else if (reader.tag() == f::kFunctions) {
       functions.push_back(reader.get_message());
-    } else if (reader.tag() == f::graph) {
+    } else if (reader.tag() == f::kGraph) {
       graphs.push_back(reader.get_message());
-    } else if (reader.tag() == f::training_info) {
+    } else if (reader.tag() == f::kTrainingInfo) {
       model_.problems.emplace_back("training information is left out: only inference is run");
       reader.skip();
     } else {
@@ -76,9 +76,9 @@ void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets)
   std::string_view domain;
   int64_t version = 0;
   while (reader.next()) {
-    if (reader.tag() == field::opset::domain && is_bytes(reader)) {
+    if (reader.tag() == field::opset::kDomain && is_bytes(reader)) {
       domain = text(reader, "an operator set's domain");
-    } else if (reader.tag() == field::opset::version && is_varint(reader)) {
+    } else if (reader.tag() == field::opset::kVersion && is_varint(reader)) {
       version = reader.get_int64();
     } else {
       reader.skip();
@@ -106,25 +106,25 @@ Function Parser::parse_function(Reader reader) {
   while (reader.next()) {
     if (!is_bytes(reader)) {
       reader.skip();
-    } else if (reader.tag() == f::name) {
+    } else if (reader.tag() == f::kName) {
       function.name = text(reader, "a function's name");
-    } else if (reader.tag() == f::domain) {
+    } else if (reader.tag() == f::kDomain) {
       function.domain = text(reader, "a function's domain");
-    } else if (reader.tag() == f::overload) {
+    } else if (reader.tag() == f::kOverload) {
       function.overload = text(reader, "a function's overload");
-    } else if (reader.tag() == f::input) {
+    } else if (reader.tag() == f::kInput) {
       const std::string_view name = text(reader, "a function's input");
       function.inputs.emplace_back(name);
       body.inputs.push_back(declare(name, scope));
-    } else if (reader.tag() == f::output) {
+    } else if (reader.tag() == f::kOutput) {
       outputs.push_back(text(reader, "a function's output"));
-    } else if (reader.tag() == f::attribute) {
+    } else if (reader.tag() == f::kAttribute) {
       function.attributes.emplace_back(text(reader, "a function's attribute"));
-    } else if (reader.tag() == f::attribute_proto) {
+    } else if (reader.tag() == f::kAttributeProto) {
       defaults.push_back(reader.get_message());
-    } else if (reader.tag() == f::node) {
+    } else if (reader.tag() == f::kNode) {
       nodes.push_back(reader.get_message());
-    } else if (reader.tag() == f::opset_import) {
+    } else if (reader.tag() == f::kOpsetImport) {
       parse_opset(reader.get_message(), function.opsets);
     } else {
       reader.skip();

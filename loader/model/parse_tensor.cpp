@@ -38,27 +38,27 @@ TypedField typed_field(bp_dtype_t dtype) {
   switch (dtype) {
     case BP_DTYPE_FLOAT:
     case BP_DTYPE_COMPLEX64:
-      return {f::float_data, 4};
+      return {f::kFloatData, 4};
     case BP_DTYPE_DOUBLE:
     case BP_DTYPE_COMPLEX128:
-      return {f::double_data, 8};
+      return {f::kDoubleData, 8};
     case BP_DTYPE_INT64:
-      return {f::int64_data, 8};
+      return {f::kInt64Data, 8};
     case BP_DTYPE_UINT32:
-      return {f::uint64_data, 4};
+      return {f::kUint64Data, 4};
     case BP_DTYPE_UINT64:
-      return {f::uint64_data, 8};
+      return {f::kUint64Data, 8};
     case BP_DTYPE_INT32:
-      return {f::int32_data, 4};
+      return {f::kInt32Data, 4};
     case BP_DTYPE_INT16:
     case BP_DTYPE_UINT16:
     case BP_DTYPE_FLOAT16:
     case BP_DTYPE_BFLOAT16:
-      return {f::int32_data, 2};
+      return {f::kInt32Data, 2};
     case BP_DTYPE_STRING:
-      return {f::string_data, 0};
+      return {f::kStringData, 0};
     default:
-      return {f::int32_data, 1};  // eight bits, or a packed byte of smaller ones
+      return {f::kInt32Data, 1};  // eight bits, or a packed byte of smaller ones
   }
 }
 
@@ -71,7 +71,7 @@ void append(std::vector<char>& out, uint64_t entry, uint32_t bytes) {
 void read_typed(Reader reader, const TypedField& typed, std::vector<char>& out) {
   namespace f = field::tensor;
   while (reader.next(typed.number)) {
-    if (typed.number == f::float_data || typed.number == f::double_data) {
+    if (typed.number == f::kFloatData || typed.number == f::kDoubleData) {
       if (is_bytes(reader)) {
         const std::string_view packed = reader.get_view();
         if (packed.size() % typed.bytes != 0) malformed("a packed field was cut off");
@@ -96,9 +96,9 @@ void read_typed(Reader reader, const TypedField& typed, std::vector<char>& out) 
 void read_external(Reader reader, Message& message) {
   std::string_view key, value;
   while (reader.next()) {
-    if (reader.tag() == field::entry::key && is_bytes(reader)) {
+    if (reader.tag() == field::entry::kKey && is_bytes(reader)) {
       key = reader.get_view();
-    } else if (reader.tag() == field::entry::value && is_bytes(reader)) {
+    } else if (reader.tag() == field::entry::kValue && is_bytes(reader)) {
       value = reader.get_view();
     } else {
       reader.skip();
@@ -125,25 +125,25 @@ Message read_message(const Reader& source) {
   Reader reader = source;
   while (reader.next()) {
     const uint32_t tag = reader.tag();
-    if (tag == f::dims) {
+    if (tag == f::kDims) {
       read_dims(reader, message.dims);
-    } else if (tag == f::data_type && is_varint(reader)) {
+    } else if (tag == f::kDataType && is_varint(reader)) {
       message.dtype = reader.get_uint32();
-    } else if (tag == f::data_location && is_varint(reader)) {
+    } else if (tag == f::kDataLocation && is_varint(reader)) {
       message.external = reader.get_uint32() == 1;
     } else if (!is_bytes(reader)) {
       reader.skip();
-    } else if (tag == f::name) {
+    } else if (tag == f::kName) {
       message.name = reader.get_view();
       if (!is_utf8(message.name)) malformed("a tensor's name is not UTF-8");
-    } else if (tag == f::raw_data) {
+    } else if (tag == f::kRawData) {
       message.raw = reader.get_view();
       message.has_raw = true;
-    } else if (tag == f::string_data) {
+    } else if (tag == f::kStringData) {
       message.strings.push_back(reader.get_view());
-    } else if (tag == f::external_data) {
+    } else if (tag == f::kExternalData) {
       read_external(reader.get_message(), message);
-    } else if (tag == f::segment) {
+    } else if (tag == f::kSegment) {
       malformed(message.label() + " is stored in segments, which ONNX gave up; write it whole");
     } else {
       reader.skip();
@@ -265,12 +265,12 @@ std::pair<Weight, Weight> Parser::parse_sparse_parts(Reader reader, std::vector<
   NamedWeight values, indices;
   bool has_values = false, has_indices = false;
   while (reader.next()) {
-    if (reader.tag() == f::dims) {
+    if (reader.tag() == f::kDims) {
       read_dims(reader, dims);
-    } else if (reader.tag() == f::values && is_bytes(reader)) {
+    } else if (reader.tag() == f::kValues && is_bytes(reader)) {
       values = parse_tensor(reader.get_message());
       has_values = true;
-    } else if (reader.tag() == f::indices && is_bytes(reader)) {
+    } else if (reader.tag() == f::kIndices && is_bytes(reader)) {
       indices = parse_tensor(reader.get_message());
       has_indices = true;
     } else {

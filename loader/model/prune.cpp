@@ -58,7 +58,7 @@ void drop_dead(Graph& graph) {
     if (!node.schema) continue;
     while (node.outputs.size() > std::max(1u, node.schema->min_outputs) &&
            node.schema->outputs.size() >= node.outputs.size() &&
-           node.schema->outputs[node.outputs.size() - 1].option == ops::Formal::optional &&
+           node.schema->outputs[node.outputs.size() - 1].option == ops::Formal::kOptional &&
            unread(node.outputs.back())) {
       node.outputs.pop_back();
     }

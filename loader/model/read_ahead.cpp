@@ -10,8 +10,8 @@
 namespace backplane::model {
 namespace {
 
-constexpr size_t piece = 4 << 20;
-constexpr size_t small = 64 << 20;  // is there before a thread would help
+constexpr size_t kPiece = 4 << 20;
+constexpr size_t kSmall = 64 << 20;  // is there before a thread would help
 
 size_t memory() {
   return static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -20,7 +20,7 @@ size_t memory() {
 }  // namespace
 
 ReadAhead::ReadAhead(int descriptor, size_t bytes) {
-  if (bytes < small || bytes > memory() / 2) return;
+  if (bytes < kSmall || bytes > memory() / 2) return;
   descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (descriptor_ < 0) return;
   try {
@@ -41,8 +41,8 @@ ReadAhead::~ReadAhead() {
 }
 
 void ReadAhead::run(size_t bytes) {
-  for (size_t at = 0; at < bytes && !stop_; at += piece)
-    if (::posix_fadvise(descriptor_, static_cast<off_t>(at), static_cast<off_t>(std::min(piece, bytes - at)),
+  for (size_t at = 0; at < bytes && !stop_; at += kPiece)
+    if (::posix_fadvise(descriptor_, static_cast<off_t>(at), static_cast<off_t>(std::min(kPiece, bytes - at)),
                         POSIX_FADV_WILLNEED) != 0)
       return;
 }

@@ -13,12 +13,12 @@
 namespace backplane::model {
 namespace {
 
-constexpr size_t size = 80 << 20;
+constexpr size_t kSize = 80 << 20;
 
 // Whether the file's last page is in the system's cache; it is not touched.
 bool last_page_is_there(int descriptor) {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  void* mapped = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(size - page));
+  void* mapped = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(kSize - page));
   unsigned char there = 0;
   EXPECT_EQ(::mincore(mapped, page, &there), 0);
   ::munmap(mapped, page);
@@ -30,10 +30,10 @@ TEST(ReadAhead, ALargeFileComesIntoTheCacheUntouched) {
   const int descriptor = ::mkstemp(path.data());
   ASSERT_GE(descriptor, 0);
   ::unlink(path.c_str());
-  ASSERT_EQ(::ftruncate(descriptor, size), 0);
+  ASSERT_EQ(::ftruncate(descriptor, kSize), 0);
   EXPECT_FALSE(last_page_is_there(descriptor));
-  { const ReadAhead ends_early(descriptor, size); }
-  const ReadAhead reading(descriptor, size);
+  { const ReadAhead ends_early(descriptor, kSize); }
+  const ReadAhead reading(descriptor, kSize);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!last_page_is_there(descriptor) && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -38,8 +38,8 @@ struct Message {
 
 // A field's tag and length, where the content follows elsewhere.
 void write_tag(std::string& out, uint32_t field, uint64_t length) {
-  constexpr uint32_t length_delimited = 2;
-  protozero::write_varint(std::back_inserter(out), uint64_t{field} << 3 | length_delimited);
+  constexpr uint32_t kLengthDelimited = 2;
+  protozero::write_varint(std::back_inserter(out), uint64_t{field} << 3 | kLengthDelimited);
   protozero::write_varint(std::back_inserter(out), length);
 }
 
@@ -51,22 +51,22 @@ class Serializer {
   // `outer` holds the names of the graph around this one, by value.
   Status write(Message& out, const std::vector<std::string>* outer, std::set<std::string>& taken) {
     Writer writer(out.head);
-    writer.add_string(field::graph::name, graph_.name.size ? view(graph_.name) : std::string_view("graph"));
+    writer.add_string(field::graph::kName, graph_.name.size ? view(graph_.name) : std::string_view("graph"));
     choose_names(outer, taken);
     for (uint32_t i = 0; i < graph_.node_count; ++i) BP_TRY(write_node(writer, *bp_graph_node(&graph_, i), taken));
-    for (uint32_t i = 0; i < graph_.input_count; ++i) write_value(writer, field::graph::input, graph_.inputs[i]);
-    for (uint32_t i = 0; i < graph_.output_count; ++i) write_value(writer, field::graph::output, graph_.outputs[i]);
+    for (uint32_t i = 0; i < graph_.input_count; ++i) write_value(writer, field::graph::kInput, graph_.inputs[i]);
+    for (uint32_t i = 0; i < graph_.output_count; ++i) write_value(writer, field::graph::kOutput, graph_.outputs[i]);
     for (uint32_t v = 0; v < graph_.value_count; ++v) {
       const bp_value_t& value = *bp_graph_value(&graph_, v);
       if (value.producer != BP_NONE && !(value.flags & BP_VALUE_OUTPUT) &&
           bp_graph_type(&graph_, value.type)->kind != 0) {
-        write_value(writer, field::graph::value_info, v);
+        write_value(writer, field::graph::kValueInfo, v);
       }
     }
     for (uint32_t v = 0; v < graph_.value_count; ++v) {
       const bp_value_t& value = *bp_graph_value(&graph_, v);
       if (value.weight != BP_NONE && (value.use_count > 0 || value.flags & BP_VALUE_OUTPUT)) {
-        out.tails.push_back(tensor(field::graph::initializer, *bp_graph_weight(&graph_, value.weight), names_[v]));
+        out.tails.push_back(tensor(field::graph::kInitializer, *bp_graph_weight(&graph_, value.weight), names_[v]));
       }
     }
     return {};
@@ -75,9 +75,9 @@ class Serializer {
   static void write_opsets(Writer& writer, const bp_graph_t& graph) {
     for (uint32_t i = 0; i < graph.opset_count; ++i) {
       const bp_opset_t& opset = *bp_graph_opset(&graph, i);
-      Writer entry(writer, field::model::opset_import);
-      entry.add_string(field::opset::domain, view(opset.domain));
-      entry.add_int64(field::opset::version, opset.version);
+      Writer entry(writer, field::model::kOpsetImport);
+      entry.add_string(field::opset::kDomain, view(opset.domain));
+      entry.add_int64(field::opset::kVersion, opset.version);
     }
   }
 
@@ -100,15 +100,15 @@ class Serializer {
   std::string_view name(uint32_t value) const { return value == BP_NONE ? std::string_view() : names_[value]; }
 
   Status write_node(Writer& graph, const bp_node_t& node, std::set<std::string>& taken) {
-    Writer writer(graph, field::graph::node);
+    Writer writer(graph, field::graph::kNode);
     for (uint32_t i = 0; i < node.input_count; ++i)
-      writer.add_string(field::node::input, name(bp_node_input(&graph_, &node, i)));
+      writer.add_string(field::node::kInput, name(bp_node_input(&graph_, &node, i)));
     for (uint32_t i = 0; i < node.output_count; ++i)
-      writer.add_string(field::node::output, name(bp_node_output(&graph_, &node, i)));
-    if (node.name.size) writer.add_string(field::node::name, view(node.name));
-    writer.add_string(field::node::op_type, view(node.op_type));
-    if (node.domain.size) writer.add_string(field::node::domain, view(node.domain));
-    if (node.overload.size) writer.add_string(field::node::overload, view(node.overload));
+      writer.add_string(field::node::kOutput, name(bp_node_output(&graph_, &node, i)));
+    if (node.name.size) writer.add_string(field::node::kName, view(node.name));
+    writer.add_string(field::node::kOpType, view(node.op_type));
+    if (node.domain.size) writer.add_string(field::node::kDomain, view(node.domain));
+    if (node.overload.size) writer.add_string(field::node::kOverload, view(node.overload));
     for (uint32_t i = 0; i < node.attribute_count; ++i) {
       BP_TRY(write_attribute(writer, *bp_graph_attribute(&graph_, node.first_attribute + i), taken));
     }
@@ -117,9 +117,9 @@ class Serializer {
 
   Status write_attribute(Writer& node, const bp_attribute_t& attribute, std::set<std::string>& taken) {
     namespace f = field::attribute;
-    Writer writer(node, field::node::attribute);
-    writer.add_string(f::name, view(attribute.name));
-    writer.add_int32(f::type, static_cast<int32_t>(attribute.type));
+    Writer writer(node, field::node::kAttribute);
+    writer.add_string(f::kName, view(attribute.name));
+    writer.add_int32(f::kType, static_cast<int32_t>(attribute.type));
     const auto* ints = static_cast<const int64_t*>(attribute.data);
     const auto* floats = static_cast<const float*>(attribute.data);
     const auto* texts = static_cast<const bp_text_t*>(attribute.data);
@@ -128,19 +128,19 @@ class Serializer {
       switch (attribute.type) {
         case BP_ATTR_INT:
         case BP_ATTR_INTS:
-          writer.add_int64(attribute.type == BP_ATTR_INT ? f::i : f::ints, ints[i]);
+          writer.add_int64(attribute.type == BP_ATTR_INT ? f::kI : f::kInts, ints[i]);
           break;
         case BP_ATTR_FLOAT:
         case BP_ATTR_FLOATS:
-          writer.add_float(attribute.type == BP_ATTR_FLOAT ? f::f : f::floats, floats[i]);
+          writer.add_float(attribute.type == BP_ATTR_FLOAT ? f::kF : f::kFloats, floats[i]);
           break;
         case BP_ATTR_STRING:
         case BP_ATTR_STRINGS:
-          writer.add_string(attribute.type == BP_ATTR_STRING ? f::s : f::strings, view(texts[i]));
+          writer.add_string(attribute.type == BP_ATTR_STRING ? f::kS : f::kStrings, view(texts[i]));
           break;
         case BP_ATTR_TENSOR:
         case BP_ATTR_TENSORS: {
-          const uint32_t field = attribute.type == BP_ATTR_TENSOR ? f::t : f::tensors;
+          const uint32_t field = attribute.type == BP_ATTR_TENSOR ? f::kT : f::kTensors;
           const Message::Tail whole = tensor(field, *bp_graph_weight(&graph_, indices[i]), {});
           append(writer, field, whole);
           break;
@@ -152,12 +152,12 @@ class Serializer {
           if (body.size() > kMost) return Status(BP_UNSUPPORTED, "a sub-graph is over 2 GB inside of the message");
           std::string bytes = std::move(body.head);
           for (const Message::Tail& tail : body.tails) bytes.append(tail.head).append(tail.bytes);
-          writer.add_message(attribute.type == BP_ATTR_GRAPH ? f::g : f::graphs, bytes);
+          writer.add_message(attribute.type == BP_ATTR_GRAPH ? f::kG : f::kGraphs, bytes);
           break;
         }
         case BP_ATTR_TYPE:
         case BP_ATTR_TYPES: {
-          Writer type(writer, attribute.type == BP_ATTR_TYPE ? f::tp : f::type_protos);
+          Writer type(writer, attribute.type == BP_ATTR_TYPE ? f::kTp : f::kTypeProtos);
           write_type(type, *bp_graph_type(&graph_, indices[i]));
           break;
         }
@@ -183,18 +183,18 @@ class Serializer {
   void write_value(Writer& graph, uint32_t field, uint32_t v) const {
     const bp_value_t& value = *bp_graph_value(&graph_, v);
     Writer writer(graph, field);
-    writer.add_string(field::value_info::name, names_[v]);
+    writer.add_string(field::value_info::kName, names_[v]);
     const bp_type_t& type = *bp_graph_type(&graph_, value.type);
     if (type.kind == 0) return;
-    Writer message(writer, field::value_info::type);
+    Writer message(writer, field::value_info::kType);
     write_type(message, type);
   }
 
   void write_type(Writer& writer, const bp_type_t& type) const {
     namespace f = field::type;
     if (type.kind == BP_KIND_TENSOR || type.kind == BP_KIND_SPARSE_TENSOR) {
-      Writer tensor(writer, type.kind == BP_KIND_TENSOR ? f::tensor : f::sparse_tensor);
-      tensor.add_int32(field::tensor_type::elem_type, static_cast<int32_t>(type.dtype));
+      Writer tensor(writer, type.kind == BP_KIND_TENSOR ? f::kTensor : f::kSparseTensor);
+      tensor.add_int32(field::tensor_type::kElemType, static_cast<int32_t>(type.dtype));
       if (type.rank < 0) return;
       // Empty messages mean something here (a scalar, an unknown extent); nested writers would leave them out.
       std::string shape;
@@ -204,23 +204,23 @@ class Serializer {
         std::string extent;
         Writer entry(extent);
         if (dim.extent >= 0) {
-          entry.add_int64(field::dim::value, dim.extent);
+          entry.add_int64(field::dim::kValue, dim.extent);
         } else if (dim.symbol != BP_NONE) {
-          entry.add_string(field::dim::param, view(bp_graph_symbol(&graph_, dim.symbol)->name));
+          entry.add_string(field::dim::kParam, view(bp_graph_symbol(&graph_, dim.symbol)->name));
         }
-        dims.add_message(field::shape::dim, extent);
+        dims.add_message(field::shape::kDim, extent);
       }
-      tensor.add_message(field::tensor_type::shape, shape);
+      tensor.add_message(field::tensor_type::kShape, shape);
       return;
     }
     if (type.element == BP_NONE) return;
-    const uint32_t field = type.kind == BP_KIND_SEQUENCE   ? f::sequence
-                           : type.kind == BP_KIND_OPTIONAL ? f::optional
-                                                           : f::map;
+    const uint32_t field = type.kind == BP_KIND_SEQUENCE   ? f::kSequence
+                           : type.kind == BP_KIND_OPTIONAL ? f::kOptional
+                                                           : f::kMap;
     Writer container(writer, field);
-    if (type.kind == BP_KIND_MAP) container.add_int32(field::map_type::key_type, static_cast<int32_t>(type.dtype));
+    if (type.kind == BP_KIND_MAP) container.add_int32(field::map_type::kKeyType, static_cast<int32_t>(type.dtype));
     Writer element(container,
-                   type.kind == BP_KIND_MAP ? field::map_type::value_type : field::container_type::elem_type);
+                   type.kind == BP_KIND_MAP ? field::map_type::kValueType : field::container_type::kElemType);
     write_type(element, *bp_graph_type(&graph_, type.element));
   }
 
@@ -231,31 +231,31 @@ class Serializer {
     Writer writer(head);
     uint64_t count = 1;
     for (uint32_t i = 0; i < weight.rank; ++i) {
-      writer.add_int64(f::dims, graph_.dims[weight.first_dim + i].extent);
+      writer.add_int64(f::kDims, graph_.dims[weight.first_dim + i].extent);
       count *= static_cast<uint64_t>(graph_.dims[weight.first_dim + i].extent);
     }
-    writer.add_int32(f::data_type, static_cast<int32_t>(weight.dtype));
-    if (!name.empty()) writer.add_string(f::name, name);
+    writer.add_int32(f::kDataType, static_cast<int32_t>(weight.dtype));
+    if (!name.empty()) writer.add_string(f::kName, name);
     if (weight.dtype == BP_DTYPE_STRING) {
       const char* offsets = static_cast<const char*>(weight.data);
       const char* text = offsets + (count + 1) * sizeof(int64_t);
       for (uint64_t i = 0; i < count; ++i) {
         int64_t ends[2];
         std::memcpy(ends, offsets + i * sizeof(int64_t), sizeof ends);
-        writer.add_string(f::string_data, std::string_view(text + ends[0], static_cast<size_t>(ends[1] - ends[0])));
+        writer.add_string(f::kStringData, std::string_view(text + ends[0], static_cast<size_t>(ends[1] - ends[0])));
       }
     } else if (weight.bytes > external_above_ && weight.file.size) {
       const auto entry = [&](const char* key, std::string_view value) {
-        Writer pair(writer, f::external_data);
-        pair.add_string(field::entry::key, key);
-        pair.add_string(field::entry::value, value);
+        Writer pair(writer, f::kExternalData);
+        pair.add_string(field::entry::kKey, key);
+        pair.add_string(field::entry::kValue, value);
       };
       entry("location", view(weight.file));
       entry("offset", std::to_string(weight.file_offset));
       entry("length", std::to_string(weight.bytes));
-      writer.add_int32(f::data_location, 1);
+      writer.add_int32(f::kDataLocation, 1);
     } else {
-      write_tag(head, f::raw_data, weight.bytes);
+      write_tag(head, f::kRawData, weight.bytes);
       bytes = {static_cast<const char*>(weight.data), weight.bytes};
     }
     std::string outer;
@@ -281,10 +281,10 @@ Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_
   }
   std::string head;
   Writer writer(head);
-  writer.add_int64(field::model::ir_version, kIrVersion);
-  writer.add_string(field::model::producer_name, "backplane");
+  writer.add_int64(field::model::kIrVersion, kIrVersion);
+  writer.add_string(field::model::kProducerName, "backplane");
   Serializer::write_opsets(writer, graph);
-  write_tag(head, field::model::graph, body.size());
+  write_tag(head, field::model::kGraph, body.size());
   const auto send = [&](std::string_view piece) {
     if (!piece.empty()) sink(context, {piece.data(), piece.size()});
   };

@@ -39,7 +39,7 @@ double from_half(uint16_t bits) {
 }  // namespace
 
 std::optional<uint64_t> element_count(std::span<const int64_t> dims) {
-  constexpr uint64_t most = uint64_t{1} << 60;
+  constexpr uint64_t kMost = uint64_t{1} << 60;
   uint64_t count = 1;
   bool empty = false;
   for (const int64_t extent : dims) {
@@ -48,7 +48,7 @@ std::optional<uint64_t> element_count(std::span<const int64_t> dims) {
       empty = true;
       continue;
     }
-    if (static_cast<uint64_t>(extent) > most / count) return std::nullopt;
+    if (static_cast<uint64_t>(extent) > kMost / count) return std::nullopt;
     count *= static_cast<uint64_t>(extent);
   }
   return empty ? 0 : count;

@@ -49,7 +49,7 @@ std::string serialized(const bp_graph_t* g) {
 
 // x, w → Add → a → Relu → b → If(c){ Neg(a) }{ b } → y
 const std::string& sample() {
-  static const std::string bytes = model_bytes(
+  static const std::string kBytes = model_bytes(
       {{"", 17}},
       graph({node("Add", {"x", "w"}, {"a"}), node("Relu", {"a"}, {"b"}),
              node("If", {"c"}, {"y"},
@@ -57,7 +57,7 @@ const std::string& sample() {
                    graph_attribute("else_branch", graph({node("Sub", {"b", "w"}, {"e"})}, {}, {value("e")}))})},
             {tensor_value("x", kFloat, {"n", 2}), tensor_value("c", BP_DTYPE_BOOL, {})},
             {tensor_value("y", kFloat, {"n", 2})}, {tensor("w", kFloat, {2}, std::vector<float>{1, 2})}));
-  return bytes;
+  return kBytes;
 }
 
 TEST(View, TellsTheWholeGraph) {

@@ -13,8 +13,8 @@ namespace {
 const model::Type kUnknownType;
 
 std::string_view kind_name(uint32_t kind) {
-  constexpr std::string_view names[] = {"unknown", "tensor", "sparse tensor", "sequence", "optional", "map"};
-  return kind < std::size(names) ? names[kind] : names[0];
+  constexpr std::string_view kNames[] = {"unknown", "tensor", "sparse tensor", "sequence", "optional", "map"};
+  return kind < std::size(kNames) ? kNames[kind] : kNames[0];
 }
 
 std::string expected_text(const Formal& formal) {
@@ -34,7 +34,7 @@ std::string expected_text(const Formal& formal) {
 
 const Formal* formal_at(const std::vector<Formal>& formals, size_t slot) {
   if (slot < formals.size()) return &formals[slot];
-  return !formals.empty() && formals.back().option == Formal::variadic ? &formals.back() : nullptr;
+  return !formals.empty() && formals.back().option == Formal::kVariadic ? &formals.back() : nullptr;
 }
 
 template <class T>
@@ -80,9 +80,9 @@ std::optional<Contents> contents_of_weight(const model::Weight& weight) {
 }
 
 bool contents_dtype(bp_dtype_t dtype) {
-  constexpr bp_dtype_set_t followed = 1u << BP_DTYPE_INT64 | 1u << BP_DTYPE_INT32 | 1u << BP_DTYPE_UINT8 |
-                                      1u << BP_DTYPE_BOOL | 1u << BP_DTYPE_FLOAT | 1u << BP_DTYPE_DOUBLE;
-  return dtype < 64 && (followed >> dtype & 1);
+  constexpr bp_dtype_set_t kFollowed = 1u << BP_DTYPE_INT64 | 1u << BP_DTYPE_INT32 | 1u << BP_DTYPE_UINT8 |
+                                       1u << BP_DTYPE_BOOL | 1u << BP_DTYPE_FLOAT | 1u << BP_DTYPE_DOUBLE;
+  return dtype < 64 && (kFollowed >> dtype & 1);
 }
 
 std::string type_text(const model::Type& type) {
@@ -180,7 +180,7 @@ Status Context::begin(model::Node& node) {
                   " gives at most " + std::to_string(schema.outputs.size()));
     }
     model::Type& type = outputs_[slot];
-    if (formal->option == Formal::variadic && !formal->homogeneous) continue;
+    if (formal->option == Formal::kVariadic && !formal->homogeneous) continue;
     auto bound = std::find_if(bindings_.begin(), bindings_.end(), [&](auto& b) { return b.parameter == formal->type; });
     if (bound != bindings_.end()) {
       type.kind = bound->type->kind;
@@ -205,7 +205,7 @@ Status Context::bind(const Formal& formal, const model::Type& type, size_t slot)
     return fail("input " + std::string(formal.name) + " (" + std::to_string(slot) + ") is a " + type_text(type) +
                 ", but it must be one of: " + expected_text(formal));
   }
-  if (formal.option == Formal::variadic && !formal.homogeneous) return {};
+  if (formal.option == Formal::kVariadic && !formal.homogeneous) return {};
   for (Binding& binding : bindings_) {
     if (binding.parameter != formal.type) continue;
     if (binding.type->kind != type.kind || (binding.type->dtype && type.dtype && binding.type->dtype != type.dtype)) {
@@ -294,17 +294,17 @@ std::string_view Context::text(std::string_view name) const {
 }
 
 const std::vector<int64_t>& Context::integers(std::string_view name) const {
-  static const std::vector<int64_t> none;
+  static const std::vector<int64_t> kNone;
   const model::Attribute* found = attribute(name);
   const auto* values = found ? std::get_if<std::vector<int64_t>>(&found->data) : nullptr;
-  return values ? *values : none;
+  return values ? *values : kNone;
 }
 
 const std::vector<std::string>& Context::texts(std::string_view name) const {
-  static const std::vector<std::string> none;
+  static const std::vector<std::string> kNone;
   const model::Attribute* found = attribute(name);
   const auto* values = found ? std::get_if<std::vector<std::string>>(&found->data) : nullptr;
-  return values ? *values : none;
+  return values ? *values : kNone;
 }
 
 size_t Context::count(std::string_view name) const {
@@ -433,7 +433,7 @@ Status Context::merge(const Scalar& a, const Scalar& b, Scalar& out, std::string
   if (a.is_number() && b.is_number() && a.value != b.value) {
     return fail(std::string(what) + " differ: " + std::to_string(a.value) + " and " + std::to_string(b.value));
   }
-  out = a.is_number() ? a : b.is_number() ? b : a.kind == Scalar::unknown ? b : a;
+  out = a.is_number() ? a : b.is_number() ? b : a.kind == Scalar::kUnknown ? b : a;
   return {};
 }
 

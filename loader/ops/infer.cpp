@@ -34,7 +34,7 @@ Type weight_type(const Weight& weight) {
 template <class T>
 void write(std::vector<char>& bytes, const Contents& contents) {
   for (const Scalar& scalar : contents) {
-    T value = scalar.kind == Scalar::real ? static_cast<T>(scalar.real_value) : static_cast<T>(scalar.value);
+    T value = scalar.kind == Scalar::kReal ? static_cast<T>(scalar.real_value) : static_cast<T>(scalar.value);
     bytes.insert(bytes.end(), reinterpret_cast<const char*>(&value), reinterpret_cast<const char*>(&value) + sizeof(T));
   }
 }
@@ -51,13 +51,13 @@ void limit(Contents& contents, bp_dtype_t dtype) {
     bool fits = true;
     switch (dtype) {
       case BP_DTYPE_INT64:
-        fits = scalar.kind != Scalar::real;
+        fits = scalar.kind != Scalar::kReal;
         break;
       case BP_DTYPE_INT32:
-        fits = !whole ? scalar.kind != Scalar::real : holds<int32_t>(scalar.value);
+        fits = !whole ? scalar.kind != Scalar::kReal : holds<int32_t>(scalar.value);
         break;
       case BP_DTYPE_UINT8:
-        fits = !whole ? scalar.kind != Scalar::real : holds<uint8_t>(scalar.value);
+        fits = !whole ? scalar.kind != Scalar::kReal : holds<uint8_t>(scalar.value);
         break;
       case BP_DTYPE_BOOL:
         fits = whole && (scalar.value == 0 || scalar.value == 1);
@@ -74,7 +74,7 @@ void limit(Contents& contents, bp_dtype_t dtype) {
 
 bool known(const Contents& contents) {
   return std::all_of(contents.begin(), contents.end(),
-                     [](const Scalar& s) { return s.kind == Scalar::number || s.kind == Scalar::real; });
+                     [](const Scalar& s) { return s.kind == Scalar::kNumber || s.kind == Scalar::kReal; });
 }
 
 Weight make_weight(const Type& type, const Contents& contents, uint64_t id) {

@@ -21,8 +21,8 @@ Status give(Context& c, Graph& graph, size_t slot, Type type) {
 }
 
 const Type& result(const Graph& graph, size_t slot) {
-  static const Type unknown;
-  return graph.outputs[slot] == BP_NONE ? unknown : graph.values[graph.outputs[slot]].type;
+  static const Type kUnknown;
+  return graph.outputs[slot] == BP_NONE ? kUnknown : graph.values[graph.outputs[slot]].type;
 }
 
 Type without_shape(Type type) {

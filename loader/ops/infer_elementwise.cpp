@@ -29,15 +29,15 @@ Scalar rounded(const Context& c, double value) {
 }
 
 bool literal(const Scalar& s) {
-  return s.kind == Scalar::number || s.kind == Scalar::real;
+  return s.kind == Scalar::kNumber || s.kind == Scalar::kReal;
 }
 double real_of(const Scalar& s) {
-  return s.kind == Scalar::real ? s.real_value : static_cast<double>(s.value);
+  return s.kind == Scalar::kReal ? s.real_value : static_cast<double>(s.value);
 }
 
 // Beside a symbol, 2.0 counts as 2.
 Scalar whole(const Scalar& s) {
-  bool exact = s.kind == Scalar::real && std::abs(s.real_value) < 1e15 && std::trunc(s.real_value) == s.real_value;
+  bool exact = s.kind == Scalar::kReal && std::abs(s.real_value) < 1e15 && std::trunc(s.real_value) == s.real_value;
   return exact ? Scalar(static_cast<int64_t>(s.real_value)) : s;
 }
 
@@ -56,16 +56,16 @@ void combine(Context& c, size_t left, size_t right, F&& f) {
 using Exact = Scalar (Expressions::*)(const Scalar&, const Scalar&);
 using Real = double (*)(double, double);
 
-template <Exact exact, Real real>
+template <Exact kExact, Real kReal>
 Status arithmetic(Context& c) {
   BP_TRY(broadcast_inputs(c));
   if (c.inputs() != 2) return {};
   combine(c, 0, 1, [&](const Scalar& a, const Scalar& b) -> Scalar {
-    if (!floating(c)) return (c.math().*exact)(a, b);
-    if (literal(a) && literal(b)) return rounded(c, real(real_of(a), real_of(b)));
+    if (!floating(c)) return (c.math().*kExact)(a, b);
+    if (literal(a) && literal(b)) return rounded(c, kReal(real_of(a), real_of(b)));
     // A quotient of reals is no quotient of integers.
-    if (exact == &Expressions::truncate_divide && !whole(b).is(1)) return {};
-    return (c.math().*exact)(whole(a), whole(b));
+    if (kExact == &Expressions::truncate_divide && !whole(b).is(1)) return {};
+    return (c.math().*kExact)(whole(a), whole(b));
   });
   return {};
 }
@@ -101,31 +101,31 @@ Status modulo(Context& c) {
   return {};
 }
 
-enum class Order { less, less_equal, greater, greater_equal, equal };
+enum class Order { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual };
 
 Scalar compare(Expressions& m, Order order, const Scalar& a, const Scalar& b) {
   switch (order) {
-    case Order::less:
+    case Order::kLess:
       return m.upper(a) < m.lower(b) ? Scalar(1) : m.lower(a) >= m.upper(b) || a.same(b) ? Scalar(0) : Scalar();
-    case Order::less_equal:
+    case Order::kLessEqual:
       return m.upper(a) <= m.lower(b) || a.same(b) ? Scalar(1) : m.lower(a) > m.upper(b) ? Scalar(0) : Scalar();
-    case Order::greater:
-      return compare(m, Order::less, b, a);
-    case Order::greater_equal:
-      return compare(m, Order::less_equal, b, a);
-    case Order::equal:
+    case Order::kGreater:
+      return compare(m, Order::kLess, b, a);
+    case Order::kGreaterEqual:
+      return compare(m, Order::kLessEqual, b, a);
+    case Order::kEqual:
       return a.same(b) ? Scalar(1) : m.upper(a) < m.lower(b) || m.upper(b) < m.lower(a) ? Scalar(0) : Scalar();
   }
   return {};
 }
 
-template <Order order>
+template <Order kOrder>
 Status comparison(Context& c) {
   BP_TRY(broadcast_inputs(c));
   if (floating(c)) return {};
   combine(c, 0, 1, [&](const Scalar& a, const Scalar& b) -> Scalar {
-    bool open = a.kind == Scalar::unknown || b.kind == Scalar::unknown;
-    return open ? Scalar() : compare(c.math(), order, a, b);
+    bool open = a.kind == Scalar::kUnknown || b.kind == Scalar::kUnknown;
+    return open ? Scalar() : compare(c.math(), kOrder, a, b);
   });
   return {};
 }
@@ -153,22 +153,22 @@ Status logical_not(Context& c) {
 
 Status negate(Context& c) {
   map_contents(c, [&](const Scalar& x) {
-    return x.kind == Scalar::real ? Scalar::of_real(-x.real_value) : c.math().multiply(x, -1);
+    return x.kind == Scalar::kReal ? Scalar::of_real(-x.real_value) : c.math().multiply(x, -1);
   });
   return same_shape(c);
 }
 
 Status absolute(Context& c) {
   map_contents(c, [&](const Scalar& x) -> Scalar {
-    if (x.kind == Scalar::real) return Scalar::of_real(std::abs(x.real_value));
+    if (x.kind == Scalar::kReal) return Scalar::of_real(std::abs(x.real_value));
     return c.math().lower(x) >= 0 ? x : x.is_number() ? c.math().multiply(x, -1) : Scalar();
   });
   return same_shape(c);
 }
 
-template <double (*f)(double)>
+template <double (*kRound)(double)>
 Status round_to_whole(Context& c) {
-  map_contents(c, [](const Scalar& x) { return x.kind == Scalar::real ? Scalar::of_real(f(x.real_value)) : x; });
+  map_contents(c, [](const Scalar& x) { return x.kind == Scalar::kReal ? Scalar::of_real(kRound(x.real_value)) : x; });
   return same_shape(c);
 }
 
@@ -215,9 +215,9 @@ Status where(Context& c) {
 Scalar converted(Context& c, const Scalar& x, bp_dtype_t dtype) {
   switch (dtype) {
     case BP_DTYPE_FLOAT:
-      return x.is_number()            ? Scalar::of_real(static_cast<float>(x.value))
-             : x.kind == Scalar::real ? Scalar::of_real(static_cast<float>(x.real_value))
-                                      : x;
+      return x.is_number()             ? Scalar::of_real(static_cast<float>(x.value))
+             : x.kind == Scalar::kReal ? Scalar::of_real(static_cast<float>(x.real_value))
+                                       : x;
     case BP_DTYPE_DOUBLE:
       return x.is_number() ? Scalar::of_real(static_cast<double>(x.value)) : x;
     case BP_DTYPE_BOOL:
@@ -226,7 +226,7 @@ Scalar converted(Context& c, const Scalar& x, bp_dtype_t dtype) {
     case BP_DTYPE_INT64:
     case BP_DTYPE_INT32:
     case BP_DTYPE_UINT8:
-      if (x.kind != Scalar::real) return x;
+      if (x.kind != Scalar::kReal) return x;
       return std::abs(x.real_value) < 1e15 ? Scalar(static_cast<int64_t>(x.real_value)) : Scalar();
     default:
       return {};
@@ -299,21 +299,21 @@ constexpr RuleRow kRows[] = {
     {"", "Div", arithmetic<&Expressions::truncate_divide, over>},
     {"", "Dropout", dropout},
     {"", "Elu", same_shape},
-    {"", "Equal", comparison<Order::equal>},
+    {"", "Equal", comparison<Order::kEqual>},
     {"", "Erf", same_shape},
     {"", "Exp", same_shape},
     {"", "Floor", round_to_whole<down>},
     {"", "Gelu", same_shape},
-    {"", "Greater", comparison<Order::greater>},
-    {"", "GreaterOrEqual", comparison<Order::greater_equal>},
+    {"", "Greater", comparison<Order::kGreater>},
+    {"", "GreaterOrEqual", comparison<Order::kGreaterEqual>},
     {"", "HardSigmoid", same_shape},
     {"", "HardSwish", same_shape},
     {"", "Identity", identity},
     {"", "IsInf", is_bool},
     {"", "IsNaN", is_bool},
     {"", "LeakyRelu", same_shape},
-    {"", "Less", comparison<Order::less>},
-    {"", "LessOrEqual", comparison<Order::less_equal>},
+    {"", "Less", comparison<Order::kLess>},
+    {"", "LessOrEqual", comparison<Order::kLessEqual>},
     {"", "Log", same_shape},
     {"", "Max", arithmetic<&Expressions::max, most>},
     {"", "Mean", broadcast_inputs},

@@ -120,7 +120,7 @@ Status one_hot(Context& c) {
   BP_TRY(c.axis(c.integer("axis"), c.rank(0) + 1, axis));
   const Contents* depth = c.contents(1);
   Scalar extent = depth && depth->size() == 1 ? (*depth)[0] : Scalar();
-  if (extent.kind == Scalar::real) {
+  if (extent.kind == Scalar::kReal) {
     extent = std::abs(extent.real_value) < 1e15 ? Scalar(static_cast<int64_t>(extent.real_value)) : Scalar();
   }
   Shape shape = c.shape(0);

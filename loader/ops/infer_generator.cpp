@@ -23,12 +23,12 @@ Status constant(Context& c) {
     bp_dtype_t dtype;
     bool list;
   };
-  constexpr Form forms[] = {
+  constexpr Form kForms[] = {
       {"value_float", BP_DTYPE_FLOAT, false},   {"value_floats", BP_DTYPE_FLOAT, true},
       {"value_int", BP_DTYPE_INT64, false},     {"value_ints", BP_DTYPE_INT64, true},
       {"value_string", BP_DTYPE_STRING, false}, {"value_strings", BP_DTYPE_STRING, true},
   };
-  for (const Form& form : forms) {
+  for (const Form& form : kForms) {
     if (!c.has_attribute(form.name)) continue;
     c.set_dtype(0, form.dtype);
     BP_TRY(c.set_shape(0, form.list ? Shape{static_cast<int64_t>(c.count(form.name))} : Shape{}));
@@ -72,13 +72,13 @@ Status range(Context& c) {
   if (start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1) {
     Scalar a = start->front(), b = limit->front(), step = delta->front();
     Expressions& m = c.math();
-    if (step.is(0) || (step.kind == Scalar::real && step.real_value == 0))
+    if (step.is(0) || (step.kind == Scalar::kReal && step.real_value == 0))
       return c.fail("delta is 0, but it must not be");
     if (step.is_number() && !step.is(INT64_MIN)) {
       bool down = step.value < 0;
       Scalar span = down ? m.subtract(a, b) : m.subtract(b, a);
       count = m.max(m.ceil_divide(span, down ? -step.value : step.value), 0);
-    } else if (a.kind == Scalar::real && b.kind == Scalar::real && step.kind == Scalar::real) {
+    } else if (a.kind == Scalar::kReal && b.kind == Scalar::kReal && step.kind == Scalar::kReal) {
       double number = std::max(std::ceil((b.real_value - a.real_value) / step.real_value), 0.0);
       if (number < 1e15) count = static_cast<int64_t>(number);
     }

@@ -120,9 +120,9 @@ Status label_encoder(Context& c) {
     std::string_view values;
     bp_dtype_t dtype;
   };
-  constexpr Form forms[] = {
+  constexpr Form kForms[] = {
       {"values_strings", BP_DTYPE_STRING}, {"values_int64s", BP_DTYPE_INT64}, {"values_floats", BP_DTYPE_FLOAT}};
-  for (const Form& form : forms) {
+  for (const Form& form : kForms) {
     if (c.has_attribute(form.values)) c.set_dtype(0, form.dtype);
   }
   if (const model::Weight* values = c.tensor("values_tensor")) c.set_dtype(0, values->dtype);

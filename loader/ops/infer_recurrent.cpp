@@ -5,7 +5,7 @@ namespace backplane::ops {
 namespace {
 
 // X [sequence, batch, input], W [directions, gates * hidden, input]; layout 1 puts batch first. Y, Y_h and (LSTM) Y_c.
-template <int64_t gates>
+template <int64_t kGates>
 Status recurrent(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 3, 3));
   std::string_view direction = c.text("direction");
@@ -19,8 +19,8 @@ Status recurrent(Context& c) {
     BP_TRY(c.merge(c.integer("hidden_size"), hidden, hidden, "hidden_size and the last extent of R"));
   }
   Scalar rows = c.dim(1, 1);
-  if (rows.is_number() && hidden.is_number() && rows.value != c.math().multiply(hidden, gates).value) {
-    return c.fail("W has " + std::to_string(rows.value) + " rows, but " + std::to_string(gates) +
+  if (rows.is_number() && hidden.is_number() && rows.value != c.math().multiply(hidden, kGates).value) {
+    return c.fail("W has " + std::to_string(rows.value) + " rows, but " + std::to_string(kGates) +
                   " gates of hidden size " + std::to_string(hidden.value) + " need another number");
   }
   Scalar width;

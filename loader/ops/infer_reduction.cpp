@@ -40,7 +40,7 @@ Status reduce(Context& c) {
 }
 
 // Shape arithmetic: the elements of a vector become one.
-template <Scalar (Expressions::*combine)(const Scalar&, const Scalar&)>
+template <Scalar (Expressions::*kCombine)(const Scalar&, const Scalar&)>
 Status reduce_contents(Context& c) {
   BP_TRY(reduce(c));
   const Contents* x = c.contents(0);
@@ -49,7 +49,7 @@ Status reduce_contents(Context& c) {
   if (!x || x->empty() || !one || c.input(0).dtype == BP_DTYPE_FLOAT || c.input(0).dtype == BP_DTYPE_DOUBLE) return {};
   if (c.rank(0) == 1 && c.has(1) && !c.numbers(1)) return {};
   Scalar sum = (*x)[0];
-  for (size_t i = 1; i < x->size(); ++i) sum = (c.math().*combine)(sum, (*x)[i]);
+  for (size_t i = 1; i < x->size(); ++i) sum = (c.math().*kCombine)(sum, (*x)[i]);
   c.set_contents(0, {sum});
   return {};
 }

@@ -63,7 +63,7 @@ Status reshape(Context& c) {
     } else if (extent.is_number() && extent.value < 0) {
       return c.fail("asks for shape " + c.describe(*wanted) + ": extents cannot be negative, except one -1");
     }
-    if (extent.kind == Scalar::unknown) certain = false;
+    if (extent.kind == Scalar::kUnknown) certain = false;
   }
   Scalar total = c.ranked(0) ? m.product(c.shape(0)) : Scalar();
   if (open != shape.size()) {

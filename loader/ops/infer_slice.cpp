@@ -11,7 +11,7 @@ constexpr int64_t kFar = INT32_MAX;  // what exporters write for "to the end" is
 
 // Where a slice of an axis begins or ends. `backwards`: the step is negative.
 Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool backwards) {
-  if (position.kind == Scalar::unknown) return {};
+  if (position.kind == Scalar::kUnknown) return {};
   if (m.lower(position) >= 0) return m.min(position, backwards ? m.subtract(extent, 1) : extent);
   Scalar front = backwards ? Scalar(-1) : Scalar(0);
   if (m.upper(position) <= -kFar && m.upper(extent) < kFar) return front;
@@ -21,7 +21,7 @@ Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool 
 // Where a slice begins: within the axis, unless that is empty.
 Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool backwards) {
   Scalar first = bound(m, start, extent, backwards);
-  if (!backwards || first.kind == Scalar::unknown || m.lower(first) >= 0) return first;
+  if (!backwards || first.kind == Scalar::kUnknown || m.lower(first) >= 0) return first;
   return m.min(m.max(first, 0), m.subtract(extent, 1));
 }
 

@@ -87,9 +87,9 @@ class Builder {
   std::string text(const Type& type) {
     if (type.kind == 0) return "unknown";
     if (type.kind != BP_KIND_TENSOR) return "container of " + (type.element ? text(*type.element) : "unknown");
-    static constexpr const char* names[] = {"?",     "float", "uint8", "int8",   "uint16",
-                                            "int16", "int32", "int64", "string", "bool"};
-    std::string text = type.dtype < 10 ? names[type.dtype] : "other";
+    static constexpr const char* kNames[] = {"?",     "float", "uint8", "int8",   "uint16",
+                                             "int16", "int32", "int64", "string", "bool"};
+    std::string text = type.dtype < 10 ? kNames[type.dtype] : "other";
     if (type.rank < 0) return text;
     text += "[";
     for (size_t i = 0; i < type.dims.size(); ++i) {

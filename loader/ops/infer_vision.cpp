@@ -9,7 +9,7 @@ namespace {
 
 // floor(extent * scale), kept symbolic for whole scales.
 Scalar scaled(Expressions& m, const Scalar& extent, const Scalar& scale) {
-  if (scale.kind != Scalar::real || !(scale.real_value > 0) || scale.real_value > 1e9) return {};
+  if (scale.kind != Scalar::kReal || !(scale.real_value > 0) || scale.real_value > 1e9) return {};
   float factor = static_cast<float>(scale.real_value);
   if (extent.is_number()) {
     double size = std::floor(static_cast<double>(static_cast<float>(extent.value) * factor));

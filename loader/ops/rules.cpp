@@ -27,8 +27,8 @@ std::vector<Rule> make_table() {
 }  // namespace
 
 Rule rule_of(const Schema& schema) {
-  static const std::vector<Rule> table = make_table();
-  return table[&schema - all_schemas().data()];
+  static const std::vector<Rule> kTable = make_table();
+  return kTable[&schema - all_schemas().data()];
 }
 
 Rule foreign_rule(std::string_view domain, std::string_view op) {

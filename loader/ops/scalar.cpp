@@ -64,14 +64,14 @@ Scalar Expressions::of_dim(const bp_dim_t& dim) {
     expressions_[id].symbol = dim.symbol;
   }
   Scalar scalar;
-  scalar.kind = Scalar::symbol;
+  scalar.kind = Scalar::kSymbol;
   scalar.id = id;
   return scalar;
 }
 
 bp_dim_t Expressions::to_dim(const Scalar& scalar) {
-  if (scalar.kind == Scalar::number) return {scalar.value, BP_NONE, 0};
-  if (scalar.kind != Scalar::symbol) return {-1, BP_NONE, 0};
+  if (scalar.kind == Scalar::kNumber) return {scalar.value, BP_NONE, 0};
+  if (scalar.kind != Scalar::kSymbol) return {-1, BP_NONE, 0};
   Expression& expression = expressions_[scalar.id];
   if (expression.symbol == BP_NONE) {
     expression.symbol = static_cast<uint32_t>(symbols_.size());
@@ -85,7 +85,7 @@ bp_dim_t Expressions::to_dim(const Scalar& scalar) {
 }
 
 Scalar Expressions::add(const Scalar& a, const Scalar& b) {
-  if (a.kind == Scalar::number && b.kind == Scalar::number) {
+  if (a.kind == Scalar::kNumber && b.kind == Scalar::kNumber) {
     int64_t sum;
     return __builtin_add_overflow(a.value, b.value, &sum) ? Scalar() : Scalar(sum);
   }
@@ -100,12 +100,12 @@ Scalar Expressions::add(const Scalar& a, const Scalar& b) {
 }
 
 Scalar Expressions::subtract(const Scalar& a, const Scalar& b) {
-  if (a.same(b) && a.kind != Scalar::real) return 0;
+  if (a.same(b) && a.kind != Scalar::kReal) return 0;
   return add(a, multiply(b, -1));
 }
 
 Scalar Expressions::multiply(const Scalar& a, const Scalar& b) {
-  if (a.kind == Scalar::number && b.kind == Scalar::number) {
+  if (a.kind == Scalar::kNumber && b.kind == Scalar::kNumber) {
     int64_t product;
     return __builtin_mul_overflow(a.value, b.value, &product) ? Scalar() : Scalar(product);
   }
@@ -128,7 +128,7 @@ Scalar Expressions::multiply(const Scalar& a, const Scalar& b) {
 
 Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
   if (b.is(1)) return a;
-  if (a.kind == Scalar::number && b.kind == Scalar::number) {
+  if (a.kind == Scalar::kNumber && b.kind == Scalar::kNumber) {
     return divides_safely(a.value, b.value) ? Scalar(floor_quotient(a.value, b.value)) : Scalar();
   }
   if (a.same(b)) return 1;
@@ -154,9 +154,9 @@ Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
   }
   Scalar whole = intern(std::move(quotient));
   Scalar part = intern(std::move(rest));
-  if (part.kind == Scalar::number && b.kind == Scalar::number) return add(whole, floor_quotient(part.value, b.value));
+  if (part.kind == Scalar::kNumber && b.kind == Scalar::kNumber) return add(whole, floor_quotient(part.value, b.value));
   if (part.is(0)) return whole;
-  if (part.kind == Scalar::unknown || whole.kind == Scalar::unknown) return {};
+  if (part.kind == Scalar::kUnknown || whole.kind == Scalar::kUnknown) return {};
   // floor((floor(x/m) + c)/n) is floor((x + c*m)/(m*n)).
   int64_t shift, both;
   const Expression* inner = b.is_number() && b.value > 0 ? shifted_quotient(part, shift) : nullptr;
@@ -165,7 +165,7 @@ Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
     return add(whole, floor_divide(x, both));
   }
   int64_t min = kLow, max = kHigh;
-  if (b.kind == Scalar::number && b.value > 0) {
+  if (b.kind == Scalar::kNumber && b.value > 0) {
     min = lower(part) == kLow ? kLow : floor_quotient(lower(part), b.value);
     max = upper(part) == kHigh ? kHigh : floor_quotient(upper(part), b.value);
   } else if (lower(part) >= 0 && lower(b) >= 0) {
@@ -187,7 +187,7 @@ Scalar Expressions::ceil_divide(const Scalar& a, const Scalar& b) {
 }
 
 Scalar Expressions::truncate_divide(const Scalar& a, const Scalar& b) {
-  if (a.kind == Scalar::number && b.kind == Scalar::number) {
+  if (a.kind == Scalar::kNumber && b.kind == Scalar::kNumber) {
     return divides_safely(a.value, b.value) ? Scalar(a.value / b.value) : Scalar();
   }
   if (lower(a) >= 0 && lower(b) >= 0) return floor_divide(a, b);
@@ -196,22 +196,22 @@ Scalar Expressions::truncate_divide(const Scalar& a, const Scalar& b) {
 
 Scalar Expressions::min(const Scalar& a, const Scalar& b) {
   if (a.same(b)) return a;
-  if (a.kind == Scalar::unknown || b.kind == Scalar::unknown) return {};
+  if (a.kind == Scalar::kUnknown || b.kind == Scalar::kUnknown) return {};
   if (upper(a) <= lower(b)) return a;
   if (upper(b) <= lower(a)) return b;
   if (Scalar gap = subtract(a, b); gap.is_number()) return gap.value < 0 ? a : b;
-  if (a.kind == Scalar::number) return min(b, a);
+  if (a.kind == Scalar::kNumber) return min(b, a);
   return atom('<', a, b, "min(" + text(a) + ", " + text(b) + ")", std::min(lower(a), lower(b)),
               std::min(upper(a), upper(b)));
 }
 
 Scalar Expressions::max(const Scalar& a, const Scalar& b) {
   if (a.same(b)) return a;
-  if (a.kind == Scalar::unknown || b.kind == Scalar::unknown) return {};
+  if (a.kind == Scalar::kUnknown || b.kind == Scalar::kUnknown) return {};
   if (upper(a) <= lower(b)) return b;
   if (upper(b) <= lower(a)) return a;
   if (Scalar gap = subtract(a, b); gap.is_number()) return gap.value < 0 ? b : a;
-  if (a.kind == Scalar::number) return max(b, a);
+  if (a.kind == Scalar::kNumber) return max(b, a);
   return atom('>', a, b, "max(" + text(a) + ", " + text(b) + ")", std::max(lower(a), lower(b)),
               std::max(upper(a), upper(b)));
 }
@@ -223,28 +223,28 @@ Scalar Expressions::product(const Shape& shape) {
 }
 
 int64_t Expressions::lower(const Scalar& a) const {
-  return a.kind == Scalar::number ? a.value : a.kind == Scalar::symbol ? expressions_[a.id].min : kLow;
+  return a.kind == Scalar::kNumber ? a.value : a.kind == Scalar::kSymbol ? expressions_[a.id].min : kLow;
 }
 
 int64_t Expressions::upper(const Scalar& a) const {
-  return a.kind == Scalar::number ? a.value : a.kind == Scalar::symbol ? expressions_[a.id].max : kHigh;
+  return a.kind == Scalar::kNumber ? a.value : a.kind == Scalar::kSymbol ? expressions_[a.id].max : kHigh;
 }
 
 std::string Expressions::text(const Scalar& a) const {
-  if (a.kind == Scalar::number) return std::to_string(a.value);
-  if (a.kind == Scalar::real) return std::to_string(a.real_value);
-  if (a.kind == Scalar::unknown) return "?";
+  if (a.kind == Scalar::kNumber) return std::to_string(a.value);
+  if (a.kind == Scalar::kReal) return std::to_string(a.real_value);
+  if (a.kind == Scalar::kUnknown) return "?";
   const std::string& name = expressions_[a.id].name;
   return name.empty() ? "e" + std::to_string(a.id) : name;
 }
 
 bool Expressions::polynomial(const Scalar& a, Polynomial& out) const {
-  if (a.kind == Scalar::symbol) {
+  if (a.kind == Scalar::kSymbol) {
     out = expressions_[a.id].terms;
     return true;
   }
-  if (a.kind == Scalar::number && a.value != 0) out.push_back({a.value, {}});
-  return a.kind == Scalar::number;
+  if (a.kind == Scalar::kNumber && a.value != 0) out.push_back({a.value, {}});
+  return a.kind == Scalar::kNumber;
 }
 
 bool Expressions::accumulate(Polynomial& sum, const Term& term) {
@@ -263,7 +263,7 @@ Scalar Expressions::intern(Polynomial&& terms) {
   if (terms.empty()) return 0;
   if (terms.size() == 1 && terms[0].atoms.empty()) return terms[0].factor;
   Scalar scalar;
-  scalar.kind = Scalar::symbol;
+  scalar.kind = Scalar::kSymbol;
   if (terms.size() == 1 && terms[0].factor == 1 && terms[0].atoms.size() == 1) {
     scalar.id = terms[0].atoms[0];
     return scalar;
@@ -286,7 +286,7 @@ Scalar Expressions::intern(Polynomial&& terms) {
 }
 
 const Expressions::Expression* Expressions::shifted_quotient(const Scalar& a, int64_t& shift) const {
-  if (a.kind != Scalar::symbol) return nullptr;
+  if (a.kind != Scalar::kSymbol) return nullptr;
   const Polynomial& terms = expressions_[a.id].terms;  // the constant comes first
   bool shifted = terms.size() == 2 && terms[0].atoms.empty();
   const Term& last = terms.back();
@@ -303,7 +303,7 @@ Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string 
     append(key, operand.value);
   }
   Scalar scalar;
-  scalar.kind = Scalar::symbol;
+  scalar.kind = Scalar::kSymbol;
   auto found = by_key_.find(key);
   scalar.id = found != by_key_.end() ? found->second : add_expression(std::move(key), std::move(name), min, max);
   return scalar;
@@ -335,7 +335,7 @@ std::string Expressions::name_of(const Polynomial& terms) const {
       first = true;
       name += text([&] {
         Scalar scalar;
-        scalar.kind = Scalar::symbol;
+        scalar.kind = Scalar::kSymbol;
         scalar.id = atom;
         return scalar;
       }());

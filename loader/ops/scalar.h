@@ -15,8 +15,8 @@ namespace backplane::ops {
 
 // A number, an expression over symbols, or unknown. Elements of floating-point tensors may be real.
 struct Scalar {
-  enum Kind : uint32_t { unknown, number, real, symbol };
-  Kind kind = unknown;
+  enum Kind : uint32_t { kUnknown, kNumber, kReal, kSymbol };
+  Kind kind = kUnknown;
   union {
     int64_t value = 0;  // number
     double real_value;  // real
@@ -24,17 +24,17 @@ struct Scalar {
   };
 
   Scalar() = default;
-  Scalar(int64_t n) : kind(number), value(n) {}
+  Scalar(int64_t n) : kind(kNumber), value(n) {}
   static Scalar of_real(double x) {
     Scalar s;
-    s.kind = real;
+    s.kind = kReal;
     s.real_value = x;
     return s;
   }
-  bool is_number() const { return kind == number; }
-  bool is(int64_t n) const { return kind == number && value == n; }
+  bool is_number() const { return kind == kNumber; }
+  bool is(int64_t n) const { return kind == kNumber && value == n; }
   // Surely the same; two unknowns are not.
-  bool same(const Scalar& other) const { return kind != unknown && kind == other.kind && value == other.value; }
+  bool same(const Scalar& other) const { return kind != kUnknown && kind == other.kind && value == other.value; }
 };
 
 using Shape = std::vector<Scalar>;

@@ -38,9 +38,9 @@ constexpr std::string_view kAttributeTypes[] = {
 
 constexpr std::string_view kKinds[] = {"", "tensor", "sparse", "sequence", "optional", "map"};
 
-template <size_t n>
-uint32_t position(const std::string_view (&table)[n], std::string_view word) {
-  return static_cast<uint32_t>(std::find(table, table + n, word) - table) % n;
+template <size_t kCount>
+uint32_t position(const std::string_view (&table)[kCount], std::string_view word) {
+  return static_cast<uint32_t>(std::find(table, table + kCount, word) - table) % kCount;
 }
 
 // Cuts the text before the first `separator` off `rest`.
@@ -120,13 +120,13 @@ class Reader {
     formal.type = line;
     switch (formal.name.back()) {
       case '?':
-        formal.option = Formal::optional;
+        formal.option = Formal::kOptional;
         break;
       case '*':
-        formal.option = Formal::variadic;
+        formal.option = Formal::kVariadic;
         break;
       case '+':
-        formal.option = Formal::variadic;
+        formal.option = Formal::kVariadic;
         formal.homogeneous = false;
         break;
       default:
@@ -233,8 +233,8 @@ struct Table {
 };
 
 const Table& table() {
-  static const Table table;
-  return table;
+  static const Table kTable;
+  return kTable;
 }
 
 }  // namespace

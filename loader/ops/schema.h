@@ -15,12 +15,12 @@
 namespace backplane::ops {
 
 struct Formal {
-  enum Option : uint8_t { required, optional, variadic };
+  enum Option : uint8_t { kRequired, kOptional, kVariadic };
   std::string_view name;
   std::string_view type;      // the name of a type parameter ("T"), or a type itself
   bp_dtype_set_t dtypes = 0;  // tensor element types allowed; 0: containers only
   uint32_t kinds = 0;         // bits (1 << BP_KIND_*)
-  Option option = required;
+  Option option = kRequired;
   bool homogeneous = true;  // variadic: all of one type
 };
 

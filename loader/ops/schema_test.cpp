@@ -69,7 +69,7 @@ TEST(Schema, KnowsInputsOutputsAndAttributes) {
   EXPECT_EQ(conv->max_inputs, 3u);
   EXPECT_EQ(conv->inputs[2].name, "B");
   EXPECT_EQ(conv->inputs[2].type, "T");
-  EXPECT_EQ(conv->inputs[2].option, Formal::optional);
+  EXPECT_EQ(conv->inputs[2].option, Formal::kOptional);
   EXPECT_EQ(std::popcount(conv->inputs[0].dtypes), 4);
   EXPECT_EQ(conv->attribute("group")->fallback.ints(), std::vector<int64_t>{1});
   EXPECT_EQ(conv->attribute("auto_pad")->fallback.strings(), std::vector<std::string>{"NOTSET"});

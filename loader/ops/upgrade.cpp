@@ -13,7 +13,7 @@
 namespace backplane::ops {
 namespace {
 
-constexpr std::string_view ml = "ai.onnx.ml";
+constexpr std::string_view kMl = "ai.onnx.ml";
 
 // Sorted by domain, operator and version.
 constexpr Upgrade kUpgrades[] = {
@@ -145,10 +145,10 @@ constexpr Upgrade kUpgrades[] = {
     {"", "Upsample", 9, upsample_input},
     {"", "Upsample", 10, upsample_resize},
     {"", "Xor", 7, numpy_broadcast},
-    {ml, "LabelEncoder", 2, label_encoder_keys},
-    {ml, "LabelEncoder", 4, unchanged},
-    {ml, "TreeEnsembleClassifier", 3, unchanged},
-    {ml, "TreeEnsembleRegressor", 3, unchanged},
+    {kMl, "LabelEncoder", 2, label_encoder_keys},
+    {kMl, "LabelEncoder", 4, unchanged},
+    {kMl, "TreeEnsembleClassifier", 3, unchanged},
+    {kMl, "TreeEnsembleRegressor", 3, unchanged},
 };
 
 // The data type that an output must have, as far as the schema's type parameters tell.
@@ -252,13 +252,13 @@ std::span<const Upgrade> all_upgrades() {
 }
 
 const Upgrade* find_upgrade(const Schema& to) {
-  static const auto by_schema = [] {
+  static const auto kBySchema = [] {
     std::unordered_map<const Schema*, const Upgrade*> map;
     for (const Upgrade& entry : kUpgrades) map.emplace(find_schema(entry.domain, entry.op, entry.to_version), &entry);
     return map;
   }();
-  const auto found = by_schema.find(&to);
-  return found == by_schema.end() ? nullptr : found->second;
+  const auto found = kBySchema.find(&to);
+  return found == kBySchema.end() ? nullptr : found->second;
 }
 
 void write_defaults(model::Node& node) {

@@ -11,17 +11,17 @@
 namespace backplane {
 namespace {
 
-constexpr int64_t open_extent = 64;
-constexpr double open_elements = 4096;
-constexpr double open_bytes = 4096;
-constexpr double copy_latency = 10e-6;
-constexpr double link_bandwidth = 10e9;
+constexpr int64_t kOpenExtent = 64;
+constexpr double kOpenElements = 4096;
+constexpr double kOpenBytes = 4096;
+constexpr double kCopyLatency = 10e-6;
+constexpr double kLinkBandwidth = 10e9;
 
 // What devices that tell no rates are taken for: careful guesses, so that telling them is never a loss.
 struct Rates {
   double flops, bandwidth, operator_seconds;
 };
-constexpr Rates rates_by_kind[] = {
+constexpr Rates kRatesByKind[] = {
     {1e9, 2e9, 1e-6},     // unknown
     {20e9, 10e9, 1e-6},   // BP_DEVICE_CPU
     {2e12, 200e9, 5e-6},  // BP_DEVICE_GPU
@@ -35,7 +35,7 @@ struct OperatorClass {
   std::string_view op_type;
   double operations;
 };
-constexpr OperatorClass classes[] = {
+constexpr OperatorClass kClasses[] = {
     {"BatchNormalization", 2},
     {"Erf", 20},
     {"Exp", 20},
@@ -56,7 +56,7 @@ constexpr OperatorClass classes[] = {
 };
 
 double elements(const model::Graph& graph, const model::Type& type) {
-  if (type.rank < 0) return open_elements;
+  if (type.rank < 0) return kOpenElements;
   double count = 1;
   for (const bp_dim_t& dim : type.dims) count *= static_cast<double>(expected_extent(graph, dim));
   return count;
@@ -66,7 +66,7 @@ double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
   if (value == BP_NONE) return 1;
   model::Type one = graph.values[value].type;
   if (axis < 0) axis += one.rank;
-  if (axis < 0 || axis >= one.rank) return static_cast<double>(open_extent);
+  if (axis < 0 || axis >= one.rank) return static_cast<double>(kOpenExtent);
   one.dims = {one.dims[axis]};
   one.rank = 1;
   return elements(graph, one);
@@ -76,15 +76,15 @@ double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
 
 int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
   if (dim.extent >= 0) return dim.extent;
-  if (dim.symbol >= graph.symbols.size()) return open_extent;
+  if (dim.symbol >= graph.symbols.size()) return kOpenExtent;
   const model::Symbol& symbol = graph.symbols[dim.symbol];
-  return std::max(symbol.min, std::min(open_extent, symbol.max));
+  return std::max(symbol.min, std::min(kOpenExtent, symbol.max));
 }
 
 double value_bytes(const model::Graph& graph, model::ValueId value) {
   const model::Type& type = graph.values[value].type;
   const uint32_t bits = ops::dtype_bits(type.dtype);
-  if ((type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element || bits == 0) return open_bytes;
+  if ((type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element || bits == 0) return kOpenBytes;
   return elements(graph, type) * bits / 8;
 }
 
@@ -104,14 +104,14 @@ double operations(const model::Graph& graph, const model::Node& node) {
   }
   if (op == "Attention" && node.input(0) != BP_NONE && node.input(1) != BP_NONE)
     return 4 * elements(graph, graph.values[node.input(0)].type) * extent(graph, node.input(1), -2);
-  const auto found = std::ranges::find(classes, op, &OperatorClass::op_type);
-  return results * (found == std::end(classes) ? 1 : found->operations);
+  const auto found = std::ranges::find(kClasses, op, &OperatorClass::op_type);
+  return results * (found == std::end(kClasses) ? 1 : found->operations);
 }
 
 double node_seconds(const model::Graph& graph, const model::Node& node, const NodeVerdict& verdict,
                     const bp_device_info_t& info) {
   if (verdict.seconds > 0 && std::isfinite(verdict.seconds)) return verdict.seconds;
-  const Rates& kind = rates_by_kind[info.kind < std::size(rates_by_kind) ? info.kind : 0];
+  const Rates& kind = kRatesByKind[info.kind < std::size(kRatesByKind) ? info.kind : 0];
   double bytes = 0;
   for (const auto* operands : {&node.inputs, &node.outputs})
     for (model::ValueId value : *operands)
@@ -136,13 +136,13 @@ namespace {
 // From the times of a small and a large copy, if both were measured.
 std::optional<CopyRate> measured_rate(const Profile* profile, std::string_view from, std::string_view to) {
   if (!profile) return std::nullopt;
-  const auto small = profile->find(profile_key_of_copy(from, to, small_copy));
-  const auto large = profile->find(profile_key_of_copy(from, to, large_copy));
+  const auto small = profile->find(profile_key_of_copy(from, to, kSmallCopy));
+  const auto large = profile->find(profile_key_of_copy(from, to, kLargeCopy));
   if (!small || !large) return std::nullopt;
   CopyRate rate;
   rate.source = Source::kMeasured;
-  rate.seconds_per_byte = std::max(0.0, *large - *small) / static_cast<double>(large_copy - small_copy);
-  rate.seconds = std::max(0.0, *small - rate.seconds_per_byte * static_cast<double>(small_copy));
+  rate.seconds_per_byte = std::max(0.0, *large - *small) / static_cast<double>(kLargeCopy - kSmallCopy);
+  rate.seconds = std::max(0.0, *small - rate.seconds_per_byte * static_cast<double>(kSmallCopy));
   return rate;
 }
 
@@ -157,7 +157,7 @@ CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to) {
     const std::string& name = one.device->name();
     if (const auto rate = measured_rate(one.profile.get(), in ? "host" : name, in ? name : "host")) return *rate;
     const double told = static_cast<double>(one.device->info().link_bandwidth);
-    return CopyRate{copy_latency, 1 / (told > 0 ? told : link_bandwidth),
+    return CopyRate{kCopyLatency, 1 / (told > 0 ? told : kLinkBandwidth),
                     told > 0 ? Source::kBackend : Source::kEstimate};
   };
   if (!from) return leg(*to, true);
@@ -167,7 +167,7 @@ CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to) {
   if (!peers(*from->device, *to->device))
     return {a.seconds + b.seconds, a.seconds_per_byte + b.seconds_per_byte, source};
   if (const auto rate = measured_rate(from->profile.get(), from->device->name(), to->device->name())) return *rate;
-  return {copy_latency, std::max(a.seconds_per_byte, b.seconds_per_byte), source};
+  return {kCopyLatency, std::max(a.seconds_per_byte, b.seconds_per_byte), source};
 }
 
 double launch_seconds(const Device& device) {

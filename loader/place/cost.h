@@ -27,7 +27,7 @@ double node_seconds(const model::Graph& graph, const model::Node& node, const No
 bool in_host_memory(const Device& device);
 
 // The two copies of which the times tell a rate.
-constexpr uint64_t small_copy = 4096, large_copy = 4 << 20;
+constexpr uint64_t kSmallCopy = 4096, kLargeCopy = 4 << 20;
 
 // What a copy costs: seconds + bytes * seconds_per_byte.
 struct CopyRate {

@@ -22,7 +22,7 @@ void add_group(const NodeGroup& group, uint32_t device, Problem& problem) {
     problem.group_of[device][i] = static_cast<uint32_t>(problem.groups.size());
     sum += problem.at(i, device);
   }
-  const double seconds = group.seconds > 0 && group.seconds < Problem::infinite ? group.seconds : sum;
+  const double seconds = group.seconds > 0 && group.seconds < Problem::kInfinite ? group.seconds : sum;
   if (group.atomic)
     for (uint32_t i : group.nodes)
       problem.seconds[size_t{i} * problem.devices + device] = seconds / static_cast<double>(group.nodes.size());
@@ -43,7 +43,7 @@ void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
     }
     for (uint32_t i = 0; i < problem.nodes; ++i)
       if (bound[i] && problem.atomic_group(i, d) == BP_NONE)
-        problem.seconds[size_t{i} * problem.devices + d] = Problem::infinite;
+        problem.seconds[size_t{i} * problem.devices + d] = Problem::kInfinite;
     // All of this device's groups at once must leave the graph without a cycle.
     const Labels all(problem.nodes, d);
     for (std::vector<uint32_t> knot; !(knot = cyclic_groups(problem, all)).empty();)

@@ -35,12 +35,12 @@ class Move {
     const std::vector<bool> moves = minimum_cut(std::move(costs_));
     Labels result(labels_);
     for (uint32_t i = 0; i < problem_.nodes; ++i)
-      if (vertex_[i] < stays && moves[vertex_[i]]) result[i] = target_;
+      if (vertex_[i] < kStays && moves[vertex_[i]]) result[i] = target_;
     return result;
   }
 
  private:
-  static constexpr uint32_t stays = BP_NONE - 1, moved = BP_NONE;  // nodes that have no choice
+  static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // nodes that have no choice
 
   // Capacities are whole numbers, as fine as they can be.
   void scale_costs() {
@@ -91,16 +91,16 @@ class Move {
     for (uint32_t i = 0; i < problem_.nodes; ++i) {
       const uint32_t first = find(i);
       if (labels_[i] == target_)
-        vertex_[i] = moved;
+        vertex_[i] = kMoved;
       else if (!may_move[first])
-        vertex_[i] = stays;
+        vertex_[i] = kStays;
       else
-        vertex_[i] = first == i || vertex_[first] >= stays ? costs_.add_vertex() : vertex_[first];
+        vertex_[i] = first == i || vertex_[first] >= kStays ? costs_.add_vertex() : vertex_[first];
     }
   }
 
   void add_cost(uint32_t node, double if_stays, double if_moves) {
-    if (vertex_[node] < stays) costs_.add_cost(vertex_[node], scaled(if_stays), scaled(if_moves));
+    if (vertex_[node] < kStays) costs_.add_cost(vertex_[node], scaled(if_stays), scaled(if_moves));
   }
 
   // A vertex that had better be with the sink as soon as one of these is, or with the source as soon as one of these
@@ -123,8 +123,8 @@ class Move {
     free_.clear();
     for (uint32_t i : group.nodes) {
       const bool on_device = labels_[i] == group.device;
-      if (group.device == target_ ? vertex_[i] == stays : !on_device) return;
-      if (vertex_[i] < stays) free_.push_back(vertex_[i]);
+      if (group.device == target_ ? vertex_[i] == kStays : !on_device) return;
+      if (vertex_[i] < kStays) free_.push_back(vertex_[i]);
     }
     if (free_.empty()) return;
     const int64_t saving = scaled(group.saving);
@@ -138,24 +138,24 @@ class Move {
   template <class Price>
   void add_link(uint32_t producer, std::span<const uint32_t> readers, bool to_host, const Price& price) {
     const uint32_t home = producer == BP_NONE ? problem_.host() : labels_[producer];
-    const uint32_t from = producer == BP_NONE ? stays : vertex_[producer];
-    if (!to_host && from < stays &&
+    const uint32_t from = producer == BP_NONE ? kStays : vertex_[producer];
+    if (!to_host && from < kStays &&
         std::ranges::all_of(readers, [&](uint32_t reader) { return vertex_[reader] == from; }))
       return;
 
     // Readers that move. They cost only while the producer stays.
-    if (const int64_t cost = from == moved ? 0 : scaled(price(home, target_)); cost > 0) {
+    if (const int64_t cost = from == kMoved ? 0 : scaled(price(home, target_)); cost > 0) {
       free_.clear();
       bool certain = false;
       for (uint32_t reader : readers) {
-        certain = certain || vertex_[reader] == moved;
-        if (vertex_[reader] < stays) free_.push_back(vertex_[reader]);
+        certain = certain || vertex_[reader] == kMoved;
+        if (vertex_[reader] < kStays) free_.push_back(vertex_[reader]);
       }
       if (certain) {
-        if (from < stays) costs_.add_cost(from, cost, 0);
+        if (from < kStays) costs_.add_cost(from, cost, 0);
       } else if (!free_.empty()) {
         const uint32_t any = any_moves(free_, cost);
-        if (from < stays)
+        if (from < kStays)
           costs_.add_arc(from, any, cost);
         else
           costs_.add_cost(any, 0, cost);
@@ -168,18 +168,18 @@ class Move {
     if (to_host) present_[problem_.host()] = true;
     for (uint32_t place = 0; place <= problem_.devices; ++place) {
       if (!present_[place] || place == target_) continue;
-      const int64_t while_stays = from == moved ? scaled(price(target_, place)) : scaled(price(home, place));
-      const int64_t while_moves = from == stays ? while_stays : scaled(price(target_, place));
+      const int64_t while_stays = from == kMoved ? scaled(price(target_, place)) : scaled(price(home, place));
+      const int64_t while_moves = from == kStays ? while_stays : scaled(price(target_, place));
       if (while_stays == 0 && while_moves == 0) continue;
       free_.clear();
       bool certain = place == problem_.host();
       for (uint32_t reader : readers) {
         if (labels_[reader] != place) continue;
-        certain = certain || vertex_[reader] == stays;
-        if (vertex_[reader] < stays) free_.push_back(vertex_[reader]);
+        certain = certain || vertex_[reader] == kStays;
+        if (vertex_[reader] < kStays) free_.push_back(vertex_[reader]);
       }
       if (certain) {
-        if (from < stays) costs_.add_cost(from, while_stays, while_moves);
+        if (from < kStays) costs_.add_cost(from, while_stays, while_moves);
         continue;
       }
       if (free_.empty()) continue;
@@ -220,7 +220,7 @@ class Move {
     for (size_t v = 0; v < count; ++v) costs_.sink_cost[number[v]] = sink_cost[v];
     for (CutCosts::Arc& arc : costs_.arcs) arc.from = number[arc.from], arc.to = number[arc.to];
     for (uint32_t& v : vertex_)
-      if (v < stays) v = number[v];
+      if (v < kStays) v = number[v];
   }
 
   const Problem& problem_;
@@ -229,7 +229,7 @@ class Move {
   const std::vector<uint32_t>& sequence_;
   const double launch_weight_;
   double scale_ = 0;
-  std::vector<uint32_t> vertex_;  // of each node, or `stays`, or `moved`
+  std::vector<uint32_t> vertex_;  // of each node, or kStays, or kMoved
   CutCosts costs_;
   std::vector<uint32_t> free_;
   std::vector<bool> present_;

@@ -94,8 +94,8 @@ TEST(Place, MeasuredCopiesCountBeforeWhatTheDeviceTells) {
   EXPECT_EQ(place(graph, coverage, {})->islands[0].device, 0u);
   coverage[1].profile = std::make_shared<Profile>();
   for (const auto& [from, to] : {std::pair("host", "b"), std::pair("b", "host")}) {
-    coverage[1].profile->set(profile_key_of_copy(from, to, small_copy), 5e-6);
-    coverage[1].profile->set(profile_key_of_copy(from, to, large_copy), 405e-6);
+    coverage[1].profile->set(profile_key_of_copy(from, to, kSmallCopy), 5e-6);
+    coverage[1].profile->set(profile_key_of_copy(from, to, kLargeCopy), 405e-6);
   }
   const auto placement = place(graph, coverage, {});
   EXPECT_EQ(placement->islands[0].device, 1u);

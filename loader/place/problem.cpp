@@ -54,7 +54,7 @@ void add_links(const model::Graph& graph, Problem& problem) {
 
 void Problem::ban(uint32_t group) {
   for (uint32_t node : groups[group].nodes) {
-    seconds[size_t{node} * devices + groups[group].device] = infinite;
+    seconds[size_t{node} * devices + groups[group].device] = kInfinite;
     group_of[groups[group].device][node] = BP_NONE;
   }
   groups[group].nodes.clear();
@@ -72,7 +72,7 @@ bool Problem::elsewhere(uint32_t node, uint32_t device) const {
 
 void Problem::give_up(uint32_t node, uint32_t device) {
   if (const uint32_t group = atomic_group(node, device); group != BP_NONE) return ban(group);
-  seconds[size_t{node} * devices + device] = infinite;
+  seconds[size_t{node} * devices + device] = kInfinite;
 }
 
 Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
@@ -82,7 +82,7 @@ Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage
   problem.nodes = static_cast<uint32_t>(graph.nodes.size());
   add_links(graph, problem);
 
-  problem.seconds.assign(size_t{problem.nodes} * problem.devices, Problem::infinite);
+  problem.seconds.assign(size_t{problem.nodes} * problem.devices, Problem::kInfinite);
   for (uint32_t d = 0; d < problem.devices; ++d) {
     const DeviceCoverage& device = coverage[d];
     problem.launch.push_back(launch_seconds(*device.device));

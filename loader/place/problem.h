@@ -47,7 +47,7 @@ struct Problem {
 
   uint32_t host() const { return devices; }
   double at(uint32_t node, uint32_t device) const { return seconds[size_t{node} * devices + device]; }
-  bool can(uint32_t node, uint32_t device) const { return at(node, device) < infinite; }
+  bool can(uint32_t node, uint32_t device) const { return at(node, device) < kInfinite; }
   std::span<const uint32_t> readers_of(const Link& link) const {
     return {readers.data() + link.first_reader, link.reader_count};
   }
@@ -70,7 +70,7 @@ struct Problem {
   // Makes that impossible on the device.
   void give_up(uint32_t node, uint32_t device);
 
-  static constexpr double infinite = __builtin_inf();
+  static constexpr double kInfinite = __builtin_inf();
 };
 
 // Links, costs and groups of a graph. Groups that are not sound (see groups.h) are left out. `only` has for each node

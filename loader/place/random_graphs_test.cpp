@@ -16,12 +16,12 @@ namespace {
 
 int graphs = 200;
 
-const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
-const std::string partial_file = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
-constexpr int64_t side = 8;  // all values are [side, side], so that any operator can read any of them
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+constexpr int64_t kSide = 8;  // all values are [side, side], so that any operator can read any of them
 
 // Values are whole numbers from -64 to 64, so that results are exact whatever a backend fuses: what grows is clipped.
-constexpr int32_t largest = 64;
+constexpr int32_t kLargest = 64;
 
 struct Operator {
   const char* name;
@@ -30,7 +30,7 @@ struct Operator {
   bool grows;       // a Clip follows
   int outputs = 1;  // TopK: values and their indices
 };
-constexpr Operator operators[] = {
+constexpr Operator kOperators[] = {
     {"Neg", 1, false, false},       {"Abs", 1, false, false},
     {"Relu", 1, false, false},      {"Sign", 1, false, false},
     {"Transpose", 1, false, false}, {"Max", 2, false, false},
@@ -49,16 +49,16 @@ class Drawing {
     detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &opset, 1u, static_cast<uint32_t>(sizeof opset),
                  &builder_);
     for (const char* name : {"x", "y"}) {
-      const int64_t extents[] = {side, side};
+      const int64_t extents[] = {kSide, kSide};
       uint32_t value = 0;
       detail::call(api().builder_input, builder_, view::text(std::string_view(name)), BP_DTYPE_FLOAT, 2u, extents,
                    static_cast<const bp_text_t*>(nullptr), &value);
       values_.push_back(value);
     }
     for (int k = 0; k < 4; ++k) weights_.push_back(add_weight("w" + std::to_string(k), numbers(random, 4)));
-    low_ = add_weight("low", Tensor::of<float>({}, {static_cast<float>(-largest)}));
-    high_ = add_weight("high", Tensor::of<float>({}, {static_cast<float>(largest)}));
-    k_ = add_weight("k", Tensor::of<int64_t>({1}, {side}));
+    low_ = add_weight("low", Tensor::of<float>({}, {static_cast<float>(-kLargest)}));
+    high_ = add_weight("high", Tensor::of<float>({}, {static_cast<float>(kLargest)}));
+    k_ = add_weight("k", Tensor::of<int64_t>({1}, {kSide}));
     const size_t window = 1 + random() % 30;
     for (uint32_t i = 0; i < nodes; ++i) add_node("n" + std::to_string(i), window);
   }
@@ -75,10 +75,10 @@ class Drawing {
   }
 
   static Tensor numbers(std::mt19937& random, int32_t most) {
-    std::vector<float> values(side * side);
+    std::vector<float> values(kSide * kSide);
     for (float& value : values)
       value = static_cast<float>(static_cast<int32_t>(random() % static_cast<uint32_t>(2 * most + 1)) - most);
-    return Tensor::of<float>({side, side}, values);
+    return Tensor::of<float>({kSide, kSide}, values);
   }
 
  private:
@@ -91,7 +91,7 @@ class Drawing {
   }
 
   void add_node(const std::string& name, size_t window) {
-    const Operator& op = operators[random_() % std::size(operators)];
+    const Operator& op = kOperators[random_() % std::size(kOperators)];
     const auto recent = [&](const std::vector<uint32_t>& list) {
       return list[list.size() - 1 - random_() % std::min(list.size(), window)];
     };
@@ -135,7 +135,7 @@ class Drawing {
 // islands back in review.
 Environment make_environment(std::mt19937& random, uint32_t devices) {
   EnvironmentOptions how;
-  how.backend_files = {cpu, partial_file};
+  how.backend_files = {kCpu, kPartialFile};
   how.only_given = true;
   how.options = {{"loader.probe", "never"}, {"partial.devices", std::to_string(devices)}};
   for (uint32_t d = 0; d < devices; ++d) {
@@ -144,7 +144,7 @@ Environment make_environment(std::mt19937& random, uint32_t devices) {
     if (d > 0) how.options[device + "mask"] = std::to_string(random()) + ":" + std::to_string(10 + random() % 90);
     if (random() % 2) how.options[device + "memory"] = "own";
     if (d > 0 && random() % 4 == 0) how.options[device + "max_nodes"] = std::to_string(1 + random() % 8);
-    if (d > 0 && random() % 4 == 0) how.options[device + "reject"] = operators[random() % std::size(operators)].name;
+    if (d > 0 && random() % 4 == 0) how.options[device + "reject"] = kOperators[random() % std::size(kOperators)].name;
   }
   return Environment(how);
 }
@@ -193,7 +193,7 @@ TEST(RandomGraphs, RunOnSeveralDevicesAsOnOne) {
     const uint32_t devices = 2 + random() % 3;
     const Environment env = make_environment(random, devices);
     const Model model = Drawing(random, 5 + random() % (round % 4 ? 46 : 196)).finish();
-    const Tensor x = Drawing::numbers(random, largest), y = Drawing::numbers(random, largest);
+    const Tensor x = Drawing::numbers(random, kLargest), y = Drawing::numbers(random, kLargest);
     SessionOptions alone, together;
     alone.devices = {"cpu"};
     together.options["loader.costs"] = "told";

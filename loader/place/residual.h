@@ -22,10 +22,10 @@ struct Residual {
   explicit Residual(const CutCosts& costs);
   // Fetches the arcs of a vertex that a search is about to come to: they are all over memory.
   void fetch_ahead(const std::vector<uint32_t>& queue, size_t i) const {
-    constexpr size_t ahead = 8;
-    if (i + 2 * ahead < queue.size()) __builtin_prefetch(&first[queue[i + 2 * ahead]]);
-    if (i + ahead >= queue.size()) return;
-    const Arc* there = arcs.data() + first[queue[i + ahead]];
+    constexpr size_t kAhead = 8;
+    if (i + 2 * kAhead < queue.size()) __builtin_prefetch(&first[queue[i + 2 * kAhead]]);
+    if (i + kAhead >= queue.size()) return;
+    const Arc* there = arcs.data() + first[queue[i + kAhead]];
     __builtin_prefetch(there);
     __builtin_prefetch(there + 4);
   }

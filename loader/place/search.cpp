@@ -16,9 +16,9 @@ namespace {
 uint32_t tries(uint32_t nodes, uint32_t most) {
   return std::clamp(100'000 / std::max(1u, nodes), 1u, most);
 }
-constexpr uint32_t max_rounds = 8;
+constexpr uint32_t kMaxRounds = 8;
 // Of large graphs, launches move the borders of what a device has, or all of it: nodes farther inside stay together.
-constexpr uint32_t margin = 50;
+constexpr uint32_t kMargin = 50;
 
 bool complete(const Labels& labels) {
   return std::ranges::find(labels, BP_NONE) == labels.end();
@@ -132,7 +132,7 @@ class Search {
   bool improve(size_t k) {
     Solution found = candidates_[k];
     std::vector<uint32_t> regions;
-    if (rounds_ == 1) regions = inner_regions(problem_, found.labels, margin);
+    if (rounds_ == 1) regions = inner_regions(problem_, found.labels, kMargin);
     for (uint32_t round = 0; round < rounds_; ++round) {
       bool changed = false;
       for (size_t a = base_.empty() ? 0 : 1; a < active_.size(); ++a) {
@@ -153,7 +153,7 @@ class Search {
 
   Problem& problem_;
   const uint32_t max_islands_;
-  const uint32_t rounds_ = tries(problem_.nodes, max_rounds);
+  const uint32_t rounds_ = tries(problem_.nodes, kMaxRounds);
   std::vector<uint32_t> active_;  // devices that can have some node
   Labels base_;                   // two devices: as much as can be on the first
   std::vector<Solution> candidates_;

@@ -65,10 +65,10 @@ Status measure_copy(const Environment& environment, const DeviceCoverage* from, 
   BP_ASSIGN(const Memory there, memory_of(to));
   if (!direct(here, there)) return {};
   Block source, target;
-  BP_TRY(source.reserve(here, large_copy));
-  BP_TRY(target.reserve(there, large_copy));
-  if (!from) std::memset(host_address(source.buffer()), 1, large_copy);
-  for (uint64_t bytes : {small_copy, large_copy}) {
+  BP_TRY(source.reserve(here, kLargeCopy));
+  BP_TRY(target.reserve(there, kLargeCopy));
+  if (!from) std::memset(host_address(source.buffer()), 1, kLargeCopy);
+  for (uint64_t bytes : {kSmallCopy, kLargeCopy}) {
     BP_ASSIGN(const double seconds, time([&] { return copy(here, source.buffer(), there, target.buffer(), bytes); }));
     profile.set(profile_key_of_copy(from ? from->device->name() : "host", to ? to->device->name() : "host", bytes),
                 seconds);
@@ -108,7 +108,7 @@ void measure_copies(const Environment& environment, std::vector<DeviceCoverage>&
     if (in_host_memory(*device.device)) continue;
     bool fresh = false;
     const auto know = [&](const DeviceCoverage* from, const DeviceCoverage* to) {
-      if (device.profile->find(profile_key_of_copy(name(from), name(to), large_copy))) return;
+      if (device.profile->find(profile_key_of_copy(name(from), name(to), kLargeCopy))) return;
       if (Status status = measure_copy(environment, from, to, *device.profile); !status.ok())
         environment.services().log().debug("copies from " + name(from) + " to " + name(to) +
                                            " are not measured: " + std::string(status.text()));

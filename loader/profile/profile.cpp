@@ -14,9 +14,9 @@
 namespace backplane {
 namespace {
 
-constexpr std::string_view first_line = "backplane profile 1";
-constexpr uint64_t most_bytes = 64 << 20;
-constexpr double most_seconds = 3600;  // no node takes that long: the number is damaged
+constexpr std::string_view kFirstLine = "backplane profile 1";
+constexpr uint64_t kMostBytes = 64 << 20;
+constexpr double kMostSeconds = 3600;  // no node takes that long: the number is damaged
 
 // Text of others on one line.
 std::string line(std::string_view text) {
@@ -102,7 +102,7 @@ Profile Profile::of(const Device& device, const Host::Options& options) {
 
 void Profile::read() {
   File file;
-  if (file.open(path_) || !file.regular() || file.size() > most_bytes) return;
+  if (file.open(path_) || !file.regular() || file.size() > kMostBytes) return;
   std::string content(file.size(), '\0');
   content.resize(file.read(0, content.data(), content.size()));
   std::string_view rest = content;
@@ -111,13 +111,13 @@ void Profile::read() {
     rest.remove_prefix(std::min(rest.size(), text.size() + 1));
     return text;
   };
-  if (next() != first_line || next() != identity_) return;
+  if (next() != kFirstLine || next() != identity_) return;
   while (!rest.empty()) {
     const std::string_view text = next();
     double seconds = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     const size_t used = static_cast<size_t>(end - text.data());
-    if (failed != std::errc() || !(seconds > 0 && seconds < most_seconds)) continue;
+    if (failed != std::errc() || !(seconds > 0 && seconds < kMostSeconds)) continue;
     if (used + 1 >= text.size() || text[used] != '\t') continue;
     seconds_.insert_or_assign(std::string(text.substr(used + 1)), seconds);
   }
@@ -137,7 +137,7 @@ bool Profile::save() const {
   Profile now = *this;
   now.read();
   for (const auto& [key, seconds] : fresh_) now.seconds_[key] = seconds;
-  std::string content = std::string(first_line) + '\n' + identity_ + '\n';
+  std::string content = std::string(kFirstLine) + '\n' + identity_ + '\n';
   for (const auto& [key, seconds] : now.seconds_) content += number(seconds) + '\t' + key + '\n';
   return write_whole(path_, content);
 }

@@ -13,14 +13,14 @@
 namespace backplane {
 namespace {
 
-constexpr double most_bytes = 4e9;  // of one input
+constexpr double kMostBytes = 4e9;  // of one input
 
 // Bits of 0.5, and of what may be added to stay below 1, of floating-point types.
 struct FloatBits {
   bp_dtype_t dtype;
   uint64_t half, mantissa;
 };
-constexpr FloatBits float_bits[] = {
+constexpr FloatBits kFloatBits[] = {
     {BP_DTYPE_FLOAT, 0x3f000000, 0x7fffff},
     {BP_DTYPE_DOUBLE, 0x3fe0000000000000, 0xfffffffffffff},
     {BP_DTYPE_FLOAT16, 0x3800, 0x3ff},
@@ -28,8 +28,8 @@ constexpr FloatBits float_bits[] = {
 };
 
 void fill(bp_dtype_t dtype, char* data, uint64_t bytes) {
-  const auto found = std::ranges::find(float_bits, dtype, &FloatBits::dtype);
-  if (found == std::end(float_bits)) {
+  const auto found = std::ranges::find(kFloatBits, dtype, &FloatBits::dtype);
+  if (found == std::end(kFloatBits)) {
     std::memset(data, 0, bytes);
     return;
   }
@@ -100,7 +100,7 @@ Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   if (type.kind != BP_KIND_TENSOR || ops::dtype_bits(type.dtype) == 0 || type.rank < 0)
     return {BP_UNSUPPORTED, "input '" + value.name + "' is no tensor of numbers, or of unknown rank"};
   const double bytes = value_bytes(graph, id);
-  if (bytes > most_bytes) return {BP_UNSUPPORTED, "input '" + value.name + "' is larger than 4 GB"};
+  if (bytes > kMostBytes) return {BP_UNSUPPORTED, "input '" + value.name + "' is larger than 4 GB"};
   std::vector<int64_t>& extents = extents_.emplace_back();
   for (const bp_dim_t& dim : type.dims) extents.push_back(expected_extent(graph, dim));
   memory_.push_back(std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes) + 1));

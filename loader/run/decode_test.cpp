@@ -15,7 +15,7 @@
 namespace backplane {
 namespace {
 
-constexpr int64_t layers = 3, width = 64, heads = 4, words = 300, capacity = 256;
+constexpr int64_t kLayers = 3, kWidth = 64, kHeads = 4, kWords = 300, kCapacity = 256;
 
 Tensor random_weight(const std::vector<int64_t>& extents, uint64_t seed) {
   Tensor tensor(BP_DTYPE_FLOAT, extents);
@@ -40,7 +40,7 @@ Model gpt2(bool cached) {
                         std::map<std::string, int64_t> numbers = {}) {
     return graph.node(op, "n" + std::to_string(names++), std::move(inputs), numbers);
   };
-  const auto norm = [&](uint32_t x) { return node("LayerNormalization", {x, weight({width}), weight({width})}); };
+  const auto norm = [&](uint32_t x) { return node("LayerNormalization", {x, weight({kWidth}), weight({kWidth})}); };
   const auto linear = [&](uint32_t x, int64_t from, int64_t to) {
     return node("Add", {node("MatMul", {x, weight({from, to})}), weight({to})});
   };
@@ -49,20 +49,21 @@ Model gpt2(bool cached) {
   const uint32_t tokens = graph.input("tokens", BP_DTYPE_INT64, {1, time}, {"", "time"});
   const uint32_t places = graph.input("places", BP_DTYPE_INT64, {time}, {"time"});
   const uint32_t length = cached ? graph.input("length", BP_DTYPE_INT64, {1}) : BP_NONE;
-  const uint32_t embedding = weight({words, width});
-  uint32_t x = node("Add", {node("Gather", {embedding, tokens}), node("Gather", {weight({capacity, width}), places})});
+  const uint32_t embedding = weight({kWords, kWidth});
+  uint32_t x =
+      node("Add", {node("Gather", {embedding, tokens}), node("Gather", {weight({kCapacity, kWidth}), places})});
   std::vector<uint32_t> outputs;
-  for (int64_t layer = 0; layer < layers; ++layer) {
+  for (int64_t layer = 0; layer < kLayers; ++layer) {
     const uint32_t h = norm(x);
-    const uint32_t query = linear(h, width, width);
-    uint32_t key = linear(h, width, width), value = linear(h, width, width);
+    const uint32_t query = linear(h, kWidth, kWidth);
+    uint32_t key = linear(h, kWidth, kWidth), value = linear(h, kWidth, kWidth);
     std::vector<uint32_t> inputs = {query, key, value};
-    std::map<std::string, int64_t> numbers = {{"q_num_heads", heads}, {"kv_num_heads", heads}};
+    std::map<std::string, int64_t> numbers = {{"q_num_heads", kHeads}, {"kv_num_heads", kHeads}};
     if (cached) {
       const std::string number = std::to_string(layer);
       for (uint32_t* which : {&key, &value}) {
         const uint32_t past =
-            graph.input((which == &key ? "past_key." : "past_value.") + number, BP_DTYPE_FLOAT, {1, capacity, width});
+            graph.input((which == &key ? "past_key." : "past_value.") + number, BP_DTYPE_FLOAT, {1, kCapacity, kWidth});
         *which = node("TensorScatter", {past, *which, places});
         outputs.push_back(*which);
       }
@@ -70,10 +71,10 @@ Model gpt2(bool cached) {
     } else {
       numbers["is_causal"] = 1;
     }
-    x = node("Add", {x, linear(node("Attention", inputs, numbers), width, width)});
-    x = node("Add", {x, linear(node("Gelu", {linear(norm(x), width, 4 * width)}), 4 * width, width)});
+    x = node("Add", {x, linear(node("Attention", inputs, numbers), kWidth, kWidth)});
+    x = node("Add", {x, linear(node("Gelu", {linear(norm(x), kWidth, 4 * kWidth)}), 4 * kWidth, kWidth)});
   }
-  outputs.insert(outputs.begin(), node("MatMul", {norm(x), weight({width, words})}));
+  outputs.insert(outputs.begin(), node("MatMul", {norm(x), weight({kWidth, kWords})}));
   return graph.finish(outputs);
 }
 
@@ -82,16 +83,16 @@ void decode(const Environment& env, uint32_t cache_device, const partial::Counte
   const Model model = gpt2(true);
   Exec exec = env.compile(model).exec();
   Tensor token = Tensor::of<int64_t>({1, 1}, {7}), place = Tensor::of<int64_t>({1}, {0});
-  Tensor length = Tensor::of<int64_t>({1}, {1}), logits(BP_DTYPE_FLOAT, {1, 1, words});
+  Tensor length = Tensor::of<int64_t>({1}, {1}), logits(BP_DTYPE_FLOAT, {1, 1, kWords});
   exec.bind("tokens", token);
   exec.bind("places", place);
   exec.bind("length", length);
   exec.bind_output(0u, logits);
-  std::vector<bp_buffer_t> caches(2 * layers);
-  const int64_t extents[] = {1, capacity, width};
+  std::vector<bp_buffer_t> caches(2 * kLayers);
+  const int64_t extents[] = {1, kCapacity, kWidth};
   for (uint32_t i = 0; i < caches.size(); ++i) {
-    detail::call(api().memory_allocate, env.get(), cache_device, 0u, uint64_t{capacity * width * 4}, &caches[i]);
-    const Tensor zero(BP_DTYPE_FLOAT, {1, capacity, width});
+    detail::call(api().memory_allocate, env.get(), cache_device, 0u, uint64_t{kCapacity * kWidth * 4}, &caches[i]);
+    const Tensor zero(BP_DTYPE_FLOAT, {1, kCapacity, kWidth});
     const bp_tensor_t from = zero.abi();
     detail::call(api().memory_copy, env.get(), &from.buffer, static_cast<const bp_buffer_t*>(&caches[i]),
                  caches[i].bytes);
@@ -111,10 +112,10 @@ void decode(const Environment& env, uint32_t cache_device, const partial::Counte
     uint64_t news, binds, shapes, allocations, copied;
   } before{};
   const auto* values = static_cast<const float*>(logits.data());
-  scores.reserve(capacity);
-  said.reserve(capacity + 1);
+  scores.reserve(kCapacity);
+  said.reserve(kCapacity + 1);
   uint64_t news_in_runs = 0;
-  for (int64_t step = 0; step < capacity; ++step) {
+  for (int64_t step = 0; step < kCapacity; ++step) {
     if (step == 1 && counters)
       before = {0, counters->binds, counters->shape_queries, counters->allocations, counters->copied_bytes};
     static_cast<int64_t*>(token.data())[0] = said.back();
@@ -123,8 +124,8 @@ void decode(const Environment& env, uint32_t cache_device, const partial::Counte
     const uint64_t start = news();
     ASSERT_EQ(api().exec_run(exec.get(), nullptr, nullptr), BP_OK) << "step " << step;
     if (step) news_in_runs += news() - start;
-    scores.emplace_back(values, values + words);
-    said.push_back(std::max_element(values, values + words) - values);
+    scores.emplace_back(values, values + kWords);
+    said.push_back(std::max_element(values, values + kWords) - values);
   }
   EXPECT_EQ(news_in_runs, 0u);
   if (counters) {
@@ -132,22 +133,22 @@ void decode(const Environment& env, uint32_t cache_device, const partial::Counte
     EXPECT_EQ(counters->shape_queries, before.shapes);
     EXPECT_EQ(counters->allocations, before.allocations);
     // A step moves the token, its place, the length and the scores; no cache.
-    EXPECT_EQ(counters->copied_bytes - before.copied, (capacity - 1) * (3 * 8 + words * 4));
+    EXPECT_EQ(counters->copied_bytes - before.copied, (kCapacity - 1) * (3 * 8 + kWords * 4));
   }
 
   // What the model without caches says of the same tokens.
   Exec whole = env.compile(gpt2(false)).exec();
-  std::vector<int64_t> places(capacity);
-  for (int64_t i = 0; i < capacity; ++i) places[static_cast<size_t>(i)] = i;
-  said.resize(capacity);
-  whole.bind("tokens", Tensor::of<int64_t>({1, capacity}, said));
-  whole.bind("places", Tensor::of<int64_t>({capacity}, places));
+  std::vector<int64_t> places(kCapacity);
+  for (int64_t i = 0; i < kCapacity; ++i) places[static_cast<size_t>(i)] = i;
+  said.resize(kCapacity);
+  whole.bind("tokens", Tensor::of<int64_t>({1, kCapacity}, said));
+  whole.bind("places", Tensor::of<int64_t>({kCapacity}, places));
   whole.run();
   const std::vector<float> expected = whole.output(0u).values<float>();
   float worst = 0;
   for (size_t step = 0; step < scores.size(); ++step)
-    for (size_t word = 0; word < words; ++word)
-      worst = std::max(worst, std::abs(scores[step][word] - expected[step * words + word]));
+    for (size_t word = 0; word < kWords; ++word)
+      worst = std::max(worst, std::abs(scores[step][word] - expected[step * kWords + word]));
   EXPECT_LT(worst, 1e-4f);
   for (bp_buffer_t& cache : caches) api().memory_release(env.get(), &cache);
 }

@@ -20,11 +20,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
-const std::string partial_file = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
 Environment partial_environment(std::map<std::string, std::string> options) {
-  return environment({cpu, partial_file}, std::move(options));
+  return environment({kCpu, kPartialFile}, std::move(options));
 }
 
 const partial::Counters& counters(const Environment& env, uint32_t device = 0) {
@@ -177,7 +177,7 @@ TEST(Run, ManyIslandsInTurnOnThreeDevices) {
     pins["s" + std::to_string(i)] = i % 3 ? "cpu" : "partial:1";
   }
   const Model model = graph.finish({sum, value});
-  Exec alone = environment({cpu}).compile(model).exec();
+  Exec alone = environment({kCpu}).compile(model).exec();
   for (const std::string async : {"0", "1"}) {
     const Environment env = partial_environment({{"partial.devices", "2"},
                                                  {"partial.0.memory", "own"},
@@ -392,13 +392,13 @@ TEST(Run, ManyRunsOfOneSessionAreInFlight) {
   const Environment env = partial_environment(
       {{"partial.devices", "2"}, {"partial.memory", "own"}, {"partial.async", "1"}, {"partial.run_us", "500"}});
   const Session session = env.compile(diamond(), pinned({{"left", "partial:0"}, {"right", "partial:1"}, {"y", "cpu"}}));
-  constexpr size_t count = 12;
+  constexpr size_t kCount = 12;
   const Semaphore ended;
   std::vector<Exec> execs;
-  std::vector<bp_point_t> points(count);
-  std::vector<bp_run_t> runs(count);
+  std::vector<bp_point_t> points(kCount);
+  std::vector<bp_run_t> runs(kCount);
   std::vector<Tensor> results;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < kCount; ++i) {
     Exec& exec = execs.emplace_back(session.exec());
     const float v = static_cast<float>(i);
     exec.bind("x", Tensor::of<float>({3}, {v, -v, v + 1}));
@@ -413,14 +413,14 @@ TEST(Run, ManyRunsOfOneSessionAreInFlight) {
     }
     exec.submit(runs[i]);
   }
-  ended.wait(count);
-  for (size_t i = 0; i < count; ++i)
+  ended.wait(kCount);
+  for (size_t i = 0; i < kCount; ++i)
     EXPECT_THAT(results[i].values<float>(), ElementsAre(0, 2 * static_cast<float>(i), 0));
 }
 
 // Sixteen threads over three devices with three kinds of memory, each with an exec of its own.
 TEST(Run, SixteenThreadsOnThreeDevices) {
-  constexpr int runs = 1000;
+  constexpr int kRuns = 1000;
   const Environment env = partial_environment({{"partial.devices", "2"},
                                                {"partial.0.memory", "own"},
                                                {"partial.1.memory", "flushed"},
@@ -433,7 +433,7 @@ TEST(Run, SixteenThreadsOnThreeDevices) {
     for (int t = 0; t < 16; ++t)
       threads.emplace_back([&, t] {
         Exec exec = session.exec();
-        for (int i = 0; i < runs; ++i) {
+        for (int i = 0; i < kRuns; ++i) {
           const float v = static_cast<float>(t * 1000 + i);
           if (run(exec, {v, -v, v + 1}) != std::vector<float>{0, 2 * v, 0}) ++wrong;
         }
@@ -443,7 +443,7 @@ TEST(Run, SixteenThreadsOnThreeDevices) {
   }
   for (uint32_t device : {0u, 1u}) {
     const partial::Counters& c = counters(env, device);
-    EXPECT_EQ(c.runs, 16u * runs);
+    EXPECT_EQ(c.runs, 16u * kRuns);
     EXPECT_EQ(c.instances, 0u);
     EXPECT_EQ(c.programs, 0u);
     EXPECT_EQ(c.allocations + c.imports, c.releases);

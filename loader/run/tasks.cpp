@@ -56,8 +56,8 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     std::list<std::shared_ptr<State>> states;
   };
   static Kept& kept() {
-    static auto* const kept = new Kept;  // never ends: a helper may come while the process does
-    return *kept;
+    static auto* const kKept = new Kept;  // never ends: a helper may come while the process does
+    return *kKept;
   }
 
   // The entry is made once and moves to and fro: a run allocates nothing.

@@ -30,51 +30,51 @@ struct Piece {
 inline std::string attribute(std::string_view name, uint32_t type, auto&& write) {
   std::string out;
   Writer writer(out);
-  writer.add_string(field::attribute::name, name.data(), name.size());
-  writer.add_int32(field::attribute::type, static_cast<int32_t>(type));
+  writer.add_string(field::attribute::kName, name.data(), name.size());
+  writer.add_int32(field::attribute::kType, static_cast<int32_t>(type));
   write(writer);
   return out;
 }
 inline std::string int_attribute(std::string_view name, int64_t value) {
-  return attribute(name, 2, [&](Writer& w) { w.add_int64(field::attribute::i, value); });
+  return attribute(name, 2, [&](Writer& w) { w.add_int64(field::attribute::kI, value); });
 }
 inline std::string float_attribute(std::string_view name, float value) {
-  return attribute(name, 1, [&](Writer& w) { w.add_float(field::attribute::f, value); });
+  return attribute(name, 1, [&](Writer& w) { w.add_float(field::attribute::kF, value); });
 }
 inline std::string string_attribute(std::string_view name, const std::string& value) {
-  return attribute(name, 3, [&](Writer& w) { w.add_string(field::attribute::s, value); });
+  return attribute(name, 3, [&](Writer& w) { w.add_string(field::attribute::kS, value); });
 }
 inline std::string ints_attribute(std::string_view name, const std::vector<int64_t>& values) {
   return attribute(name, 7, [&](Writer& w) {
-    for (const int64_t value : values) w.add_int64(field::attribute::ints, value);
+    for (const int64_t value : values) w.add_int64(field::attribute::kInts, value);
   });
 }
 inline std::string floats_attribute(std::string_view name, const std::vector<float>& values) {
   return attribute(name, 6, [&](Writer& w) {
-    for (const float value : values) w.add_float(field::attribute::floats, value);
+    for (const float value : values) w.add_float(field::attribute::kFloats, value);
   });
 }
 inline std::string tensor_attribute(std::string_view name, const std::string& tensor) {
-  return attribute(name, 4, [&](Writer& w) { w.add_message(field::attribute::t, tensor); });
+  return attribute(name, 4, [&](Writer& w) { w.add_message(field::attribute::kT, tensor); });
 }
 inline std::string graph_attribute(std::string_view name, const std::string& graph) {
-  return attribute(name, 5, [&](Writer& w) { w.add_message(field::attribute::g, graph); });
+  return attribute(name, 5, [&](Writer& w) { w.add_message(field::attribute::kG, graph); });
 }
 // Takes its value from the attribute `outer` of the function's call.
 inline std::string reference_attribute(std::string_view name, uint32_t type, const std::string& outer) {
-  return attribute(name, type, [&](Writer& w) { w.add_string(field::attribute::ref_attr_name, outer); });
+  return attribute(name, type, [&](Writer& w) { w.add_string(field::attribute::kRefAttrName, outer); });
 }
 
 inline std::string node(std::string_view op, const Texts& inputs, const Texts& outputs, const Texts& attributes = {},
                         std::string_view domain = "", std::string_view name = "") {
   std::string out;
   Writer writer(out);
-  for (const std::string& input : inputs) writer.add_string(field::node::input, input);
-  for (const std::string& output : outputs) writer.add_string(field::node::output, output);
-  writer.add_string(field::node::op_type, op.data(), op.size());
-  if (!domain.empty()) writer.add_string(field::node::domain, domain.data(), domain.size());
-  if (!name.empty()) writer.add_string(field::node::name, name.data(), name.size());
-  for (const std::string& attribute : attributes) writer.add_message(field::node::attribute, attribute);
+  for (const std::string& input : inputs) writer.add_string(field::node::kInput, input);
+  for (const std::string& output : outputs) writer.add_string(field::node::kOutput, output);
+  writer.add_string(field::node::kOpType, op.data(), op.size());
+  if (!domain.empty()) writer.add_string(field::node::kDomain, domain.data(), domain.size());
+  if (!name.empty()) writer.add_string(field::node::kName, name.data(), name.size());
+  for (const std::string& attribute : attributes) writer.add_message(field::node::kAttribute, attribute);
   return out;
 }
 
@@ -88,7 +88,7 @@ struct Dim {
 
 inline std::string value(std::string_view name) {
   std::string out;
-  Writer(out).add_string(field::value_info::name, name.data(), name.size());
+  Writer(out).add_string(field::value_info::kName, name.data(), name.size());
   return out;
 }
 inline std::string tensor_value(std::string_view name, uint32_t dtype, const std::vector<Dim>& dims) {
@@ -97,19 +97,19 @@ inline std::string tensor_value(std::string_view name, uint32_t dtype, const std
     std::string extent;
     Writer entry(extent);
     if (dim.symbol.empty()) {
-      entry.add_int64(field::dim::value, dim.extent);
+      entry.add_int64(field::dim::kValue, dim.extent);
     } else {
-      entry.add_string(field::dim::param, dim.symbol);
+      entry.add_string(field::dim::kParam, dim.symbol);
     }
-    Writer(shape).add_message(field::shape::dim, extent);
+    Writer(shape).add_message(field::shape::kDim, extent);
   }
   std::string tensor;
-  Writer(tensor).add_int32(field::tensor_type::elem_type, static_cast<int32_t>(dtype));
-  Writer(tensor).add_message(field::tensor_type::shape, shape);
+  Writer(tensor).add_int32(field::tensor_type::kElemType, static_cast<int32_t>(dtype));
+  Writer(tensor).add_message(field::tensor_type::kShape, shape);
   std::string type;
-  Writer(type).add_message(field::type::tensor, tensor);
+  Writer(type).add_message(field::type::kTensor, tensor);
   std::string out = value(name);
-  Writer(out).add_message(field::value_info::type, type);
+  Writer(out).add_message(field::value_info::kType, type);
   return out;
 }
 
@@ -117,15 +117,15 @@ inline std::string tensor_value(std::string_view name, uint32_t dtype, const std
 inline std::string tensor_head(std::string_view name, uint32_t dtype, const std::vector<int64_t>& dims) {
   std::string out;
   Writer writer(out);
-  for (const int64_t extent : dims) writer.add_int64(field::tensor::dims, extent);
-  writer.add_int32(field::tensor::data_type, static_cast<int32_t>(dtype));
-  if (!name.empty()) writer.add_string(field::tensor::name, name.data(), name.size());
+  for (const int64_t extent : dims) writer.add_int64(field::tensor::kDims, extent);
+  writer.add_int32(field::tensor::kDataType, static_cast<int32_t>(dtype));
+  if (!name.empty()) writer.add_string(field::tensor::kName, name.data(), name.size());
   return out;
 }
 inline std::string raw_tensor(std::string_view name, uint32_t dtype, const std::vector<int64_t>& dims,
                               std::string_view bytes) {
   std::string out = tensor_head(name, dtype, dims);
-  Writer(out).add_bytes(field::tensor::raw_data, bytes.data(), bytes.size());
+  Writer(out).add_bytes(field::tensor::kRawData, bytes.data(), bytes.size());
   return out;
 }
 template <class T>
@@ -138,11 +138,11 @@ inline std::string external_tensor(std::string_view name, uint32_t dtype, const 
   std::string out = tensor_head(name, dtype, dims);
   Writer writer(out);
   for (const auto& [key, text] : entries) {
-    Writer entry(writer, field::tensor::external_data);
-    entry.add_string(field::entry::key, key);
-    entry.add_string(field::entry::value, text);
+    Writer entry(writer, field::tensor::kExternalData);
+    entry.add_string(field::entry::kKey, key);
+    entry.add_string(field::entry::kValue, text);
   }
-  writer.add_int32(field::tensor::data_location, 1);
+  writer.add_int32(field::tensor::kDataLocation, 1);
   return out;
 }
 
@@ -150,11 +150,11 @@ inline std::string graph(const Texts& nodes, const Texts& inputs, const Texts& o
                          const std::vector<Piece>& more = {}) {
   std::string out;
   Writer writer(out);
-  for (const std::string& one : nodes) writer.add_message(field::graph::node, one);
-  writer.add_string(field::graph::name, "g");
-  for (const std::string& one : initializers) writer.add_message(field::graph::initializer, one);
-  for (const std::string& one : inputs) writer.add_message(field::graph::input, one);
-  for (const std::string& one : outputs) writer.add_message(field::graph::output, one);
+  for (const std::string& one : nodes) writer.add_message(field::graph::kNode, one);
+  writer.add_string(field::graph::kName, "g");
+  for (const std::string& one : initializers) writer.add_message(field::graph::kInitializer, one);
+  for (const std::string& one : inputs) writer.add_message(field::graph::kInput, one);
+  for (const std::string& one : outputs) writer.add_message(field::graph::kOutput, one);
   for (const Piece& piece : more) writer.add_message(piece.field, piece.bytes);
   return out;
 }
@@ -164,8 +164,8 @@ using Opsets = std::vector<std::pair<std::string, int64_t>>;
 inline void add_opsets(Writer& writer, uint32_t field, const Opsets& opsets) {
   for (const auto& [domain, version] : opsets) {
     Writer entry(writer, field);
-    entry.add_string(field::opset::domain, domain);
-    entry.add_int64(field::opset::version, version);
+    entry.add_string(field::opset::kDomain, domain);
+    entry.add_int64(field::opset::kVersion, version);
   }
 }
 
@@ -174,14 +174,14 @@ inline std::string function(std::string_view domain, std::string_view name, cons
                             const Texts& attribute_defaults = {}) {
   std::string out;
   Writer writer(out);
-  writer.add_string(field::function::name, name.data(), name.size());
-  writer.add_string(field::function::domain, domain.data(), domain.size());
-  for (const std::string& one : inputs) writer.add_string(field::function::input, one);
-  for (const std::string& one : outputs) writer.add_string(field::function::output, one);
-  for (const std::string& one : attributes) writer.add_string(field::function::attribute, one);
-  for (const std::string& one : attribute_defaults) writer.add_message(field::function::attribute_proto, one);
-  for (const std::string& one : nodes) writer.add_message(field::function::node, one);
-  add_opsets(writer, field::function::opset_import, opsets);
+  writer.add_string(field::function::kName, name.data(), name.size());
+  writer.add_string(field::function::kDomain, domain.data(), domain.size());
+  for (const std::string& one : inputs) writer.add_string(field::function::kInput, one);
+  for (const std::string& one : outputs) writer.add_string(field::function::kOutput, one);
+  for (const std::string& one : attributes) writer.add_string(field::function::kAttribute, one);
+  for (const std::string& one : attribute_defaults) writer.add_message(field::function::kAttributeProto, one);
+  for (const std::string& one : nodes) writer.add_message(field::function::kNode, one);
+  add_opsets(writer, field::function::kOpsetImport, opsets);
   return out;
 }
 
@@ -189,11 +189,11 @@ inline std::string model_bytes(const Opsets& opsets, const std::string& graph, c
                                int64_t ir_version = 8) {
   std::string out;
   Writer writer(out);
-  writer.add_int64(field::model::ir_version, ir_version);
-  writer.add_string(field::model::producer_name, "test");
-  writer.add_message(field::model::graph, graph);
-  add_opsets(writer, field::model::opset_import, opsets);
-  for (const std::string& one : functions) writer.add_message(field::model::functions, one);
+  writer.add_int64(field::model::kIrVersion, ir_version);
+  writer.add_string(field::model::kProducerName, "test");
+  writer.add_message(field::model::kGraph, graph);
+  add_opsets(writer, field::model::kOpsetImport, opsets);
+  for (const std::string& one : functions) writer.add_message(field::model::kFunctions, one);
   return out;
 }
 

@@ -178,39 +178,39 @@ static bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t**
   return BP_OK;
 }
 static void BP_CALL destroy(bp_backend_t* backend) {}
-static const bp_opset_t opset = {.version = 27};
-static const bp_device_api_t devices = {
-    .size = sizeof devices, .count = count, .info = info, .open = open, .close = close_device};
-static const bp_coverage_api_t coverage = {.size = sizeof coverage,
-                                           .newest_opset_count = 1,
-                                           .newest_opsets = &opset,
-                                           .newest_opset_stride = sizeof opset,
-                                           .query = query,
-                                           .review = review};
-static const bp_program_api_t programs = {
-    .size = sizeof programs, .compile = compile, .destroy = program_destroy, .info = program_info};
-static const bp_instance_api_t instances = {.size = sizeof instances,
-                                            .create = create_instance,
-                                            .destroy = destroy_instance,
-                                            .bind = bind,
-                                            .extents = extents,
-                                            .run = run};
+static const bp_opset_t kOpset = {.version = 27};
+static const bp_device_api_t kDevices = {
+    .size = sizeof kDevices, .count = count, .info = info, .open = open, .close = close_device};
+static const bp_coverage_api_t kCoverage = {.size = sizeof kCoverage,
+                                            .newest_opset_count = 1,
+                                            .newest_opsets = &kOpset,
+                                            .newest_opset_stride = sizeof kOpset,
+                                            .query = query,
+                                            .review = review};
+static const bp_program_api_t kPrograms = {
+    .size = sizeof kPrograms, .compile = compile, .destroy = program_destroy, .info = program_info};
+static const bp_instance_api_t kInstances = {.size = sizeof kInstances,
+                                             .create = create_instance,
+                                             .destroy = destroy_instance,
+                                             .bind = bind,
+                                             .extents = extents,
+                                             .run = run};
 #define COMMON \
   .size = sizeof(bp_plugin_t), .version_min = BP_ABI_VERSION, .version_max = BP_ABI_VERSION, .id = TEXT("c_sample")
-static const bp_plugin_t plugin = {COMMON,
-                                   .version = BP_ABI_VERSION,
-                                   .name = TEXT("C sample"),
-                                   .release = TEXT("1.0"),
-                                   .create = create,
-                                   .destroy = destroy,
-                                   .device = &devices,
-                                   .coverage = &coverage,
-                                   .program = &programs,
-                                   .instance = &instances,
-                                   .sanitizer = SANITIZER};
-static const bp_plugin_t refused = {COMMON, .refusal = BP_INCOMPATIBLE,
-                                    .refusal_text = TEXT("c_sample speaks ABI 1.0 alone")};
+static const bp_plugin_t kPlugin = {COMMON,
+                                    .version = BP_ABI_VERSION,
+                                    .name = TEXT("C sample"),
+                                    .release = TEXT("1.0"),
+                                    .create = create,
+                                    .destroy = destroy,
+                                    .device = &kDevices,
+                                    .coverage = &kCoverage,
+                                    .program = &kPrograms,
+                                    .instance = &kInstances,
+                                    .sanitizer = SANITIZER};
+static const bp_plugin_t kRefused = {COMMON, .refusal = BP_INCOMPATIBLE,
+                                     .refusal_text = TEXT("c_sample speaks ABI 1.0 alone")};
 BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
-  return offer != NULL && offer->version_min <= BP_ABI_VERSION && offer->version_max >= BP_ABI_VERSION ? &plugin
-                                                                                                       : &refused;
+  return offer != NULL && offer->version_min <= BP_ABI_VERSION && offer->version_max >= BP_ABI_VERSION ? &kPlugin
+                                                                                                       : &kRefused;
 }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 Picture Picture::read_png(const std::string& path) {
-  constexpr unsigned max_side = 16384;  // a header may promise more than memory holds
+  constexpr unsigned kMaxSide = 16384;  // a header may promise more than memory holds
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   const auto fail = [&](const std::string& why) {
@@ -14,9 +14,9 @@ Picture Picture::read_png(const std::string& path) {
     throw std::runtime_error(path + ": " + why);
   };
   if (!png_image_begin_read_from_file(&image, path.c_str())) fail(image.message);
-  if (image.width > max_side || image.height > max_side)
+  if (image.width > kMaxSide || image.height > kMaxSide)
     fail(std::to_string(image.width) + "x" + std::to_string(image.height) + " pixels; at most " +
-         std::to_string(max_side) + " a side are read");
+         std::to_string(kMaxSide) + " a side are read");
   image.format = PNG_FORMAT_RGB;
   Picture picture;
   picture.width = static_cast<int>(image.width);

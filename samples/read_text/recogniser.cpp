@@ -9,17 +9,18 @@
 
 namespace {
 
-constexpr int64_t rows = 48;
+constexpr int64_t kRows = 48;
 
 // Scaled to 48 rows with its proportions kept, each sample between the pixels' centres, as planes of blue, green and
 // red from -1 to 1.
 backplane::Tensor input_of(const Picture& picture) {
-  const int64_t columns = std::max<int64_t>(8, std::lround(static_cast<double>(rows) * picture.width / picture.height));
-  backplane::Tensor tensor(BP_DTYPE_FLOAT, {1, 3, rows, columns});
+  const int64_t columns =
+      std::max<int64_t>(8, std::lround(static_cast<double>(kRows) * picture.width / picture.height));
+  backplane::Tensor tensor(BP_DTYPE_FLOAT, {1, 3, kRows, columns});
   float* out = tensor.data<float>();
   const auto clamp = [](double at, int size) { return std::clamp(at, 0.0, static_cast<double>(size - 1)); };
-  for (int64_t y = 0; y < rows; ++y) {
-    const double sy = clamp((y + 0.5) * picture.height / rows - 0.5, picture.height);
+  for (int64_t y = 0; y < kRows; ++y) {
+    const double sy = clamp((y + 0.5) * picture.height / kRows - 0.5, picture.height);
     const int y0 = static_cast<int>(sy), y1 = std::min(y0 + 1, picture.height - 1);
     for (int64_t x = 0; x < columns; ++x) {
       const double sx = clamp((x + 0.5) * picture.width / static_cast<double>(columns) - 0.5, picture.width);
@@ -30,7 +31,7 @@ backplane::Tensor input_of(const Picture& picture) {
         };
         const double top = std::lerp(pixel(x0, y0), pixel(x1, y0), sx - x0);
         const double bottom = std::lerp(pixel(x0, y1), pixel(x1, y1), sx - x0);
-        out[(channel * rows + y) * columns + x] = static_cast<float>(std::lerp(top, bottom, sy - y0) / 127.5 - 1);
+        out[(channel * kRows + y) * columns + x] = static_cast<float>(std::lerp(top, bottom, sy - y0) / 127.5 - 1);
       }
     }
   }

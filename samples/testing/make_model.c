@@ -9,33 +9,33 @@
 typedef struct {
   unsigned char bytes[500]; /* the whole model has fewer */
   size_t size;
-} message;
+} Message;
 
-static void put(message* m, unsigned value) {
+static void put(Message* m, unsigned value) {
   for (; value >= 128; value >>= 7) m->bytes[m->size++] = (unsigned char)(value | 128);
   m->bytes[m->size++] = (unsigned char)value;
 }
-static void number(message* m, unsigned field, unsigned value) {
+static void number(Message* m, unsigned field, unsigned value) {
   put(m, field << 3);
   put(m, value);
 }
-static void bytes(message* m, unsigned field, const void* data, size_t size) {
+static void bytes(Message* m, unsigned field, const void* data, size_t size) {
   put(m, field << 3 | 2);
   put(m, (unsigned)size);
   memcpy(m->bytes + m->size, data, size);
   m->size += size;
 }
-static void text(message* m, unsigned field, const char* s) {
+static void text(Message* m, unsigned field, const char* s) {
   bytes(m, field, s, strlen(s));
 }
-static void child(message* m, unsigned field, const message* c) {
+static void child(Message* m, unsigned field, const Message* c) {
   bytes(m, field, c->bytes, c->size);
 }
 
-static message value_info(const char* name) {
-  message value = {0}, type = {0}, tensor = {0}, shape = {0};
+static Message value_info(const char* name) {
+  Message value = {0}, type = {0}, tensor = {0}, shape = {0};
   for (unsigned extent = 2; extent <= 3; ++extent) {
-    message dim = {0};
+    Message dim = {0};
     number(&dim, 1, extent);
     child(&shape, 1, &dim);
   }
@@ -47,8 +47,8 @@ static message value_info(const char* name) {
   return value;
 }
 
-static message node(const char* op, const char* a, const char* b, const char* y) {
-  message n = {0};
+static Message node(const char* op, const char* a, const char* b, const char* y) {
+  Message n = {0};
   text(&n, 1, a);
   if (b != NULL) text(&n, 1, b);
   text(&n, 2, y);
@@ -58,9 +58,9 @@ static message node(const char* op, const char* a, const char* b, const char* y)
 }
 
 int main(int argc, char** argv) {
-  message model = {0}, graph = {0}, opset = {0};
-  const message add = node("Add", "a", "b", "sum"), relu = node("Relu", "sum", NULL, "y");
-  const message a = value_info("a"), b = value_info("b"), y = value_info("y");
+  Message model = {0}, graph = {0}, opset = {0};
+  const Message add = node("Add", "a", "b", "sum"), relu = node("Relu", "sum", NULL, "y");
+  const Message a = value_info("a"), b = value_info("b"), y = value_info("y");
   child(&graph, 1, &add);
   child(&graph, 1, &relu);
   text(&graph, 2, "sample");

@@ -74,7 +74,7 @@ class TinyGraph {
   void output(uint32_t v) { outputs_.push_back(v); }
 
   const bp_graph_t* get() {
-    static const bp_graph_api_t api = [] {
+    static const bp_graph_api_t kApi = [] {
       bp_graph_api_t a{};
       a.size = sizeof a;
       a.weight_consumed = [](const bp_graph_t*, uint32_t) {};
@@ -82,7 +82,7 @@ class TinyGraph {
     }();
     graph_ = {};
     graph_.size = sizeof graph_;
-    graph_.api = &api;
+    graph_.api = &kApi;
     graph_.id = 1;
     set(nodes_, graph_.nodes, graph_.node_count, graph_.node_stride);
     set(values_, graph_.values, graph_.value_count, graph_.value_stride);

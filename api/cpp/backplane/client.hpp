@@ -94,8 +94,8 @@ inline bp_loader_api_t load_api() {
 
 // The loader's functions.
 inline const bp_loader_api_t& api() {
-  static const bp_loader_api_t table = detail::load_api();
-  return table;
+  static const bp_loader_api_t kTable = detail::load_api();
+  return kTable;
 }
 
 namespace detail {

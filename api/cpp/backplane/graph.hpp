@@ -21,19 +21,19 @@ inline bp_text_t text(std::string_view s) {
 
 // Bits of one element, 0 for strings and what is unknown. Types below 8 bits are packed.
 inline uint32_t dtype_bits(bp_dtype_t dtype) {
-  static constexpr uint8_t bits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
-                                     64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
-  return dtype < sizeof bits ? bits[dtype] : 0;
+  static constexpr uint8_t kBits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
+                                      64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
+  return dtype < sizeof kBits ? kBits[dtype] : 0;
 }
 
 // As ONNX's TensorProto.DataType spells it, in lower case.
 inline std::string_view dtype_name(bp_dtype_t dtype) {
-  static constexpr std::string_view names[] = {
+  static constexpr std::string_view kNames[] = {
       "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",
       "int64",     "string",     "bool",       "float16",      "double",         "uint32",     "uint64",
       "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
       "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
-  return dtype < sizeof names / sizeof *names ? names[dtype] : "unknown";
+  return dtype < sizeof kNames / sizeof *kNames ? kNames[dtype] : "unknown";
 }
 
 // Bytes of a dense tensor, or nothing when an extent is negative or the product does not fit in 63 bits.

@@ -68,7 +68,7 @@ constexpr bp_dtype_t dtype_of<uint64_t>() {
 
 class Tensor {
  public:
-  static constexpr uint64_t alignment = 64;
+  static constexpr uint64_t kAlignment = 64;
 
   Tensor() = default;
   // Zeroed. Throws std::invalid_argument for an impossible shape and for strings: use of_strings.
@@ -211,8 +211,8 @@ class Tensor {
 
  private:
   void allocate(uint64_t bytes) {
-    const uint64_t rounded = bytes / alignment * alignment + alignment;
-    char* memory = static_cast<char*>(std::aligned_alloc(alignment, rounded));
+    const uint64_t rounded = bytes / kAlignment * kAlignment + kAlignment;
+    char* memory = static_cast<char*>(std::aligned_alloc(kAlignment, rounded));
     if (memory == nullptr) throw std::bad_alloc();
     data_ = std::shared_ptr<char>(memory, std::free);
     std::memset(memory, 0, bytes);

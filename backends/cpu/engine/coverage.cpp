@@ -85,23 +85,23 @@ double operations(const Node& node, double output_elements) {
 }  // namespace
 
 bp_dtype_set_t supported_dtypes() {
-  static const bp_dtype_set_t all = [] {
+  static const bp_dtype_set_t kAll = [] {
     bp_dtype_set_t set = bp_dtype_set_t{1} << BP_DTYPE_STRING;
     for (bp_dtype_t dtype = BP_DTYPE_FLOAT; dtype <= BP_DTYPE_INT2; ++dtype) {
       if (bytes_of(dtype, 1) != 0) set |= bp_dtype_set_t{1} << dtype;
     }
     return set;
   }();
-  return all;
+  return kAll;
 }
 
 std::span<const bp_opset_t> newest_opsets() {
-  static constexpr bp_opset_t newest[] = {{{"", 0}, 27, 0},
-                                          {{"ai.onnx.ml", 10}, 5, 0},
-                                          {{"ai.onnx.preview", 15}, 1, 0},
-                                          {{"ai.onnx.preview.training", 24}, 1, 0},
-                                          {{"com.microsoft", 13}, 1, 0}};
-  return newest;
+  static constexpr bp_opset_t kNewest[] = {{{"", 0}, 27, 0},
+                                           {{"ai.onnx.ml", 10}, 5, 0},
+                                           {{"ai.onnx.preview", 15}, 1, 0},
+                                           {{"ai.onnx.preview.training", 24}, 1, 0},
+                                           {{"com.microsoft", 13}, 1, 0}};
+  return kNewest;
 }
 
 Verdict judge(const Node& node, const Row** out_row) {

@@ -23,9 +23,9 @@ bp_status_t report(bp_error_t* error, bp_status_t status, std::string_view text,
 
 uint32_t fork_generation() noexcept {
   static std::atomic<uint32_t> generation{0};
-  static const int registered =
+  static const int kRegistered =
       pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-  static_cast<void>(registered);
+  static_cast<void>(kRegistered);
   return generation.load(std::memory_order_relaxed);
 }
 

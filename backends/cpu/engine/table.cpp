@@ -96,13 +96,13 @@ auto key(const Row* row) {
 
 // The rows in the order of their keys.
 const std::vector<const Row*>& index() {
-  static const std::vector<const Row*> sorted = [] {
+  static const std::vector<const Row*> kSorted = [] {
     std::vector<const Row*> rows;
     for (const Row& row : table()) rows.push_back(&row);
     std::ranges::stable_sort(rows, {}, key);
     return rows;
   }();
-  return sorted;
+  return kSorted;
 }
 
 // What the node's operands are beside tensors of numbers.
@@ -124,8 +124,8 @@ bool same_operator(const Row& row, const Node& node) {
 }  // namespace
 
 std::span<const Row> table() {
-  static const std::vector<Row> rows = concatenate();
-  return rows;
+  static const std::vector<Row> kRows = concatenate();
+  return kRows;
 }
 
 const Row* find_row(const Node& node) {

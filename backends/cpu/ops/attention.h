@@ -148,7 +148,7 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
 // Elements of any float type as `C`: in place where they are, else converted into `storage`.
 template <class C>
 const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
-  if (tensor.dtype == dtype_of<C>) return tensor.as<C>();
+  if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
   storage.resize(static_cast<size_t>(tensor.shape.elements()));
   if constexpr (std::is_same_v<C, float>) {
     if (is_half(tensor.dtype)) {
@@ -166,7 +166,7 @@ const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
 // The other way: `target` as it is, or storage that `store` converts into it afterwards.
 template <class C>
 C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
-  if (tensor.dtype == dtype_of<C>) return tensor.as<C>();
+  if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
   storage.resize(static_cast<size_t>(tensor.shape.elements()));
   return storage.data();
 }

@@ -16,7 +16,7 @@ namespace {
 
 // One innermost row. Strides are 0 or 1 but for rare layouts. Types that models compute with get a loop for each case.
 template <class T>
-constexpr bool is_common = is_floating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
+constexpr bool kIsCommon = kIsFloating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
 // What an operator does to one innermost row.
 struct Loop {
@@ -38,7 +38,7 @@ void compute_row(const AnyFormula& any, const void* from_a, int64_t stride_a, co
   const auto f = [&](A x, B y) {
     return static_cast<R>(formula(static_cast<compute_t<A>>(x), static_cast<compute_t<B>>(y)));
   };
-  if constexpr (is_common<A> && std::is_same_v<A, B>) {
+  if constexpr (kIsCommon<A> && std::is_same_v<A, B>) {
     if (stride_a == 1 && stride_b == 1) {
 #pragma GCC ivdep  // in place, too
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
@@ -62,8 +62,8 @@ void compute_row(const AnyFormula& any, const void* from_a, int64_t stride_a, co
 
 template <class R, class A, class B, class Formula>
 Loop loop_of(const Formula& formula) {
-  constexpr bool floats = std::is_same_v<R, float> && std::is_same_v<A, float> && std::is_same_v<B, float>;
-  return {compute_row<R, A, B, Formula>, AnyFormula(formula), sizeof(A), sizeof(B), sizeof(R), floats};
+  constexpr bool kFloats = std::is_same_v<R, float> && std::is_same_v<A, float> && std::is_same_v<B, float>;
+  return {compute_row<R, A, B, Formula>, AnyFormula(formula), sizeof(A), sizeof(B), sizeof(R), kFloats};
 }
 
 void compute(const Loop& loop, const Broadcast<2>& walk, const void* a, const void* b, void* r) {
@@ -144,8 +144,8 @@ std::unique_ptr<Kernel> create_binary(const Node& node, Formula formula) {
 
 template <class Types, class Result = void>
 Verdict accepts_two(const Node& node) {
-  constexpr bp_dtype_set_t types = set_of(Types{});
-  if (Verdict verdict = accepts(node, 2, {types, types}); !verdict) return verdict;
+  constexpr bp_dtype_set_t kTypes = set_of(Types{});
+  if (Verdict verdict = accepts(node, 2, {kTypes, kTypes}); !verdict) return verdict;
   if (Verdict verdict = same_type(node, 0, 1); !verdict) return verdict;
   const bp_dtype_t result = std::is_void_v<Result> ? node.input_type(0).dtype : BP_DTYPE_BOOL;
   if (node.output_type(0).dtype == result) return yes();
@@ -220,36 +220,36 @@ constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
 template <class T>
 using wrapping_t = std::make_unsigned_t<std::common_type_t<T, int>>;
 
-constexpr auto add = []<class T>(T a, T b) -> T {
+constexpr auto kAdd = []<class T>(T a, T b) -> T {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(wrapping_t<T>(a) + wrapping_t<T>(b));
   else
     return a + b;
 };
-constexpr auto subtract = []<class T>(T a, T b) -> T {
+constexpr auto kSubtract = []<class T>(T a, T b) -> T {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(wrapping_t<T>(a) - wrapping_t<T>(b));
   else
     return a - b;
 };
-constexpr auto multiply = []<class T>(T a, T b) -> T {
+constexpr auto kMultiply = []<class T>(T a, T b) -> T {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(wrapping_t<T>(a) * wrapping_t<T>(b));
   else
     return a * b;
 };
-constexpr auto divide = []<class T>(T a, T b) -> T {
+constexpr auto kDivide = []<class T>(T a, T b) -> T {
   if constexpr (std::is_integral_v<T>) {
     if (b == 0) return 0;
     if constexpr (std::is_signed_v<T>)
-      if (b == -1) return subtract(T(0), a);
+      if (b == -1) return kSubtract(T(0), a);
     return static_cast<T>(a / b);
   } else {
     return a / b;
   }
 };
-constexpr auto minimum = []<class T>(T a, T b) -> T { return a != a || a < b ? a : b; };  // NaN wins
-constexpr auto maximum = []<class T>(T a, T b) -> T { return a != a || a > b ? a : b; };
+constexpr auto kMinimum = []<class T>(T a, T b) -> T { return a != a || a < b ? a : b; };  // NaN wins
+constexpr auto kMaximum = []<class T>(T a, T b) -> T { return a != a || a > b ? a : b; };
 
 struct Mod {
   bool c_style;  // the sign of the dividend, not of the divisor
@@ -279,7 +279,7 @@ struct BitShift {
   }
 };
 
-constexpr auto prelu = []<class T>(T x, T slope) -> T { return x < 0 ? multiply(x, slope) : x; };
+constexpr auto kPrelu = []<class T>(T x, T slope) -> T { return x < 0 ? kMultiply(x, slope) : x; };
 
 // ---- Pow: the base's type is the result's, the exponent's is its own
 // ---------------------------------------------------
@@ -290,8 +290,8 @@ T power(T base, double exponent) {
     if (exponent == std::floor(exponent) && std::fabs(exponent) < 0x1p53) {
       if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? (std::fmod(exponent, 2) == 0 ? T(1) : T(-1)) : T(0);
       T result = 1;
-      for (auto bits = static_cast<uint64_t>(exponent); bits != 0; bits >>= 1, base = multiply(base, base))
-        if (bits & 1) result = multiply(result, base);
+      for (auto bits = static_cast<uint64_t>(exponent); bits != 0; bits >>= 1, base = kMultiply(base, base))
+        if (bits & 1) result = kMultiply(result, base);
       return result;
     }
     const double value = std::pow(static_cast<double>(base), exponent);
@@ -354,17 +354,17 @@ Verdict supports_bit_shift(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    binary<add, Numbers>("Add", 7),
-    binary<subtract, Numbers>("Sub", 7),
-    binary<multiply, Numbers>("Mul", 7),
-    binary<divide, Numbers>("Div", 7),
+    binary<kAdd, Numbers>("Add", 7),
+    binary<kSubtract, Numbers>("Sub", 7),
+    binary<kMultiply, Numbers>("Mul", 7),
+    binary<kDivide, Numbers>("Div", 7),
     binary<Mod, Numbers>("Mod", 10),
     {"", "Pow", 7, supports_pow, create_pow},
-    binary<prelu, Numbers>("PRelu", 7),
-    variadic<add, Floats>("Sum", 8),
-    variadic<add, Floats, true>("Mean", 8),
-    variadic<minimum, Numbers>("Min", 8),
-    variadic<maximum, Numbers>("Max", 8),
+    binary<kPrelu, Numbers>("PRelu", 7),
+    variadic<kAdd, Floats>("Sum", 8),
+    variadic<kAdd, Floats, true>("Mean", 8),
+    variadic<kMinimum, Numbers>("Min", 8),
+    variadic<kMaximum, Numbers>("Max", 8),
     binary<[](auto a, auto b) { return a == b; }, NumbersAndBool, Bool>("Equal", 7),
     binary<[](auto a, auto b) { return (a < b); }, Numbers, Bool>("Less", 7),
     binary<[](auto a, auto b) { return (a <= b); }, Numbers, Bool>("LessOrEqual", 12),

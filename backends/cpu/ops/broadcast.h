@@ -16,21 +16,21 @@ std::optional<Shape> broadcast_shape(std::span<const Shape> shapes);
 
 // Dimensions over which all operands walk alike are merged, so that equal shapes become one dimension, and a bias for
 // each channel becomes three. Strides are in elements, 0 where an operand is repeated.
-template <size_t N>
+template <size_t kOperands>
 struct Broadcast {
   std::vector<int64_t> extents;  // outermost first; at least one
-  std::array<std::vector<int64_t>, N> strides;
+  std::array<std::vector<int64_t>, kOperands> strides;
   int64_t elements = 1;
 
-  Broadcast(const Shape& result, const std::array<Shape, N>& operands) {
-    std::array<int64_t, N> dense;
+  Broadcast(const Shape& result, const std::array<Shape, kOperands>& operands) {
+    std::array<int64_t, kOperands> dense;
     dense.fill(1);
     for (int i = result.rank() - 1; i >= 0; --i) {  // built from the innermost, then turned round
       const int64_t extent = result[i];
       elements *= extent;
-      std::array<int64_t, N> stride;
+      std::array<int64_t, kOperands> stride;
       bool merge = !extents.empty();
-      for (size_t k = 0; k < N; ++k) {
+      for (size_t k = 0; k < kOperands; ++k) {
         const int own = i - (result.rank() - operands[k].rank());
         const int64_t own_extent = own < 0 ? 1 : operands[k][own];
         stride[k] = own_extent == 1 ? 0 : dense[k];
@@ -43,7 +43,7 @@ struct Broadcast {
         continue;
       }
       extents.push_back(extent);
-      for (size_t k = 0; k < N; ++k) strides[k].push_back(stride[k]);
+      for (size_t k = 0; k < kOperands; ++k) strides[k].push_back(stride[k]);
     }
     if (extents.empty()) {
       extents.push_back(1);
@@ -61,10 +61,10 @@ struct Broadcast {
     if (begin >= end) return;
     const size_t rank = extents.size();
     std::array<int64_t, BP_MAX_RANK> index{};
-    std::array<int64_t, N> offset{};
+    std::array<int64_t, kOperands> offset{};
     for (size_t d = rank, rest = static_cast<size_t>(begin); d-- > 0; rest /= static_cast<size_t>(extents[d])) {
       index[d] = static_cast<int64_t>(rest % static_cast<size_t>(extents[d]));
-      for (size_t k = 0; k < N; ++k) offset[k] += index[d] * strides[k][d];
+      for (size_t k = 0; k < kOperands; ++k) offset[k] += index[d] * strides[k][d];
     }
     for (int64_t i = begin; i < end;) {
       const int64_t count = std::min(end - i, extents[rank - 1] - index[rank - 1]);
@@ -72,9 +72,9 @@ struct Broadcast {
       i += count;
       size_t d = rank - 1;
       index[d] += count;
-      for (size_t k = 0; k < N; ++k) offset[k] += count * strides[k][d];
+      for (size_t k = 0; k < kOperands; ++k) offset[k] += count * strides[k][d];
       while (d > 0 && index[d] == extents[d]) {
-        for (size_t k = 0; k < N; ++k) offset[k] += strides[k][d - 1] - extents[d] * strides[k][d];
+        for (size_t k = 0; k < kOperands; ++k) offset[k] += strides[k][d - 1] - extents[d] * strides[k][d];
         index[d] = 0;
         ++index[--d];
       }

@@ -17,9 +17,9 @@ To convert_one(From value) {
   const auto x = static_cast<compute_t<From>>(value);
   if constexpr (std::is_same_v<To, Bool>) {
     return Bool(x != 0);
-  } else if constexpr (is_floating<To>) {
+  } else if constexpr (kIsFloating<To>) {
     return static_cast<To>(static_cast<compute_t<To>>(x));
-  } else if constexpr (is_floating<From>) {
+  } else if constexpr (kIsFloating<From>) {
     // The bounds as doubles: the lower is exact, the upper is one past the largest.
     using Limits = std::numeric_limits<To>;
     const double wide = x;
@@ -43,9 +43,9 @@ void narrow_all(const void* from, void* to, int64_t n) {
 }
 
 Convert plain_conversion(bp_dtype_t from, bp_dtype_t to) {
-  constexpr bp_dtype_t brain = BP_DTYPE_BFLOAT16;
-  if (is_half(from) && to == BP_DTYPE_FLOAT) return from == brain ? widen_all<brain> : widen_all<BP_DTYPE_FLOAT16>;
-  if (from == BP_DTYPE_FLOAT && is_half(to)) return to == brain ? narrow_all<brain> : narrow_all<BP_DTYPE_FLOAT16>;
+  constexpr bp_dtype_t kBrain = BP_DTYPE_BFLOAT16;
+  if (is_half(from) && to == BP_DTYPE_FLOAT) return from == kBrain ? widen_all<kBrain> : widen_all<BP_DTYPE_FLOAT16>;
+  if (from == BP_DTYPE_FLOAT && is_half(to)) return to == kBrain ? narrow_all<kBrain> : narrow_all<BP_DTYPE_FLOAT16>;
   return dispatch<NumbersAndBool>(from, [&](auto from_tag) {
     using From = typename decltype(from_tag)::type;
     return dispatch<NumbersAndBool>(to, [](auto to_tag) -> Convert {
@@ -69,11 +69,11 @@ Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, CodeRules rul
   if (from == to) return make_plan({shape}, nothing, {.alias = 0});
   const Convert convert = plain_conversion(is_plain(from) ? from : BP_DTYPE_FLOAT, is_plain(to) ? to : BP_DTYPE_FLOAT);
   return make_plan({shape}, [=](Tensors in, Tensors out) {
-    constexpr int64_t block = 1024;
-    parallel((n + block - 1) / block, 8, [&](int64_t first, int64_t last) {
-      float values[block];
-      for (int64_t begin = first * block; begin < std::min(last * block, n); begin += block) {
-        const int64_t count = std::min(block, n - begin);
+    constexpr int64_t kBlock = 1024;
+    parallel((n + kBlock - 1) / kBlock, 8, [&](int64_t first, int64_t last) {
+      float values[kBlock];
+      for (int64_t begin = first * kBlock; begin < std::min(last * kBlock, n); begin += kBlock) {
+        const int64_t count = std::min(kBlock, n - begin);
         const void* source = is_plain(from) ? in[0].as<char>() + begin * bytes_of(from, 1) : nullptr;
         void* target = is_plain(to) ? out[0].as<char>() + begin * bytes_of(to, 1) : nullptr;
         if (source == nullptr) {
@@ -130,10 +130,10 @@ std::unique_ptr<Kernel> create_cast_like(const Node& node) {
 }
 
 Verdict supports_bit_cast(const Node& node) {
-  constexpr bp_dtype_set_t types = kByteTypes | kPackedTypes;
-  if (Verdict verdict = accepts(node, 1, {types}); !verdict) return verdict;
+  constexpr bp_dtype_set_t kTypes = kByteTypes | kPackedTypes;
+  if (Verdict verdict = accepts(node, 1, {kTypes}); !verdict) return verdict;
   const int64_t to = node.attr("to", int64_t{0});
-  if (to < 0 || to >= 64 || (types >> to & 1) == 0 ||
+  if (to < 0 || to >= 64 || (kTypes >> to & 1) == 0 ||
       bits_of(static_cast<bp_dtype_t>(to)) != bits_of(node.input_type(0).dtype))
     return no(BP_REASON_DTYPE, "it casts to type " + std::to_string(to) + ", which has another size or is not known");
   return yes();

@@ -10,8 +10,8 @@ namespace backplane::cpu {
 namespace {
 
 Verdict supports(const Node& node) {
-  constexpr bp_dtype_set_t types = set_of(Numbers{});
-  if (Verdict verdict = accepts(node, 1, {types, types, types}); !verdict) return verdict;
+  constexpr bp_dtype_set_t kTypes = set_of(Numbers{});
+  if (Verdict verdict = accepts(node, 1, {kTypes, kTypes, kTypes}); !verdict) return verdict;
   for (uint32_t slot : {1u, 2u})
     if (node.has_input(slot))
       if (Verdict verdict = same_type(node, 0, slot); !verdict) return verdict;

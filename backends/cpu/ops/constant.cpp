@@ -66,9 +66,9 @@ std::unique_ptr<Kernel> create_constant(const Node& node) {
 }
 
 std::optional<Value> fill_value(const Node& node) {
-  constexpr float zero = 0;
+  constexpr float kZero = 0;
   const auto* attribute = node.find("value");
-  auto value = attribute == nullptr ? value_of(BP_DTYPE_FLOAT, {}, &zero) : tensor_attribute(node, attribute);
+  auto value = attribute == nullptr ? value_of(BP_DTYPE_FLOAT, {}, &kZero) : tensor_attribute(node, attribute);
   if (!value || value->shape.elements() != 1) return std::nullopt;
   if (kPackedTypes >> value->dtype & 1) {  // one byte full of it, to be repeated as it is
     const uint8_t code = load_code(value->bytes.data(), bits_of(value->dtype), 0);
@@ -133,8 +133,8 @@ std::unique_ptr<Kernel> create_size(const Node&) {
 using RangeTypes = TypeList<float, double, Half, BFloat16, int16_t, int32_t, int64_t>;
 
 Verdict supports_range(const Node& node) {
-  constexpr bp_dtype_set_t types = set_of(RangeTypes{});
-  if (Verdict verdict = accepts(node, 3, {types, types, types}); !verdict) return verdict;
+  constexpr bp_dtype_set_t kTypes = set_of(RangeTypes{});
+  if (Verdict verdict = accepts(node, 3, {kTypes, kTypes, kTypes}); !verdict) return verdict;
   if (Verdict verdict = same_type(node, 0, 1); !verdict) return verdict;
   return same_type(node, 0, 2);
 }

@@ -160,9 +160,9 @@ std::unique_ptr<Kernel> create_depth_to_space(const Node& node) {
           return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
         const int64_t depth = s[1] / (b * b);
         const Shape to{s[0], depth, s[2] * b, s[3] * b};
-        static constexpr int dcr_order[] = {0, 3, 4, 1, 5, 2}, crd_order[] = {0, 1, 4, 2, 5, 3};
-        if (crd) return plan_permuted(inputs[0], to, {s[0], depth, b, b, s[2], s[3]}, crd_order);
-        return plan_permuted(inputs[0], to, {s[0], b, b, depth, s[2], s[3]}, dcr_order);
+        static constexpr int kDcrOrder[] = {0, 3, 4, 1, 5, 2}, kCrdOrder[] = {0, 1, 4, 2, 5, 3};
+        if (crd) return plan_permuted(inputs[0], to, {s[0], depth, b, b, s[2], s[3]}, kCrdOrder);
+        return plan_permuted(inputs[0], to, {s[0], b, b, depth, s[2], s[3]}, kDcrOrder);
       });
 }
 
@@ -171,9 +171,9 @@ std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
     const Shape& s = inputs[0].shape;
     if (s.rank() != 4 || b > INT32_MAX || s[2] % b != 0 || s[3] % b != 0)
       return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
-    static constexpr int order[] = {0, 3, 5, 1, 2, 4};
+    static constexpr int kOrder[] = {0, 3, 5, 1, 2, 4};
     return plan_permuted(inputs[0], {s[0], s[1] * b * b, s[2] / b, s[3] / b}, {s[0], s[1], s[2] / b, b, s[3] / b, b},
-                         order);
+                         kOrder);
   });
 }
 

@@ -26,7 +26,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
       const int64_t n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
       dispatch<Types>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        using Acc = std::conditional_t<is_floating<T>, double, uint64_t>;
+        using Acc = std::conditional_t<kIsFloating<T>, double, uint64_t>;
         parallel(shape.elements(0, axis) * inner, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {

@@ -29,56 +29,56 @@ using NumbersAndBool = TypeList<float, double, Half, BFloat16, int8_t, int16_t, 
 using Booleans = TypeList<Bool>;
 
 template <class T>
-inline constexpr bp_dtype_t dtype_of = BP_DTYPE_UNDEFINED;
+inline constexpr bp_dtype_t kDtypeOf = BP_DTYPE_UNDEFINED;
 template <>
-inline constexpr bp_dtype_t dtype_of<float> = BP_DTYPE_FLOAT;
+inline constexpr bp_dtype_t kDtypeOf<float> = BP_DTYPE_FLOAT;
 template <>
-inline constexpr bp_dtype_t dtype_of<double> = BP_DTYPE_DOUBLE;
+inline constexpr bp_dtype_t kDtypeOf<double> = BP_DTYPE_DOUBLE;
 template <>
-inline constexpr bp_dtype_t dtype_of<Half> = BP_DTYPE_FLOAT16;
+inline constexpr bp_dtype_t kDtypeOf<Half> = BP_DTYPE_FLOAT16;
 template <>
-inline constexpr bp_dtype_t dtype_of<BFloat16> = BP_DTYPE_BFLOAT16;
+inline constexpr bp_dtype_t kDtypeOf<BFloat16> = BP_DTYPE_BFLOAT16;
 template <>
-inline constexpr bp_dtype_t dtype_of<int8_t> = BP_DTYPE_INT8;
+inline constexpr bp_dtype_t kDtypeOf<int8_t> = BP_DTYPE_INT8;
 template <>
-inline constexpr bp_dtype_t dtype_of<int16_t> = BP_DTYPE_INT16;
+inline constexpr bp_dtype_t kDtypeOf<int16_t> = BP_DTYPE_INT16;
 template <>
-inline constexpr bp_dtype_t dtype_of<int32_t> = BP_DTYPE_INT32;
+inline constexpr bp_dtype_t kDtypeOf<int32_t> = BP_DTYPE_INT32;
 template <>
-inline constexpr bp_dtype_t dtype_of<int64_t> = BP_DTYPE_INT64;
+inline constexpr bp_dtype_t kDtypeOf<int64_t> = BP_DTYPE_INT64;
 template <>
-inline constexpr bp_dtype_t dtype_of<uint8_t> = BP_DTYPE_UINT8;
+inline constexpr bp_dtype_t kDtypeOf<uint8_t> = BP_DTYPE_UINT8;
 template <>
-inline constexpr bp_dtype_t dtype_of<uint16_t> = BP_DTYPE_UINT16;
+inline constexpr bp_dtype_t kDtypeOf<uint16_t> = BP_DTYPE_UINT16;
 template <>
-inline constexpr bp_dtype_t dtype_of<uint32_t> = BP_DTYPE_UINT32;
+inline constexpr bp_dtype_t kDtypeOf<uint32_t> = BP_DTYPE_UINT32;
 template <>
-inline constexpr bp_dtype_t dtype_of<uint64_t> = BP_DTYPE_UINT64;
+inline constexpr bp_dtype_t kDtypeOf<uint64_t> = BP_DTYPE_UINT64;
 template <>
-inline constexpr bp_dtype_t dtype_of<Bool> = BP_DTYPE_BOOL;
+inline constexpr bp_dtype_t kDtypeOf<Bool> = BP_DTYPE_BOOL;
 
 template <class T>
-inline constexpr bool is_small_float = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+inline constexpr bool kIsSmallFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class T>
-inline constexpr bool is_floating = std::is_floating_point_v<T> || is_small_float<T>;
+inline constexpr bool kIsFloating = std::is_floating_point_v<T> || kIsSmallFloat<T>;
 
 // The type in which an element is computed with.
 template <class T>
-using compute_t = std::conditional_t<is_small_float<T>, float, std::conditional_t<std::is_same_v<T, Bool>, bool, T>>;
+using compute_t = std::conditional_t<kIsSmallFloat<T>, float, std::conditional_t<std::is_same_v<T, Bool>, bool, T>>;
 // The type in which many elements are summed.
 template <class T>
-using sum_t = std::conditional_t<is_floating<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+using sum_t = std::conditional_t<kIsFloating<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
 template <class... Ts>
 constexpr bp_dtype_set_t set_of(TypeList<Ts...>) {
-  return ((bp_dtype_set_t{1} << dtype_of<Ts>) | ...);
+  return ((bp_dtype_set_t{1} << kDtypeOf<Ts>) | ...);
 }
 
 namespace detail {
 template <class T, class... Rest, class F>
 auto dispatch(TypeList<T, Rest...>, bp_dtype_t dtype, const F& f) {
   if constexpr (sizeof...(Rest) > 0) {
-    if (dtype != dtype_of<T>) return dispatch(TypeList<Rest...>{}, dtype, f);
+    if (dtype != kDtypeOf<T>) return dispatch(TypeList<Rest...>{}, dtype, f);
   }
   return f(TypeTag<T>{});
 }

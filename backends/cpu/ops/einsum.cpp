@@ -107,7 +107,7 @@ std::optional<std::string> bind(const Equation& equation, Tensors inputs, std::a
 
 template <class T>
 void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::vector<Dimensions>& summed) {
-  using Acc = std::conditional_t<is_floating<T>, double, uint64_t>;
+  using Acc = std::conditional_t<kIsFloating<T>, double, uint64_t>;
   const int64_t terms = summed[0].positions();
   parallel(kept[0].positions(), std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, terms)),
            [&](int64_t begin, int64_t end) {

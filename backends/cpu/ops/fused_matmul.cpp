@@ -236,8 +236,8 @@ std::unique_ptr<Kernel> create_dynamic(const Node&) {
 }
 
 Verdict supports_scaled(const Node& node) {
-  constexpr bp_dtype_set_t reals = kFloat | just(BP_DTYPE_FLOAT16);
-  return accepts(node, 4, {kBytes, kBytes, reals, reals, kBytes, kBytes, reals});
+  constexpr bp_dtype_set_t kReals = kFloat | just(BP_DTYPE_FLOAT16);
+  return accepts(node, 4, {kBytes, kBytes, kReals, kReals, kBytes, kBytes, kReals});
 }
 std::unique_ptr<Kernel> create_scaled(const Node&) {
   return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors in) {

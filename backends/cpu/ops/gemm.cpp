@@ -48,7 +48,7 @@ void run_float(const Gemm& g, std::span<const PostOp> post_ops, Tensors in, Tens
 
 template <class T>
 void run_plain(const Gemm& g, Tensors in, Tensors out) {
-  using Sum = std::conditional_t<is_floating<T>, compute_t<T>, double>;
+  using Sum = std::conditional_t<kIsFloating<T>, compute_t<T>, double>;
   const T* a = in[0].as<T>();
   const T* b = in[1].as<T>();
   const Tensor c = at(in, 2);
@@ -102,8 +102,8 @@ Plan plan_gemm(Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
 }
 
 Verdict supports(const Node& node) {
-  constexpr bp_dtype_set_t types = set_of(GemmTypes{});
-  if (Verdict v = accepts(node, 2, {types, types, types}); !v) return v;
+  constexpr bp_dtype_set_t kTypes = set_of(GemmTypes{});
+  if (Verdict v = accepts(node, 2, {kTypes, kTypes, kTypes}); !v) return v;
   if (Verdict v = same_type(node, 0, 1); !v) return v;
   for (const char* name : {"transA", "transB"}) {
     const bp_attribute_t* attribute = node.find(name);

@@ -69,9 +69,9 @@ Taps taps_of(const Sampler& sampler, double x, int64_t extent) {
       break;
     case Filter::kCubic:
       for (int k = -1; k <= 2; ++k) {
-        constexpr double a = -0.75;
+        constexpr double kA = -0.75;
         const double d = std::fabs(k - t);
-        add(base + k, d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a);
+        add(base + k, d <= 1 ? ((kA + 2) * d - (kA + 3)) * d * d + 1 : ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA);
       }
       break;
   }

@@ -248,11 +248,11 @@ Options options_of(const Node& node) {
 }
 
 Verdict supports(const Node& node) {
-  constexpr bp_dtype_set_t reals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
-  constexpr bp_dtype_set_t number = just(BP_DTYPE_INT32);
-  if (Verdict v = accepts(
-          node, 1,
-          {reals, reals, reals, reals, reals, number, number, reals, reals, just(BP_DTYPE_INT64), reals, reals});
+  constexpr bp_dtype_set_t kReals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
+  constexpr bp_dtype_set_t kNumber = just(BP_DTYPE_INT32);
+  if (Verdict v = accepts(node, 1,
+                          {kReals, kReals, kReals, kReals, kReals, kNumber, kNumber, kReals, kReals,
+                           just(BP_DTYPE_INT64), kReals, kReals});
       !v)
     return v;
   const Options o = options_of(node);

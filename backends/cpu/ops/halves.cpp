@@ -64,8 +64,8 @@ CLONES void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
 #if defined(__x86_64__)
 // Processors since 2012 have instructions for FLOAT16. They do whole vectors; answered is how many elements that were.
 bool has_f16c() {
-  static const bool has = __builtin_cpu_supports("f16c") && __builtin_cpu_supports("avx");
-  return has;
+  static const bool kHas = __builtin_cpu_supports("f16c") && __builtin_cpu_supports("avx");
+  return kHas;
 }
 
 __attribute__((target("avx,f16c"))) int64_t widen_f16c(const std::byte* from, float* to, int64_t n) {

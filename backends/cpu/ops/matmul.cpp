@@ -93,7 +93,7 @@ Plan plan_product(Tensors inputs) {
   return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
     dispatch<Numbers>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      using Sum = std::conditional_t<is_floating<T>, compute_t<T>, uint64_t>;  // integers wrap around
+      using Sum = std::conditional_t<kIsFloating<T>, compute_t<T>, uint64_t>;  // integers wrap around
       for (size_t i = 0; i < s.a_offsets.size(); ++i) {
         multiply<Sum>(
             s.m, s.n, s.k,

@@ -145,9 +145,10 @@ Weights weights_of(const Node& node) {
 }
 
 Verdict supports(const Node& node) {
-  constexpr bp_dtype_set_t reals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
-  constexpr bp_dtype_set_t codes = just(BP_DTYPE_UINT8);
-  if (Verdict v = accepts(node, 3, {reals, codes, reals, reals | codes, just(BP_DTYPE_INT32), reals}); !v) return v;
+  constexpr bp_dtype_set_t kReals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
+  constexpr bp_dtype_set_t kCodes = just(BP_DTYPE_UINT8);
+  if (Verdict v = accepts(node, 3, {kReals, kCodes, kReals, kReals | kCodes, just(BP_DTYPE_INT32), kReals}); !v)
+    return v;
   const Weights w = weights_of(node);
   if (w.bits != 2 && w.bits != 4 && w.bits != 8) return no(BP_REASON_ATTRIBUTE, "bits is " + std::to_string(w.bits));
   if (w.block < 16 || w.block > INT32_MAX || (w.block & (w.block - 1)) != 0)

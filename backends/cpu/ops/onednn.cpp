@@ -82,18 +82,18 @@ bool may_use(dnnl::cpu_isa wanted) {
 }  // namespace
 
 int64_t channel_block() {
-  static const int64_t block = may_use(dnnl::cpu_isa::avx512_core) ? 16 : may_use(dnnl::cpu_isa::sse41) ? 8 : 0;
-  return block;
+  static const int64_t kBlock = may_use(dnnl::cpu_isa::avx512_core) ? 16 : may_use(dnnl::cpu_isa::sse41) ? 8 : 0;
+  return kBlock;
 }
 
 bool may_use_avx2() {
-  static const bool may = may_use(dnnl::cpu_isa::avx2);
-  return may;
+  static const bool kMay = may_use(dnnl::cpu_isa::avx2);
+  return kMay;
 }
 
 bool may_use_vnni() {
-  static const bool may = may_use(dnnl::cpu_isa::avx512_core_vnni);
-  return may;
+  static const bool kMay = may_use(dnnl::cpu_isa::avx512_core_vnni);
+  return kMay;
 }
 
 dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format) {
@@ -183,7 +183,7 @@ dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops, const dnnl
 
 dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& a) {
   const dnnl::primitive_attr attributes = attributes_for(a.post_ops, a.shift);
-  constexpr auto kind = dnnl::prop_kind::forward_inference;
+  constexpr auto kKind = dnnl::prop_kind::forward_inference;
   const auto algorithm = a.algorithm;
 #if DNNL_VERSION_MAJOR >= 3
   if (a.has_bias) {
@@ -194,11 +194,11 @@ dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArgu
           a.strides,       a.dilations, a.begin,   a.end,    attributes};
 #else
   if (a.has_bias) {
-    return {{kind, algorithm, a.source, a.weights, a.bias, a.result, a.strides, a.dilations, a.begin, a.end},
+    return {{kKind, algorithm, a.source, a.weights, a.bias, a.result, a.strides, a.dilations, a.begin, a.end},
             attributes,
             onednn_engine()};
   }
-  return {{kind, algorithm, a.source, a.weights, a.result, a.strides, a.dilations, a.begin, a.end},
+  return {{kKind, algorithm, a.source, a.weights, a.result, a.strides, a.dilations, a.begin, a.end},
           attributes,
           onednn_engine()};
 #endif

@@ -79,10 +79,10 @@ constexpr bp_dtype_set_t kReal = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_DOUBLE);
 
 template <class Rule>
 Verdict supports(const Node& node) {
-  constexpr uint32_t kinds = 2 + Rule::kStates;
-  if (node.input_count() < 2 + kinds || (node.input_count() - 2) % kinds != 0)
+  constexpr uint32_t kKinds = 2 + Rule::kStates;
+  if (node.input_count() < 2 + kKinds || (node.input_count() - 2) % kKinds != 0)
     return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) + " inputs");
-  const uint32_t count = (node.input_count() - 2) / kinds;
+  const uint32_t count = (node.input_count() - 2) / kKinds;
   for (uint32_t slot = 0; slot < node.input_count(); ++slot) {
     if (!node.has_input(slot)) return no(BP_REASON_OPSET, "input " + std::to_string(slot) + " is missing");
     const bp_dtype_t dtype = node.input_type(slot).dtype;
@@ -107,8 +107,8 @@ std::unique_ptr<Kernel> create(const Node& node) {
   o.norm_post = node.attr("norm_coefficient_post", 0.0f);
   o.nesterov = node.attr("mode", "standard") == "nesterov";
   return make_kernel([o](Tensors in) -> Plan {
-    constexpr size_t kinds = 2 + Rule::kStates;
-    const size_t count = (in.size() - 2) / kinds;
+    constexpr size_t kKinds = 2 + Rule::kStates;
+    const size_t count = (in.size() - 2) / kKinds;
     if (in[0].shape.elements() != 1 || in[1].shape.elements() != 1)
       return fail("the learning rate and the step's number must have one element each");
     std::vector<Shape> shapes((1 + Rule::kStates) * count);

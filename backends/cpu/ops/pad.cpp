@@ -59,8 +59,8 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
 }
 
 Verdict supports_pad(const Node& node) {
-  constexpr bp_dtype_set_t types = kByteTypes | kPackedTypes;
-  if (Verdict verdict = accepts(node, 2, {types, just(BP_DTYPE_INT64), types, kIndexTypes}); !verdict) return verdict;
+  constexpr bp_dtype_set_t kTypes = kByteTypes | kPackedTypes;
+  if (Verdict verdict = accepts(node, 2, {kTypes, just(BP_DTYPE_INT64), kTypes, kIndexTypes}); !verdict) return verdict;
   if (node.has_input(2))
     if (Verdict verdict = same_type(node, 0, 2); !verdict) return verdict;
   return attribute_in(node, "mode", "constant", {"constant", "reflect", "edge", "wrap"});

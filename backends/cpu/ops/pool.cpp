@@ -163,7 +163,7 @@ std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, 
         using T = typename decltype(tag)::type;
         if constexpr (pool == Pool::kMax)
           max_pool<T>(w, planes, parameter != 0, in, out);
-        else if constexpr (!is_floating<T>)
+        else if constexpr (!kIsFloating<T>)
           return;
         else if constexpr (pool == Pool::kAverage)
           average_pool<T>(w, planes, parameter != 0, in, out);
@@ -186,10 +186,10 @@ Verdict supports(const Node& node) {
 
 template <Pool pool>
 std::unique_ptr<Kernel> create(const Node& node) {
-  constexpr const char* name = pool == Pool::kMax       ? "storage_order"
-                               : pool == Pool::kAverage ? "count_include_pad"
-                                                        : "p";
-  return create_with<pool>(WindowAttributes(node), node.attr(name, int64_t{pool == Pool::kLp ? 2 : 0}),
+  constexpr const char* kName = pool == Pool::kMax       ? "storage_order"
+                                : pool == Pool::kAverage ? "count_include_pad"
+                                                         : "p";
+  return create_with<pool>(WindowAttributes(node), node.attr(kName, int64_t{pool == Pool::kLp ? 2 : 0}),
                            node.has_output(1));
 }
 

@@ -137,9 +137,9 @@ std::vector<double> scales_of(const Tensor& tensor) {
 // Calls f(first, last) for pieces of a few whole bytes, whatever the elements' size.
 template <class F>
 void each_piece(int64_t count, const F& f) {
-  constexpr int64_t piece = 256;
-  parallel((count + piece - 1) / piece, kMathGrain / piece, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(i * piece, std::min(count, (i + 1) * piece));
+  constexpr int64_t kPiece = 256;
+  parallel((count + kPiece - 1) / kPiece, kMathGrain / kPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i * kPiece, std::min(count, (i + 1) * kPiece));
   });
 }
 
@@ -371,13 +371,13 @@ Verdict supports_quantize(const Node& node) {
   const int64_t precision = node.attr("precision", int64_t{0});
   if (precision != 0 && (precision < 0 || precision >= 64 || (kFloatTypes >> precision & 1) == 0))
     return no(BP_REASON_ATTRIBUTE, "precision is " + std::to_string(precision));
-  constexpr bp_dtype_set_t reals = set_of(Reals{});
-  return supports_grid(node, reals, reals | just(BP_DTYPE_FLOAT8E8M0), kQuantized, kQuantized);
+  constexpr bp_dtype_set_t kReals = set_of(Reals{});
+  return supports_grid(node, kReals, kReals | just(BP_DTYPE_FLOAT8E8M0), kQuantized, kQuantized);
 }
 
 Verdict supports_dequantize(const Node& node) {
-  constexpr bp_dtype_set_t quantized = kQuantized | just(BP_DTYPE_INT32);
-  return supports_grid(node, quantized, kScales, quantized, set_of(Scales{}));
+  constexpr bp_dtype_set_t kQuantizedOrInt32 = kQuantized | just(BP_DTYPE_INT32);
+  return supports_grid(node, kQuantizedOrInt32, kScales, kQuantizedOrInt32, set_of(Scales{}));
 }
 
 Verdict supports_dynamic(const Node& node) {

@@ -104,9 +104,10 @@ Verdict supports(const Node& node) {
   if (Verdict v = attribute_in(node, "direction", "forward", {"forward", "reverse", "bidirectional"}); !v) return v;
   if (!functions_of(node, cell, directions_of(node)))
     return no(BP_REASON_ATTRIBUTE, "activations are too few, or not all known");
-  constexpr bp_dtype_set_t f = kFloatTypes, lengths = just(BP_DTYPE_INT32);
-  const Verdict inputs = cell == Cell::kLstm ? accepts(node, 3, {f, f, f, f, lengths, f, f, f})
-                                             : accepts(node, 3, {f, f, f, f, lengths, f});
+  constexpr bp_dtype_set_t kReal = kFloatTypes, kLengths = just(BP_DTYPE_INT32);
+  const Verdict inputs = cell == Cell::kLstm
+                             ? accepts(node, 3, {kReal, kReal, kReal, kReal, kLengths, kReal, kReal, kReal})
+                             : accepts(node, 3, {kReal, kReal, kReal, kReal, kLengths, kReal});
   if (!inputs) return inputs;
   for (uint32_t slot : {1u, 2u, 3u, 5u, 6u, 7u})
     if (node.has_input(slot))

@@ -17,12 +17,12 @@ namespace {
 
 // Integers are summed as unsigned numbers, which wrap.
 template <class T>
-using total_t = std::conditional_t<is_floating<T>, double, uint64_t>;
+using total_t = std::conditional_t<kIsFloating<T>, double, uint64_t>;
 
 // What an accumulated total of `n` elements means as a number of type T.
 template <class T>
 auto number_of(total_t<T> total) {
-  if constexpr (is_floating<T>)
+  if constexpr (kIsFloating<T>)
     return total;
   else
     return static_cast<T>(total);
@@ -37,36 +37,36 @@ struct Total {
   static T end(Acc acc, int64_t n) { return static_cast<T>(static_cast<compute_t<T>>(end_map(number_of<T>(acc), n))); }
 };
 
-constexpr auto same = [](auto x) { return x; };
-constexpr auto square = [](auto x) { return x * x; };
-constexpr auto magnitude = [](auto x) {
+constexpr auto kSame = [](auto x) { return x; };
+constexpr auto kSquare = [](auto x) { return x * x; };
+constexpr auto kMagnitude = [](auto x) {
   if constexpr (std::is_floating_point_v<decltype(x)>)
     return std::fabs(x);
   else
     return static_cast<int64_t>(x) < 0 ? 0 - x : x;
 };
-constexpr auto as_is = [](auto total, int64_t) { return total; };
-constexpr auto mean = [](auto total, int64_t n) {
+constexpr auto kAsIs = [](auto total, int64_t) { return total; };
+constexpr auto kMean = [](auto total, int64_t n) {
   if constexpr (std::is_floating_point_v<decltype(total)>)
     return total / static_cast<double>(n);
   else
     return n == 0 ? decltype(total)(0) : static_cast<decltype(total)>(total / static_cast<decltype(total)>(n));
 };
-constexpr auto root = [](auto total, int64_t) { return std::sqrt(static_cast<double>(total)); };
-constexpr auto logarithm = [](auto total, int64_t) { return std::log(static_cast<double>(total)); };
+constexpr auto kRoot = [](auto total, int64_t) { return std::sqrt(static_cast<double>(total)); };
+constexpr auto kLogarithm = [](auto total, int64_t) { return std::log(static_cast<double>(total)); };
 
 template <class T>
-using Sum = Total<T, same, as_is>;
+using Sum = Total<T, kSame, kAsIs>;
 template <class T>
-using Mean = Total<T, same, mean>;
+using Mean = Total<T, kSame, kMean>;
 template <class T>
-using L1 = Total<T, magnitude, as_is>;
+using L1 = Total<T, kMagnitude, kAsIs>;
 template <class T>
-using L2 = Total<T, square, root>;
+using L2 = Total<T, kSquare, kRoot>;
 template <class T>
-using SumSquare = Total<T, square, as_is>;
+using SumSquare = Total<T, kSquare, kAsIs>;
 template <class T>
-using LogSum = Total<T, same, logarithm>;
+using LogSum = Total<T, kSame, kLogarithm>;
 
 template <class T>
 struct Product {
@@ -150,22 +150,22 @@ struct Walk {
 
 template <class T, class Op>
 void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is reduced
-  constexpr int64_t lanes = 4;                             // independent accumulators keep the pipeline full
+  constexpr int64_t kLanes = 4;                            // independent accumulators keep the pipeline full
   const int64_t outer = walk.reduced.positions();
   parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)),
            [&](int64_t begin, int64_t end) {
              Odometer kept(walk.kept, begin);
              for (int64_t i = begin; i < end; ++i, kept.next()) {
-               typename Op::Acc acc[lanes] = {Op::start(), Op::start(), Op::start(), Op::start()};
+               typename Op::Acc acc[kLanes] = {Op::start(), Op::start(), Op::start(), Op::start()};
                Odometer reduced(walk.reduced);
                for (int64_t r = 0; r < outer; ++r, reduced.next()) {
                  const T* row = x + kept.offset() + reduced.offset();
                  int64_t k = 0;
-                 for (; k + lanes <= walk.inner; k += lanes)
-                   for (int64_t lane = 0; lane < lanes; ++lane) Op::take(acc[lane], row[k + lane]);
+                 for (; k + kLanes <= walk.inner; k += kLanes)
+                   for (int64_t lane = 0; lane < kLanes; ++lane) Op::take(acc[lane], row[k + lane]);
                  for (; k < walk.inner; ++k) Op::take(acc[0], row[k]);
                }
-               for (int64_t lane = 1; lane < lanes; ++lane) Op::merge(acc[0], acc[lane]);
+               for (int64_t lane = 1; lane < kLanes; ++lane) Op::merge(acc[0], acc[lane]);
                y[i] = Op::end(acc[0], walk.count);
              }
            });
@@ -173,14 +173,15 @@ void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dime
 
 template <class T, class Op>
 void reduce_columns_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is kept
-  constexpr int64_t width = 128;
-  const int64_t strips = (walk.inner + width - 1) / width, outer = walk.reduced.positions();
-  parallel(walk.kept.positions() * strips, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count * width)),
+  constexpr int64_t kWidth = 128;
+  const int64_t strips = (walk.inner + kWidth - 1) / kWidth, outer = walk.reduced.positions();
+  parallel(walk.kept.positions() * strips,
+           std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count * kWidth)),
            [&](int64_t begin, int64_t end) {
              for (int64_t task = begin; task < end; ++task) {
-               const int64_t first = task % strips * width, n = std::min(width, walk.inner - first);
+               const int64_t first = task % strips * kWidth, n = std::min(kWidth, walk.inner - first);
                const Odometer kept(walk.kept, task / strips);
-               typename Op::Acc acc[width];
+               typename Op::Acc acc[kWidth];
                std::fill_n(acc, n, Op::start());
                Odometer reduced(walk.reduced);
                for (int64_t r = 0; r < outer; ++r, reduced.next()) {

@@ -223,8 +223,8 @@ float overlap(const Box& a, const Box& b) {  // intersection over union
 }
 
 Verdict supports_nms(const Node& node) {
-  constexpr bp_dtype_set_t floats = just(BP_DTYPE_FLOAT);
-  return accepts(node, 2, {floats, floats, just(BP_DTYPE_INT64), floats, floats});
+  constexpr bp_dtype_set_t kFloats = just(BP_DTYPE_FLOAT);
+  return accepts(node, 2, {kFloats, kFloats, just(BP_DTYPE_INT64), kFloats, kFloats});
 }
 
 std::unique_ptr<Kernel> create_nms(const Node& node) {

@@ -37,10 +37,10 @@ constexpr std::string_view kRoundingNames[] = {"round_prefer_floor", "round_pref
 constexpr std::string_view kAspectNames[] = {"stretch", "not_larger", "not_smaller"};
 
 // The enumerator whose name an attribute has, or -1. The first name is the default.
-template <size_t N>
-int position(const Node& node, std::string_view attribute, const std::string_view (&names)[N]) {
+template <size_t kCount>
+int position(const Node& node, std::string_view attribute, const std::string_view (&names)[kCount]) {
   const std::string value = node.attr(attribute, names[0].data());
-  for (size_t i = 0; i < N; ++i)
+  for (size_t i = 0; i < kCount; ++i)
     if (names[i] == value) return static_cast<int>(i);
   return -1;
 }
@@ -170,7 +170,7 @@ Taps taps_of(const Axis& axis, const Attributes& a) {
 
 template <class To, class C>
 To rounded(C value) {
-  if constexpr (is_floating<To>) {
+  if constexpr (kIsFloating<To>) {
     return static_cast<To>(value);
   } else {
     const C whole = std::nearbyint(value);
@@ -245,13 +245,13 @@ void resample(const From* x, To* y, const Taps& taps, int64_t outer, int64_t fro
   }
   parallel(outer * to, std::max<int64_t>(1, kCheapGrain / (inner * static_cast<int64_t>(taps.count))),
            [&](int64_t begin, int64_t end) {
-             constexpr int64_t width = 256;
-             C sums[width];
+             constexpr int64_t kWidth = 256;
+             C sums[kWidth];
              for (int64_t row = begin; row < end; ++row) {
                const size_t first = static_cast<size_t>(row % to) * taps.count;
                const From* source = x + row / to * from * inner;
-               for (int64_t at = 0; at < inner; at += width) {
-                 const int64_t n = std::min(width, inner - at);
+               for (int64_t at = 0; at < inner; at += kWidth) {
+                 const int64_t n = std::min(kWidth, inner - at);
                  for (size_t k = 0; k < taps.count; ++k) {
                    const From* line = source + taps.index[first + k] * inner + at;
                    const C weight = taps.weight[first + k];

@@ -131,9 +131,9 @@ Plan plan_rotary(const Rotation& r, Tensors in) {
 
 Verdict supports(const Node& node) {
   const bool onnx = node.domain().empty();
-  constexpr bp_dtype_set_t positions = just(BP_DTYPE_INT64);
-  Verdict v = onnx ? accepts(node, 3, {kFloatTypes, kFloatTypes, kFloatTypes, positions})
-                   : accepts(node, 4, {kFloatTypes, positions, kFloatTypes, kFloatTypes});
+  constexpr bp_dtype_set_t kPositions = just(BP_DTYPE_INT64);
+  Verdict v = onnx ? accepts(node, 3, {kFloatTypes, kFloatTypes, kFloatTypes, kPositions})
+                   : accepts(node, 4, {kFloatTypes, kPositions, kFloatTypes, kFloatTypes});
   if (!v) return v;
   if (node.attr("scale", 1.0f) != 1.0f) return no(BP_REASON_ATTRIBUTE, "scale is not 1");
   if (node.attr("is_packed_batching", int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, "is_packed_batching is set");

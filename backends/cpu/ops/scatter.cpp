@@ -143,8 +143,8 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
 
 Verdict supports_tensor_scatter(const Node& node) {
   if (Verdict verdict = attribute_in(node, "mode", "linear", {"linear", "circular"}); !verdict) return verdict;
-  constexpr bp_dtype_set_t types = kByteTypes | kPackedTypes;
-  if (Verdict verdict = accepts(node, 2, {types, types, just(BP_DTYPE_INT64)}); !verdict) return verdict;
+  constexpr bp_dtype_set_t kTypes = kByteTypes | kPackedTypes;
+  if (Verdict verdict = accepts(node, 2, {kTypes, kTypes, just(BP_DTYPE_INT64)}); !verdict) return verdict;
   return same_type(node, 0, 1);
 }
 

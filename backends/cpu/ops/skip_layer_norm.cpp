@@ -86,8 +86,8 @@ void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, 
 
 template <const Inputs& slots>
 Verdict supports(const Node& node) {
-  constexpr bp_dtype_set_t reals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
-  if (Verdict v = accepts(node, static_cast<uint32_t>(slots.gamma) + 1, {reals, reals, reals, reals, reals}); !v)
+  constexpr bp_dtype_set_t kReals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
+  if (Verdict v = accepts(node, static_cast<uint32_t>(slots.gamma) + 1, {kReals, kReals, kReals, kReals, kReals}); !v)
     return v;
   const int64_t axis = node.attr("axis", int64_t{-1}), rank = node.input_type(0).rank;
   if (axis != -1 && axis != rank - 1) return no(BP_REASON_ATTRIBUTE, "axis is not the last one");

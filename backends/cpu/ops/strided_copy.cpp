@@ -58,18 +58,18 @@ void StridedCopy::copy_rows(const T* source, T* target, int64_t first, int64_t l
 // A transposition: dimension `unit` has stride 1 in the source. Works on tiles that lie in the cache in both tensors.
 template <class T>
 void StridedCopy::copy_tiles(const T* source, T* target, size_t unit) const {
-  constexpr int64_t tile = 16;
+  constexpr int64_t kTile = 16;
   const size_t inner = extents_.size() - 1;
   const int64_t rows = extents_[unit], columns = extents_[inner], column_stride = strides_[inner];
-  const int64_t row_tiles = (rows + tile - 1) / tile;
+  const int64_t row_tiles = (rows + kTile - 1) / kTile;
   int64_t outer = 1;
   for (size_t d = 0; d < inner; ++d)
     if (d != unit) outer *= extents_[d];
   int64_t row_pitch = 1;  // in the target
   for (size_t d = unit + 1; d <= inner; ++d) row_pitch *= extents_[d];
-  parallel(outer * row_tiles, std::max<int64_t>(1, kCheapGrain / (tile * columns)), [&](int64_t begin, int64_t end) {
+  parallel(outer * row_tiles, std::max<int64_t>(1, kCheapGrain / (kTile * columns)), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t first_row = task % row_tiles * tile, last_row = std::min(rows, first_row + tile);
+      const int64_t first_row = task % row_tiles * kTile, last_row = std::min(rows, first_row + kTile);
       const T* from = source + offset_;
       T* to = target;
       int64_t rest = task / row_tiles, pitch = columns;
@@ -79,8 +79,8 @@ void StridedCopy::copy_tiles(const T* source, T* target, size_t unit) const {
         to += rest % extents_[d] * pitch;
         rest /= extents_[d];
       }
-      for (int64_t first = 0; first < columns; first += tile) {
-        const int64_t last = std::min(columns, first + tile);
+      for (int64_t first = 0; first < columns; first += kTile) {
+        const int64_t last = std::min(columns, first + kTile);
         for (int64_t row = first_row; row < last_row; ++row)
           for (int64_t column = first; column < last; ++column)
             to[row * row_pitch + column] = from[row + column * column_stride];

@@ -6,12 +6,12 @@
 namespace backplane::cpu {
 
 const char* dtype_name(bp_dtype_t dtype) {
-  static constexpr const char* names[] = {
+  static constexpr const char* kNames[] = {
       "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",
       "int64",     "string",     "bool",       "float16",      "double",         "uint32",     "uint64",
       "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
       "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
-  return dtype < std::size(names) ? names[dtype] : "unknown";
+  return dtype < std::size(kNames) ? kNames[dtype] : "unknown";
 }
 
 std::string to_string(const Shape& shape) {

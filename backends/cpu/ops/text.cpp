@@ -191,8 +191,8 @@ class LetterCase {
 };
 
 const LetterCase& letter_case() {
-  static const LetterCase instance;
-  return instance;
+  static const LetterCase kInstance;
+  return kInstance;
 }
 
 Verdict supports_normalizer(const Node& node) {

@@ -57,9 +57,9 @@ std::string write(T value) {
   const auto number = static_cast<compute_t<T>>(value);
   if constexpr (std::is_same_v<T, Bool>) {
     return number ? "True" : "False";
-  } else if constexpr (!is_floating<T>) {
+  } else if constexpr (!kIsFloating<T>) {
     return std::to_string(number);
-  } else if constexpr (is_small_float<T>) {
+  } else if constexpr (kIsSmallFloat<T>) {
     return shortest(number, [&](double read) { return T(static_cast<float>(read)).bits == value.bits; });
   } else {
     char buffer[64];
@@ -90,10 +90,10 @@ std::vector<std::string> write_all(const Tensor& tensor) {
 
 // A text without the blanks around it and a plus in front, as std::from_chars wants it.
 std::string_view trim(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
-  size_t begin = text.find_first_not_of(blanks);
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
-  text = text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+  text = text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   return text;
 }
@@ -123,7 +123,7 @@ bool read(std::string_view text, T& value) {
     bool is_true = text == "True" || text == "true";
     if (!is_true && text != "False" && text != "false" && !parse_real(text, number)) return false;
     value = Bool(is_true || number != 0);
-  } else if constexpr (is_floating<T>) {
+  } else if constexpr (kIsFloating<T>) {
     if constexpr (std::is_same_v<T, float>) {  // at once: not rounded twice
       if (parse(text, value)) return true;
     }

@@ -139,7 +139,7 @@ constexpr std::span<const Row> (*kFamilies[])() = {binary_rows, reshape_rows, co
 }  // namespace
 
 std::span<const Row> text_movement_rows() {
-  static const std::vector<Row> rows = [] {
+  static const std::vector<Row> kRows = [] {
     std::vector<Row> all;
     for (auto family : kFamilies) {
       for (const Row& row : family()) {
@@ -149,7 +149,7 @@ std::span<const Row> text_movement_rows() {
     }
     return all;
   }();
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::cpu

@@ -231,24 +231,24 @@ constexpr Row with_check(Row row, Verdict (*supports)(const Node&)) {
 
 // ---- the table -----------------------------------------------------------------------------------------------------
 
-constexpr auto negate = []<class T>(T x) -> T {
+constexpr auto kNegate = []<class T>(T x) -> T {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x));
   else
     return -x;
 };
-constexpr auto absolute = []<class T>(T x) -> T {
+constexpr auto kAbsolute = []<class T>(T x) -> T {
   if constexpr (std::is_floating_point_v<T>)
     return std::fabs(x);
   else
-    return x < 0 ? negate(x) : x;
+    return x < 0 ? kNegate(x) : x;
 };
-constexpr auto sigmoid = [](auto x) {  // exp of a negative number alone: no overflow
+constexpr auto kLogistic = [](auto x) {  // exp of a negative number alone: no overflow
   const auto e = std::exp(-std::fabs(x));
   return (x < 0 ? e : decltype(e)(1)) / (1 + e);
 };
-constexpr auto softplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
-constexpr auto hard_swish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
+constexpr auto kSoftplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
+constexpr auto kHardSwish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
 
 // The row with a loop over floats that the compiler could turn into vectors (ops/vector_math.h).
 template <const Row& plain, void (*row)(const float* x, float* y, int64_t n)>
@@ -278,7 +278,7 @@ constexpr Row kRelu = unary<[](auto x) { return x < 0 ? decltype(x)(0) : x; }, S
 constexpr Row kExp = unary<[](auto x) { return std::exp(x); }>("Exp", 6);
 constexpr Row kErf = unary<[](auto x) { return std::erf(x); }>("Erf", 9);
 constexpr Row kTanh = unary<[](auto x) { return std::tanh(x); }>("Tanh", 6);
-constexpr Row kSigmoid = unary<sigmoid>("Sigmoid", 6);
+constexpr Row kSigmoid = unary<kLogistic>("Sigmoid", 6);
 constexpr Row kGelu = with_check(unary<Gelu>("Gelu", 20), supports_gelu);
 
 std::unique_ptr<Kernel> create_gelu(const Node& node) {
@@ -286,8 +286,8 @@ std::unique_ptr<Kernel> create_gelu(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    unary<absolute, Numbers>("Abs", 6),
-    unary<negate, SignedNumbers>("Neg", 6),
+    unary<kAbsolute, Numbers>("Abs", 6),
+    unary<kNegate, SignedNumbers>("Neg", 6),
     unary<[](auto x) { return (x > 0) - (x < 0) + (x != x ? x : decltype(x)(0)); }, Numbers>("Sign", 9),
     unary<[](auto x) { return std::ceil(x); }>("Ceil", 6),
     unary<[](auto x) { return std::floor(x); }>("Floor", 6),
@@ -311,10 +311,10 @@ constexpr Row kRows[] = {
     unary<[](auto x) { return std::atanh(x); }>("Atanh", 9),
     by_rows<kRelu, rectify>(),
     by_rows<kSigmoid, sigmoid_row>(),
-    unary<softplus>("Softplus", 1),
+    unary<kSoftplus>("Softplus", 1),
     unary<[](auto x) { return x / (1 + std::fabs(x)); }>("Softsign", 1),
-    unary<hard_swish>("HardSwish", 14),
-    unary<[](auto x) { return x * std::tanh(softplus(x)); }>("Mish", 18),
+    unary<kHardSwish>("HardSwish", 14),
+    unary<[](auto x) { return x * std::tanh(kSoftplus(x)); }>("Mish", 18),
     unary<Elu>("Elu", 6),
     unary<Selu>("Selu", 6),
     unary<Celu>("Celu", 12),

@@ -91,7 +91,7 @@ void col2im(const T* x, T* y, int64_t planes, int64_t parts, const std::vector<S
     windows *= s.windows;
     image *= s.image;
   }
-  using Acc = std::conditional_t<is_floating<T>, double, uint64_t>;
+  using Acc = std::conditional_t<kIsFloating<T>, double, uint64_t>;
   parallel(planes, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, block * windows)),
            [&](int64_t begin, int64_t end) {
              std::vector<Acc> sums(static_cast<size_t>(image * parts));

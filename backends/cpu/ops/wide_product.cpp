@@ -27,11 +27,11 @@ template <class T, int kCount>
 [[gnu::always_inline]] inline void multiply_tile(const T* a, int64_t k, const T* panel, T* c, int64_t n,
                                                  int64_t columns) {
   using Vector = typename Lanes<T>::type;
-  constexpr int64_t lanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+  constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
   Vector sums[kCount][kVectors] = {};
   for (int64_t l = 0; l < k; ++l) {
     const Vector b0 = *reinterpret_cast<const Vector*>(panel + l * kPanel<T>);
-    const Vector b1 = *reinterpret_cast<const Vector*>(panel + l * kPanel<T> + lanes);
+    const Vector b1 = *reinterpret_cast<const Vector*>(panel + l * kPanel<T> + kLanes);
 #pragma GCC unroll 6
     for (int r = 0; r < kCount; ++r) {
       sums[r][0] += a[r * k + l] * b0;
@@ -41,7 +41,7 @@ template <class T, int kCount>
   for (int r = 0; r < kCount; ++r) {
     T row[kPanel<T>];
     *reinterpret_cast<Vector*>(row) = sums[r][0];
-    *reinterpret_cast<Vector*>(row + lanes) = sums[r][1];
+    *reinterpret_cast<Vector*>(row + kLanes) = sums[r][1];
     for (int64_t j = 0; j < columns; ++j) c[r * n + j] = row[j];
   }
 }

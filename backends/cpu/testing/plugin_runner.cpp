@@ -89,13 +89,13 @@ Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
   }
   query = reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL));
 #if defined(__SANITIZE_ADDRESS__)
-  constexpr uint32_t sanitizer = BP_SANITIZER_ADDRESS;
+  constexpr uint32_t kSanitizer = BP_SANITIZER_ADDRESS;
 #elif defined(__SANITIZE_THREAD__)
-  constexpr uint32_t sanitizer = BP_SANITIZER_THREAD;
+  constexpr uint32_t kSanitizer = BP_SANITIZER_THREAD;
 #else
-  constexpr uint32_t sanitizer = BP_SANITIZER_NONE;
+  constexpr uint32_t kSanitizer = BP_SANITIZER_NONE;
 #endif
-  bp_host_offer_t offer{sizeof(offer), BP_ABI_VERSION_MIN, BP_ABI_VERSION, sanitizer, {}};
+  bp_host_offer_t offer{sizeof(offer), BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer, {}};
   api = query(&offer);
   host_.size = sizeof(host_);
   host_.version = api->version;

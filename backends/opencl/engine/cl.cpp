@@ -12,7 +12,7 @@ struct Code {
 };
 #define CODE(name) \
   { name, #name }
-constexpr Code codes[] = {
+constexpr Code kCodes[] = {
     CODE(CL_DEVICE_NOT_FOUND),
     CODE(CL_DEVICE_NOT_AVAILABLE),
     CODE(CL_COMPILER_NOT_AVAILABLE),
@@ -56,7 +56,7 @@ bool out_of_memory(cl_int status) {
 }  // namespace
 
 std::string error_name(cl_int status) {
-  for (const Code& code : codes) {
+  for (const Code& code : kCodes) {
     if (code.status == status) return std::string(code.name);
   }
   return "OpenCL error " + std::to_string(status);

@@ -20,13 +20,13 @@ void check(cl_int status, std::string_view what);
 std::string error_name(cl_int status);
 
 // Owns one reference.
-template <class T, cl_int (*retain)(T), cl_int (*release)(T)>
+template <class T, cl_int (*kRetain)(T), cl_int (*kRelease)(T)>
 class Handle {
  public:
   Handle() = default;
   explicit Handle(T owned) : raw_(owned) {}
   Handle(const Handle& other) : raw_(other.raw_) {
-    if (raw_ != nullptr) retain(raw_);
+    if (raw_ != nullptr) kRetain(raw_);
   }
   Handle(Handle&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
   Handle& operator=(Handle other) noexcept {
@@ -34,7 +34,7 @@ class Handle {
     return *this;
   }
   ~Handle() {
-    if (raw_ != nullptr) release(raw_);
+    if (raw_ != nullptr) kRelease(raw_);
   }
 
   T get() const { return raw_; }

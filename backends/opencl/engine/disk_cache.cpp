@@ -21,7 +21,7 @@ struct Header {
   uint64_t content_bytes;
   uint64_t checksum;  // of the content
 };
-constexpr char magic[8] = {'B', 'P', 'O', 'C', 'L', '0', '1', '\n'};
+constexpr char kMagic[8] = {'B', 'P', 'O', 'C', 'L', '0', '1', '\n'};
 
 fs::path root() {
   const auto absolute = [](const char* name) {
@@ -36,9 +36,9 @@ fs::path root() {
 }
 
 std::string hex(uint64_t number) {
-  static constexpr char digits[] = "0123456789abcdef";
+  static constexpr char kDigits[] = "0123456789abcdef";
   std::string text(16, '0');
-  for (size_t i = text.size(); i-- > 0; number >>= 4) text[i] = digits[number & 15];
+  for (size_t i = text.size(); i-- > 0; number >>= 4) text[i] = kDigits[number & 15];
   return text;
 }
 
@@ -93,7 +93,7 @@ std::optional<std::string> DiskCache::read(std::string_view key) const {
   if (bytes.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof header);
   const std::string_view rest = std::string_view(bytes).substr(sizeof header);
-  if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.key_bytes != key.size() ||
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key_bytes != key.size() ||
       rest.size() < key.size() || header.content_bytes != rest.size() - key.size() || !rest.starts_with(key) ||
       header.checksum != fingerprint(rest.substr(key.size()))) {
     return std::nullopt;
@@ -110,7 +110,7 @@ void DiskCache::write(std::string_view key, std::string_view content) const {
   fs::path fresh = path;
   fresh += "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1));
   Header header{{}, key.size(), content.size(), fingerprint(content)};
-  std::memcpy(header.magic, magic, sizeof magic);
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
   bool whole;
   {
     std::ofstream file(fresh, std::ios::binary);

@@ -43,7 +43,7 @@ struct Expression {
 };
 
 // Longer formulas are computed in two kernels.
-inline constexpr size_t max_leaves = 8;
-inline constexpr size_t max_steps = 40;
+inline constexpr size_t kMaxLeaves = 8;
+inline constexpr size_t kMaxSteps = 40;
 
 }  // namespace backplane::opencl

@@ -10,9 +10,9 @@ namespace backplane::opencl {
 namespace {
 
 // Queries of extensions, by their registered numbers.
-constexpr cl_device_info query_pci_khr = 0x410F;  // cl_khr_pci_bus_info
-constexpr cl_device_info query_pci_bus_nv = 0x4008, query_pci_slot_nv = 0x4009, query_pci_domain_nv = 0x400A;
-constexpr cl_device_info query_compute_major_nv = 0x4000, query_compute_minor_nv = 0x4001;
+constexpr cl_device_info kQueryPciKhr = 0x410F;  // cl_khr_pci_bus_info
+constexpr cl_device_info kQueryPciBusNv = 0x4008, kQueryPciSlotNv = 0x4009, kQueryPciDomainNv = 0x400A;
+constexpr cl_device_info kQueryComputeMajorNv = 0x4000, kQueryComputeMinorNv = 0x4001;
 
 struct PciKhr {
   cl_uint domain, bus, device, function;
@@ -27,10 +27,10 @@ std::string pci_text(cl_device_id id) {
   char text[32];
   PciKhr pci{};
   if (has_extension(id, "cl_khr_pci_bus_info")) {
-    if (clGetDeviceInfo(id, query_pci_khr, sizeof pci, &pci, nullptr) != CL_SUCCESS) return {};
+    if (clGetDeviceInfo(id, kQueryPciKhr, sizeof pci, &pci, nullptr) != CL_SUCCESS) return {};
   } else if (has_extension(id, "cl_nv_device_attribute_query")) {
-    const auto slot = device_number<cl_uint>(id, query_pci_slot_nv);
-    pci = {device_number<cl_uint>(id, query_pci_domain_nv), device_number<cl_uint>(id, query_pci_bus_nv), slot >> 3,
+    const auto slot = device_number<cl_uint>(id, kQueryPciSlotNv);
+    pci = {device_number<cl_uint>(id, kQueryPciDomainNv), device_number<cl_uint>(id, kQueryPciBusNv), slot >> 3,
            slot & 7};
   } else {
     return {};
@@ -42,8 +42,8 @@ std::string pci_text(cl_device_id id) {
 
 std::string arch_text(cl_device_id id) {
   if (!has_extension(id, "cl_nv_device_attribute_query")) return device_text(id, CL_DEVICE_VERSION);
-  return "sm_" + std::to_string(device_number<cl_uint>(id, query_compute_major_nv)) +
-         std::to_string(device_number<cl_uint>(id, query_compute_minor_nv));
+  return "sm_" + std::to_string(device_number<cl_uint>(id, kQueryComputeMajorNv)) +
+         std::to_string(device_number<cl_uint>(id, kQueryComputeMinorNv));
 }
 
 uint32_t kind_of(cl_device_type type) {

@@ -15,12 +15,12 @@ using ::testing::ElementsAre;
 using InstanceTest = OpenCl;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool memory_is_told = false;  // it keeps what was freed
+constexpr bool kMemoryIsTold = false;  // it keeps what was freed
 #else
-constexpr bool memory_is_told = true;
+constexpr bool kMemoryIsTold = true;
 #endif
 
-constexpr int runs = 10'000;
+constexpr int kRuns = 10'000;
 
 int64_t resident_bytes() {
   int64_t pages = 0, resident = 0;
@@ -49,7 +49,7 @@ void run_often(Exec exec, int count, const std::vector<std::vector<float>>& righ
 }
 
 TEST_F(InstanceTest, ManyRunsOnManyThreadsLeaveNothingBehind) {
-  constexpr int thread_count = 4;
+  constexpr int kThreadCount = 4;
   const ClLayer::References nothing = cl_layer().references();
   {
     const Environment env = opencl();
@@ -66,22 +66,22 @@ TEST_F(InstanceTest, ManyRunsOnManyThreadsLeaveNothingBehind) {
     // Two threads share a program; the second round begins with what the first one left.
     const auto round = [&](int count) {
       std::vector<std::thread> threads;
-      for (int t = 0; t < thread_count; ++t)
-        threads.emplace_back([&, t] { run_often((t % 2 == 0 ? one : other).exec(), count / thread_count, right); });
+      for (int t = 0; t < kThreadCount; ++t)
+        threads.emplace_back([&, t] { run_often((t % 2 == 0 ? one : other).exec(), count / kThreadCount, right); });
       for (std::thread& thread : threads) thread.join();
     };
-    round(runs / 4);
+    round(kRuns / 4);
     const ClLayer::References before = cl_layer().references();
     const uint64_t launches = cl_layer().launches;
     const int64_t memory = resident_bytes();
-    round(runs);
-    EXPECT_GE(cl_layer().launches - launches, static_cast<uint64_t>(runs));
+    round(kRuns);
+    EXPECT_GE(cl_layer().launches - launches, static_cast<uint64_t>(kRuns));
     EXPECT_EQ(cl_layer().references(), before);
     const int64_t grown = resident_bytes() - memory;
     RecordProperty("grown_bytes", std::to_string(grown));
-    std::printf("%d runs on %d threads: resident memory grew by %lld KiB\n", runs, thread_count,
+    std::printf("%d runs on %d threads: resident memory grew by %lld KiB\n", kRuns, kThreadCount,
                 static_cast<long long>(grown / 1024));
-    EXPECT_LT(memory_is_told ? grown : 0, 4 << 20);
+    EXPECT_LT(kMemoryIsTold ? grown : 0, 4 << 20);
   }
   EXPECT_EQ(cl_layer().references(), nothing);
 }
@@ -98,7 +98,7 @@ TEST_F(InstanceTest, SessionsThatComeAndGoLeaveNothingBehind) {
   };
   once();
   const ClLayer::References before = cl_layer().references();
-  for (int i = 0; i < runs / 40; ++i) once();
+  for (int i = 0; i < kRuns / 40; ++i) once();
   EXPECT_EQ(cl_layer().references(), before);
 }
 

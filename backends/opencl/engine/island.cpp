@@ -12,7 +12,7 @@
 namespace backplane::opencl {
 namespace {
 
-constexpr size_t kept_plans = 16;
+constexpr size_t kKeptPlans = 16;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
   auto made = std::make_shared<Plan>(Planner(opencl_device_.facts(), graph(), inputs, read).make());
   prepare(*made);
   plans_.push_front({inputs, made});
-  if (plans_.size() > kept_plans) plans_.pop_back();
+  if (plans_.size() > kKeptPlans) plans_.pop_back();
   return made;
 }
 

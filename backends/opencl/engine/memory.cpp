@@ -8,7 +8,7 @@
 namespace backplane::opencl {
 namespace {
 
-constexpr uint64_t host_alignment = 64;
+constexpr uint64_t kHostAlignment = 64;
 
 cl_map_flags map_flags(uint32_t access) {
   return ((access & BP_MAP_READ) != 0 ? CL_MAP_READ : 0) | ((access & BP_MAP_WRITE) != 0 ? CL_MAP_WRITE : 0);
@@ -46,7 +46,7 @@ bp_space_t Device::space(uint32_t index) {
   if (facts_.unified && index == 0) {
     space.name = sdk::text("host");
     space.flags = BP_SPACE_HOST | BP_SPACE_MAPPABLE | BP_SPACE_COHERENT | BP_SPACE_DEVICE;
-    space.alignment = host_alignment;
+    space.alignment = kHostAlignment;
   } else if (index == device_space()) {
     space.name = sdk::text("device");
     space.flags = BP_SPACE_MAPPABLE | BP_SPACE_COHERENT | BP_SPACE_DEVICE;
@@ -65,7 +65,7 @@ bp_buffer_t Device::allocate(uint32_t index, uint64_t bytes) {
   space(index);  // refuses what is not there
   if (index == device_space()) return device_buffer(index, bytes, buffer(bytes), 0);
   bp_buffer_t result{};
-  result.address = host().allocate(std::max<uint64_t>(bytes, 1), host_alignment);
+  result.address = host().allocate(std::max<uint64_t>(bytes, 1), kHostAlignment);
   result.bytes = bytes;
   return result;
 }
@@ -74,7 +74,7 @@ void Device::release(bp_buffer_t& buffer) noexcept {
   if (buffer.memory != nullptr)
     delete reinterpret_cast<Allocation*>(buffer.memory);
   else if (buffer.address != nullptr)
-    host().release(buffer.address, std::max<uint64_t>(buffer.bytes, 1), host_alignment);
+    host().release(buffer.address, std::max<uint64_t>(buffer.bytes, 1), kHostAlignment);
   buffer = {};
 }
 

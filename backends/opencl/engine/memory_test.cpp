@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t n = 1000;
+constexpr int64_t kElements = 1000;
 
 bp_device_info_t device_of(const Environment& env) {
   for (const Device& device : env.devices()) {
@@ -55,7 +55,7 @@ class DeviceBuffer {
   const Environment& env_;
 };
 
-// y = -|-x| over `n` floats, so that the device of each node can be chosen.
+// y = -|-x| over kElements floats, so that the device of each node can be chosen.
 Model chain_of_three(int64_t n) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {n});
@@ -71,9 +71,9 @@ SessionOptions pinned(std::map<std::string, std::string> pins) {
   return how;
 }
 
-// Binds `n` floats.
+// Binds kElements floats.
 void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
-  const bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &n, nullptr, buffer};
+  const bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &kElements, nullptr, buffer};
   detail::call(api().exec_bind, exec.get(), slot, &tensor);
 }
 
@@ -92,8 +92,8 @@ TEST_F(MemoryTest, AMixedPlacementSharesHostMemoryWithoutCopies) {
   const Environment env = opencl();
   if (!unified(env)) GTEST_SKIP() << "this device has memory of its own";
   for (const auto& [middle, ends] : {std::pair{"opencl", "cpu"}, {"cpu", "opencl"}}) {
-    Exec exec = env.compile(chain_of_three(n), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
-    exec.bind("x", Tensor::of<float>({n}, std::vector<float>(n, -3)));
+    Exec exec = env.compile(chain_of_three(kElements), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
+    exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, -3)));
     exec.run();
     const uint64_t copies = cl_layer().copies, launches = cl_layer().launches;
     const std::string trace = trace_of(env, exec);
@@ -102,7 +102,7 @@ TEST_F(MemoryTest, AMixedPlacementSharesHostMemoryWithoutCopies) {
     for (const Device& device : env.devices())
       EXPECT_THAT(trace, HasSubstr("\"cat\":\"compute\",\"pid\":" + std::to_string(device.index))) << device.name;
     EXPECT_THAT(trace, Not(HasSubstr("\"cat\":\"copy\"")));
-    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(n, -3));
+    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(kElements, -3));
   }
 }
 
@@ -113,16 +113,16 @@ TEST_F(MemoryTest, ADeviceWithMemoryOfItsOwnIsCopiedToAndFrom) {
   EXPECT_EQ(space_of(env, 0).flags & BP_SPACE_HOST, 0u);
   for (const bool all : {true, false}) {
     const char* ends = all ? "opencl" : "cpu";
-    Exec exec = env.compile(chain_of_three(n), pinned({{"a", ends}, {"b", "opencl"}, {"y", ends}})).exec();
-    exec.bind("x", Tensor::of<float>({n}, std::vector<float>(n, 5)));
+    Exec exec = env.compile(chain_of_three(kElements), pinned({{"a", ends}, {"b", "opencl"}, {"y", ends}})).exec();
+    exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, 5)));
     exec.run();
     const uint64_t copies = cl_layer().copies, bytes = cl_layer().copied_bytes, imports = cl_layer().imports;
     const std::string trace = trace_of(env, exec);
     EXPECT_EQ(cl_layer().copies - copies, 2u);
-    EXPECT_EQ(cl_layer().copied_bytes - bytes, 2 * n * sizeof(float));
+    EXPECT_EQ(cl_layer().copied_bytes - bytes, 2 * kElements * sizeof(float));
     EXPECT_EQ(cl_layer().imports, imports);
     EXPECT_THAT(trace, HasSubstr("\"cat\":\"copy\""));
-    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(n, -5));
+    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(kElements, -5));
   }
 }
 
@@ -167,7 +167,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     ASSERT_EQ(
         clGetMemObjectInfo(reinterpret_cast<cl_mem>(told.handle), CL_MEM_CONTEXT, sizeof context, &context, nullptr),
         CL_SUCCESS);
-    const uint64_t head = space_of(env, space).alignment, bytes = n * sizeof(float);
+    const uint64_t head = space_of(env, space).alignment, bytes = kElements * sizeof(float);
     cl_int status = CL_SUCCESS;
     const cl_mem framework = clCreateBuffer(context, CL_MEM_READ_WRITE, head + bytes, nullptr, &status);
     ASSERT_EQ(status, CL_SUCCESS);
@@ -178,16 +178,16 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
       const bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
       const bp_external_t y_is{sizeof y_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(y), bytes, 0};
       const DeviceBuffer x_buffer(env, x_is), y_buffer(env, y_is);
-      std::vector<float> values(n, 7), back(n);
+      std::vector<float> values(kElements, 7), back(kElements);
       copy(env, host_buffer(values), x_buffer.buffer);
-      Exec exec = env.compile(chain_of_three(n), only_opencl()).exec();
+      Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
       bind(exec, 0, x_buffer.buffer);
       bind(exec, BP_SLOT_OUTPUT, y_buffer.buffer);
       const uint64_t copies = cl_layer().copies;
       exec.run();
       EXPECT_EQ(cl_layer().copies, copies);
       copy(env, y_buffer.buffer, host_buffer(back));
-      EXPECT_EQ(back, std::vector<float>(n, -7));
+      EXPECT_EQ(back, std::vector<float>(kElements, -7));
     }
     // An import ends without the framework's reference.
     cl_uint references = 0;
@@ -202,29 +202,29 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
 TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
   const Environment env = opencl();
   if (!unified(env)) GTEST_SKIP() << "this device has memory of its own";
-  const uint64_t bytes = n * sizeof(float);
+  const uint64_t bytes = kElements * sizeof(float);
   for (const auto& [middle, ends, expected_copies] : {std::tuple{"opencl", "cpu", 2u}, {"cpu", "opencl", 0u}}) {
     SCOPED_TRACE(ends);
     const DeviceBuffer x(env, bytes), y(env, bytes);
-    std::vector<float> values(n, 7), back(n);
+    std::vector<float> values(kElements, 7), back(kElements);
     copy(env, host_buffer(values), x.buffer);
-    Exec exec = env.compile(chain_of_three(n), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
+    Exec exec = env.compile(chain_of_three(kElements), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
     bind(exec, 0, x.buffer);
     bind(exec, BP_SLOT_OUTPUT, y.buffer);
     const uint64_t copies = cl_layer().copies;
     exec.run();
     EXPECT_EQ(cl_layer().copies - copies, expected_copies);
     copy(env, y.buffer, host_buffer(back));
-    EXPECT_EQ(back, std::vector<float>(n, -7));
+    EXPECT_EQ(back, std::vector<float>(kElements, -7));
     // Host memory in its place, and back again.
-    exec.bind("x", Tensor::of<float>({n}, std::vector<float>(n, 8)));
+    exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, 8)));
     exec.run();
     copy(env, y.buffer, host_buffer(back));
-    EXPECT_EQ(back, std::vector<float>(n, -8));
+    EXPECT_EQ(back, std::vector<float>(kElements, -8));
     bind(exec, 0, x.buffer);
     exec.run();
     copy(env, y.buffer, host_buffer(back));
-    EXPECT_EQ(back, std::vector<float>(n, -7));
+    EXPECT_EQ(back, std::vector<float>(kElements, -7));
   }
 }
 

@@ -12,7 +12,7 @@ namespace backplane::opencl {
 namespace {
 
 // How often a cancel token is looked at: whoever sets it cannot wake us.
-constexpr uint64_t cancel_slice_ns = 2'000'000;
+constexpr uint64_t kCancelSliceNs = 2'000'000;
 
 uint64_t now() {
   return static_cast<uint64_t>(
@@ -24,7 +24,7 @@ void wait_native(const sdk::Host& host, const bp_point_t& point, const bp_run_t&
   const uint64_t deadline = run.deadline != 0 ? run.deadline : BP_FOREVER;
   for (;;) {
     host.check(run.cancel, run.deadline);
-    const uint64_t until = run.cancel != nullptr ? std::min(deadline, now() + cancel_slice_ns) : deadline;
+    const uint64_t until = run.cancel != nullptr ? std::min(deadline, now() + kCancelSliceNs) : deadline;
     if (timeline_of(point).reached_by(point.value, until)) return;
   }
 }

@@ -179,8 +179,8 @@ void Emit::formula(std::string code, bp_dtype_t dtype, const Shape& shape, const
     const Planner::State& state = planner_.state(node.input(operand.slot));
     // What is pending joins if it has the same extents: broadcast, it would be computed many times.
     const bool joins = state.pending && state.pending->shape == shape &&
-                       sum.leaves.size() + state.pending->leaves.size() < max_leaves &&
-                       sum.steps.size() + state.pending->steps.size() < max_steps;
+                       sum.leaves.size() + state.pending->leaves.size() < kMaxLeaves &&
+                       sum.steps.size() + state.pending->steps.size() < kMaxSteps;
     places.push_back(joins ? sum.append(*state.pending) : sum.leaf(broadcast_view(input(operand.slot), shape)));
   }
   sum.steps.push_back({dtype, std::move(code), std::move(places)});

@@ -13,11 +13,11 @@
 namespace backplane::opencl {
 namespace {
 
-constexpr size_t chains = 16;  // of kernels/rates.cl
-constexpr int repeats = 8;     // the best one counts: what disturbs a measurement makes it slower
-constexpr int launches = 32;
-constexpr double enough_seconds = 3e-3;  // of one call of arithmetic
-constexpr double slow_seconds = 50e-3;   // a slow device, or a simulated one, is not asked twice
+constexpr size_t kChains = 16;  // of kernels/rates.cl
+constexpr int kRepeats = 8;     // the best one counts: what disturbs a measurement makes it slower
+constexpr int kLaunches = 32;
+constexpr double kEnoughSeconds = 3e-3;  // of one call of arithmetic
+constexpr double kSlowSeconds = 50e-3;   // a slow device, or a simulated one, is not asked twice
 
 std::string key_of(const Facts& facts) {
   return "rates 2\n" + facts.identity() + std::to_string(facts.units);
@@ -27,12 +27,12 @@ std::string key_of(const Facts& facts) {
 template <class Call>
 double shortest(cl_command_queue queue, const Call& call) {
   double best = INFINITY;
-  for (int i = 0; i <= repeats; ++i) {  // the first one warms up
+  for (int i = 0; i <= kRepeats; ++i) {  // the first one warms up
     const auto begin = std::chrono::steady_clock::now();
     call();
     check(clFinish(queue), "measuring the device");
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    const bool slow = time.count() > slow_seconds;
+    const bool slow = time.count() > kSlowSeconds;
     if (i != 0 || slow) best = std::min(best, time.count());
     if (slow) break;
   }
@@ -81,17 +81,17 @@ Rates measure_rates(Device& device) {
   set(arithmetic, 3, cl_float{0.25f});
   set(arithmetic, 1, cl_int{0});
   const double launch = shortest(queue.get(), [&] {
-    for (int i = 0; i < launches; ++i) start(queue.get(), arithmetic, group, group);
+    for (int i = 0; i < kLaunches; ++i) start(queue.get(), arithmetic, group, group);
   });
   // As long as takes a few milliseconds, on whatever device.
-  const double each = 2.0 * static_cast<double>(items * chains * vector);
+  const double each = 2.0 * static_cast<double>(items * kChains * vector);
   cl_int n = 4;
   double seconds = 0;
   do {
     n *= 4;
     set(arithmetic, 1, n);
     seconds = shortest(queue.get(), [&] { start(queue.get(), arithmetic, items, group); });
-  } while (seconds < enough_seconds && n < 4096);
+  } while (seconds < kEnoughSeconds && n < 4096);
 
   set(stream, 0, x.get());
   set(stream, 1, y.get());
@@ -99,9 +99,9 @@ Rates measure_rates(Device& device) {
   uint64_t length = bytes / 64;
   for (;; length = bytes) {
     moved = shortest(queue.get(), [&] { start(queue.get(), stream, length / (4 * vector), group); });
-    if (moved > slow_seconds || length == bytes) break;
+    if (moved > kSlowSeconds || length == bytes) break;
   }
-  const Rates rates{each * n / seconds, 2.0 * static_cast<double>(length) / moved, launch / launches};
+  const Rates rates{each * n / seconds, 2.0 * static_cast<double>(length) / moved, launch / kLaunches};
   DiskCache("opencl").write(key_of(facts), write_numbers({rates.flops, rates.bandwidth, rates.launch_seconds}));
   return rates;
 }

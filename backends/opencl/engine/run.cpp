@@ -20,7 +20,7 @@ uint64_t dense_bytes(const bp_tensor_t& tensor) {
 }
 
 // Kernels that are started before the host looks whether the run was cancelled or is late.
-constexpr size_t launches_between_checks = 16;
+constexpr size_t kLaunchesBetweenChecks = 16;
 
 }  // namespace
 
@@ -92,9 +92,9 @@ void Instance::begin() {
   for (uint32_t i = 0; i < outputs_.size(); ++i)
     copied_ += outputs_[i]->begin(run_queue_, dense_bytes(output(i)), false, begun_);
   if (!plan_->may_fault) return;
-  static constexpr cl_int none = 0;
+  static constexpr cl_int kNone = 0;
   cl_event event = nullptr;
-  opencl::check(clEnqueueWriteBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof none, &none, 0, nullptr, &event),
+  opencl::check(clEnqueueWriteBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof kNone, &kNone, 0, nullptr, &event),
                 "run");
   begun_.emplace_back(event);
 }
@@ -113,7 +113,7 @@ void Instance::wait_for(const std::vector<uint32_t>& launches) {
 void Instance::proceed() {
   const bool limited = order_.run().cancel != nullptr || order_.run().deadline != 0;
   const size_t first = launched_.size();
-  const size_t end = limited ? std::min(kernels_.size(), first + launches_between_checks) : kernels_.size();
+  const size_t end = limited ? std::min(kernels_.size(), first + kLaunchesBetweenChecks) : kernels_.size();
   for (size_t l = first; l < end; ++l) {
     const Launch& launch = plan_->launches[l];
     wait_for(launch.after);

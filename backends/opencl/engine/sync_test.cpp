@@ -16,8 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t n = 1000;
-constexpr auto a_while = std::chrono::milliseconds(20);
+constexpr int64_t kElements = 1000;
+constexpr auto kAWhile = std::chrono::milliseconds(20);
 
 uint64_t in(std::chrono::nanoseconds time) {
   return static_cast<uint64_t>((std::chrono::steady_clock::now().time_since_epoch() + time).count());
@@ -58,10 +58,10 @@ class SyncTest : public OpenCl {
   void SetUp() override {
     OpenCl::SetUp();
     if (IsSkipped()) return;
-    library_ = dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
+    library_ = dlopen(kPlugin.c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr) << dlerror();
     const auto query = reinterpret_cast<bp_plugin_query_t>(dlsym(library_, BP_PLUGIN_SYMBOL));
-    const bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, sdk::sanitizer, {}};
+    const bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, sdk::kSanitizer, {}};
     slots = query(&offer);
     ASSERT_NE(slots->version, 0u);
     const bp_backend_create_t how{sizeof how, 0, &host_, {}, nullptr};
@@ -70,7 +70,7 @@ class SyncTest : public OpenCl {
     ok(slots->device->count(backend_, &count, error()));
     ok(slots->device->open(backend_, 0, nullptr, &device, error()));
     Graph graph;
-    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {n});
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {kElements});
     const uint32_t one = graph.weight("one", Tensor::of<float>({1}, {1}));
     model_.emplace(graph.finish({graph.node("Add", "y", {x, one})}));
     bp_compile_t what{};
@@ -124,7 +124,8 @@ class SyncTest : public OpenCl {
     bp_device_info_t info{};
     info.size = sizeof info;
     ok(slots->device->info(backend_, 0, &info, error()));
-    ok(slots->memory->allocate(device, info.space_count - 1, n * sizeof(float), &buffers_.emplace_back(), error()));
+    ok(slots->memory->allocate(device, info.space_count - 1, kElements * sizeof(float), &buffers_.emplace_back(),
+                               error()));
     return buffers_.back();
   }
   static bp_buffer_t of(std::vector<float>& memory) {
@@ -132,7 +133,7 @@ class SyncTest : public OpenCl {
   }
   void bind(int instance, const bp_buffer_t& x, const bp_buffer_t& y) {
     for (const uint32_t slot : {0u, BP_SLOT_OUTPUT}) {
-      bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &extent_, nullptr, slot == 0 ? x : y};
+      bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &kExtent, nullptr, slot == 0 ? x : y};
       const bp_binding_t binding{sizeof binding, slot, &tensor, nullptr};
       ok(slots->instance->bind(instances[instance], &binding, error()));
     }
@@ -159,10 +160,11 @@ class SyncTest : public OpenCl {
   const bp_plugin_t* slots = nullptr;
   bp_device_t* device = nullptr;
   bp_instance_t* instances[2] = {};
-  std::vector<float> x = std::vector<float>(n, 1), y = std::vector<float>(n), z = std::vector<float>(n);
+  std::vector<float> x = std::vector<float>(kElements, 1), y = std::vector<float>(kElements),
+                     z = std::vector<float>(kElements);
 
  private:
-  static constexpr int64_t extent_ = n;
+  static constexpr int64_t kExtent = kElements;
   void* library_ = nullptr;
   const bp_host_t host_ = lent();
   bp_backend_t* backend_ = nullptr;
@@ -190,23 +192,23 @@ TEST_F(SyncTest, RunsWaitForEachOtherInWhateverOrderTheyAreStarted) {
   bp_native_semaphore_t* const native = semaphore();
   for (const bool on_host : {true, false}) {
     const auto at = [&](uint64_t value) { return on_host ? of_host.at(value) : bp_point_t{nullptr, native, value}; };
-    y.assign(n, 0);
-    z.assign(n, 0);
+    y.assign(kElements, 0);
+    z.assign(kElements, 0);
     bind(0, of(x), of(y));
     bind(1, of(y), of(z));
     Ended first, second;
     ok(start(1, &second, {at(2)}, {at(3)}));
-    EXPECT_FALSE(second.yet(a_while));
+    EXPECT_FALSE(second.yet(kAWhile));
     ok(start(0, &first, {at(1)}, {at(2)}));
-    EXPECT_FALSE(first.yet(a_while));
-    EXPECT_EQ(y, std::vector<float>(n));
+    EXPECT_FALSE(first.yet(kAWhile));
+    EXPECT_EQ(y, std::vector<float>(kElements));
     if (on_host)
       of_host.signal(1);
     else
       ok(slots->sync->semaphore_signal(native, 1, BP_OK, error()));
     EXPECT_EQ(first.status(), BP_OK);
     EXPECT_EQ(second.status(), BP_OK);
-    EXPECT_EQ(z, std::vector<float>(n, 3));
+    EXPECT_EQ(z, std::vector<float>(kElements, 3));
     if (on_host)
       of_host.wait(3);
     else
@@ -232,7 +234,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   // Known before the run is started: the call says so, and tells nobody else.
   Ended third;
   EXPECT_EQ(start(0, &third, {{nullptr, semaphore, 1}}, {}), BP_DEPENDENCY_FAILED);
-  EXPECT_FALSE(third.yet(a_while));
+  EXPECT_FALSE(third.yet(kAWhile));
 }
 
 TEST_F(SyncTest, ADeadlineEndsAWaitForWhatNeverComes) {
@@ -241,10 +243,10 @@ TEST_F(SyncTest, ADeadlineEndsAWaitForWhatNeverComes) {
   bind(0, of(x), of(y));
   for (const bp_point_t& never : {bp_point_t{nullptr, semaphore, 1}, of_host.at(1)}) {
     Ended end;
-    ok(start(0, &end, {never}, {}, in(a_while)));
+    ok(start(0, &end, {never}, {}, in(kAWhile)));
     EXPECT_EQ(end.status(), BP_TIMED_OUT);
   }
-  EXPECT_EQ(slots->sync->semaphore_wait(semaphore, 1, in(a_while), error()), BP_TIMED_OUT);
+  EXPECT_EQ(slots->sync->semaphore_wait(semaphore, 1, in(kAWhile), error()), BP_TIMED_OUT);
   Ended end;
   ok(start(0, &end, {}, {}));
   EXPECT_EQ(end.status(), BP_OK);
@@ -257,13 +259,13 @@ TEST_F(SyncTest, AnInstanceHasOneRunAndOutlivesIt) {
   ok(start(0, &end, {{nullptr, semaphore, 1}}, {}));
   EXPECT_EQ(start(0, &other, {}, {}), BP_BUSY);
   std::thread signaller([&] {
-    std::this_thread::sleep_for(a_while);
+    std::this_thread::sleep_for(kAWhile);
     slots->sync->semaphore_signal(semaphore, 1, BP_OK, nullptr);
   });
   slots->instance->destroy(std::exchange(instances[0], nullptr));
   EXPECT_TRUE(end.yet(std::chrono::nanoseconds(0)));
   EXPECT_EQ(end.status(), BP_OK);
-  EXPECT_EQ(y, std::vector<float>(n, 2));
+  EXPECT_EQ(y, std::vector<float>(kElements, 2));
   signaller.join();
 }
 
@@ -279,19 +281,19 @@ TEST_F(SyncTest, AStreamKeepsItsOrder) {
   Ended copied, ended;
   run.self = &copied;
   run.done = Ended::told;
-  ok(slots->memory->copy(device, std::array{of(x)}.data(), &a, n * sizeof(float), &run, error()));
+  ok(slots->memory->copy(device, std::array{of(x)}.data(), &a, kElements * sizeof(float), &run, error()));
   ok(start(0, nullptr, {}, {}, 0, stream));
   ok(start(1, &ended, {}, {}, 0, stream));
   ok(slots->sync->stream_wait(stream, in(std::chrono::seconds(30)), error()));
-  EXPECT_EQ(z, std::vector<float>(n, 3));
+  EXPECT_EQ(z, std::vector<float>(kElements, 3));
   EXPECT_EQ(copied.status(), BP_OK);
   EXPECT_EQ(ended.status(), BP_OK);
   const float pattern = 5;
   run.done = nullptr;
   ok(slots->memory->fill(device, &b, &pattern, sizeof pattern, &run, error()));
-  ok(slots->memory->copy(device, &b, std::array{of(y)}.data(), n * sizeof(float), &run, error()));
+  ok(slots->memory->copy(device, &b, std::array{of(y)}.data(), kElements * sizeof(float), &run, error()));
   ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
-  EXPECT_EQ(y, std::vector<float>(n, 5));
+  EXPECT_EQ(y, std::vector<float>(kElements, 5));
 }
 
 TEST_F(SyncTest, StreamsAreCommandQueues) {
@@ -310,8 +312,8 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
   EXPECT_EQ(warm.status(), BP_OK);
   Ended end;
   ok(start(0, &end, {}, {}, 0, stream(&native)));
-  EXPECT_FALSE(end.yet(a_while));
-  EXPECT_EQ(slots->sync->stream_wait(stream(&native), in(a_while), error()), BP_TIMED_OUT);
+  EXPECT_FALSE(end.yet(kAWhile));
+  EXPECT_EQ(slots->sync->stream_wait(stream(&native), in(kAWhile), error()), BP_TIMED_OUT);
   clSetUserEventStatus(gate, CL_COMPLETE);
   EXPECT_EQ(end.status(), BP_OK);
   clReleaseEvent(gate);
@@ -341,10 +343,10 @@ TEST_F(SyncTest, AnEventOfTheFrameworkIsWaitedFor) {
   bind(0, of(x), of(y));
   Ended end;
   ok(start(0, &end, {{nullptr, semaphore, 1}}, {}));
-  EXPECT_FALSE(end.yet(a_while));
+  EXPECT_FALSE(end.yet(kAWhile));
   clSetUserEventStatus(event, CL_COMPLETE);
   EXPECT_EQ(end.status(), BP_OK);
-  EXPECT_EQ(y, std::vector<float>(n, 2));
+  EXPECT_EQ(y, std::vector<float>(kElements, 2));
   clReleaseEvent(event);
 }
 

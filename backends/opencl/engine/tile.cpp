@@ -11,9 +11,9 @@ namespace backplane::opencl {
 namespace {
 
 // As many sums as vector registers hold beside a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
-constexpr Tile for_cpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
+constexpr Tile kForCpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
 // Groups of 64 to 256 items whose lines pass through local memory; the last ones where there is no such memory.
-constexpr Tile for_others[] = {{4, 4, 2, 16, 8, 8},
+constexpr Tile kForOthers[] = {{4, 4, 2, 16, 8, 8},
                                {8, 4, 2, 8, 8, 16},
                                {8, 4, 2, 16, 16, 16},
                                {4, 4, 1, 16, 16, 16},
@@ -67,7 +67,7 @@ Ranges Tile::ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const {
 }
 
 std::span<const Tile> tiles(uint32_t device_kind) {
-  return device_kind == BP_DEVICE_CPU ? std::span<const Tile>(for_cpus) : std::span<const Tile>(for_others);
+  return device_kind == BP_DEVICE_CPU ? std::span<const Tile>(kForCpus) : std::span<const Tile>(kForOthers);
 }
 
 bool fits(const Facts& facts, const Tile& tile) {
@@ -86,7 +86,7 @@ std::vector<Tile> tiles_that_fit(const Facts& facts) {
 }
 
 std::optional<Tile> tile_named(std::string_view text) {
-  for (const std::span<const Tile> all : {std::span<const Tile>(for_cpus), std::span<const Tile>(for_others)}) {
+  for (const std::span<const Tile> all : {std::span<const Tile>(kForCpus), std::span<const Tile>(kForOthers)}) {
     for (const Tile& tile : all) {
       if (tile.text() == text) return tile;
     }

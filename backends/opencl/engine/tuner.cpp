@@ -12,10 +12,10 @@ namespace {
 
 // A product of middle size: a convolution of 3 × 3 windows over 256 channels and 28 × 28 places has as many rows and
 // columns.
-constexpr int64_t rows = 256, columns = 768, depth = 512;
-constexpr double operations = 2.0 * rows * columns * depth;
-constexpr int repeats = 6;
-constexpr double patience_seconds = 0.2;
+constexpr int64_t kRows = 256, kColumns = 768, kDepth = 512;
+constexpr double kOperations = 2.0 * kRows * kColumns * kDepth;
+constexpr int kRepeats = 6;
+constexpr double kPatienceSeconds = 0.2;
 
 KernelSource source_of(const Tile& tile) {
   return {"gemm", "gemm", "-DTYPE=f32 -DBIAS=0" + tile.macros(), {}};
@@ -26,17 +26,17 @@ class Products {
  public:
   explicit Products(Device& device)
       : device_(device),
-        operands_(device.buffer(sizeof(cl_float) * depth * columns)),
-        result_(device.buffer(sizeof(cl_float) * rows * columns)),
+        operands_(device.buffer(sizeof(cl_float) * kDepth * kColumns)),
+        result_(device.buffer(sizeof(cl_float) * kRows * kColumns)),
         queue_(device.queue()) {
-    fill_with_half(queue_, operands_, sizeof(cl_float) * depth * columns);
+    fill_with_half(queue_, operands_, sizeof(cl_float) * kDepth * kColumns);
   }
 
   double seconds(const Tile& tile) const {
     const ClKernel kernel = device_.kernels().kernel(source_of(tile));
     const cl_mem a = operands_.get();
-    set_arguments(kernel, {a, a, a, result_.get()}, {rows, columns, depth, 1, 1});
-    return shortest_seconds(queue_, {{kernel, tile.ranges(rows, columns, 1, 1)}});
+    set_arguments(kernel, {a, a, a, result_.get()}, {kRows, kColumns, kDepth, 1, 1});
+    return shortest_seconds(queue_, {{kernel, tile.ranges(kRows, kColumns, 1, 1)}});
   }
 
  private:
@@ -80,16 +80,16 @@ Tile tuned_tile(Device& device) {
 }
 
 double product_flops(Device& device, const Tile& tile) {
-  return operations / Products(device).seconds(tile);
+  return kOperations / Products(device).seconds(tile);
 }
 
 bool too_slow_to_measure(const Facts& facts) {
-  return operations / facts.rates.flops > patience_seconds;
+  return kOperations / facts.rates.flops > kPatienceSeconds;
 }
 
 void fill_with_half(const Queue& queue, const Buffer& buffer, uint64_t bytes) {
-  static constexpr cl_float half = 0.5f;
-  check(clEnqueueFillBuffer(queue.get(), buffer.get(), &half, sizeof half, 0, bytes, 0, nullptr, nullptr), "tuning");
+  static constexpr cl_float kHalf = 0.5f;
+  check(clEnqueueFillBuffer(queue.get(), buffer.get(), &kHalf, sizeof kHalf, 0, bytes, 0, nullptr, nullptr), "tuning");
 }
 
 void set_arguments(const ClKernel& kernel, const std::vector<cl_mem>& buffers, const std::vector<int64_t>& numbers) {
@@ -103,7 +103,7 @@ void set_arguments(const ClKernel& kernel, const std::vector<cl_mem>& buffers, c
 
 double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
   double best = INFINITY;
-  for (int i = 0; i <= repeats; ++i) {  // the first one warms up
+  for (int i = 0; i <= kRepeats; ++i) {  // the first one warms up
     const auto begin = std::chrono::steady_clock::now();
     for (const auto& [kernel, ranges] : starts) {
       const cl_int status = clEnqueueNDRangeKernel(queue.get(), kernel.get(), 3, nullptr, ranges.global.data(),

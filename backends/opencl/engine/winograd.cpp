@@ -12,28 +12,29 @@ namespace backplane::opencl {
 namespace {
 
 // A convolution of middle size: 128 → 128 channels over 56 × 56 places.
-constexpr int64_t channels = 128, size = 56, line = size / 2, width = line + 1;
-constexpr int64_t count = (line - 1) * width + line;
-constexpr int64_t phase = width * width;
+constexpr int64_t kChannels = 128, kSize = 56, kLine = kSize / 2, kWidth = kLine + 1;
+constexpr int64_t kCount = (kLine - 1) * kWidth + kLine;
+constexpr int64_t kPhase = kWidth * kWidth;
 
 std::string macro(const char* name, int64_t value) {
   return " -D" + std::string(name) + "=" + std::to_string(value);
 }
 
 double transform_seconds(Device& device) {
-  const WinogradCut cut = winograd_cut(device.facts(), channels, count, line);
+  const WinogradCut cut = winograd_cut(device.facts(), kChannels, kCount, kLine);
   const ClKernel input = device.kernels().kernel({"winograd", "winograd_input", cut.input_options(), {}});
   const ClKernel output = device.kernels().kernel({"winograd", "winograd_output", cut.output_options(false), {}});
   const auto bytes = [](int64_t elements) { return static_cast<uint64_t>(elements) * sizeof(cl_float); };
-  const Buffer x = device.buffer(bytes(channels * 4 * phase)), v = device.buffer(bytes(16 * channels * cut.columns()));
-  const Buffer y = device.buffer(bytes(channels * size * size));
+  const Buffer x = device.buffer(bytes(kChannels * 4 * kPhase)),
+               v = device.buffer(bytes(16 * kChannels * cut.columns()));
+  const Buffer y = device.buffer(bytes(kChannels * kSize * kSize));
   const Queue queue = device.queue();
-  fill_with_half(queue, x, bytes(channels * 4 * phase));
-  set_arguments(input, {x.get(), v.get()}, {channels, count, phase, width});
+  fill_with_half(queue, x, bytes(kChannels * 4 * kPhase));
+  set_arguments(input, {x.get(), v.get()}, {kChannels, kCount, kPhase, kWidth});
   // The matrices need not be products to be transformed.
-  set_arguments(output, {v.get(), v.get(), y.get()}, {channels, count, width, size, size});
-  const Ranges in = ranges_of_items(device.facts(), (cut.columns() + cut.vector - 1) / cut.vector, channels);
-  const Ranges out = ranges_of_items(device.facts(), (line + cut.lanes - 1) / cut.lanes, line, channels);
+  set_arguments(output, {v.get(), v.get(), y.get()}, {kChannels, kCount, kWidth, kSize, kSize});
+  const Ranges in = ranges_of_items(device.facts(), (cut.columns() + cut.vector - 1) / cut.vector, kChannels);
+  const Ranges out = ranges_of_items(device.facts(), (kLine + cut.lanes - 1) / cut.lanes, kLine, kChannels);
   return shortest_seconds(queue, {{input, in}, {output, out}});
 }
 
@@ -79,7 +80,7 @@ WinogradRates winograd_rates(Device& device) {
     return rates;
   }
   rates.flops = product_flops(device, facts.tile);
-  rates.elements = static_cast<double>(16 * 2 * channels * count) / transform_seconds(device);
+  rates.elements = static_cast<double>(16 * 2 * kChannels * kCount) / transform_seconds(device);
   if (!sane(rates.flops) || !sane(rates.elements)) return {};
   disk.write(key, write_numbers({rates.flops, rates.elements}));
   return rates;

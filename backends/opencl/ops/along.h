@@ -15,7 +15,7 @@ struct Taps {
 };
 
 // More than this is no table any more.
-inline constexpr int64_t most_taps = int64_t{1} << 26;
+inline constexpr int64_t kMostTaps = int64_t{1} << 26;
 
 // Output 0: the input with every table applied, one after the other. `fill` is one element of the input's type; empty
 // where no table fills.

@@ -186,14 +186,14 @@ Verdict supports_attention(const Node& node) {
   return accept();
 }
 
-constexpr Row rows[] = {
-    {"", "Attention", 23, floats & ~one(BP_DTYPE_DOUBLE), {3, 7, Form::kSame, 4}, supports_attention, emit_attention},
+constexpr Row kRows[] = {
+    {"", "Attention", 23, kFloats & ~one(BP_DTYPE_DOUBLE), {3, 7, Form::kSame, 4}, supports_attention, emit_attention},
 };
 
 }  // namespace
 
 std::span<const Row> attention_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -60,8 +60,8 @@ Verdict supports_conv(const Node& node) {
   return supports_window(node);
 }
 
-constexpr Row rows[] = {
-    {"", "Conv", 1, floats, {2, 3}, supports_conv, emit_conv},
+constexpr Row kRows[] = {
+    {"", "Conv", 1, kFloats, {2, 3}, supports_conv, emit_conv},
 };
 
 }  // namespace
@@ -74,7 +74,7 @@ Tensor emit_integer_conv(Emit& e, const Tensor& x, const Tensor& k, const Tensor
 }
 
 std::span<const Row> conv_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -98,14 +98,14 @@ Verdict supports_conv_transpose(const Node& node) {
   return supports_window(node);
 }
 
-constexpr Row rows[] = {
-    {"", "ConvTranspose", 1, floats, {2, 3}, supports_conv_transpose, emit_conv_transpose},
+constexpr Row kRows[] = {
+    {"", "ConvTranspose", 1, kFloats, {2, 3}, supports_conv_transpose, emit_conv_transpose},
 };
 
 }  // namespace
 
 std::span<const Row> conv_transpose_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

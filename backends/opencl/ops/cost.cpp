@@ -9,7 +9,7 @@ namespace backplane::opencl {
 namespace {
 
 // Of the peak that products and convolutions reach.
-constexpr double efficiency = 0.5;
+constexpr double kEfficiency = 0.5;
 
 bool is(const sdk::Node& node, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, node.op_type()) != names.end();
@@ -46,7 +46,7 @@ double expected_seconds(const Facts& facts, const sdk::Node& node) {
     bytes += static_cast<double>(elements(value.extents())) * bytes_of(value.dtype());
   }
   return facts.rates.launch_seconds +
-         std::max(operations(node) / (facts.rates.flops * efficiency), bytes / facts.told_bandwidth());
+         std::max(operations(node) / (facts.rates.flops * kEfficiency), bytes / facts.told_bandwidth());
 }
 
 }  // namespace backplane::opencl

@@ -9,7 +9,7 @@
 namespace backplane::opencl {
 namespace {
 
-constexpr bp_dtype_set_t signed_numbers = floats | signed_integers;
+constexpr bp_dtype_set_t kSignedNumbers = kFloats | kSignedIntegers;
 
 // In `formula` each @name becomes the float attribute of that name.
 std::string with_attributes(const Node& node, std::string_view formula) {
@@ -60,26 +60,26 @@ void emit_variadic(Emit& e, std::string_view formula) {
 
 Verdict supports_variadic(const Node& node) {
   // An operand's number is one digit; and a kernel takes so many buffers.
-  if (node.input_count() > max_leaves)
+  if (node.input_count() > kMaxLeaves)
     return sdk::no(BP_REASON_OTHER, "it has " + std::to_string(node.input_count()) + " inputs; at most " +
-                                        std::to_string(max_leaves) + " are supported");
+                                        std::to_string(kMaxLeaves) + " are supported");
   return same_types(node);
 }
 
 // NaN wins, as ONNX has it.
-constexpr std::string_view float_min = "isnan($0) || $0 < $1 ? $0 : $1", float_max = "isnan($0) || $0 > $1 ? $0 : $1";
+constexpr std::string_view kFloatMin = "isnan($0) || $0 < $1 ? $0 : $1", kFloatMax = "isnan($0) || $0 > $1 ? $0 : $1";
 
 void emit_min_max(Emit& e, std::string_view which) {
   const bool real = is_float(e.node.input(0).dtype());
-  if (which == "min") return emit_variadic(e, real ? float_min : "min($0, $1)");
-  return emit_variadic(e, real ? float_max : "max($0, $1)");
+  if (which == "min") return emit_variadic(e, real ? kFloatMin : "min($0, $1)");
+  return emit_variadic(e, real ? kFloatMax : "max($0, $1)");
 }
 
 // Integer division by zero, and of the least number by -1, would end the process on some devices.
 void emit_div(Emit& e, std::string_view) {
   const bp_dtype_t dtype = e.node.input(0).dtype();
   if (is_float(dtype)) return e.elementwise("$0 / $1");
-  if ((signed_integers >> dtype & 1) != 0) return e.elementwise("$1 == 0 ? 0 : $1 == -1 ? 0 - $0 : $0 / $1");
+  if ((kSignedIntegers >> dtype & 1) != 0) return e.elementwise("$1 == 0 ? 0 : $1 == -1 ? 0 - $0 : $0 / $1");
   e.elementwise("$1 == 0 ? 0 : $0 / $1");
 }
 
@@ -87,7 +87,7 @@ void emit_mod(Emit& e, std::string_view) {
   const bp_dtype_t dtype = e.node.input(0).dtype();
   if (is_float(dtype)) return e.elementwise("fmod($0, $1)");
   const std::string rest = "($1 == 0 || $1 == ($T)-1 ? ($T)0 : ($T)($0 % $1))";
-  if ((unsigned_integers >> dtype & 1) != 0) return e.elementwise("$1 == 0 ? 0 : $0 % $1");
+  if ((kUnsignedIntegers >> dtype & 1) != 0) return e.elementwise("$1 == 0 ? 0 : $0 % $1");
   if (e.node.int_attribute("fmod", 0) != 0) return e.elementwise(rest);
   e.elementwise("(" + rest + " != 0 && (" + rest + " < 0) != ($1 < 0)) ? " + rest + " + $1 : " + rest);
 }
@@ -185,10 +185,10 @@ std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   static constexpr struct {
     bp_dtype_t dtype;
     const char* name;
-  } names[] = {{BP_DTYPE_INT8, "char"},     {BP_DTYPE_UINT8, "uchar"}, {BP_DTYPE_INT16, "short"},
-               {BP_DTYPE_UINT16, "ushort"}, {BP_DTYPE_INT32, "int"},   {BP_DTYPE_UINT32, "uint"},
-               {BP_DTYPE_INT64, "long"},    {BP_DTYPE_UINT64, "ulong"}};
-  for (const auto& [dtype, name] : names) {
+  } kNames[] = {{BP_DTYPE_INT8, "char"},     {BP_DTYPE_UINT8, "uchar"}, {BP_DTYPE_INT16, "short"},
+                {BP_DTYPE_UINT16, "ushort"}, {BP_DTYPE_INT32, "int"},   {BP_DTYPE_UINT32, "uint"},
+                {BP_DTYPE_INT64, "long"},    {BP_DTYPE_UINT64, "ulong"}};
+  for (const auto& [dtype, name] : kNames) {
     // Narrow integers wrap, as the other backends and the reference do.
     if (dtype == to)
       return bytes_of(to) < 4 ? std::string("convert_") + name + "(convert_int_sat($0))"
@@ -215,88 +215,89 @@ void emit_cast(Emit& e, std::string_view) {
   e.elementwise(conversion(from, to), to, {0});
 }
 
-constexpr Row rows[] = {
-    {"", "Abs", 6, signed_numbers, unary, nullptr,
+constexpr Row kRows[] = {
+    {"", "Abs", 6, kSignedNumbers, kUnary, nullptr,
      [](Emit& e, std::string_view) { e.elementwise(is_float(e.node.input(0).dtype()) ? "fabs($0)" : "abs($0)"); }},
-    {"", "Neg", 6, signed_numbers, unary, nullptr, emit_formula, "-$0"},
-    {"", "Ceil", 6, floats, unary, nullptr, emit_formula, "ceil($0)"},
-    {"", "Floor", 6, floats, unary, nullptr, emit_formula, "floor($0)"},
-    {"", "Round", 11, floats, unary, nullptr, emit_formula, "rint($0)"},
-    {"", "Sqrt", 6, floats, unary, nullptr, emit_formula, "sqrt($0)"},
-    {"", "Reciprocal", 6, floats, unary, nullptr, emit_formula, "1 / $0"},
-    {"", "Exp", 6, floats, unary, nullptr, emit_formula, "exp($0)"},
-    {"", "Log", 6, floats, unary, nullptr, emit_formula, "log($0)"},
-    {"", "Sin", 7, floats, unary, nullptr, emit_formula, "sin($0)"},
-    {"", "Cos", 7, floats, unary, nullptr, emit_formula, "cos($0)"},
-    {"", "Tan", 7, floats, unary, nullptr, emit_formula, "tan($0)"},
-    {"", "Asin", 7, floats, unary, nullptr, emit_formula, "asin($0)"},
-    {"", "Acos", 7, floats, unary, nullptr, emit_formula, "acos($0)"},
-    {"", "Atan", 7, floats, unary, nullptr, emit_formula, "atan($0)"},
-    {"", "Sinh", 9, floats, unary, nullptr, emit_formula, "sinh($0)"},
-    {"", "Cosh", 9, floats, unary, nullptr, emit_formula, "cosh($0)"},
-    {"", "Tanh", 6, floats, unary, nullptr, emit_formula, "tanh($0)"},
-    {"", "Asinh", 9, floats, unary, nullptr, emit_formula, "asinh($0)"},
-    {"", "Acosh", 9, floats, unary, nullptr, emit_formula, "acosh($0)"},
-    {"", "Atanh", 9, floats, unary, nullptr, emit_formula, "atanh($0)"},
-    {"", "Erf", 9, floats, unary, nullptr, emit_erf},
-    {"", "Sign", 9, numbers, unary, nullptr, emit_formula, "$0 > 0 ? 1 : $0 < 0 ? -1 : $0"},
-    {"", "Not", 1, booleans, unary, nullptr, emit_formula, "!$0"},
-    {"", "BitwiseNot", 18, integers, unary, nullptr, emit_formula, "~$0"},
-    {"", "IsNaN", 9, floats, unary_test, nullptr, emit_comparison, "isnan($0)"},
-    {"", "IsInf", 10, floats, unary_test, nullptr, emit_is_inf},
+    {"", "Neg", 6, kSignedNumbers, kUnary, nullptr, emit_formula, "-$0"},
+    {"", "Ceil", 6, kFloats, kUnary, nullptr, emit_formula, "ceil($0)"},
+    {"", "Floor", 6, kFloats, kUnary, nullptr, emit_formula, "floor($0)"},
+    {"", "Round", 11, kFloats, kUnary, nullptr, emit_formula, "rint($0)"},
+    {"", "Sqrt", 6, kFloats, kUnary, nullptr, emit_formula, "sqrt($0)"},
+    {"", "Reciprocal", 6, kFloats, kUnary, nullptr, emit_formula, "1 / $0"},
+    {"", "Exp", 6, kFloats, kUnary, nullptr, emit_formula, "exp($0)"},
+    {"", "Log", 6, kFloats, kUnary, nullptr, emit_formula, "log($0)"},
+    {"", "Sin", 7, kFloats, kUnary, nullptr, emit_formula, "sin($0)"},
+    {"", "Cos", 7, kFloats, kUnary, nullptr, emit_formula, "cos($0)"},
+    {"", "Tan", 7, kFloats, kUnary, nullptr, emit_formula, "tan($0)"},
+    {"", "Asin", 7, kFloats, kUnary, nullptr, emit_formula, "asin($0)"},
+    {"", "Acos", 7, kFloats, kUnary, nullptr, emit_formula, "acos($0)"},
+    {"", "Atan", 7, kFloats, kUnary, nullptr, emit_formula, "atan($0)"},
+    {"", "Sinh", 9, kFloats, kUnary, nullptr, emit_formula, "sinh($0)"},
+    {"", "Cosh", 9, kFloats, kUnary, nullptr, emit_formula, "cosh($0)"},
+    {"", "Tanh", 6, kFloats, kUnary, nullptr, emit_formula, "tanh($0)"},
+    {"", "Asinh", 9, kFloats, kUnary, nullptr, emit_formula, "asinh($0)"},
+    {"", "Acosh", 9, kFloats, kUnary, nullptr, emit_formula, "acosh($0)"},
+    {"", "Atanh", 9, kFloats, kUnary, nullptr, emit_formula, "atanh($0)"},
+    {"", "Erf", 9, kFloats, kUnary, nullptr, emit_erf},
+    {"", "Sign", 9, kNumbers, kUnary, nullptr, emit_formula, "$0 > 0 ? 1 : $0 < 0 ? -1 : $0"},
+    {"", "Not", 1, kBooleans, kUnary, nullptr, emit_formula, "!$0"},
+    {"", "BitwiseNot", 18, kIntegers, kUnary, nullptr, emit_formula, "~$0"},
+    {"", "IsNaN", 9, kFloats, kUnaryTest, nullptr, emit_comparison, "isnan($0)"},
+    {"", "IsInf", 10, kFloats, kUnaryTest, nullptr, emit_is_inf},
 
     // Activations.
-    {"", "Relu", 6, signed_numbers, unary, nullptr, emit_formula, "$0 < 0 ? 0 : $0"},
-    {"", "LeakyRelu", 6, floats, unary, nullptr, emit_formula, "$0 < 0 ? @alpha * $0 : $0"},
-    {"", "PRelu", 7, signed_numbers, binary, supports_prelu, emit_formula, "$0 < 0 ? $1 * $0 : $0"},
-    {"", "ThresholdedRelu", 10, floats, unary, nullptr, emit_formula, "$0 > @alpha ? $0 : 0"},
-    {"", "Elu", 6, floats, unary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0) : $0"},
-    {"", "Celu", 12, floats, unary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0 / @alpha) : $0"},
-    {"", "Selu", 6, floats, unary, nullptr, emit_formula, "@gamma * ($0 < 0 ? @alpha * expm1($0) : $0)"},
-    {"", "Sigmoid", 6, floats, unary, nullptr, emit_formula, "1 / (1 + exp(-$0))"},
-    {"", "HardSigmoid", 6, floats, unary, nullptr, emit_formula, "clamp(($T)(@alpha * $0 + @beta), ($T)0, ($T)1)"},
-    {"", "HardSwish", 14, floats, unary, nullptr, emit_formula, "$0 * clamp($0 / 6 + ($T)0.5f, ($T)0, ($T)1)"},
-    {"", "Softplus", 1, floats, unary, nullptr, emit_formula, "($0 > 0 ? $0 : 0) + log1p(exp(-fabs($0)))"},
-    {"", "Softsign", 1, floats, unary, nullptr, emit_formula, "$0 / (1 + fabs($0))"},
-    {"", "Mish", 18, floats, unary, nullptr, emit_formula, "$0 * tanh(($0 > 0 ? $0 : 0) + log1p(exp(-fabs($0))))"},
-    {"", "Swish", 24, floats, unary, nullptr, emit_formula, "$0 / (1 + exp(-@alpha * $0))"},
-    {"", "Gelu", 20, floats, unary, nullptr, emit_gelu},
-    {"", "Shrink", 9, floats, unary, nullptr, emit_formula, "$0 < -@lambd ? $0 + @bias : $0 > @lambd ? $0 - @bias : 0"},
-    {"", "Clip", 12, numbers, {1, 3}, same_types, emit_clip},
+    {"", "Relu", 6, kSignedNumbers, kUnary, nullptr, emit_formula, "$0 < 0 ? 0 : $0"},
+    {"", "LeakyRelu", 6, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * $0 : $0"},
+    {"", "PRelu", 7, kSignedNumbers, kBinary, supports_prelu, emit_formula, "$0 < 0 ? $1 * $0 : $0"},
+    {"", "ThresholdedRelu", 10, kFloats, kUnary, nullptr, emit_formula, "$0 > @alpha ? $0 : 0"},
+    {"", "Elu", 6, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0) : $0"},
+    {"", "Celu", 12, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0 / @alpha) : $0"},
+    {"", "Selu", 6, kFloats, kUnary, nullptr, emit_formula, "@gamma * ($0 < 0 ? @alpha * expm1($0) : $0)"},
+    {"", "Sigmoid", 6, kFloats, kUnary, nullptr, emit_formula, "1 / (1 + exp(-$0))"},
+    {"", "HardSigmoid", 6, kFloats, kUnary, nullptr, emit_formula, "clamp(($T)(@alpha * $0 + @beta), ($T)0, ($T)1)"},
+    {"", "HardSwish", 14, kFloats, kUnary, nullptr, emit_formula, "$0 * clamp($0 / 6 + ($T)0.5f, ($T)0, ($T)1)"},
+    {"", "Softplus", 1, kFloats, kUnary, nullptr, emit_formula, "($0 > 0 ? $0 : 0) + log1p(exp(-fabs($0)))"},
+    {"", "Softsign", 1, kFloats, kUnary, nullptr, emit_formula, "$0 / (1 + fabs($0))"},
+    {"", "Mish", 18, kFloats, kUnary, nullptr, emit_formula, "$0 * tanh(($0 > 0 ? $0 : 0) + log1p(exp(-fabs($0))))"},
+    {"", "Swish", 24, kFloats, kUnary, nullptr, emit_formula, "$0 / (1 + exp(-@alpha * $0))"},
+    {"", "Gelu", 20, kFloats, kUnary, nullptr, emit_gelu},
+    {"", "Shrink", 9, kFloats, kUnary, nullptr, emit_formula,
+     "$0 < -@lambd ? $0 + @bias : $0 > @lambd ? $0 - @bias : 0"},
+    {"", "Clip", 12, kNumbers, {1, 3}, same_types, emit_clip},
 
     // Two inputs and more, broadcast.
-    {"", "Add", 7, numbers, binary, same_types, emit_formula, "$0 + $1"},
-    {"", "Sub", 7, numbers, binary, same_types, emit_formula, "$0 - $1"},
-    {"", "Mul", 7, numbers, binary, same_types, emit_formula, "$0 * $1"},
-    {"", "Div", 7, numbers, binary, same_types, emit_div},
-    {"", "Mod", 10, numbers, binary, supports_mod, emit_mod},
-    {"", "Pow", 12, floats, binary, supports_pow, emit_pow},
-    {"", "Min", 8, numbers, variadic, supports_variadic, emit_min_max, "min"},
-    {"", "Max", 8, numbers, variadic, supports_variadic, emit_min_max, "max"},
-    {"", "Sum", 8, floats, variadic, supports_variadic, emit_variadic, "$0 + $1"},
-    {"", "Mean", 8, floats, variadic, supports_variadic, emit_variadic, "$0 + $1"},
-    {"", "And", 7, booleans, binary, same_types, emit_formula, "$0 && $1"},
-    {"", "Or", 7, booleans, binary, same_types, emit_formula, "$0 || $1"},
-    {"", "Xor", 7, booleans, binary, same_types, emit_formula, "$0 != $1"},
-    {"", "BitwiseAnd", 18, integers, binary, same_types, emit_formula, "$0 & $1"},
-    {"", "BitwiseOr", 18, integers, binary, same_types, emit_formula, "$0 | $1"},
-    {"", "BitwiseXor", 18, integers, binary, same_types, emit_formula, "$0 ^ $1"},
-    {"", "BitShift", 11, unsigned_integers, binary, same_types, emit_bit_shift},
-    {"", "Equal", 7, anything, binary_test, same_types, emit_comparison, "$0 == $1"},
-    {"", "Less", 7, numbers, binary_test, same_types, emit_comparison, "$0 < $1"},
-    {"", "LessOrEqual", 12, numbers, binary_test, same_types, emit_comparison, "$0 <= $1"},
-    {"", "Greater", 7, numbers, binary_test, same_types, emit_comparison, "$0 > $1"},
-    {"", "GreaterOrEqual", 12, numbers, binary_test, same_types, emit_comparison, "$0 >= $1"},
-    {"", "Where", 9, booleans, {3, 3, Form::kOpen}, supports_where, emit_where},
+    {"", "Add", 7, kNumbers, kBinary, same_types, emit_formula, "$0 + $1"},
+    {"", "Sub", 7, kNumbers, kBinary, same_types, emit_formula, "$0 - $1"},
+    {"", "Mul", 7, kNumbers, kBinary, same_types, emit_formula, "$0 * $1"},
+    {"", "Div", 7, kNumbers, kBinary, same_types, emit_div},
+    {"", "Mod", 10, kNumbers, kBinary, supports_mod, emit_mod},
+    {"", "Pow", 12, kFloats, kBinary, supports_pow, emit_pow},
+    {"", "Min", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "min"},
+    {"", "Max", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "max"},
+    {"", "Sum", 8, kFloats, kVariadic, supports_variadic, emit_variadic, "$0 + $1"},
+    {"", "Mean", 8, kFloats, kVariadic, supports_variadic, emit_variadic, "$0 + $1"},
+    {"", "And", 7, kBooleans, kBinary, same_types, emit_formula, "$0 && $1"},
+    {"", "Or", 7, kBooleans, kBinary, same_types, emit_formula, "$0 || $1"},
+    {"", "Xor", 7, kBooleans, kBinary, same_types, emit_formula, "$0 != $1"},
+    {"", "BitwiseAnd", 18, kIntegers, kBinary, same_types, emit_formula, "$0 & $1"},
+    {"", "BitwiseOr", 18, kIntegers, kBinary, same_types, emit_formula, "$0 | $1"},
+    {"", "BitwiseXor", 18, kIntegers, kBinary, same_types, emit_formula, "$0 ^ $1"},
+    {"", "BitShift", 11, kUnsignedIntegers, kBinary, same_types, emit_bit_shift},
+    {"", "Equal", 7, kAnything, kBinaryTest, same_types, emit_comparison, "$0 == $1"},
+    {"", "Less", 7, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 < $1"},
+    {"", "LessOrEqual", 12, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 <= $1"},
+    {"", "Greater", 7, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 > $1"},
+    {"", "GreaterOrEqual", 12, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 >= $1"},
+    {"", "Where", 9, kBooleans, {3, 3, Form::kOpen}, supports_where, emit_where},
 
-    {"", "Cast", 6, anything, {1, 1, Form::kOpen}, supports_cast, emit_cast},
-    {"", "CastLike", 15, anything, {2, 2, Form::kOpen}, supports_cast_like, emit_cast},
+    {"", "Cast", 6, kAnything, {1, 1, Form::kOpen}, supports_cast, emit_cast},
+    {"", "CastLike", 15, kAnything, {2, 2, Form::kOpen}, supports_cast_like, emit_cast},
 };
 
 }  // namespace
 
 std::span<const Row> elementwise_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -140,14 +140,14 @@ Verdict supports_nd(const Node& node) {
 
 constexpr struct {
   std::string_view reduction, join;
-} joins[] = {{"none", "b"},
-             {"add", "a + b"},
-             {"mul", "a * b"},
-             {"max", "a != a || a > b ? a : b"},
-             {"min", "a != a || a < b ? a : b"}};
+} kJoins[] = {{"none", "b"},
+              {"add", "a + b"},
+              {"mul", "a * b"},
+              {"max", "a != a || a > b ? a : b"},
+              {"min", "a != a || a < b ? a : b"}};
 
 std::string join_of(const Node& node) {
-  for (const auto& [reduction, join] : joins) {
+  for (const auto& [reduction, join] : kJoins) {
     if (reduction == node.text_attribute("reduction", "none"))
       return "#define JOIN(a, b) (" + std::string(join) + ")\n";
   }
@@ -254,13 +254,13 @@ void emit_one_hot(Emit& e, std::string_view) {
 Verdict supports_one_hot(const Node& node) {
   if (node.input(2).dtype() != node.output(0).dtype())
     return sdk::no(BP_REASON_DTYPE, "its output has not the type of input 2");
-  if ((numbers & ~one(BP_DTYPE_FLOAT16) & ~one(BP_DTYPE_BFLOAT16)) >> node.input(1).dtype() & 1)
+  if ((kNumbers & ~one(BP_DTYPE_FLOAT16) & ~one(BP_DTYPE_BFLOAT16)) >> node.input(1).dtype() & 1)
     return known_on_host(node, 1);
   return sdk::no(BP_REASON_DTYPE, "the depth is " + std::string(view::dtype_name(node.input(1).dtype())));
 }
 
 // Each element is compared with all others of its row.
-constexpr int64_t most_compared = 16384;
+constexpr int64_t kMostCompared = 16384;
 
 void emit_top_k(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
@@ -290,29 +290,29 @@ Verdict supports_top_k(const Node& node) {
   const int64_t axis = node.int_attribute("axis", -1), rank = node.input(0).rank();
   if (axis < -rank || axis >= rank) return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis));
   const int64_t n = node.input(0).extent(static_cast<uint32_t>(axis < 0 ? axis + rank : axis));
-  if (n < 0 || n > most_compared)
+  if (n < 0 || n > kMostCompared)
     return sdk::no(BP_REASON_SHAPE, "rows of " + std::to_string(n) + " elements; at most " +
-                                        std::to_string(most_compared) + " are ordered");
+                                        std::to_string(kMostCompared) + " are ordered");
   return known_on_host(node, 1);
 }
 
-constexpr Form scattering{3, 3};
+constexpr Form kScattering{3, 3};
 
-constexpr Row rows[] = {
-    {"", "Gather", 1, anything, binary, supports_index, emit_gather},
-    {"", "GatherElements", 11, anything, binary, supports_elements, emit_gather_elements},
-    {"", "GatherND", 11, anything, binary, supports_nd, emit_gather_nd},
-    {"", "Scatter", 9, anything, scattering, supports_scatter_elements, emit_scatter_elements},
-    {"", "ScatterElements", 11, anything, scattering, supports_scatter_elements, emit_scatter_elements},
-    {"", "ScatterND", 11, anything, scattering, supports_scatter, emit_scatter_nd},
-    {"", "OneHot", 9, numbers, {3, 3, Form::kOpen}, supports_one_hot, emit_one_hot},
-    {"", "TopK", 10, numbers, {2, 2, Form::kSame, 2}, supports_top_k, emit_top_k},
+constexpr Row kRows[] = {
+    {"", "Gather", 1, kAnything, kBinary, supports_index, emit_gather},
+    {"", "GatherElements", 11, kAnything, kBinary, supports_elements, emit_gather_elements},
+    {"", "GatherND", 11, kAnything, kBinary, supports_nd, emit_gather_nd},
+    {"", "Scatter", 9, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
+    {"", "ScatterElements", 11, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
+    {"", "ScatterND", 11, kAnything, kScattering, supports_scatter, emit_scatter_nd},
+    {"", "OneHot", 9, kNumbers, {3, 3, Form::kOpen}, supports_one_hot, emit_one_hot},
+    {"", "TopK", 10, kNumbers, {2, 2, Form::kSame, 2}, supports_top_k, emit_top_k},
 };
 
 }  // namespace
 
 std::span<const Row> gather_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

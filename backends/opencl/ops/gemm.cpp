@@ -107,12 +107,12 @@ Verdict supports_matmul(const Node& node) {
   return same_types(node);
 }
 
-constexpr bp_dtype_set_t products =
-    floats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
+constexpr bp_dtype_set_t kProducts =
+    kFloats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
 
-constexpr Row rows[] = {
-    {"", "MatMul", 1, products, binary, supports_matmul, emit_matmul},
-    {"", "Gemm", 7, products, {2, 3}, supports_gemm, emit_gemm},
+constexpr Row kRows[] = {
+    {"", "MatMul", 1, kProducts, kBinary, supports_matmul, emit_matmul},
+    {"", "Gemm", 7, kProducts, {2, 3}, supports_gemm, emit_gemm},
 };
 
 }  // namespace
@@ -180,7 +180,7 @@ Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {
 }
 
 std::span<const Row> gemm_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -70,7 +70,7 @@ template <class T>
 void emit_range_of(Emit& e, bp_dtype_t dtype) {
   const double start = e.numbers(0).at(0), limit = e.numbers(1).at(0), delta = e.numbers(2).at(0);
   const double count = delta == 0 ? -1 : std::max(0.0, std::ceil((limit - start) / delta));
-  if (!(count >= 0 && count <= static_cast<double>(most_taps)))
+  if (!(count >= 0 && count <= static_cast<double>(kMostTaps)))
     throw sdk::Error(BP_INVALID_ARGUMENT, "a range from " + std::to_string(start) + " to " + std::to_string(limit) +
                                               " by " + std::to_string(delta));
   std::vector<T> all;
@@ -237,27 +237,27 @@ Verdict supports_blocks(const Node& node) {
   return accept();
 }
 
-constexpr bp_dtype_set_t ranged =
+constexpr bp_dtype_set_t kRanged =
     one(BP_DTYPE_FLOAT) | one(BP_DTYPE_DOUBLE) | one(BP_DTYPE_INT16) | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64);
 
-constexpr Row rows[] = {
-    {"", "Shape", 1, anything, unary_open, gives_int64, emit_shape},
-    {"", "Size", 1, anything, unary_open, gives_int64, emit_size},
-    {"", "ConstantOfShape", 9, one(BP_DTYPE_INT64), unary_open, supports_constant_of_shape, emit_constant_of_shape},
-    {"", "Range", 11, ranged, {3, 3}, supports_range, emit_range},
-    {"", "EyeLike", 9, anything, unary_open, supports_eye_like, emit_eye_like},
-    {"", "Trilu", 14, anything, {1, 2}, supports_trilu, emit_trilu},
-    {"", "Dropout", 12, floats, {1, 3, Form::kSame, 2}, supports_dropout, emit_dropout},
-    {"", "BitCast", 26, anything, unary_open, supports_bit_cast, emit_bit_cast},
-    {"", "Tile", 6, anything, binary, supports_tile, emit_tile},
-    {"", "DepthToSpace", 11, anything, unary, supports_blocks, emit_depth_to_space},
-    {"", "SpaceToDepth", 1, anything, unary, supports_blocks, emit_space_to_depth},
+constexpr Row kRows[] = {
+    {"", "Shape", 1, kAnything, kUnaryOpen, gives_int64, emit_shape},
+    {"", "Size", 1, kAnything, kUnaryOpen, gives_int64, emit_size},
+    {"", "ConstantOfShape", 9, one(BP_DTYPE_INT64), kUnaryOpen, supports_constant_of_shape, emit_constant_of_shape},
+    {"", "Range", 11, kRanged, {3, 3}, supports_range, emit_range},
+    {"", "EyeLike", 9, kAnything, kUnaryOpen, supports_eye_like, emit_eye_like},
+    {"", "Trilu", 14, kAnything, {1, 2}, supports_trilu, emit_trilu},
+    {"", "Dropout", 12, kFloats, {1, 3, Form::kSame, 2}, supports_dropout, emit_dropout},
+    {"", "BitCast", 26, kAnything, kUnaryOpen, supports_bit_cast, emit_bit_cast},
+    {"", "Tile", 6, kAnything, kBinary, supports_tile, emit_tile},
+    {"", "DepthToSpace", 11, kAnything, kUnary, supports_blocks, emit_depth_to_space},
+    {"", "SpaceToDepth", 1, kAnything, kUnary, supports_blocks, emit_space_to_depth},
 };
 
 }  // namespace
 
 std::span<const Row> generate_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -7,10 +7,10 @@
 namespace backplane::opencl {
 namespace {
 
-constexpr std::string_view filters[] = {"nearest", "linear", "cubic"}, paddings[] = {"zeros", "border", "reflection"};
+constexpr std::string_view kFilters[] = {"nearest", "linear", "cubic"}, kPaddings[] = {"zeros", "border", "reflection"};
 
-template <size_t N>
-size_t position(const std::string_view (&names)[N], std::string_view name) {
+template <size_t kCount>
+size_t position(const std::string_view (&names)[kCount], std::string_view name) {
   return static_cast<size_t>(std::ranges::find(names, name) - names);
 }
 
@@ -23,8 +23,8 @@ void emit_grid_sample(Emit& e, std::string_view) {
       (elements(x.shape, 2, x.rank()) == 0 && elements(shape) != 0))
     throw sdk::Error(BP_TYPE_MISMATCH, "a grid " + to_string(grid.shape) + " does not fit " + to_string(x.shape));
   const Tensor y = e.output(0, shape);
-  const size_t filter = position(filters, e.node.text_attribute("mode", "linear"));
-  const size_t padding = position(paddings, e.node.text_attribute("padding_mode", "zeros"));
+  const size_t filter = position(kFilters, e.node.text_attribute("mode", "linear"));
+  const size_t padding = position(kPaddings, e.node.text_attribute("padding_mode", "zeros"));
   e.launch("grid_sample", "grid_sample",
            "-DTYPE=" + Emit::type(x) + " -DDIMS=" + std::to_string(dims) + " -DFILTER=" + std::to_string(filter) +
                " -DPADDING=" + std::to_string(padding) +
@@ -44,7 +44,7 @@ void emit_grid_sample(Emit& e, std::string_view) {
 Verdict supports_grid_sample(const Node& node) {
   const std::string_view mode = node.text_attribute("mode", "linear"),
                          padding = node.text_attribute("padding_mode", "zeros");
-  if (position(filters, mode) == std::size(filters) || position(paddings, padding) == std::size(paddings))
+  if (position(kFilters, mode) == std::size(kFilters) || position(kPaddings, padding) == std::size(kPaddings))
     return sdk::no(BP_REASON_ATTRIBUTE,
                    "mode is '" + std::string(mode) + "', padding_mode '" + std::string(padding) + "'");
   const int32_t rank = node.input(0).rank();
@@ -54,14 +54,14 @@ Verdict supports_grid_sample(const Node& node) {
   return same_types(node);
 }
 
-constexpr Row rows[] = {
-    {"", "GridSample", 16, floats & ~one(BP_DTYPE_DOUBLE), binary, supports_grid_sample, emit_grid_sample},
+constexpr Row kRows[] = {
+    {"", "GridSample", 16, kFloats & ~one(BP_DTYPE_DOUBLE), kBinary, supports_grid_sample, emit_grid_sample},
 };
 
 }  // namespace
 
 std::span<const Row> grid_sample_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

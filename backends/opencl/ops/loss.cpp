@@ -62,15 +62,15 @@ Verdict supports_loss(const Node& node) {
   return accept();
 }
 
-constexpr Row rows[] = {
-    {"", "NegativeLogLikelihoodLoss", 13, floats, {2, 3}, supports_loss, emit_loss, "plain"},
-    {"", "SoftmaxCrossEntropyLoss", 13, floats, {2, 3, Form::kSame, 2}, supports_loss, emit_loss, "softmax"},
+constexpr Row kRows[] = {
+    {"", "NegativeLogLikelihoodLoss", 13, kFloats, {2, 3}, supports_loss, emit_loss, "plain"},
+    {"", "SoftmaxCrossEntropyLoss", 13, kFloats, {2, 3, Form::kSame, 2}, supports_loss, emit_loss, "softmax"},
 };
 
 }  // namespace
 
 std::span<const Row> loss_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -187,14 +187,14 @@ Verdict supports_lrn(const Node& node) {
   return accept();
 }
 
-constexpr bp_dtype_set_t normalized = floats & ~one(BP_DTYPE_DOUBLE);
+constexpr bp_dtype_set_t kNormalized = kFloats & ~one(BP_DTYPE_DOUBLE);
 
-constexpr Row rows[] = {
-    {"", "BatchNormalization", 9, normalized, {5, 5}, supports_batch_normalization, emit_batch_normalization},
+constexpr Row kRows[] = {
+    {"", "BatchNormalization", 9, kNormalized, {5, 5}, supports_batch_normalization, emit_batch_normalization},
     {"",
      "LayerNormalization",
      17,
-     floats,
+     kFloats,
      {2, 3, Form::kSame, 3},
      supports_layer_normalization,
      emit_layer_normalization,
@@ -202,7 +202,7 @@ constexpr Row rows[] = {
     {"",
      "RMSNormalization",
      23,
-     floats,
+     kFloats,
      {2, 2, Form::kOpen},
      supports_layer_normalization,
      emit_layer_normalization,
@@ -210,17 +210,17 @@ constexpr Row rows[] = {
     {"",
      "InstanceNormalization",
      6,
-     floats,
+     kFloats,
      {3, 3},
      supports_group_normalization,
      emit_group_normalization,
      "instance"},
-    {"", "GroupNormalization", 21, floats, {3, 3}, supports_group_normalization, emit_group_normalization, "group"},
-    {"", "Softmax", 13, floats, unary, supports_axis, emit_softmax, "0"},
-    {"", "LogSoftmax", 13, floats, unary, supports_axis, emit_softmax, "1"},
-    {"", "Hardmax", 13, floats, unary, supports_axis, emit_softmax, "2"},
-    {"", "LpNormalization", 1, floats, unary, supports_lp_normalization, emit_softmax, "norm"},
-    {"", "LRN", 1, floats, unary, supports_lrn, emit_lrn},
+    {"", "GroupNormalization", 21, kFloats, {3, 3}, supports_group_normalization, emit_group_normalization, "group"},
+    {"", "Softmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "0"},
+    {"", "LogSoftmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "1"},
+    {"", "Hardmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "2"},
+    {"", "LpNormalization", 1, kFloats, kUnary, supports_lp_normalization, emit_softmax, "norm"},
+    {"", "LRN", 1, kFloats, kUnary, supports_lrn, emit_lrn},
 };
 
 }  // namespace
@@ -245,7 +245,7 @@ void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::s
 }
 
 std::span<const Row> normalization_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -21,7 +21,7 @@ int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
 
 Taps padded(size_t axis, int64_t n, int64_t before, int64_t behind, std::string_view mode) {
   Taps taps{.axis = axis, .to = n + before + behind};
-  if (taps.to < 0 || taps.to > most_taps)
+  if (taps.to < 0 || taps.to > kMostTaps)
     throw sdk::Error(BP_INVALID_ARGUMENT, "pads " + std::to_string(before) + " and " + std::to_string(behind) +
                                               " do not fit an extent of " + std::to_string(n));
   for (int64_t i = 0; i < taps.to; ++i) taps.places.push_back(static_cast<int32_t>(place_of(i - before, n, mode)));
@@ -77,15 +77,15 @@ Verdict supports_center_crop_pad(const Node& node) {
   return known_on_host(node, 1);
 }
 
-constexpr Row rows[] = {
-    {"", "Pad", 11, anything, {2, 4}, supports_pad, emit_pad},
-    {"", "CenterCropPad", 18, anything, binary, supports_center_crop_pad, emit_center_crop_pad},
+constexpr Row kRows[] = {
+    {"", "Pad", 11, kAnything, {2, 4}, supports_pad, emit_pad},
+    {"", "CenterCropPad", 18, kAnything, kBinary, supports_center_crop_pad, emit_center_crop_pad},
 };
 
 }  // namespace
 
 std::span<const Row> pad_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

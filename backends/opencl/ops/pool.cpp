@@ -15,10 +15,10 @@ std::string norm(Emit& e) {
 }
 
 // Shorter lines of the result are no vectors.
-constexpr int64_t least_line = 4, longest_line = 64;
+constexpr int64_t kLeastLine = 4, kLongestLine = 64;
 
 void emit_lines(Emit& e, const Tensor& x, const Tensor& y, const Window& w, const std::string& options) {
-  const int64_t line = std::min(w.out[2], longest_line);
+  const int64_t line = std::min(w.out[2], kLongestLine);
   e.launch("pool_lines", "pool_lines", options + " -DLINE=" + std::to_string(line),
            "#define LEAST " + extreme(x.dtype, true) + "\n")
       .in(x)
@@ -43,8 +43,8 @@ void emit_pool(Emit& e, std::string_view kind) {
   std::string options =
       "-DTYPE=" + Emit::type(x) + w.macros() + " -DKIND=" + (counts_padding ? "2" : std::string(kind));
   const int64_t planes = x.shape[0] * x.shape[1] * w.out[0];
-  const bool narrow = w.stride[2] <= 4 && w.kernel[2] * w.dilation[2] <= longest_line;
-  if (e.facts().kind == BP_DEVICE_CPU && kind != "3" && !e.has_output(1) && w.out[2] >= least_line && narrow)
+  const bool narrow = w.stride[2] <= 4 && w.kernel[2] * w.dilation[2] <= kLongestLine;
+  if (e.facts().kind == BP_DEVICE_CPU && kind != "3" && !e.has_output(1) && w.out[2] >= kLeastLine && narrow)
     return emit_lines(e, x, y, w, options);
   if (kind == "3") options += norm(e);
   if (e.has_output(1)) options += " -DINDICES";
@@ -87,19 +87,19 @@ Verdict supports_global_pool(const Node& node) {
   return accept();
 }
 
-constexpr Row rows[] = {
-    {"", "MaxPool", 8, numbers, {1, 1, Form::kSame, 2}, supports_pool, emit_pool, "0"},
-    {"", "AveragePool", 7, floats, unary, supports_pool, emit_pool, "1"},
-    {"", "LpPool", 11, floats, unary, supports_pool, emit_pool, "3"},
-    {"", "GlobalLpPool", 2, floats, unary, supports_global_pool, emit_global_pool, "3"},
-    {"", "GlobalMaxPool", 1, floats, unary, supports_global_pool, emit_global_pool, "0"},
-    {"", "GlobalAveragePool", 1, floats, unary, supports_global_pool, emit_global_pool, "1"},
+constexpr Row kRows[] = {
+    {"", "MaxPool", 8, kNumbers, {1, 1, Form::kSame, 2}, supports_pool, emit_pool, "0"},
+    {"", "AveragePool", 7, kFloats, kUnary, supports_pool, emit_pool, "1"},
+    {"", "LpPool", 11, kFloats, kUnary, supports_pool, emit_pool, "3"},
+    {"", "GlobalLpPool", 2, kFloats, kUnary, supports_global_pool, emit_global_pool, "3"},
+    {"", "GlobalMaxPool", 1, kFloats, kUnary, supports_global_pool, emit_global_pool, "0"},
+    {"", "GlobalAveragePool", 1, kFloats, kUnary, supports_global_pool, emit_global_pool, "1"},
 };
 
 }  // namespace
 
 std::span<const Row> pool_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

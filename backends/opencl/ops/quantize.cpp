@@ -10,8 +10,8 @@
 namespace backplane::opencl {
 namespace {
 
-constexpr bp_dtype_set_t bytes8 = one(BP_DTYPE_INT8) | one(BP_DTYPE_UINT8);
-constexpr bp_dtype_set_t codes = bytes8 | one(BP_DTYPE_INT16) | one(BP_DTYPE_UINT16);
+constexpr bp_dtype_set_t kBytes8 = one(BP_DTYPE_INT8) | one(BP_DTYPE_UINT8);
+constexpr bp_dtype_set_t kCodes = kBytes8 | one(BP_DTYPE_INT16) | one(BP_DTYPE_UINT16);
 
 bool among(bp_dtype_set_t set, const Value& value) {
   return (set >> value.dtype() & 1) != 0;
@@ -79,7 +79,7 @@ void emit_linear(Emit& e, std::string_view direction) {
 }
 
 Verdict supports_quantize(const Node& node) {
-  if (!among(codes, node.output(0)))
+  if (!among(kCodes, node.output(0)))
     return sdk::no(BP_REASON_DTYPE, "its output is " + std::string(view::dtype_name(node.output(0).dtype())));
   if (node.input(2) && node.input(2).dtype() != node.output(0).dtype())
     return sdk::no(BP_REASON_DTYPE, "the zero point has not the type of the output");
@@ -91,7 +91,7 @@ Verdict supports_quantize(const Node& node) {
 }
 
 Verdict supports_dequantize(const Node& node) {
-  if (node.output(0).dtype() != node.input(1).dtype() || !among(floats & ~one(BP_DTYPE_DOUBLE), node.input(1)))
+  if (node.output(0).dtype() != node.input(1).dtype() || !among(kFloats & ~one(BP_DTYPE_DOUBLE), node.input(1)))
     return sdk::no(BP_REASON_DTYPE, "its scale and its output are not of one floating-point type");
   if (node.input(2) && node.input(2).dtype() != node.input(0).dtype())
     return sdk::no(BP_REASON_DTYPE, "the zero point has another type than the input");
@@ -140,7 +140,7 @@ Tensor centred(Emit& e, const Tensor& x, const Tensor& zero, size_t dimension) {
 struct Slots {
   uint32_t b, a_zero, b_zero;
 };
-constexpr Slots integer_slots{1, 2, 3}, linear_slots{3, 2, 5};
+constexpr Slots kIntegerSlots{1, 2, 3}, kLinearSlots{3, 2, 5};
 
 size_t before_last(const Tensor& x) {
   return x.rank() < 2 ? 0 : x.rank() - 2;
@@ -167,13 +167,13 @@ void emit_codes(Emit& e, const Tensor& sums, size_t a_dimension, size_t b_dimens
 
 void emit_matmul_integer(Emit& e, std::string_view) {
   Shape shape;
-  const Tensor sums = matrix_sums(e, integer_slots, shape);
+  const Tensor sums = matrix_sums(e, kIntegerSlots, shape);
   e.alias(0, sums, shape);
 }
 
 void emit_qlinear_matmul(Emit& e, std::string_view) {
   Shape shape;
-  const Tensor sums = matrix_sums(e, linear_slots, shape);
+  const Tensor sums = matrix_sums(e, kLinearSlots, shape);
   emit_codes(e, sums, shape.size() < 2 ? 0 : shape.size() - 2, shape.empty() ? 0 : shape.size() - 1);
 }
 
@@ -183,16 +183,16 @@ Tensor conv_sums(Emit& e, const Slots& slots, const Tensor& bias) {
 }
 
 void emit_conv_integer(Emit& e, std::string_view) {
-  const Tensor sums = conv_sums(e, integer_slots, {});
+  const Tensor sums = conv_sums(e, kIntegerSlots, {});
   e.alias(0, sums, sums.shape);
 }
 
 void emit_qlinear_conv(Emit& e, std::string_view) {
-  emit_codes(e, conv_sums(e, linear_slots, e.input(8)), 1, 1);
+  emit_codes(e, conv_sums(e, kLinearSlots, e.input(8)), 1, 1);
 }
 
 Verdict supports_integer(const Node& node, const Slots& slots) {
-  if (!among(bytes8, node.input(slots.b))) return sdk::no(BP_REASON_DTYPE, "the second operand has not 8 bits");
+  if (!among(kBytes8, node.input(slots.b))) return sdk::no(BP_REASON_DTYPE, "the second operand has not 8 bits");
   const uint32_t pairs[][2] = {{0, slots.a_zero}, {slots.b, slots.b_zero}};
   for (const auto& [slot, zero] : pairs) {
     if (node.input(slot).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(slot) + " is a scalar");
@@ -204,7 +204,7 @@ Verdict supports_integer(const Node& node, const Slots& slots) {
 
 Verdict supports_matmul_integer(const Node& node) {
   if (node.output(0).dtype() != BP_DTYPE_INT32) return sdk::no(BP_REASON_DTYPE, "its output is not int32");
-  return supports_integer(node, integer_slots);
+  return supports_integer(node, kIntegerSlots);
 }
 
 Verdict supports_scales(const Node& node) {
@@ -212,9 +212,9 @@ Verdict supports_scales(const Node& node) {
     if (node.input(slot).dtype() != BP_DTYPE_FLOAT)
       return sdk::no(BP_REASON_DTYPE, "scale " + std::to_string(slot) + " is not float");
   }
-  if (!among(bytes8, node.output(0)) || node.input(7).dtype() != node.output(0).dtype())
+  if (!among(kBytes8, node.output(0)) || node.input(7).dtype() != node.output(0).dtype())
     return sdk::no(BP_REASON_DTYPE, "its output and its zero point are not of one type of 8 bits");
-  return supports_integer(node, linear_slots);
+  return supports_integer(node, kLinearSlots);
 }
 
 Verdict supports_conv_shape(const Node& node, uint32_t weights) {
@@ -235,7 +235,7 @@ Verdict supports_qlinear_conv(const Node& node) {
   return supports_conv_shape(node, 3);
 }
 
-constexpr Row rows[] = {
+constexpr Row kRows[] = {
     {"",
      "QuantizeLinear",
      10,
@@ -247,22 +247,22 @@ constexpr Row rows[] = {
     {"",
      "DequantizeLinear",
      10,
-     codes | one(BP_DTYPE_INT32),
+     kCodes | one(BP_DTYPE_INT32),
      {2, 3, Form::kOpen},
      supports_dequantize,
      emit_linear,
      "from"},
     {"", "DynamicQuantizeLinear", 11, one(BP_DTYPE_FLOAT), {1, 1, Form::kOpen, 3}, supports_dynamic, emit_dynamic},
-    {"", "MatMulInteger", 10, bytes8, {2, 4, Form::kOpen}, supports_matmul_integer, emit_matmul_integer},
-    {"", "ConvInteger", 10, bytes8, {2, 4, Form::kOpen}, supports_conv_integer, emit_conv_integer},
-    {"", "QLinearMatMul", 10, bytes8, {8, 8, Form::kOpen}, supports_scales, emit_qlinear_matmul},
-    {"", "QLinearConv", 10, bytes8, {8, 9, Form::kOpen}, supports_qlinear_conv, emit_qlinear_conv},
+    {"", "MatMulInteger", 10, kBytes8, {2, 4, Form::kOpen}, supports_matmul_integer, emit_matmul_integer},
+    {"", "ConvInteger", 10, kBytes8, {2, 4, Form::kOpen}, supports_conv_integer, emit_conv_integer},
+    {"", "QLinearMatMul", 10, kBytes8, {8, 8, Form::kOpen}, supports_scales, emit_qlinear_matmul},
+    {"", "QLinearConv", 10, kBytes8, {8, 9, Form::kOpen}, supports_qlinear_conv, emit_qlinear_conv},
 };
 
 }  // namespace
 
 std::span<const Row> quantize_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

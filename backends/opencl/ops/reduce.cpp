@@ -57,7 +57,7 @@ Reduction reduction_of(Emit& e) {
 struct Formula {
   std::string_view name, first, map, join, finish;
 };
-constexpr Formula formulas[] = {
+constexpr Formula kFormulas[] = {
     {"sum", "0", "v", "a + b", "a"},
     {"mean", "0", "v", "a + b", "a / n"},
     {"l1", "0", "(v < 0 ? -v : v)", "a + b", "a"},
@@ -72,7 +72,7 @@ constexpr Formula formulas[] = {
 
 void emit_reduce(Emit& e, std::string_view kind) {
   const Reduction r = reduction_of(e);
-  const Formula& f = *std::ranges::find(formulas, kind, &Formula::name);
+  const Formula& f = *std::ranges::find(kFormulas, kind, &Formula::name);
   const std::string first = f.first.empty() ? extreme(r.x.dtype, kind == "max") : std::string(f.first);
   const auto define = [](const char* name, std::string_view text) {
     return "#define " + std::string(name) + " (" + std::string(text) + ")\n";
@@ -81,10 +81,10 @@ void emit_reduce(Emit& e, std::string_view kind) {
       define("FIRST", first) + define("MAP(v)", f.map) + define("JOIN(a, b)", f.join) + define("FINISH(a)", f.finish);
   const Tensor y = e.output(0, r.shape);
   // A CPU's item walks alone: it takes as many rows as a line of the caches has, or some lines where there are enough.
-  constexpr int64_t least = 16;
-  if (e.facts().kind == BP_DEVICE_CPU && r.rows.inner >= least && kind != "logexp") {
+  constexpr int64_t kLeast = 16;
+  if (e.facts().kind == BP_DEVICE_CPU && r.rows.inner >= kLeast && kind != "logexp") {
     const int64_t wide =
-        r.rows.count() >= 4 * least * 8 * e.facts().units && r.rows.inner >= 4 * least ? 4 * least : least;
+        r.rows.count() >= 4 * kLeast * 8 * e.facts().units && r.rows.inner >= 4 * kLeast ? 4 * kLeast : kLeast;
     const int64_t items = r.rows.outer * ((r.rows.inner + wide - 1) / wide);
     e.launch("reduce", "reduce_wide", "-DTYPE=" + Emit::type(r.x) + " -DWIDE=" + std::to_string(wide), formula)
         .in(r.x)
@@ -126,12 +126,12 @@ void emit_arg_reduce(Emit& e, std::string_view better) {
   const bool last = e.node.int_attribute("select_last_index", 0) != 0;
   const Tensor y = e.output(0, shape);
   // A CPU's item walks alone: it compares as many elements at a time as a line of the caches has.
-  constexpr int64_t wide = 16;
-  const bool cpu = e.facts().kind == BP_DEVICE_CPU, across = cpu && rows.inner >= wide;
-  const bool apart = cpu && rows.inner == 1 && rows.n >= wide;
-  const int64_t items = across ? rows.outer * ((rows.inner + wide - 1) / wide) : rows.count();
+  constexpr int64_t kWide = 16;
+  const bool cpu = e.facts().kind == BP_DEVICE_CPU, across = cpu && rows.inner >= kWide;
+  const bool apart = cpu && rows.inner == 1 && rows.n >= kWide;
+  const int64_t items = across ? rows.outer * ((rows.inner + kWide - 1) / kWide) : rows.count();
   e.launch("arg_reduce", "arg_reduce",
-           "-DTYPE=" + Emit::type(x) + " -DWIDE=" + std::to_string(across || apart ? wide : 1) +
+           "-DTYPE=" + Emit::type(x) + " -DWIDE=" + std::to_string(across || apart ? kWide : 1) +
                (across ? " -DACROSS" : "") + (last ? " -DLAST" : ""),
            "#define BETTER " + std::string(better) + "\n")
       .in(x)
@@ -168,31 +168,31 @@ void emit_cumulative(Emit& e, std::string_view join) {
       .range(rows.count());
 }
 
-constexpr bp_dtype_set_t wide_numbers =
-    floats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
-constexpr Form reducing{1, 2};
+constexpr bp_dtype_set_t kWideNumbers =
+    kFloats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
+constexpr Form kReducing{1, 2};
 
-constexpr Row rows[] = {
-    {"", "ReduceSum", 13, wide_numbers, reducing, supports_reduce, emit_reduce, "sum"},
-    {"", "ReduceMean", 11, floats, reducing, supports_reduce, emit_reduce, "mean"},
-    {"", "ReduceL1", 11, wide_numbers, reducing, supports_reduce, emit_reduce, "l1"},
-    {"", "ReduceL2", 11, floats, reducing, supports_reduce, emit_reduce, "l2"},
-    {"", "ReduceSumSquare", 11, wide_numbers, reducing, supports_reduce, emit_reduce, "squares"},
-    {"", "ReduceLogSum", 11, floats, reducing, supports_reduce, emit_reduce, "log"},
-    {"", "ReduceLogSumExp", 11, floats, reducing, supports_reduce, emit_reduce, "logexp"},
-    {"", "ReduceProd", 11, wide_numbers, reducing, supports_reduce, emit_reduce, "product"},
-    {"", "ReduceMax", 11, anything, reducing, supports_reduce, emit_reduce, "max"},
-    {"", "ReduceMin", 11, anything, reducing, supports_reduce, emit_reduce, "min"},
-    {"", "ArgMax", 11, numbers, unary_open, supports_arg_reduce, emit_arg_reduce, ">"},
-    {"", "ArgMin", 11, numbers, unary_open, supports_arg_reduce, emit_arg_reduce, "<"},
-    {"", "CumSum", 11, wide_numbers, binary, supports_reduce, emit_cumulative, "+"},
-    {"", "CumProd", 26, wide_numbers, binary, supports_reduce, emit_cumulative, "*"},
+constexpr Row kRows[] = {
+    {"", "ReduceSum", 13, kWideNumbers, kReducing, supports_reduce, emit_reduce, "sum"},
+    {"", "ReduceMean", 11, kFloats, kReducing, supports_reduce, emit_reduce, "mean"},
+    {"", "ReduceL1", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "l1"},
+    {"", "ReduceL2", 11, kFloats, kReducing, supports_reduce, emit_reduce, "l2"},
+    {"", "ReduceSumSquare", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "squares"},
+    {"", "ReduceLogSum", 11, kFloats, kReducing, supports_reduce, emit_reduce, "log"},
+    {"", "ReduceLogSumExp", 11, kFloats, kReducing, supports_reduce, emit_reduce, "logexp"},
+    {"", "ReduceProd", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "product"},
+    {"", "ReduceMax", 11, kAnything, kReducing, supports_reduce, emit_reduce, "max"},
+    {"", "ReduceMin", 11, kAnything, kReducing, supports_reduce, emit_reduce, "min"},
+    {"", "ArgMax", 11, kNumbers, kUnaryOpen, supports_arg_reduce, emit_arg_reduce, ">"},
+    {"", "ArgMin", 11, kNumbers, kUnaryOpen, supports_arg_reduce, emit_arg_reduce, "<"},
+    {"", "CumSum", 11, kWideNumbers, kBinary, supports_reduce, emit_cumulative, "+"},
+    {"", "CumProd", 26, kWideNumbers, kBinary, supports_reduce, emit_cumulative, "*"},
 };
 
 }  // namespace
 
 std::span<const Row> reduce_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -70,7 +70,7 @@ Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   const double squeeze = method.antialias ? std::min(axis.scale, 1.0) : 1;
   const auto reach = static_cast<int64_t>(std::ceil((method.mode == "cubic" ? 2 : 1) / squeeze));
   if (!nearest) taps.count = 2 * reach;
-  if (static_cast<double>(taps.count) * static_cast<double>(axis.to) > static_cast<double>(most_taps))
+  if (static_cast<double>(taps.count) * static_cast<double>(axis.to) > static_cast<double>(kMostTaps))
     throw sdk::Error(BP_UNSUPPORTED, "a scale of " + std::to_string(axis.scale) + " needs too many neighbours");
   const auto inside = [&](double place) {
     return static_cast<int32_t>(std::clamp(place, 0.0, static_cast<double>(axis.from - 1)));
@@ -173,7 +173,7 @@ Verdict supports_resize(const Node& node) {
     if (std::ranges::find(values, value) == values.end())
       return sdk::no(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + std::string(value) + "'");
   }
-  if (node.text_attribute("mode", "nearest") != "nearest" && (floats >> node.input(0).dtype() & 1) == 0)
+  if (node.text_attribute("mode", "nearest") != "nearest" && (kFloats >> node.input(0).dtype() & 1) == 0)
     return sdk::no(BP_REASON_DTYPE, "only floating-point numbers are interpolated");
   for (const uint32_t slot : {1u, 2u, 3u}) {
     if (slot == 1 && node.text_attribute("coordinate_transformation_mode", "") != "tf_crop_and_resize") continue;
@@ -185,14 +185,14 @@ Verdict supports_resize(const Node& node) {
   return accept();
 }
 
-constexpr Row rows[] = {
-    {"", "Resize", 11, anything, {1, 4}, supports_resize, emit_resize},
+constexpr Row kRows[] = {
+    {"", "Resize", 11, kAnything, {1, 4}, supports_resize, emit_resize},
 };
 
 }  // namespace
 
 std::span<const Row> resize_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -53,14 +53,14 @@ Verdict supports_rotary(const Node& node) {
   return accept();
 }
 
-constexpr Row rows[] = {
-    {"", "RotaryEmbedding", 23, floats, {3, 4}, supports_rotary, emit_rotary},
+constexpr Row kRows[] = {
+    {"", "RotaryEmbedding", 23, kFloats, {3, 4}, supports_rotary, emit_rotary},
 };
 
 }  // namespace
 
 std::span<const Row> rotary_rows() {
-  return rows;
+  return kRows;
 }
 
 }  // namespace backplane::opencl

@@ -15,16 +15,16 @@ using sdk::Verdict;
 inline constexpr bp_dtype_set_t one(bp_dtype_t dtype) {
   return bp_dtype_set_t{1} << dtype;
 }
-inline constexpr bp_dtype_set_t floats =
+inline constexpr bp_dtype_set_t kFloats =
     one(BP_DTYPE_FLOAT) | one(BP_DTYPE_FLOAT16) | one(BP_DTYPE_BFLOAT16) | one(BP_DTYPE_DOUBLE);
-inline constexpr bp_dtype_set_t signed_integers =
+inline constexpr bp_dtype_set_t kSignedIntegers =
     one(BP_DTYPE_INT8) | one(BP_DTYPE_INT16) | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64);
-inline constexpr bp_dtype_set_t unsigned_integers =
+inline constexpr bp_dtype_set_t kUnsignedIntegers =
     one(BP_DTYPE_UINT8) | one(BP_DTYPE_UINT16) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
-inline constexpr bp_dtype_set_t integers = signed_integers | unsigned_integers;
-inline constexpr bp_dtype_set_t booleans = one(BP_DTYPE_BOOL);
-inline constexpr bp_dtype_set_t numbers = floats | integers;
-inline constexpr bp_dtype_set_t anything = numbers | booleans;
+inline constexpr bp_dtype_set_t kIntegers = kSignedIntegers | kUnsignedIntegers;
+inline constexpr bp_dtype_set_t kBooleans = one(BP_DTYPE_BOOL);
+inline constexpr bp_dtype_set_t kNumbers = kFloats | kIntegers;
+inline constexpr bp_dtype_set_t kAnything = kNumbers | kBooleans;
 
 // The form of a call: how many inputs (an optional one between may be omitted), at most how many outputs, and the type
 // of output 0.
@@ -33,8 +33,8 @@ struct Form {
   enum Result { kSame, kBool, kOpen } result = kSame;  // as input 0; bool; whatever `supports` allows
   uint32_t outputs = 1;
 };
-inline constexpr Form unary{1, 1}, binary{2, 2}, variadic{1, UINT32_MAX}, unary_open{1, 1, Form::kOpen};
-inline constexpr Form unary_test{1, 1, Form::kBool}, binary_test{2, 2, Form::kBool};
+inline constexpr Form kUnary{1, 1}, kBinary{2, 2}, kVariadic{1, UINT32_MAX}, kUnaryOpen{1, 1, Form::kOpen};
+inline constexpr Form kUnaryTest{1, 1, Form::kBool}, kBinaryTest{2, 2, Form::kBool};
 
 // An operator from one version of its operator set on, until a later row of the same operator.
 struct Row {

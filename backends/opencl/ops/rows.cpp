@@ -21,7 +21,7 @@ Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end) {
 std::string extreme(bp_dtype_t dtype, bool least) {
   if (is_float(dtype)) return least ? "(-INFINITY)" : "INFINITY";
   if (dtype == BP_DTYPE_BOOL) return least ? "0" : "1";
-  const bool is_signed = (signed_integers >> dtype & 1) != 0;
+  const bool is_signed = (kSignedIntegers >> dtype & 1) != 0;
   const std::string bits = std::to_string(bytes_of(dtype) * 8);
   if (!is_signed) return least ? "0" : "(C(TYPE))~(C(TYPE))0";
   const std::string lowest = "((long)1 << (" + bits + " - 1))";

@@ -12,19 +12,19 @@ namespace backplane::opencl {
 namespace {
 
 // The order in which a reader wants to see them.
-constexpr std::span<const Row> (*families[])() = {
+constexpr std::span<const Row> (*kFamilies[])() = {
     elementwise_rows, movement_rows,  generate_rows,    gather_rows,   reduce_rows,         normalization_rows,
     gemm_rows,        attention_rows, rotary_rows,      conv_rows,     conv_transpose_rows, pool_rows,
     pad_rows,         resize_rows,    grid_sample_rows, quantize_rows, loss_rows,
 };
 
 // Kernels number a tensor's dimensions in at most this many.
-constexpr int32_t max_rank = 16;
+constexpr int32_t kMaxRank = 16;
 
 const Row* find_row(const Node& node, bool& out_known) {
   const Row* best = nullptr;
   out_known = false;
-  for (const auto family : families) {
+  for (const auto family : kFamilies) {
     for (const Row& row : family()) {
       if (row.op_type != node.op_type() || row.domain != node.domain()) continue;
       out_known = true;
@@ -42,9 +42,9 @@ Verdict check_operand(const Facts& facts, const Value& value, const std::string&
                                         ", which this device does not compute with");
   }
   if (value.rank() < 0) return sdk::no(BP_REASON_SHAPE, place + " has no known rank");
-  if (value.rank() > max_rank) {
+  if (value.rank() > kMaxRank) {
     return sdk::no(BP_REASON_SHAPE, place + " has rank " + std::to_string(value.rank()) + "; at most " +
-                                        std::to_string(max_rank) + " is supported");
+                                        std::to_string(kMaxRank) + " is supported");
   }
   const auto bytes = view::dense_bytes(BP_DTYPE_UINT8, value.extents().data(), static_cast<uint32_t>(value.rank()));
   if (value.has_static_shape() && (!bytes || *bytes > INT_MAX))
@@ -87,9 +87,9 @@ Verdict check_form(const Row& row, const Node& node) {
 }
 
 // Names mean the same in every operator here. One of another type would be read as if it were absent.
-constexpr std::string_view float_attributes[] = {
+constexpr std::string_view kFloatAttributes[] = {
     "alpha", "beta", "bias", "cubic_coeff_a", "epsilon", "extrapolation_value", "gamma", "lambd", "scale", "softcap"};
-constexpr std::string_view int_attributes[] = {"align_corners",
+constexpr std::string_view kIntAttributes[] = {"align_corners",
                                                "allowzero",
                                                "antialias",
                                                "axis",
@@ -131,7 +131,7 @@ constexpr std::string_view int_attributes[] = {"align_corners",
                                                "transA",
                                                "transB",
                                                "upper"};
-constexpr std::string_view string_attributes[] = {"approximate",
+constexpr std::string_view kStringAttributes[] = {"approximate",
                                                   "auto_pad",
                                                   "coordinate_transformation_mode",
                                                   "direction",
@@ -140,19 +140,19 @@ constexpr std::string_view string_attributes[] = {"approximate",
                                                   "nearest_mode",
                                                   "padding_mode",
                                                   "reduction"};
-constexpr std::string_view ints_attributes[] = {"axes",         "dilations", "kernel_shape", "output_padding",
+constexpr std::string_view kIntsAttributes[] = {"axes",         "dilations", "kernel_shape", "output_padding",
                                                 "output_shape", "pads",      "perm",         "strides"};
-constexpr std::string_view tensor_attributes[] = {"value"};
+constexpr std::string_view kTensorAttributes[] = {"value"};
 constexpr struct {
   uint32_t type;
   std::span<const std::string_view> names;
-} attribute_types[] = {
-    {BP_ATTR_FLOAT, float_attributes}, {BP_ATTR_INT, int_attributes},       {BP_ATTR_STRING, string_attributes},
-    {BP_ATTR_INTS, ints_attributes},   {BP_ATTR_TENSOR, tensor_attributes},
+} kAttributeTypes[] = {
+    {BP_ATTR_FLOAT, kFloatAttributes}, {BP_ATTR_INT, kIntAttributes},       {BP_ATTR_STRING, kStringAttributes},
+    {BP_ATTR_INTS, kIntsAttributes},   {BP_ATTR_TENSOR, kTensorAttributes},
 };
 
 Verdict check_attributes(const Node& node) {
-  for (const auto& [type, names] : attribute_types) {
+  for (const auto& [type, names] : kAttributeTypes) {
     for (const std::string_view name : names) {
       const bp_attribute_t* attribute = node.attribute(name);
       if (attribute != nullptr && attribute->type != type)
@@ -167,7 +167,7 @@ Verdict judge(const Facts& facts, const Node& node, const Row** out_row) {
   const Row* row = find_row(node, known);
   const std::string op(node.op_type());
   if (!known) return sdk::no(BP_REASON_OPERATOR, "operator " + op + " has no kernel for OpenCL");
-  for (const bp_opset_t& opset : newest_opsets) {
+  for (const bp_opset_t& opset : kNewestOpsets) {
     if (node.domain() != view::text(opset.domain) || node.since_version() <= opset.version) continue;
     return sdk::no(BP_REASON_OPSET, op + " in its form of version " + std::to_string(node.since_version()) +
                                         " is newer than version " + std::to_string(opset.version) +

@@ -7,7 +7,7 @@
 namespace backplane::opencl {
 
 // The newest operator sets whose forms are known.
-inline constexpr bp_opset_t newest_opsets[] = {{{"", 0}, 27, 0}, {{"com.microsoft", 13}, 1, 0}};
+inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0}, {{"com.microsoft", 13}, 1, 0}};
 
 // Each family has a file named after it, with its rows at the end.
 std::span<const Row> elementwise_rows();

@@ -37,7 +37,7 @@ double operations(const Facts& facts, int64_t m, int64_t n, int64_t k) {
 }
 
 // Less than measurements differ is not worth sums of other roundings.
-constexpr double worth = 0.9;
+constexpr double kWorth = 0.9;
 
 bool is_faster(const Facts& facts, const Window& w, int64_t batch, int64_t maps, int64_t channels) {
   const Window tiles = tiles_of(w);
@@ -48,7 +48,7 @@ bool is_faster(const Facts& facts, const Window& w, int64_t batch, int64_t maps,
   const double transformed = images * (16 * operations(facts, maps, count, channels) / facts.winograd.flops +
                                        static_cast<double>(16 * (maps + channels) * count) / facts.winograd.elements) +
                              16 * weights + 2 * facts.rates.launch_seconds;
-  return transformed < worth * direct;
+  return transformed < kWorth * direct;
 }
 
 }  // namespace

@@ -16,11 +16,11 @@
 
 namespace backplane::opencl::testing {
 
-inline const std::string plugin = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_opencl.so";
-inline const std::string cpu_plugin = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+inline const std::string kPlugin = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_opencl.so";
+inline const std::string kCpuPlugin = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
 
 inline Environment opencl(std::map<std::string, std::string> options = {}) {
-  return environment({plugin, cpu_plugin}, std::move(options));
+  return environment({kPlugin, kCpuPlugin}, std::move(options));
 }
 
 // Every node on OpenCL, or the session fails.
@@ -38,16 +38,16 @@ class CacheFolder {
   CacheFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "backplane_opencl_XXXXXX").string();
     folder_ = mkdtemp(name.data());
-    const char* before = std::getenv(variable);
+    const char* before = std::getenv(kVariable);
     if (before != nullptr) before_ = before;
-    setenv(variable, folder_.c_str(), 1);
+    setenv(kVariable, folder_.c_str(), 1);
   }
   CacheFolder(const CacheFolder&) = delete;
   ~CacheFolder() {
     if (before_.empty())
-      unsetenv(variable);
+      unsetenv(kVariable);
     else
-      setenv(variable, before_.c_str(), 1);
+      setenv(kVariable, before_.c_str(), 1);
     std::filesystem::remove_all(folder_);
   }
   // Those of kernels: an entry has the source in it. What is measured of a device has entries too.
@@ -62,7 +62,7 @@ class CacheFolder {
   }
 
  private:
-  static constexpr const char* variable = "BACKPLANE_CACHE_DIR";
+  static constexpr const char* kVariable = "BACKPLANE_CACHE_DIR";
   std::filesystem::path folder_;
   std::string before_;
 };

@@ -61,12 +61,12 @@ void replay(Run& run) {
   const char* file = std::getenv("BACKPLANE_REPLAY");
   if (file == nullptr) return;
   if (std::getenv("BACKPLANE_REPLAY_RECORD") != nullptr) return record(run, file);
-  static const Answers answers = read_answers(file);
-  const auto known = answers.find(question(run));
+  static const Answers kAnswers = read_answers(file);
+  const auto known = kAnswers.find(question(run));
   size_t at = 0;
   for (const Bound& output : run.outputs) {
     const uint64_t size = output.tensor.buffer.bytes;
-    if (known == answers.end())
+    if (known == kAnswers.end())
       std::memset(output.bytes(), 0, size);
     else
       std::memcpy(output.bytes(), known->second.data() + at, size);

@@ -38,7 +38,7 @@ enum fault {
   HANG_IN_QUERY,
   CRASH_IN_CREATE
 };
-static const enum fault fault = FAULT;
+static const enum fault kFault = FAULT;
 
 #if defined(__SANITIZE_ADDRESS__)
 #define OWN_SANITIZER BP_SANITIZER_ADDRESS
@@ -62,18 +62,18 @@ static void crash(void) {
 }
 
 __attribute__((constructor)) static void on_load(void) {
-  if (fault == CRASH_ON_LOAD) crash();
-  if (fault == EXIT_ON_LOAD) _exit(0);
+  if (kFault == CRASH_ON_LOAD) crash();
+  if (kFault == EXIT_ON_LOAD) _exit(0);
 }
 
 static char instance;
 
 static bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
   (void)how;
-  if (fault == CRASH_IN_CREATE) crash();
-  if (fault == CREATE_FAILS) tell(error, "the moon is in the wrong house", 30);
-  if (fault == CREATE_FAILS || fault == CREATE_MUTE) return BP_UNSUPPORTED;
-  *out_backend = fault == CREATE_NOTHING ? NULL : (bp_backend_t*)&instance;
+  if (kFault == CRASH_IN_CREATE) crash();
+  if (kFault == CREATE_FAILS) tell(error, "the moon is in the wrong house", 30);
+  if (kFault == CREATE_FAILS || kFault == CREATE_MUTE) return BP_UNSUPPORTED;
+  *out_backend = kFault == CREATE_NOTHING ? NULL : (bp_backend_t*)&instance;
   return BP_OK;
 }
 
@@ -83,15 +83,15 @@ static void destroy(bp_backend_t* backend) {
 
 static bp_status_t count(bp_backend_t* backend, uint32_t* out_count, bp_error_t* error) {
   (void)backend;
-  if (fault == COUNT_FAILS) return BP_PERMISSION_DENIED;
-  if (fault == NO_DEVICES) tell(error, "nothing is plugged in", 21);
-  *out_count = fault == NO_DEVICES ? 0 : fault == MANY_DEVICES ? 4000000000u : 1;
+  if (kFault == COUNT_FAILS) return BP_PERMISSION_DENIED;
+  if (kFault == NO_DEVICES) tell(error, "nothing is plugged in", 21);
+  *out_count = kFault == NO_DEVICES ? 0 : kFault == MANY_DEVICES ? 4000000000u : 1;
   return BP_OK;
 }
 
 static bp_status_t info(bp_backend_t* backend, uint32_t index, bp_device_info_t* out_info, bp_error_t* error) {
   (void)backend, (void)index, (void)out_info, (void)error;
-  return fault == INFO_FAILS ? BP_INTERNAL : BP_OK;
+  return kFault == INFO_FAILS ? BP_INTERNAL : BP_OK;
 }
 
 static bp_status_t open_device(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how,
@@ -187,7 +187,7 @@ static void rename_to(const char* id, uint64_t size) {
 
 BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
   (void)offer;
-  switch (fault) {
+  switch (kFault) {
     case NULL_DESCRIPTOR:
       return NULL;
     case SMALL_DESCRIPTOR:

@@ -51,9 +51,9 @@ std::string_view view(bp_text_t text) {
   return {text.data, text.size};
 }
 
-template <size_t N>
-constexpr bp_text_t text(const char (&literal)[N]) {
-  return {literal, N - 1};
+template <size_t kSize>
+constexpr bp_text_t text(const char (&literal)[kSize]) {
+  return {literal, kSize - 1};
 }
 
 std::string option(const bp_host_t* host, bp_text_t name, std::string otherwise) {
@@ -101,7 +101,7 @@ Source trace(const bp_graph_t* graph, uint32_t value) {
   return source;
 }
 
-const bp_device_api_t device_api = {
+const bp_device_api_t kDeviceApi = {
     .size = sizeof(bp_device_api_t),
     .count = [](bp_backend_t* backend, uint32_t* out_count, bp_error_t*) -> bp_status_t {
       *out_count = backend->devices;
@@ -128,12 +128,12 @@ const bp_device_api_t device_api = {
     .close = [](bp_device_t* device) { delete device; },
 };
 
-const bp_opset_t opsets[] = {{text(""), 1000, 0}};
+const bp_opset_t kOpsets[] = {{text(""), 1000, 0}};
 
-const bp_coverage_api_t coverage_api = {
+const bp_coverage_api_t kCoverageApi = {
     .size = sizeof(bp_coverage_api_t),
     .newest_opset_count = 1,
-    .newest_opsets = opsets,
+    .newest_opsets = kOpsets,
     .newest_opset_stride = sizeof(bp_opset_t),
     .query = [](bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
                 bp_error_t*) -> bp_status_t {
@@ -161,7 +161,7 @@ const bp_coverage_api_t coverage_api = {
     },
 };
 
-const bp_program_api_t program_api = {
+const bp_program_api_t kProgramApi = {
     .size = sizeof(bp_program_api_t),
     .compile = [](bp_device_t* device, const bp_compile_t* what, bp_program_t** out, bp_error_t* error) -> bp_status_t {
       bp_backend_t& backend = *device->backend;
@@ -206,7 +206,7 @@ const bp_program_api_t program_api = {
     },
 };
 
-const bp_instance_api_t instance_api = {
+const bp_instance_api_t kInstanceApi = {
     .size = sizeof(bp_instance_api_t),
     .create = [](const bp_program_t* program, bp_instance_t** out, bp_error_t*) -> bp_status_t {
       *out = new bp_instance_t{program, {}};
@@ -234,7 +234,7 @@ const bp_instance_api_t instance_api = {
     },
 };
 
-const bp_plugin_t plugin = {
+const bp_plugin_t kPlugin = {
     .size = sizeof(bp_plugin_t),
     .version = BP_ABI_VERSION,
     .version_min = BP_ABI_VERSION_MIN,
@@ -261,14 +261,14 @@ const bp_plugin_t plugin = {
     .get_extension = [](bp_backend_t* backend, bp_text_t name, uint32_t version) -> const void* {
       return view(name) == "compiled" && version == 1 ? backend->compiled.c_str() : nullptr;
     },
-    .device = &device_api,
-    .coverage = &coverage_api,
-    .program = &program_api,
-    .instance = &instance_api,
+    .device = &kDeviceApi,
+    .coverage = &kCoverageApi,
+    .program = &kProgramApi,
+    .instance = &kInstanceApi,
 };
 
 }  // namespace
 
 extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t*) {
-  return &plugin;
+  return &kPlugin;
 }

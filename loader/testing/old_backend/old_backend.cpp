@@ -15,10 +15,10 @@ Verdict integers(const Node& node) {
   return yes(1e-6, 0.1f);
 }
 
-constexpr Op<Kernel> rows[] = {
+constexpr Op<Kernel> kRows[] = {
     {"", "Range", 11, integers, [](const Node&) { return std::make_unique<Kernel>(); }},
 };
-const OpTable<Kernel> table(rows);
+const OpTable<Kernel> kTable(kRows);
 
 class Instance : public backplane::sdk::Instance {
  public:
@@ -51,7 +51,7 @@ class Program : public backplane::sdk::Program {
 class Device : public backplane::sdk::Device {
  public:
   using backplane::sdk::Device::Device;
-  void cover(Coverage& coverage) override { table.answer(coverage); }
+  void cover(Coverage& coverage) override { kTable.answer(coverage); }
   std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override {
     return std::make_unique<Program>(*this, what);
   }
@@ -59,8 +59,8 @@ class Device : public backplane::sdk::Device {
 
 class Backend : public backplane::sdk::Backend {
  public:
-  static constexpr About about{"old", "Built for version 26", "Backplane", "1.0"};
-  static constexpr bp_opset_t opsets[] = {{{"", 0}, 26, 0}};
+  static constexpr About kAbout{"old", "Built for version 26", "Backplane", "1.0"};
+  static constexpr bp_opset_t kOpsets[] = {{{"", 0}, 26, 0}};
   using Device = old_backend::Device;
   using Program = old_backend::Program;
   using Instance = old_backend::Instance;

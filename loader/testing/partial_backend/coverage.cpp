@@ -87,7 +87,7 @@ bp_status_t BP_CALL review(bp_device_t* handle, const bp_graph_t* island, bp_rev
   });
 }
 
-const bp_opset_t opsets[] = {{{"", 0}, 1000, 0}, {{"ai.onnx.ml", 10}, 1000, 0}};
+const bp_opset_t kOpsets[] = {{{"", 0}, 1000, 0}, {{"ai.onnx.ml", 10}, 1000, 0}};
 
 }  // namespace
 
@@ -96,10 +96,10 @@ std::string_view op_of(const bp_graph_t& graph, uint32_t node) {
   return {op.data, op.size};
 }
 
-const bp_coverage_api_t coverage_api = {
+const bp_coverage_api_t kCoverageApi = {
     .size = sizeof(bp_coverage_api_t),
     .newest_opset_count = 2,
-    .newest_opsets = opsets,
+    .newest_opsets = kOpsets,
     .newest_opset_stride = sizeof(bp_opset_t),
     .query = query,
     .review = review,

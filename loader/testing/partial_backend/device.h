@@ -91,10 +91,10 @@ void write(T* out, T value) {
 
 std::string_view op_of(const bp_graph_t& graph, uint32_t node);
 
-extern const bp_coverage_api_t coverage_api;
-extern const bp_program_api_t program_api;
-extern const bp_instance_api_t instance_api;
-extern const bp_memory_api_t memory_api;
-extern const bp_cache_api_t cache_api;
+extern const bp_coverage_api_t kCoverageApi;
+extern const bp_program_api_t kProgramApi;
+extern const bp_instance_api_t kInstanceApi;
+extern const bp_memory_api_t kMemoryApi;
+extern const bp_cache_api_t kCacheApi;
 
 }  // namespace backplane::partial

@@ -109,8 +109,8 @@ void Instance::work(const bp_run_t& run, bp_error_t* error) {
     }
   }
   take_time(device.script().run_us);
-  constexpr int patience = 10'000;  // milliseconds
-  for (int i = 0; i < patience && device.backend->most_running < device.script().meet; ++i) take_time(1000);
+  constexpr int kPatience = 10'000;  // milliseconds
+  for (int i = 0; i < kPatience && device.backend->most_running < device.script().meet; ++i) take_time(1000);
   Outputs outputs{device, run};
   bp_run_t passed{};
   passed.size = sizeof passed;
@@ -192,7 +192,7 @@ bp_status_t BP_CALL run(bp_instance_t* handle, const bp_run_t* run, bp_error_t* 
 
 }  // namespace
 
-const bp_instance_api_t instance_api = {
+const bp_instance_api_t kInstanceApi = {
     .size = sizeof(bp_instance_api_t),
     .create = create,
     .destroy = destroy,

@@ -117,7 +117,7 @@ char* reach(const Device& device, const bp_buffer_t& buffer, bool copies) {
   return allocation.data + buffer.offset;
 }
 
-const bp_memory_api_t memory_api = {
+const bp_memory_api_t kMemoryApi = {
     .size = sizeof(bp_memory_api_t),
     .space = space,
     .allocate = allocate,

@@ -60,7 +60,7 @@ bp_status_t BP_CALL health(bp_device_t* handle, bp_error_t* error) {
   return fence(error, [&] { of(handle).check(); });
 }
 
-const bp_device_api_t device_api = {
+const bp_device_api_t kDeviceApi = {
     .size = sizeof(bp_device_api_t),
     .count = device_count,
     .info = device_info,
@@ -94,10 +94,10 @@ const void* BP_CALL get_extension(bp_backend_t* handle, bp_text_t name, uint32_t
 
 // The library stays loaded: a second query finds the same.
 const bp_plugin_t* ask_cpu(const bp_host_offer_t* offer) {
-  static void* const library = dlopen(CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-  static const auto query =
-      library == nullptr ? nullptr : reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL));
-  return query == nullptr ? nullptr : query(offer);
+  static void* const kLibrary = dlopen(CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  static const auto kQuery =
+      kLibrary == nullptr ? nullptr : reinterpret_cast<bp_plugin_query_t>(dlsym(kLibrary, BP_PLUGIN_SYMBOL));
+  return kQuery == nullptr ? nullptr : kQuery(offer);
 }
 
 }  // namespace
@@ -115,11 +115,11 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   plugin.create = create;
   plugin.destroy = destroy;
   plugin.get_extension = get_extension;
-  plugin.device = &device_api;
-  plugin.coverage = &coverage_api;
-  plugin.program = &program_api;
-  plugin.instance = &instance_api;
-  plugin.memory = &memory_api;
-  plugin.cache = &cache_api;
+  plugin.device = &kDeviceApi;
+  plugin.coverage = &kCoverageApi;
+  plugin.program = &kProgramApi;
+  plugin.instance = &kInstanceApi;
+  plugin.memory = &kMemoryApi;
+  plugin.cache = &kCacheApi;
   return &plugin;
 }

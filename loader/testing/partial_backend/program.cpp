@@ -139,7 +139,7 @@ void take_time(uint64_t microseconds) {
   if (microseconds != 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
 
-const bp_program_api_t program_api = {
+const bp_program_api_t kProgramApi = {
     .size = sizeof(bp_program_api_t),
     .compile = compile,
     .destroy = destroy,
@@ -147,7 +147,7 @@ const bp_program_api_t program_api = {
     .output_extents = output_extents,
 };
 
-const bp_cache_api_t cache_api = {
+const bp_cache_api_t kCacheApi = {
     .size = sizeof(bp_cache_api_t),
     .serialize = serialize,
     .validate = validate,

@@ -126,8 +126,8 @@ struct Op {
 template <class Kernel>
 class OpTable {
  public:
-  template <size_t N>
-  constexpr explicit OpTable(const Op<Kernel> (&rows)[N]) : rows_(rows), count_(N) {}
+  template <size_t kCount>
+  constexpr explicit OpTable(const Op<Kernel> (&rows)[kCount]) : rows_(rows), count_(kCount) {}
 
   // The row that implements the node's form of its operator, or NULL.
   const Op<Kernel>* find(const Node& node) const {

@@ -73,9 +73,9 @@ bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
 // How many forks lie between this process and the one that loaded the plugin.
 inline uint32_t fork_generation() noexcept {
   static std::atomic<uint32_t> generation{0};
-  static const int registered =
+  static const int kRegistered =
       pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-  static_cast<void>(registered);
+  static_cast<void>(kRegistered);
   return generation.load(std::memory_order_relaxed);
 }
 
@@ -105,15 +105,15 @@ bp_status_t fence(const Object* self, bp_error_t* error, Body&& body) noexcept {
 
 // The size of a struct in ABI 1.0, below which it is refused. Specialised for structs that have grown since.
 template <class T>
-inline constexpr uint32_t frozen_size = sizeof(T);
+inline constexpr uint32_t kFrozenSize = sizeof(T);
 
 // A copy of a struct of the host's, zero where the host's is older. `name` is for the error.
 template <class T>
 T read(const T* in, const char* name) {
   if (in == nullptr) throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
-  if (in->size < frozen_size<T>) {
+  if (in->size < kFrozenSize<T>) {
     throw Error(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(in->size) + "; ABI 1.0 has " +
-                                         std::to_string(frozen_size<T>));
+                                         std::to_string(kFrozenSize<T>));
   }
   T copy{};
   std::memcpy(&copy, in, std::min<size_t>(in->size, sizeof copy));

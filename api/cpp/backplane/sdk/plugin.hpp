@@ -11,34 +11,34 @@ class Plugin {
  public:
   // What bp_plugin_query answers: one static descriptor for each version spoken, and one for each way to refuse.
   static const bp_plugin_t* query(const bp_host_offer_t* offer) noexcept {
-    static const bp_plugin_t no_offer =
+    static const bp_plugin_t kNoOffer =
         refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");
-    static const bp_plugin_t no_version =
+    static const bp_plugin_t kNoVersion =
         refuse(BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
-    static const auto accepted = accept(std::make_index_sequence<version_count>());
-    if (offer == nullptr || offer->size < frozen_size<bp_host_offer_t>) return &no_offer;
+    static const auto kAccepted = accept(std::make_index_sequence<kVersionCount>());
+    if (offer == nullptr || offer->size < kFrozenSize<bp_host_offer_t>) return &kNoOffer;
     const uint32_t version = std::min<uint32_t>(offer->version_max, BP_ABI_VERSION);
-    if (version < offer->version_min || version < BP_ABI_VERSION_MIN) return &no_version;
-    return &accepted[version - BP_ABI_VERSION_MIN];
+    if (version < offer->version_min || version < BP_ABI_VERSION_MIN) return &kNoVersion;
+    return &kAccepted[version - BP_ABI_VERSION_MIN];
   }
 
  private:
   using T = Tables<B>;
   using D = typename B::Device;
   using P = typename B::Program;
-  static constexpr size_t version_count = BP_ABI_VERSION - BP_ABI_VERSION_MIN + 1;
+  static constexpr size_t kVersionCount = BP_ABI_VERSION - BP_ABI_VERSION_MIN + 1;
 
   static bp_plugin_t base() {
     bp_plugin_t plugin{};
     plugin.size = sizeof plugin;
     plugin.version_min = BP_ABI_VERSION_MIN;
     plugin.version_max = BP_ABI_VERSION;
-    plugin.sanitizer = sanitizer;
-    plugin.id = text(B::about.id);
-    plugin.name = text(B::about.name);
-    plugin.vendor = text(B::about.vendor);
-    plugin.release = text(B::about.release);
-    plugin.build_id = text(B::about.build_id);
+    plugin.sanitizer = kSanitizer;
+    plugin.id = text(B::kAbout.id);
+    plugin.name = text(B::kAbout.name);
+    plugin.vendor = text(B::kAbout.vendor);
+    plugin.release = text(B::kAbout.release);
+    plugin.build_id = text(B::kAbout.build_id);
     return plugin;
   }
   static bp_plugin_t refuse(bp_status_t why, std::string_view words) {
@@ -47,9 +47,9 @@ class Plugin {
     plugin.refusal_text = text(words);
     return plugin;
   }
-  template <size_t... Minor>
-  static std::array<bp_plugin_t, version_count> accept(std::index_sequence<Minor...>) {
-    return {accept(BP_ABI_VERSION_MIN + static_cast<uint32_t>(Minor))...};
+  template <size_t... kMinor>
+  static std::array<bp_plugin_t, kVersionCount> accept(std::index_sequence<kMinor...>) {
+    return {accept(BP_ABI_VERSION_MIN + static_cast<uint32_t>(kMinor))...};
   }
   static bp_plugin_t accept(uint32_t version) {
     bp_plugin_t plugin = base();
@@ -69,7 +69,7 @@ class Plugin {
   }
 
   static const bp_device_api_t* device() {
-    static const bp_device_api_t table = [] {
+    static const bp_device_api_t kTable = [] {
       bp_device_api_t t{};
       t.size = sizeof t;
       t.count = T::count;
@@ -79,24 +79,24 @@ class Plugin {
       if constexpr (overrides<Device>(&D::health)) t.health = T::health;
       return t;
     }();
-    return &table;
+    return &kTable;
   }
   static const bp_coverage_api_t* coverage() {
-    static const bp_coverage_api_t table = [] {
+    static const bp_coverage_api_t kTable = [] {
       bp_coverage_api_t t{};
       t.size = sizeof t;
-      t.newest_opsets = B::opsets;
-      t.newest_opset_count = static_cast<uint32_t>(sizeof B::opsets / sizeof *B::opsets);
-      t.newest_opset_stride = sizeof *B::opsets;
+      t.newest_opsets = B::kOpsets;
+      t.newest_opset_count = static_cast<uint32_t>(sizeof B::kOpsets / sizeof *B::kOpsets);
+      t.newest_opset_stride = sizeof *B::kOpsets;
       t.query = T::query;
       if constexpr (overrides<Device>(&D::review)) t.review = T::review;
       if constexpr (overrides<Device>(&D::infer)) t.infer = T::infer;
       return t;
     }();
-    return &table;
+    return &kTable;
   }
   static const bp_program_api_t* program() {
-    static const bp_program_api_t table = [] {
+    static const bp_program_api_t kTable = [] {
       bp_program_api_t t{};
       t.size = sizeof t;
       t.compile = T::compile;
@@ -105,10 +105,10 @@ class Plugin {
       if constexpr (overrides<Program>(&P::output_extents)) t.output_extents = T::output_extents;
       return t;
     }();
-    return &table;
+    return &kTable;
   }
   static const bp_instance_api_t* instance() {
-    static const bp_instance_api_t table = [] {
+    static const bp_instance_api_t kTable = [] {
       bp_instance_api_t t{};
       t.size = sizeof t;
       t.create = T::create_instance;
@@ -118,10 +118,10 @@ class Plugin {
       t.run = T::run;
       return t;
     }();
-    return &table;
+    return &kTable;
   }
   static const bp_memory_api_t* memory() {
-    static const bp_memory_api_t table = [] {
+    static const bp_memory_api_t kTable = [] {
       bp_memory_api_t t{};
       t.size = sizeof t;
       t.space = T::space;
@@ -136,10 +136,10 @@ class Plugin {
       if constexpr (overrides<Memory>(&D::export_memory)) t.export_ = T::export_memory;
       return t;
     }();
-    return &table;
+    return &kTable;
   }
   static const bp_sync_api_t* sync() {
-    static const bp_sync_api_t table = [] {
+    static const bp_sync_api_t kTable = [] {
       bp_sync_api_t t{};
       t.size = sizeof t;
       t.stream_create = T::stream_create;
@@ -156,10 +156,10 @@ class Plugin {
       }
       return t;
     }();
-    return &table;
+    return &kTable;
   }
   static const bp_cache_api_t* cache() {
-    static const bp_cache_api_t table = [] {
+    static const bp_cache_api_t kTable = [] {
       bp_cache_api_t t{};
       t.size = sizeof t;
       t.serialize = T::serialize;
@@ -167,17 +167,17 @@ class Plugin {
       t.deserialize = T::deserialize;
       return t;
     }();
-    return &table;
+    return &kTable;
   }
   static const bp_weights_api_t* weights() {
-    static const bp_weights_api_t table = [] {
+    static const bp_weights_api_t kTable = [] {
       bp_weights_api_t t{};
       t.size = sizeof t;
       t.refit = T::refit;
       t.read = T::read_weight;
       return t;
     }();
-    return &table;
+    return &kTable;
   }
 };
 

@@ -9,16 +9,16 @@
 namespace backplane::sdk {
 
 #if defined(__SANITIZE_ADDRESS__)
-inline constexpr uint32_t sanitizer = BP_SANITIZER_ADDRESS;
+inline constexpr uint32_t kSanitizer = BP_SANITIZER_ADDRESS;
 #elif defined(__SANITIZE_THREAD__)
-inline constexpr uint32_t sanitizer = BP_SANITIZER_THREAD;
+inline constexpr uint32_t kSanitizer = BP_SANITIZER_THREAD;
 #elif defined(__has_feature)
-inline constexpr uint32_t sanitizer = __has_feature(address_sanitizer)  ? BP_SANITIZER_ADDRESS
-                                      : __has_feature(thread_sanitizer) ? BP_SANITIZER_THREAD
-                                      : __has_feature(memory_sanitizer) ? BP_SANITIZER_MEMORY
-                                                                        : BP_SANITIZER_NONE;
+inline constexpr uint32_t kSanitizer = __has_feature(address_sanitizer)  ? BP_SANITIZER_ADDRESS
+                                       : __has_feature(thread_sanitizer) ? BP_SANITIZER_THREAD
+                                       : __has_feature(memory_sanitizer) ? BP_SANITIZER_MEMORY
+                                                                         : BP_SANITIZER_NONE;
 #else
-inline constexpr uint32_t sanitizer = BP_SANITIZER_NONE;
+inline constexpr uint32_t kSanitizer = BP_SANITIZER_NONE;
 #endif
 
 // What a handle points at: the object of the concrete class, so that overrides and further bases are known when
@@ -80,7 +80,7 @@ struct Tables {
     std::string why_none;
     const uint32_t count = backend(h)->device_count(why_none);
     if (index < count) return;
-    throw Error(BP_NOT_FOUND, "there is no device " + std::to_string(index) + "; " + std::string(B::about.id) +
+    throw Error(BP_NOT_FOUND, "there is no device " + std::to_string(index) + "; " + std::string(B::kAbout.id) +
                                   " has " + std::to_string(count));
   }
   static bp_status_t BP_CALL info(bp_backend_t* h, uint32_t index, bp_device_info_t* out, bp_error_t* error) noexcept {
@@ -335,14 +335,14 @@ struct Tables {
 // Whether `method`, written &D::name, is D's own and not the base's: the class that a member pointer names is where it
 // is declared.
 template <class Base, class Method>
-struct declared_in : std::false_type {};
+struct DeclaredIn : std::false_type {};
 template <class Base, class R, class... A>
-struct declared_in<Base, R (Base::*)(A...)> : std::true_type {};
+struct DeclaredIn<Base, R (Base::*)(A...)> : std::true_type {};
 template <class Base, class R, class... A>
-struct declared_in<Base, R (Base::*)(A...) const> : std::true_type {};
+struct DeclaredIn<Base, R (Base::*)(A...) const> : std::true_type {};
 template <class Base, class Method>
 constexpr bool overrides(Method) {
-  return !declared_in<Base, Method>::value;
+  return !DeclaredIn<Base, Method>::value;
 }
 
 }  // namespace backplane::sdk
