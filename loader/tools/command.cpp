@@ -88,6 +88,10 @@ uint32_t island_count(const Session& session) {
   return count;
 }
 
+Json parse_json(const std::string& text) {
+  return Json::parse(text);
+}
+
 std::string bytes_text(uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);

@@ -65,6 +65,10 @@ std::pair<std::string, std::string> split_setting(std::string_view option, const
 std::vector<std::string> devices_used(const Environment& env, const Session& session);
 uint32_t island_count(const Session& session);
 
+// Of a report of the loader. One function for all commands: each unit that instantiates the parser of nlohmann-json
+// takes two more seconds to compile.
+Json parse_json(const std::string& text);
+
 // ---- text ----
 
 std::string bytes_text(uint64_t bytes);    // "1.5 MiB"

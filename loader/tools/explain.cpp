@@ -159,7 +159,7 @@ Action declare_explain(cli::Command command) {
     options.flags = BP_SESSION_PLACE_ONLY;
     const Model model = env.open(flags->model);
     Outcome outcome;
-    outcome.json = Json::parse(env.compile(model, options).report());
+    outcome.json = parse_json(env.compile(model, options).report());
     outcome.is_positive = outcome.json.at("uncovered").empty();
     outcome.text = render(outcome.json);
     if (!page->empty()) {

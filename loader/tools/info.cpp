@@ -64,7 +64,7 @@ Json uncovered(const Environment& env, const Model& model) {
   if (env.devices().empty()) return nullptr;
   SessionOptions options;
   options.flags = BP_SESSION_PLACE_ONLY;
-  return uncovered_nodes(Json::parse(env.compile(model, options).report()));
+  return uncovered_nodes(parse_json(env.compile(model, options).report()));
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Action declare_info(cli::Command command) {
     const Environment env = flags->make();
     const Model opened = env.open(*model);
     Outcome outcome;
-    outcome.json = Json::parse(opened.report());
+    outcome.json = parse_json(opened.report());
     outcome.json["uncovered"] = uncovered(env, opened);
     outcome.is_positive = outcome.json["uncovered"].empty();
     outcome.text = render(outcome.json);

@@ -46,7 +46,7 @@ Action declare_list(cli::Command command) {
   flags->declare(command);
   return [flags] {
     Outcome outcome;
-    outcome.json = Json::parse(flags->make().report());
+    outcome.json = parse_json(flags->make().report());
     outcome.text = render(outcome.json);
     outcome.is_positive = !outcome.json["devices"].empty();
     return outcome;

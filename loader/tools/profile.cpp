@@ -63,7 +63,7 @@ Action declare_profile(cli::Command command) {
     SessionOptions options = flags->options(env);
     options.flags = BP_SESSION_PLACE_ONLY;
     options.options["loader.costs"] = "measure";
-    const Json report = Json::parse(env.compile(env.open(flags->model), options).report());
+    const Json report = parse_json(env.compile(env.open(flags->model), options).report());
     Outcome outcome;
     outcome.json["devices"] = Json::array();
     size_t measured = 0;
