@@ -79,7 +79,7 @@ bool fits(const Facts& facts, const Tile& tile) {
 
 std::vector<Tile> tiles_that_fit(const Facts& facts) {
   std::vector<Tile> fitting;
-  for (const std::span<const Tile> all : {std::span<const Tile>(for_cpus), std::span<const Tile>(for_others)}) {
+  for (const std::span<const Tile> all : {std::span<const Tile>(kForCpus), std::span<const Tile>(kForOthers)}) {
     std::ranges::copy_if(all, std::back_inserter(fitting), [&](const Tile& tile) { return fits(facts, tile); });
   }
   return fitting;
