@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy, with the tree's .clang-tidy, over changed sources or over all.
 
-    scripts/gates/tidy.py BUILD [--all | FILE…]
+    scripts/gates/tidy.py BUILD [--checks CHECKS] [--all | FILE…]
 
 BUILD is a build folder that was configured and built. Without FILE the sources that differ from the branch that this one comes from:
 those of the last commit, of commits that origin's main has not, and what is not committed. A header stands for the source that is
@@ -46,8 +46,11 @@ def write_database(folder: pathlib.Path, sources: dict[str, list[str]]) -> None:
     (folder / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
 
 
-def run_tidy(tool: str, database: str, source: str) -> str:
-    done = subprocess.run([tool, "-p", database, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(ROOT / source)], capture_output=True, text=True, check=False)
+def run_tidy(tool: str, database: str, source: str, checks: str) -> str:
+    words = [tool, "-p", database, "--quiet", *([f"--checks={checks}"] if checks else [])]
+    if source.startswith(os.pardir):  # not in the tree, so it would not find the tree's
+        words.append(f"--config-file={ROOT / '.clang-tidy'}")
+    done = subprocess.run([*words, str(ROOT / source)], capture_output=True, text=True, check=False)
     return done.stdout + (done.stderr if done.returncode not in (0, 1) or "error:" in done.stderr else "")
 
 
@@ -55,8 +58,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Runs clang-tidy over changed sources.")
     parser.add_argument("build", type=pathlib.Path, help="a build folder")
     parser.add_argument("--all", action="store_true", help="every source")
+    parser.add_argument("--checks", default="", help="others than those of .clang-tidy, as clang-tidy writes them")
     parser.add_argument("files", nargs="*", help="these sources or headers")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     tool = shutil.which("clang-tidy")
     if tool is None:
         print("skipped: clang-tidy is missing; scripts/setup.sh installs it")
@@ -75,7 +79,7 @@ def main(arguments: list[str]) -> int:
     findings = {}  # line: its text, once for each header
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         write_database(pathlib.Path(folder), sources)
-        for done, text in enumerate(pool.map(lambda name: run_tidy(tool, folder, name), checked), 1):
+        for done, text in enumerate(pool.map(lambda name: run_tidy(tool, folder, name, options.checks), checked), 1):
             for finding in FINDING.finditer(text):
                 if finding.group() not in findings:
                     findings[finding.group()] = True

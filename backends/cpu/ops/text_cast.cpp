@@ -109,8 +109,8 @@ bool parse_real(std::string_view text, double& number) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) return false;
   if (error == std::errc::result_out_of_range) {
-    static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);  // the host's locale may have a decimal comma
-    number = strtod_l(std::string(text).c_str(), nullptr, plain);
+    static const locale_t kPlain = newlocale(LC_ALL_MASK, "C", nullptr);  // the host's locale may have a decimal comma
+    number = strtod_l(std::string(text).c_str(), nullptr, kPlain);
   }
   return true;
 }
