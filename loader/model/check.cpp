@@ -192,7 +192,7 @@ class Checker {
           return wrong(graph.nodes[n],
                        "makes value " + in_quotes(graph.values[output].name) + ", which " +
                            (made_by[output] == kGiven ? std::string("is given to the graph")
-                                                     : graph.nodes[made_by[output]].label() + " makes too"));
+                                                      : graph.nodes[made_by[output]].label() + " makes too"));
         }
         made_by[output] = n;
       }

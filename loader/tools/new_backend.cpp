@@ -50,8 +50,8 @@ std::string adapt(std::string text, const std::string& id) {
   std::string name = id;
   name.front() = static_cast<char>(name.front() - 'a' + 'A');
   const std::pair<std::string_view, std::string> names[] = {
-      {"about{\"null\", \"Null\", \"Backplane\", \"1.0\"}",
-       fmt::format("about{{\"{}\", \"{}\", \"{}\", \"0.1\"}}", id, name, name)},
+      {"kAbout{\"null\", \"Null\", \"Backplane\", \"1.0\"}",
+       fmt::format("kAbout{{\"{}\", \"{}\", \"{}\", \"0.1\"}}", id, name, name)},
       {"text(\"Backplane\")", fmt::format("text(\"{}\")", name)},
       {"NAME \"Null\"", fmt::format("NAME \"{}\"", name)},
       {"Null device", name + " device"},
