@@ -27,7 +27,7 @@ read_child_seconds() {
     local file
     file=$(mktemp)
     times >"$file" # in a $(…) it would tell of that shell's children
-    child_seconds=$(awk 'NR == 2 { split($0, t, /[ms ]+/); printf "%d", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$file")
+    child_seconds=$(LC_ALL=C awk 'NR == 2 { split($0, t, /[ms ]+/); printf "%d", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$file")
     rm -f "$file"
 }
 
@@ -46,5 +46,5 @@ build() {
 # summarise SCRIPT WHAT: how long this script took until WHAT, and how much of that was compiling.
 summarise() {
     printf '\n%s: %s after %s; compiling took %s minutes of processor time\n' "$1" "$2" "$(minutes $((SECONDS - script_start)))" \
-        "$(awk -v s="$compile_seconds" 'BEGIN { printf "%.1f", s / 60 }')"
+        "$(LC_ALL=C awk -v s="$compile_seconds" 'BEGIN { printf "%.1f", s / 60 }')"
 }

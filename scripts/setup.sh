@@ -54,7 +54,7 @@ case $scope in
     demo) needed=("${demo_packages[@]}") wanted=("${drawing_packages[@]}") with_browser=no ;;
     build) needed=("${build_packages[@]}") wanted=() with_browser=no ;;
     all) needed=("${build_packages[@]}") wanted=("${data_packages[@]}") ;;
-    gates) needed=("${build_packages[@]}" "${gate_packages[@]}") wanted=("${data_packages[@]}") ;;
+    gates) needed=("${build_packages[@]}") wanted=("${data_packages[@]}" "${gate_packages[@]}") ;;
 esac
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -272,6 +272,10 @@ if [[ $scope != build ]]; then
         line "magika" "tests on the file-type classifier are skipped" has_item magika
         line "chromium" "the test of the report's page is skipped" has_browser
     }
+    if [[ $scope == gates ]]; then
+        mapfile -t unwanted < <(missing_packages "${gate_packages[@]}")
+        line "gate packages" "the gates that need ${unwanted[*]:-} are skipped or fail" test ${#unwanted[@]} -eq 0
+    fi
     echo "data in $data"
 fi
 [[ ${#unbuilt[@]} -eq 0 ]]

@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/test.sh [--preset dev|asan|tsan|…] [ctest arguments…]
+scripts/test.sh [--preset dev|asan|tsan|clang] [ctest arguments…]
 
 Runs scripts/setup.sh, builds a preset of CMakePresets.json (dev without --preset) and runs its tests, the quick gates among them.
 Other arguments go to ctest, for example: scripts/test.sh -R loader
@@ -27,8 +27,16 @@ export BACKPLANE_DATA
 # shellcheck source=scripts/build.sh
 source scripts/build.sh
 
+for word in "$@"; do
+    [[ $word != --preset* ]] || { echo "test.sh: --preset comes first" >&2; exit 2; }
+done
+if [[ ! -f CMakePresets.json ]] || ! grep -q "\"configurePreset\": \"$preset\", *\"output\"" <(tr -d '\n' <CMakePresets.json | sed 's/" *, */", /g'); then
+    echo "test.sh: there is no preset '$preset' with tests: there are dev, asan, tsan and clang" >&2
+    exit 2
+fi
+
 step "packages and data"
-scripts/setup.sh
+if [[ $preset == clang ]]; then scripts/setup.sh --gates; else scripts/setup.sh; fi
 step "build"
 configure "$preset"
 build "$preset"
@@ -53,10 +61,14 @@ read -r passed failed skipped < <(awk '
 
 # The name of each test that is a gate, with the last line that it printed.
 gates=$(awk '
-    /^\t<testcase / { name = $0; sub(/.*<testcase name="/, "", name); sub(/" classname=.*/, "", name); last = "" }
-    /^\t<\/testcase>/ { if (name ~ /^gate\./) print "  " name ": " last }
+    /^\t<testcase / {
+        name = $0; sub(/.*<testcase name="/, "", name); sub(/" classname=.*/, "", name); last = ""
+        state = / status="run"/ ? "passed " : / status="fail"/ ? "FAILED " : "skipped"
+    }
+    /^\t<\/testcase>/ { if (name ~ /^(gate|architecture)\./) print "  " state "  " name ": " last }
     /<\/?system-out>/ { gsub(/\t*<\/?system-out>/, "") }
-    /^[a-z]+: / { last = $0; sub(/^[a-z]+: /, "", last) }' "$results")
+    /^[a-z]+: / { last = $0; sub(/^[a-z]+: /, "", last) }
+    /^OK$/ { last = $0 }' "$results")
 if [[ -n $gates ]]; then printf '\nGates:\n%s\n' "$gates"; fi
 
 if [[ $skipped -gt 0 ]]; then

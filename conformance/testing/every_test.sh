@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 # The states of all cases of a run with plugin $2 and $3 seconds for each, in $work/$1.
 states() {
     "$program" --plugin "$2" --profile core --filter 'ops/*' --timeout "$3" --out "$work/$1" >/dev/null 2>&1 || true
-    sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$work/$1/journal.jsonl" | sort >"$work/$1.txt"
+    sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$work/$1/journal.jsonl" | LC_ALL=C sort >"$work/$1.txt"
 }
 states marked "$2" 60
 states seen "$3" "$(time_limit 2 "$work/marked/journal.jsonl")"

@@ -6,5 +6,5 @@
 # honest plugin took here, and at least LEAST.
 time_limit() {
     sed -nE 's/.*"seconds":([0-9.e+-]+).*/\1/p' "$2" |
-        awk -v least="$1" '{ if ($1 > slowest) slowest = $1 } END { limit = 10 * slowest; if (limit < least) limit = least; print limit }'
+        LC_ALL=C awk -v least="$1" '{ if ($1 > slowest) slowest = $1 } END { limit = 10 * slowest; if (limit < least) limit = least; print limit }'
 }

@@ -21,16 +21,18 @@ json() { cmake -DFILE="$work/out" -DKEY="$1" -P "$work/json.cmake" 2>&1; } # the
 
 # wrong STATUS TEXT WORD…: the command line ends with STATUS and says TEXT, alone and with --json.
 wrong() {
-    local status=$1 text=$2
+    local status=$1 text=$2 got
     shift 2
     "$program" "$@" >"$work/out" 2>"$work/err"
-    [ $? -eq "$status" ] || complain "exit status $? of: $*"
+    got=$?
+    [ "$got" -eq "$status" ] || complain "exit status $got of: $*"
     [ -z "${SHOW-}" ] || cat "$work/err"
     [ "$(wc -l <"$work/err")" -eq 1 ] || complain "not one line: $*"
     grep -q "^backplane: .*$text" "$work/err" || complain "no '$text': $*"
     [ ! -s "$work/out" ] || complain "standard output of: $*"
     "$program" "$@" --json >"$work/out" 2>"$work/err"
-    [ $? -eq "$status" ] || complain "exit status $? of: $* --json"
+    got=$?
+    [ "$got" -eq "$status" ] || complain "exit status $got of: $* --json"
     grep -qFe "$(json 'error;text' | sed 's/^-- //')" "$work/err" || complain "JSON of: $*"
 }
 # right STATUS TEXT WORD…: the command line ends with STATUS and prints TEXT.

@@ -65,6 +65,9 @@ def main(arguments: list[str]) -> int:
         percent, floor = 100 * covered / max(count, 1), floors.get(folder, 0)
         below += percent < floor
         print(f"{percent:5.1f}% of {count:6} lines  {folder}" + (f"  BELOW ITS FLOOR of {floor}%" if percent < floor else ""))
+    for folder in sorted(floors.keys() - folders.keys()):
+        below += 1
+        print(f"{folder} has a floor and no lines: correct the name in {options.floors}")
     print(f"coverage: {100 * folders['all'][1] / max(folders['all'][0], 1):.1f}% of {folders['all'][0]} lines, {below} folders below their floors")
     return 1 if below else 0
 

@@ -10,6 +10,7 @@ if [[ $release != 14 ]]; then
     exit 77
 fi
 mapfile -t sources < <(tracked '*.c' '*.cpp' '*.h' '*.hpp')
+some "${#sources[@]}"
 bad=0
 if [[ ${#sources[@]} -gt 0 ]]; then
     printf '%s\0' "${sources[@]}" | xargs -0 -n 32 -P "$(nproc)" "$tool" --dry-run -Werror --ferror-limit=1 || bad=1

@@ -32,7 +32,9 @@ def main(arguments: list[str]) -> int:
     if not (options.build / "compile_commands.json").is_file():
         parser.error(f"{options.build} has no compile_commands.json: configure it with cmake --preset dev")
     sources = compile_database.read_sources(options.build)
-    headers = options.headers or subprocess.check_output(["git", "-C", str(compile_database.ROOT), "ls-files", "*.h", "*.hpp"], text=True).split()
+    headers = options.headers or compile_database.list_files((".h", ".hpp"))
+    if not sources or not headers:
+        parser.error("there is no source or no header to look at: configure with cmake --preset dev")
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         results = {header: pool.submit(complaints, header, sources[compile_database.nearest(header, sources)])

@@ -32,15 +32,24 @@ tracked() {
                 if [[ $file == $pattern && -f $file ]]; then echo "$file"; break; fi
             done
         done
-    elif git rev-parse --git-dir >/dev/null 2>&1; then
-        git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do [[ ! -f $file ]] || echo "$file"; done
+    elif [[ -e .git ]] && git rev-parse --git-dir >/dev/null 2>&1; then
+        git -c core.quotePath=false ls-files --cached --others --exclude-standard -- "$@" |
+            while IFS= read -r file; do [[ ! -f $file ]] || echo "$file"; done
     else
-        find . -name '.?*' -prune -o -name build -prune -o -type f -print | sed 's|^\./||' | while read -r file; do
+        find . -name '.?*' ! -name .ci -prune -o -name build -prune -o -type f -print | sed 's|^\./||' | while IFS= read -r file; do
             for pattern in "$@"; do
                 # shellcheck disable=SC2053
                 if [[ $file == $pattern ]]; then echo "$file"; break; fi
             done
         done
+    fi
+}
+
+# some COUNT: fails if a gate was given no FILE and found none to look at.
+some() {
+    if [[ $1 -eq 0 && ${#files[@]} -eq 0 ]]; then
+        echo "$(basename "$0" .sh): there is no file to look at in $PWD"
+        exit 1
     fi
 }
 

@@ -6,6 +6,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export GIT_CEILING_DIRECTORIES=$work # it may lie in a folder that some repository ignores
+skipped=0
 failures=0
 
 # plants NAME FILE RIGHT WRONG COMMAND…: COMMAND accepts FILE with the text RIGHT, and with WRONG exits with 1 and names FILE.
@@ -17,7 +19,8 @@ plants() {
     printf '%s\n' "$right" >"$work/tree/$file"
     "$@" >"$work/out" 2>&1 || status=$?
     if [[ $status -eq 77 ]]; then
-        echo "planted: $name: $(cat "$work/out")"
+        echo "$name: $(cat "$work/out")"
+        skipped=$((skipped + 1))
         return
     fi
     [[ $status -eq 0 ]] || { echo "FAILED: $name refuses a right file:"; cat "$work/out"; failures=$((failures + 1)); }
@@ -45,4 +48,5 @@ plants warnings planted.cpp 'int f(int x) { return x; }' 'int f(int x) { int unu
     python3 -B "$here/compile_database.py" "$build" loader/status.cpp "$work/tree/planted.cpp"
 
 [[ $failures -eq 0 ]] || exit 1
-echo "planted: every quick gate finds its violation"
+echo "planted: $((6 - skipped)) gates find their violations, $skipped skipped"
+[[ $skipped -lt 6 ]]

@@ -5,6 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 tool=$(find_tool shellcheck) || exit $?
 mapfile -t scripts < <(tracked '*.sh' '.ci/run')
+some "${#scripts[@]}"
 bad=0
 if [[ ${#scripts[@]} -gt 0 ]]; then
     printf '%s\0' "${scripts[@]}" | xargs -0 -n 8 -P "$(nproc)" "$tool" --external-sources || bad=1

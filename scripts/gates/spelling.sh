@@ -7,6 +7,7 @@ tool=$(find_tool codespell) || exit $?
 # Tests of "did you mean" misspell on purpose.
 mapfile -t texts < <(tracked '*.c' '*.cpp' '*.h' '*.hpp' '*.cl' '*.md' '*.sh' '*.py' '*.txt' '*.cmake' '*.in' '*.html' '*.json' |
     grep -vE '(cli/[a-z]*_test\.cpp|cli_test\.sh|scripts/gates/words\.txt)$')
+some "${#texts[@]}"
 bad=0
 if [[ ${#texts[@]} -gt 0 ]]; then
     printf '%s\0' "${texts[@]}" | xargs -0 "$tool" --builtin clear,rare --ignore-words "$gates/words.txt" || bad=1

@@ -24,7 +24,7 @@ import compile_database
 from compile_database import ROOT
 
 LIMIT = 6  # changed sources in a test run, which takes seconds; scripts/gates.sh takes all
-FINDING = re.compile(r"^(\S+?):\d+:\d+: (?:warning|error): .*$", re.MULTILINE)
+FINDING = re.compile(r"^(.+?):\d+:\d+: (?:warning|error): .*$", re.MULTILINE)
 
 
 def git(*words: str) -> list[str]:
@@ -51,7 +51,9 @@ def run_tidy(tool: str, database: str, source: str, checks: str) -> str:
     if source.startswith(os.pardir):  # not in the tree, so it would not find the tree's
         words.append(f"--config-file={ROOT / '.clang-tidy'}")
     done = subprocess.run([*words, str(ROOT / source)], capture_output=True, text=True, check=False)
-    return done.stdout + (done.stderr if done.returncode not in (0, 1) or "error:" in done.stderr else "")
+    if done.returncode and not FINDING.search(done.stdout):
+        return f"{source}:1:1: error: clang-tidy ends with {done.returncode}: {done.stderr.strip()[-300:]!r}"
+    return done.stdout
 
 
 def main(arguments: list[str]) -> int:
@@ -68,6 +70,11 @@ def main(arguments: list[str]) -> int:
     if not (options.build / "compile_commands.json").is_file():
         parser.error(f"{options.build} has no compile_commands.json: configure it with cmake --preset dev")
     sources = compile_database.read_sources(options.build)
+    if not sources:
+        parser.error(f"{options.build}/compile_commands.json has no source of this tree: configure it with cmake --preset dev")
+    if not options.all and not options.files and not git("rev-parse", "--verify", "HEAD~1"):
+        print("skipped: there is no history to compare with")
+        return 77
     changed = [os.path.relpath(name, ROOT) for name in options.files] or changed_files()
     for name in options.files:  # perhaps one that is not built here
         if name.endswith(".cpp"):

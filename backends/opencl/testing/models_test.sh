@@ -13,7 +13,8 @@ if [[ ! -f $model || ! -x $data/venv/bin/python ]]; then
     echo "skipped: $name is not in $data; scripts/setup.sh fetches it"
     exit 77
 fi
-if [[ $("$program" list --json | grep -c '"backend": "opencl"') -eq 0 ]]; then
+listed=$("$program" list --json) || { echo "backplane list fails"; exit 1; }
+if [[ $listed != *'"backend": "opencl"'* ]]; then
     echo "skipped: this machine has no OpenCL device; scripts/setup.sh installs one for the processor"
     exit 77
 fi

@@ -28,10 +28,12 @@ run() {
         LD_PRELOAD=$2 LOCPATH=$work LC_ALL=tr_TR.UTF-8 BACKPLANE_CACHE_DIR=$work/cache "$conform" onnx --plugin "$plugin" \
             --device "$device" --data "$data" --filter "$filter" --out "$work/out" >>"$work/$1.log" 2>&1 || true
         sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$work/out/journal.jsonl"
-    done | sort >"$work/$1"
+    done | LC_ALL=C sort >"$work/$1"
 }
 run plain ""
-run turkish "$host_locale"
+ln -s "$host_locale" "$work/host_locale.so" # a path to preload may have no spaces
+run turkish "$work/host_locale.so"
+if grep 'cannot be preloaded' "$work/turkish.log"; then exit 1; fi
 passed=$(grep -c ' pass$' "$work/turkish" || true)
 if ! diff "$work/plain" "$work/turkish" || [[ $passed -lt 30 ]]; then
     tail -n 20 "$work/turkish.log"
