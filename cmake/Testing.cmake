@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # backplane_add_test(<name> SOURCES … [LIBRARIES …] [DEPENDS …] [TIMEOUT …] [OPTIMIZED])
 #
-# OPTIMIZED compiles the test as what it tests; others are not optimized, which halves their compile time. One GoogleTest program; every TEST in it becomes a test of ctest. Skipped tests are counted as such. The programs of api/ are built by
+# OPTIMIZED is for tests that compute much themselves; others are not optimized, which halves their compile time. One GoogleTest program; every TEST in it becomes a test of ctest. Skipped tests are counted as such. The programs of api/ are built by
 # the target api-unit-tests and run by ctest -L api-unit-tests, and so for each folder of the tree.
 if(BACKPLANE_TESTS)
   enable_testing()
