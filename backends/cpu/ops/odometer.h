@@ -3,6 +3,7 @@
 // give.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
