@@ -48,7 +48,7 @@ std::string unknown_word(const CLI::App& app) {
   }
   if (words.empty()) return "";
   // An option is the likelier mistake: the word behind it may be its value.
-  const auto option = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
+  const auto option = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
   if (option != words.end()) {
     const std::string name = option->substr(0, option->find('='));
     return fmt::format("there is no option '{}'{}", name, suggest(name, options_of(*command)));
@@ -86,7 +86,6 @@ Parsed Program::parse(int argc, const char* const* argv) {
   std::string failure;
   try {
     app_->parse(argc, argv);
-    parsed.is_read = true;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       app_->exit(error);  // prints the help or the version

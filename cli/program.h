@@ -17,12 +17,11 @@ struct About {
   bool needs_command = false;  // nothing can be done without a command
 };
 
-// What a command line came to.
+// What a command line came to. Where it has a mistake, options may not have their values yet.
 struct Parsed {
   std::string command;  // the one that was called; empty: none
   std::string wrong;    // the first mistake: "there is no option '--plugn' (did you mean '--plugin'?)"; empty: none
   bool is_answered = false;  // by the help or the version, which has been printed: exit status 0
-  bool is_read = false;      // to its end; otherwise options may not have their values yet
 };
 
 class Program {

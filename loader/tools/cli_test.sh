@@ -21,7 +21,7 @@ json() { cmake -DFILE="$work/out" -DKEY="$1" -P "$work/json.cmake" 2>&1; } # the
 
 # wrong STATUS TEXT WORD…: the command line ends with STATUS and says TEXT, alone and with --json.
 wrong() {
-    local status=$1 text=$2 got
+    local status=$1 text=$2 got said
     shift 2
     "$program" "$@" >"$work/out" 2>"$work/err"
     got=$?
@@ -33,7 +33,8 @@ wrong() {
     "$program" "$@" --json >"$work/out" 2>"$work/err"
     got=$?
     [ "$got" -eq "$status" ] || complain "exit status $got of: $* --json"
-    grep -qFe "$(json 'error;text' | sed 's/^-- //')" "$work/err" || complain "JSON of: $*"
+    said=$(json 'error;text' | sed 's/^-- //')
+    [[ -n $said && $(<"$work/err") == *"$said"* ]] || complain "JSON of: $*"
 }
 # right STATUS TEXT WORD…: the command line ends with STATUS and prints TEXT.
 right() {

@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
   const cli::Parsed parsed = program.parse(argc, argv);
   if (parsed.is_answered) return 0;
   if (!parsed.wrong.empty()) {
-    if (!parsed.is_read) json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+    json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // the option may not have it yet
     const std::string command = parsed.command.empty() ? "" : " " + parsed.command;
     return fail(json, "usage", fmt::format("{}; see backplane{} --help", parsed.wrong, command), 2);
   }
