@@ -20,10 +20,12 @@ class Backend final : public sdk::Backend {
     std::call_once(found_, [this] {
       devices_ = find_devices(why_none_);
       const bool own_memory = chosen("memory", "shared", "own"),
-                 out_of_order = chosen("queue", "in_order", "out_of_order");
+                 out_of_order = chosen("queue", "in_order", "out_of_order"),
+                 drivers_keep = chosen("binaries", "kept", "driver");
       for (Facts& device : devices_) {
         device.unified = device.unified && !own_memory;
         device.out_of_order = device.out_of_order && out_of_order;
+        device.binaries = !drivers_keep;
       }
     });
     why_none = why_none_;

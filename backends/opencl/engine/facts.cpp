@@ -76,6 +76,7 @@ Facts::Facts(cl_platform_id platform, cl_device_id id)
   subnormals = (single & CL_FP_DENORM) != 0;
   exact_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   local_memory = device_number<cl_device_local_mem_type>(id, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
+  binaries = true;
   out_of_order = (device_number<cl_command_queue_properties>(id, CL_DEVICE_QUEUE_PROPERTIES) &
                   CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
   units = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));

@@ -22,6 +22,7 @@ struct Facts {
   bool exact_division;   // fp32 division and square root can be correctly rounded
   bool local_memory;     // has fast memory for a work group
   bool out_of_order;     // can run commands of a queue beside each other; once the backend has chosen: and does
+  bool binaries;         // of its kernels are kept here, not by the driver alone
   uint32_t units;        // compute units
   uint32_t float_lanes;  // of a vector register; 1 where there is none to see
   uint32_t alignment;    // bytes, of a sub-buffer's offset

@@ -64,13 +64,15 @@ ClProgram KernelCache::program(const KernelSource& source) {
 
 ClProgram KernelCache::make(const KernelSource& source, const std::string& text, const std::string& options) {
   const std::string key = facts_.identity() + options + "\n" + text;
-  if (const auto binary = disk_.read(key)) {
-    if (ClProgram program = from_binary(*binary, options)) return program;
+  if (facts_.binaries) {
+    if (const auto binary = disk_.read(key)) {
+      if (ClProgram program = from_binary(*binary, options)) return program;
+    }
   }
   const auto begin = std::chrono::steady_clock::now();
   ClProgram program = from_source(text, options);
   tell(source, begin);
-  disk_.write(key, binary_of(program.get()));
+  if (facts_.binaries) disk_.write(key, binary_of(program.get()));
   return program;
 }
 

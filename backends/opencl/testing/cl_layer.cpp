@@ -60,6 +60,17 @@ std::string ClLayer::spoil() const {
   return spoil_;
 }
 
+uint64_t ClLayer::created(const std::string& kernel) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = created_.find(kernel);
+  return at == created_.end() ? 0 : at->second;
+}
+
+void ClLayer::tell_created(const char* kernel) {
+  const std::lock_guard lock(mutex_);
+  ++created_[kernel];
+}
+
 std::string ClLayer::driver() const {
   const std::lock_guard lock(mutex_);
   return driver_;
@@ -105,7 +116,7 @@ void copied(cl_int status, size_t bytes) {
 using namespace backplane::opencl::testing;
 
 // The real function of this name.
-#define REAL(name) static const auto real = reinterpret_cast<decltype(&name)>(find(#name))
+#define REAL(name) static const auto real = reinterpret_cast<decltype(&(name))>(find(#name))
 #define FAIL_IF_ASKED(name) \
   if (const cl_int failure = cl_layer().failure(#name); failure != CL_SUCCESS) return failure
 #define REFUSE_IF_ASKED(name, Object) \
@@ -206,6 +217,7 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* dev
 cl_kernel clCreateKernel(cl_program program, const char* name, cl_int* status) {
   REAL(clCreateKernel);
   REFUSE_IF_ASKED(clCreateKernel, cl_kernel);
+  cl_layer().tell_created(name);
   return made(real(program, name, status), cl_layer().kernels);
 }
 

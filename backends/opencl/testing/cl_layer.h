@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -34,6 +35,9 @@ class ClLayer {
   std::atomic<uint64_t> imports{0};       // buffers over host memory
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
 
+  // Kernels of this name, created since the start.
+  uint64_t created(const std::string& kernel) const;
+
   // The calls of `function` fail with `status`, after `good` ones that do not, until `mend`. "the end" is no function:
   // work that was started is told to have ended so.
   void fail(std::string function, cl_int status, uint64_t good = 0);
@@ -48,10 +52,12 @@ class ClLayer {
   cl_int failure(const char* function);  // CL_SUCCESS: go on
   std::string spoil() const;
   std::string driver() const;
+  void tell_created(const char* kernel);
   std::atomic<int64_t> contexts{0}, queues{0}, memories{0}, programs{0}, kernels{0}, events{0};
 
  private:
   mutable std::mutex mutex_;
+  std::map<std::string, uint64_t> created_;
   std::string failing_, spoil_, driver_;
   cl_int status_ = CL_SUCCESS;
   uint64_t good_ = 0;

@@ -18,7 +18,8 @@ if [[ $listed != *'"backend": "opencl"'* ]]; then
     echo "skipped: this machine has no OpenCL device; scripts/setup.sh installs one for the processor"
     exit 77
 fi
-options="--device opencl,cpu --fallback prefer $*"
+# A network starts here once: PoCL compiles every kernel a second time where its binary is asked for.
+options="--device opencl,cpu --fallback prefer --set opencl.binaries=driver $*"
 # shellcheck disable=SC2086
 "$program" explain "$model" $options --json | "$data/venv/bin/python" -c '
 import json, sys

@@ -18,8 +18,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 localedef --inputfile=tr_TR --charmap=UTF-8 "$work/tr_TR.UTF-8"
 
-# Numbers in texts and in kernels' sources, names in capitals, rates that are kept on disk.
-filters=('test_cast*' 'test_*relu*' 'test_elu*' 'test_lrn*' 'test_hardsigmoid*')
+# Numbers in texts and in kernels' sources, names in capitals, rates that are kept on disk. OpenCL compiles a kernel for most casts.
+least=15
+filters=('test_*relu*' 'test_elu*' 'test_lrn*' 'test_hardsigmoid*')
+if [[ $device == cpu ]]; then filters+=('test_cast*') least=40; fi
 # run NAME PRELOADED: the names and states of all results.
 run() {
     local filter
@@ -35,7 +37,7 @@ ln -s "$host_locale" "$work/host_locale.so" # a path to preload may have no spac
 run turkish "$work/host_locale.so"
 if grep 'cannot be preloaded' "$work/turkish.log"; then exit 1; fi
 passed=$(grep -c ' pass$' "$work/turkish" || true)
-if ! diff "$work/plain" "$work/turkish" || [[ $passed -lt 30 ]]; then
+if ! diff "$work/plain" "$work/turkish" || [[ $passed -lt $least ]]; then
     tail -n 20 "$work/turkish.log"
     echo "$passed cases pass in a Turkish locale"
     exit 1
