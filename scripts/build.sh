@@ -48,3 +48,16 @@ summarise() {
     printf '\n%s: %s after %s; compiling took %s minutes of processor time\n' "$1" "$2" "$(minutes $((SECONDS - script_start)))" \
         "$(LC_ALL=C awk -v s="$compile_seconds" 'BEGIN { printf "%.1f", s / 60 }')"
 }
+
+# gate_lines JUNIT: the state and name of each test that is a gate, with the last line that it printed.
+gate_lines() {
+    awk '
+        /^\t<testcase / {
+            name = $0; sub(/.*<testcase name="/, "", name); sub(/" classname=.*/, "", name); last = ""
+            state = / status="run"/ ? "passed " : / status="fail"/ ? "FAILED " : "skipped"
+        }
+        /^\t<\/testcase>/ { if (name ~ /^(gate|architecture)\./) print "  " state "  " name ": " last }
+        /<\/?system-out>/ { gsub(/\t*<\/?system-out>/, "") }
+        /^[a-z]+: / { last = $0; sub(/^[a-z]+: /, "", last) }
+        /^OK$/ { last = $0 }' "$1"
+}

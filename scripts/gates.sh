@@ -51,7 +51,7 @@ failed=0
 suite() {
     configure "$1" && build "$1" || return 1
     local status=0
-    ctest --preset "$1" -j "$(cores)" -LE gate --no-tests=error | tee "build/$1/tests.txt" | grep -vE '^ *(Start|[0-9]+/[0-9]+ .* Passed )' || status=$?
+    ctest --preset "$1" -j "$(($(cores) + 1))" -LE gate --no-tests=error | tee "build/$1/tests.txt" | grep -vE '^ *(Start|[0-9]+/[0-9]+ .* Passed )' || status=$?
     summary "build/$1/tests.txt"
 }
 
@@ -65,8 +65,9 @@ summary() {
 }
 
 gate_quick() {
+    rm -f build/dev/gates.xml
     configure dev && build dev || return 1
-    ctest --preset dev -L gate --no-tests=error | tee build/dev/gates.txt || true
+    ctest --preset dev -L gate --no-tests=error --output-junit "$PWD/build/dev/gates.xml" | tee build/dev/gates.txt || true
     summary build/dev/gates.txt
 }
 gate_headers() { need_dev && "$python" -B scripts/gates/headers.py build/dev; }
@@ -98,6 +99,7 @@ run_gate() {
     ( set -e; "gate_$name" ) 2>&1 | tee "$log"
     status=${PIPESTATUS[0]}
     set -e
+    if [[ $name == quick && -f build/dev/gates.xml ]]; then mapfile -t -O "${#results[@]}" results < <(gate_lines build/dev/gates.xml | sed 's/^  //'); fi
     case $status in
         0) results+=("passed   $name ($(minutes $((SECONDS - start)))): $(tail -n 1 "$log")") ;;
         77) results+=("skipped  $name: $(tail -n 1 "$log")") ;;
