@@ -102,4 +102,4 @@ std::string_view status_name(bp_status_t code);
 #define BP_ASSIGN(declaration, expression)                                                                   \
   auto BP_TRY_CONCAT(try_result_, __LINE__) = (expression);                                                  \
   if (!BP_TRY_CONCAT(try_result_, __LINE__).ok()) return BP_TRY_CONCAT(try_result_, __LINE__).take_status(); \
-  declaration = BP_TRY_CONCAT(try_result_, __LINE__).take()
+  declaration = BP_TRY_CONCAT(try_result_, __LINE__).take() /* NOLINT(bugprone-macro-parentheses): "auto x" */

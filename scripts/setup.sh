@@ -31,7 +31,7 @@ demo_packages=(
 build_packages=(
     "${demo_packages[@]}"
     ocl-icd-opencl-dev opencl-headers pocl-opencl-icd oclgrind
-    libgtest-dev libgmock-dev libbenchmark-dev qemu-user shellcheck clang-tidy locales python3
+    libgtest-dev libgmock-dev libbenchmark-dev qemu-user shellcheck locales python3
 )
 gate_packages=(clang libomp-dev llvm libclang-rt-dev mmdebstrap qemu-user-static g++-aarch64-linux-gnu gcc-aarch64-linux-gnu)
 drawing_packages=(python3 python3-venv fonts-dejavu-core)

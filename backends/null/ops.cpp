@@ -12,13 +12,13 @@ constexpr double kSecondsPerElement = 2.4e-9;
 constexpr double kSecondsPerCall = 1e-6;
 
 // All operands are float tensors of one static shape: that is all that the loops below can do.
-template <uint32_t inputs>
+template <uint32_t kInputs>
 Verdict same_shape_floats(const Node& node) {
   const Value y = node.output(0);
-  if (node.input_count() != inputs || node.output_count() != 1)
+  if (node.input_count() != kInputs || node.output_count() != 1)
     return no(BP_REASON_OTHER, "it has " + std::to_string(node.input_count()) + " inputs and " +
                                    std::to_string(node.output_count()) + " outputs; it takes " +
-                                   std::to_string(inputs) + " and 1");
+                                   std::to_string(kInputs) + " and 1");
   if (y.dtype() != BP_DTYPE_FLOAT)
     return no(BP_REASON_DTYPE, "its output is not float; only float tensors are supported");
   if (!y.has_static_shape())
@@ -38,10 +38,10 @@ Verdict same_shape_floats(const Node& node) {
 }
 
 // Turns a formula into a kernel.
-template <float (*f)(float, float)>
+template <float (*kFunction)(float, float)>
 std::unique_ptr<Kernel> elementwise(const Node&) {
   return std::make_unique<Kernel>(Kernel{[](const float* a, const float* b, float* y, uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i) y[i] = f(a[i], b == nullptr ? 0.0f : b[i]);
+    for (uint64_t i = 0; i < count; ++i) y[i] = kFunction(a[i], b == nullptr ? 0.0f : b[i]);
   }});
 }
 

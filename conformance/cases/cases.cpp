@@ -41,7 +41,7 @@ void OpCases::add(const std::string& op, bp_dtype_t dtype, const std::string& va
 }
 
 void OpCases::add_real(const std::string& op, const std::string& variant,
-                       std::function<Problem(Random&, bp_dtype_t)> make) {
+                       const std::function<Problem(Random&, bp_dtype_t)>& make) {
   for (const bp_dtype_t dtype : kReal) {
     add(op, dtype, variant, [=](Random& random) { return make(random, dtype); });
   }

@@ -21,7 +21,8 @@ class OpCases {
   // Adds "Op/type/variant". `core` is for 32-bit floats and what goes with them, `fp16` for the 16-bit ones.
   void add(const std::string& op, bp_dtype_t dtype, const std::string& variant, std::function<Problem(Random&)> make);
   // Adds it for every floating-point type of the two.
-  void add_real(const std::string& op, const std::string& variant, std::function<Problem(Random&, bp_dtype_t)> make);
+  void add_real(const std::string& op, const std::string& variant,
+                const std::function<Problem(Random&, bp_dtype_t)>& make);
   // Adds it to a profile of another kind.
   void add_to(std::string_view profile, const std::string& op, bp_dtype_t dtype, const std::string& variant,
               std::function<Problem(Random&)> make);

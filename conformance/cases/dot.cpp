@@ -70,7 +70,7 @@ void add_dot_cases(OpCases& cases) {
       for (const Inputs& inputs : kInputs) {
         cases.add_real("Gemm", std::string(row.name) + "_k" + std::to_string(k) + "_" + inputs.name,
                        [=](Random& random, bp_dtype_t dtype) {
-                         const auto tensor = [&](Extents extents) {
+                         const auto tensor = [&](const Extents& extents) {
                            return random_tensor(random, dtype, extents, inputs.fill);
                          };
                          Problem problem{"Gemm",

@@ -103,7 +103,7 @@ const Attribute* find(const Attributes& attributes, std::string_view name) {
 std::optional<Attribute> attribute_of(const onnx::AttributeProto& from) {
   switch (from.type()) {
     case onnx::AttributeProto::INT:
-      return Attribute{from.name(), int64_t{from.i()}};
+      return Attribute{from.name(), from.i()};
     case onnx::AttributeProto::FLOAT:
       return Attribute{from.name(), from.f()};
     case onnx::AttributeProto::STRING:

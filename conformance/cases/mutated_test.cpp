@@ -49,7 +49,7 @@ void mutate(Random& random, Argument& argument) {
   switch (random.integer(0, 5)) {
     case 0:
       extents.insert(extents.begin() + static_cast<int64_t>(extents.empty() ? 0 : axis), 1);
-      tensor.extents = extents;
+      tensor.extents = std::move(extents);
       break;
     case 1:
       if (!extents.empty()) extents.erase(extents.begin() + static_cast<int64_t>(axis));

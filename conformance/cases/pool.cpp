@@ -26,7 +26,7 @@ const Row kRows[] = {
     {"empty_batch", {0, 2, 6, 6}, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
 };
 
-void add(OpCases& cases, const char* op, const Row& row, const std::string& variant, Attributes more) {
+void add(OpCases& cases, const char* op, const Row& row, const std::string& variant, const Attributes& more) {
   cases.add_real(op, row.name + variant, [=](Random& random, bp_dtype_t dtype) {
     Problem problem{op,
                     {{"auto_pad", std::string(row.auto_pad)},

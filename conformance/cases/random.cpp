@@ -32,8 +32,8 @@ int64_t Random::integer(int64_t low, int64_t high) {
 std::vector<double> special_values(bp_dtype_t dtype) {
   const FloatType& type = float_type(dtype);
   std::vector<double> values = {std::nan("")};
-  for (const double x : {0.0, static_cast<double>(HUGE_VAL), type.ulp(0), type.min_normal() - type.ulp(0),
-                         type.min_normal(), type.max, 1.0, 0.5, 1.5, 2.5, 3.0, 1 + type.epsilon(), 88.0, 1e-4}) {
+  for (const double x : {0.0, HUGE_VAL, type.ulp(0), type.min_normal() - type.ulp(0), type.min_normal(), type.max, 1.0,
+                         0.5, 1.5, 2.5, 3.0, 1 + type.epsilon(), 88.0, 1e-4}) {
     values.push_back(x);
     values.push_back(-x);
   }

@@ -44,7 +44,7 @@ const std::vector<Row>& rows() {
   return kTable;
 }
 
-void add(OpCases& cases, const Row& row, bp_dtype_t dtype, const char* variant, std::vector<int64_t> extents,
+void add(OpCases& cases, const Row& row, bp_dtype_t dtype, const char* variant, const std::vector<int64_t>& extents,
          Fill fill) {
   cases.add(row.op, dtype, variant, [=](Random& random) {
     return Problem{row.op, row.attributes, {random_tensor(random, dtype, extents, fill)}};

@@ -81,7 +81,7 @@ TEST(Minimise, StopsAtItsLimit) {
 
 TEST(Trial, TellsHowWorkEnds) {
   using std::chrono::milliseconds;
-  const auto ends = [](std::function<Result()> work) { return in_fork(work, milliseconds(500)); };
+  const auto ends = [](const std::function<Result()>& work) { return in_fork(work, milliseconds(500)); };
   EXPECT_EQ(ends([] { return Result{.state = State::kPass}; }).state, State::kPass);
   EXPECT_EQ(ends([]() -> Result { throw std::runtime_error("no"); }).reason, "no");
   EXPECT_EQ(ends([] { return raise(SIGKILL), Result{}; }).state, State::kCrash);

@@ -54,7 +54,10 @@ void for_each_index(const Extents& extents, F visit) {
   Index index(extents.size(), 0);
   for (int64_t i = 0; i < count; ++i) {
     visit(static_cast<const Index&>(index));
-    for (size_t axis = extents.size(); axis-- > 0 && ++index[axis] == extents[axis];) index[axis] = 0;
+    for (size_t axis = extents.size(); axis-- > 0;) {
+      if (++index[axis] < extents[axis]) break;
+      index[axis] = 0;
+    }
   }
 }
 

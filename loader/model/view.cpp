@@ -472,7 +472,7 @@ WholeCalls all_calls(const Model& model) {
   return ids;
 }
 
-std::shared_ptr<const View> View::whole(std::shared_ptr<const Model> model, const Newest& newest,
+std::shared_ptr<const View> View::whole(const std::shared_ptr<const Model>& model, const Newest& newest,
                                         const WholeCalls& calls) {
   auto impl = std::make_unique<Impl>(model, model->graph, true, newest, Refit{}, calls);
   std::vector<uint32_t> nodes(model->graph.nodes.size());
@@ -481,7 +481,7 @@ std::shared_ptr<const View> View::whole(std::shared_ptr<const Model> model, cons
   return std::shared_ptr<const View>(new View(std::move(impl)));
 }
 
-std::shared_ptr<const View> View::island(std::shared_ptr<const Model> model, std::span<const uint32_t> nodes,
+std::shared_ptr<const View> View::island(const std::shared_ptr<const Model>& model, std::span<const uint32_t> nodes,
                                          std::span<const ValueId> outputs, const Newest& newest, const Refit& refit,
                                          const WholeCalls& calls) {
   auto impl = std::make_unique<Impl>(model, model->graph, false, newest, refit, calls);
@@ -489,7 +489,7 @@ std::shared_ptr<const View> View::island(std::shared_ptr<const Model> model, std
   return std::shared_ptr<const View>(new View(std::move(impl)));
 }
 
-std::shared_ptr<const View> View::node(std::shared_ptr<const Model> model, const Graph& graph, uint32_t node,
+std::shared_ptr<const View> View::node(const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t node,
                                        const Newest& newest) {
   auto impl = std::make_unique<Impl>(model, graph, false, newest, Refit{}, WholeCalls{});
   std::vector<ValueId> outputs;

@@ -32,15 +32,15 @@ class View {
   using Newest = std::map<std::string, uint32_t, std::less<>>;
 
   // The whole graph. View value i is graph value i; where no call is whole, view node i is graph node i.
-  static std::shared_ptr<const View> whole(std::shared_ptr<const Model> model, const Newest& newest,
+  static std::shared_ptr<const View> whole(const std::shared_ptr<const Model>& model, const Newest& newest,
                                            const WholeCalls& calls = {});
   // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do
   // not make (constants come along as weights); its outputs are those of `outputs` (graph values) in that order.
-  static std::shared_ptr<const View> island(std::shared_ptr<const Model> model, std::span<const uint32_t> nodes,
+  static std::shared_ptr<const View> island(const std::shared_ptr<const Model>& model, std::span<const uint32_t> nodes,
                                             std::span<const ValueId> outputs, const Newest& newest,
                                             const Refit& refit = {}, const WholeCalls& calls = {});
   // One node of any graph of the model as a graph of its own.
-  static std::shared_ptr<const View> node(std::shared_ptr<const Model> model, const Graph& graph, uint32_t node,
+  static std::shared_ptr<const View> node(const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t node,
                                           const Newest& newest);
   ~View();
 

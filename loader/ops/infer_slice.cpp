@@ -87,7 +87,9 @@ Status slice(Context& c) {
   Contents unknown(axes.size()), ones(axes.size(), Scalar(1));
   auto entries = [&](size_t slot, const Contents& otherwise) -> const Contents& {
     const Contents* found = c.contents(slot);
-    return found && found->size() == axes.size() ? *found : otherwise;
+    return found && found->size() == axes.size()
+               ? *found
+               : otherwise;  // NOLINT(bugprone-return-const-ref-from-parameter): both are locals below
   };
   const Contents& starts = entries(1, unknown);
   const Contents& ends = entries(2, unknown);

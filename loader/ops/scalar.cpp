@@ -76,7 +76,7 @@ bp_dim_t Expressions::to_dim(const Scalar& scalar) {
   if (expression.symbol == BP_NONE) {
     expression.symbol = static_cast<uint32_t>(symbols_.size());
     if (expression.name.empty()) expression.name = "s" + std::to_string(expression.symbol);
-    while (!names_.insert(expression.name).second) expression.name += "'";
+    while (!names_.insert(expression.name).second) expression.name += '\'';
     symbols_.push_back({expression.name, std::max<int64_t>(expression.min, 0), std::max<int64_t>(expression.max, 0)});
     of_symbol_.resize(symbols_.size(), BP_NONE);
     of_symbol_.back() = static_cast<uint32_t>(scalar.id);
@@ -325,13 +325,13 @@ std::string Expressions::name_of(const Polynomial& terms) const {
     if (!name.empty()) {
       name += negative ? " - " : " + ";
     } else if (negative) {
-      name += "-";
+      name += '-';
     }
     std::string factor = std::to_string(term.factor).substr(negative);
     bool first = term.atoms.empty() || factor != "1";
     if (first) name += factor;
     for (uint32_t atom : term.atoms) {
-      if (first) name += "*";
+      if (first) name += '*';
       first = true;
       name += text([&] {
         Scalar scalar;

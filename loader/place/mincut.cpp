@@ -2,6 +2,7 @@
 #include "place/mincut.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "place/maxflow.h"
@@ -59,7 +60,7 @@ class Move {
     scale_ = sum > 0 ? 0x1p58 / sum : 0;
   }
 
-  int64_t scaled(double seconds) const { return static_cast<int64_t>(seconds * scale_ + 0.5); }
+  int64_t scaled(double seconds) const { return std::llround(seconds * scale_); }
 
   void tie(const std::vector<uint32_t>& together) {
     vertex_.resize(problem_.nodes);

@@ -94,7 +94,7 @@ TEST_F(ProfileTest, ImpossibleTimesAreSkipped) {
   EXPECT_EQ(read.find("good"), 1e-6);
 }
 
-model::Graph two_inputs(std::vector<bp_dim_t> dims) {
+model::Graph two_inputs(const std::vector<bp_dim_t>& dims) {
   model::Graph graph;
   const model::Type type{
       .kind = BP_KIND_TENSOR, .dtype = BP_DTYPE_FLOAT, .rank = static_cast<int32_t>(dims.size()), .dims = dims};

@@ -37,7 +37,7 @@ bool is_tensor(const model::Type& type) {
 
 }  // namespace
 
-Result<std::unique_ptr<Exec>> Exec::create(std::shared_ptr<const Session> session) {
+Result<std::unique_ptr<Exec>> Exec::create(const std::shared_ptr<const Session>& session) {
   if (!session->compiled())
     return Status(BP_BAD_STATE, "the session was made with BP_SESSION_PLACE_ONLY: it has no programs to run");
   auto exec = std::unique_ptr<Exec>(new Exec(session->latest()));

@@ -19,7 +19,7 @@ namespace backplane {
 
 class Exec {
  public:
-  static Result<std::unique_ptr<Exec>> create(std::shared_ptr<const Session> session);
+  static Result<std::unique_ptr<Exec>> create(const std::shared_ptr<const Session>& session);
   ~Exec();
 
   // Slots as in plugin.h. Extents may change on every run; what follows from them is planned again only when they do.

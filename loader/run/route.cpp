@@ -45,7 +45,7 @@ class Maker {
       devices_.emplace_back(device, 0);
       if (!memory.device()) return {};
       devices_.back().second = static_cast<uint32_t>(route_.memories.size());
-      route_.memories.push_back(std::make_unique<Memory>(std::move(memory)));
+      route_.memories.push_back(std::make_unique<Memory>(memory));
       return {};
     };
     route_.memories.emplace_back();
@@ -56,7 +56,7 @@ class Maker {
         if (!home.device || memory_of(home.device) != 0 || memory_of(home) != 0) continue;
         BP_ASSIGN(Memory memory, Memory::lent(*home.device, home.space, services));
         lent_.emplace_back(home, static_cast<uint32_t>(route_.memories.size()));
-        route_.memories.push_back(std::make_unique<Memory>(std::move(memory)));
+        route_.memories.push_back(std::make_unique<Memory>(memory));
       }
     }
     route_.memories[0] = std::make_unique<Memory>(services, alignment);

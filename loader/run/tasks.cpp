@@ -129,7 +129,7 @@ bool TaskGraph::is_chain() const {
   return state_->links + 1 >= state_->after.size();
 }
 
-void TaskGraph::run(std::function<Started(uint32_t)> start) {
+void TaskGraph::run(const std::function<Started(uint32_t)>& start) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.start = &start;

@@ -30,7 +30,7 @@ class TaskGraph {
   // Starts every task when those before it have ended, and returns when none goes on. After a failure no further task
   // starts. `start` is called from several threads; of a task that goes on somebody says `end` later, from any thread.
   // Allocates nothing.
-  void run(std::function<Started(uint32_t task)> start);
+  void run(const std::function<Started(uint32_t task)>& start);
   void end(uint32_t task, bool failed);
 
  private:

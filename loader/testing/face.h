@@ -30,7 +30,7 @@ class Graph {
   ~Graph() { api().builder_destroy(builder_); }
 
   uint32_t input(const std::string& name, bp_dtype_t dtype, std::vector<int64_t> extents,
-                 std::vector<std::string> symbols = {}) {
+                 const std::vector<std::string>& symbols = {}) {
     std::vector<bp_text_t> names;
     for (const std::string& symbol : symbols) names.push_back(view::text(symbol));
     uint32_t value = 0;
@@ -66,7 +66,7 @@ class Graph {
     detail::call(api().builder_node, builder_, &desc, &value);
     return value;
   }
-  Model finish(std::vector<uint32_t> outputs) {
+  Model finish(const std::vector<uint32_t>& outputs) {
     for (uint32_t output : outputs) detail::call(api().builder_output, builder_, output);
     bp_model_t* model = nullptr;
     detail::call(api().builder_finish, builder_, &model);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
@@ -56,7 +57,7 @@ Outcome bench(const Flags& flags) {
   }
   std::sort(times.begin(), times.end());
   const auto quantile = [&](double q) {
-    return times[static_cast<size_t>(q * static_cast<double>(times.size() - 1) + 0.5)];
+    return times[static_cast<size_t>(std::llround(q * static_cast<double>(times.size() - 1)))];
   };
   const double mean_ms = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
 

@@ -31,13 +31,13 @@ struct Detail {
 // A graph of tensors, built in order. Values are found by name.
 class TinyGraph {
  public:
-  uint32_t input(const std::string& name, std::vector<int64_t> extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
+  uint32_t input(const std::string& name, const std::vector<int64_t>& extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
     const uint32_t v = value(name, extents, dtype);
     inputs_.push_back(v);
     return v;
   }
   // Bytes are copied and handed out unaligned, as a mapped file may.
-  uint32_t weight(const std::string& name, std::vector<int64_t> extents, const std::vector<float>& data) {
+  uint32_t weight(const std::string& name, const std::vector<int64_t>& extents, const std::vector<float>& data) {
     const uint32_t v = value(name, extents, BP_DTYPE_FLOAT);
     std::string& bytes =
         texts_.emplace_back(" " + std::string(reinterpret_cast<const char*>(data.data()), data.size() * 4));
@@ -51,8 +51,8 @@ class TinyGraph {
     weights_.push_back(w);
     return v;
   }
-  uint32_t node(const std::string& op, uint32_t since, std::vector<uint32_t> inputs, std::vector<int64_t> extents,
-                bp_dtype_t dtype = BP_DTYPE_FLOAT) {
+  uint32_t node(const std::string& op, uint32_t since, std::vector<uint32_t> inputs,
+                const std::vector<int64_t>& extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
     const auto index = static_cast<uint32_t>(nodes_.size());
     const uint32_t y = value(op + std::to_string(index), extents, dtype);
     bp_node_t n{};

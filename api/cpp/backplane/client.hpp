@@ -204,7 +204,7 @@ class Semaphore {
 class Model {
  public:
   explicit Model(bp_model_t* model, std::shared_ptr<const void> keep = nullptr)
-      : model_(model, [keep](bp_model_t* m) { api().model_destroy(m); }) {}
+      : model_(model, [keep = std::move(keep)](bp_model_t* m) { api().model_destroy(m); }) {}
 
   // Lives as long as the model.
   view::Graph graph() const { return view::Graph(api().model_graph(model_.get())); }

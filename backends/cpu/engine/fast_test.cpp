@@ -42,7 +42,8 @@ struct Network : GraphBuilder {
     weight<float>(name, BP_DTYPE_FLOAT, {}, {value});
     return *this;
   }
-  Network& conv(const std::string& in, const std::string& out, const Extents& weights, Attributes attributes = {}) {
+  Network& conv(const std::string& in, const std::string& out, const Extents& weights,
+                const Attributes& attributes = {}) {
     random(out + ".w", weights).random(out + ".b", {weights[0]});
     node("Conv", 22, {in, out + ".w", out + ".b"}, {out}, BP_DTYPE_FLOAT, attributes);
     return *this;
@@ -286,7 +287,7 @@ const Case kCases[] = {
     {"ConcatWithoutCopies",
      {1, 32, 6, 7},
      [](Network& n) {
-       auto concat = [&](std::vector<std::string> parts, const std::string& whole, int64_t axis = 1) {
+       auto concat = [&](const std::vector<std::string>& parts, const std::string& whole, int64_t axis = 1) {
          n.node("Concat", 13, parts, {whole}, BP_DTYPE_FLOAT, {{"axis", axis}});
        };
        n.conv("x", "a", {32, 32, 1, 1}).conv("x", "b", {16, 32, 3, 3}, kSame3);

@@ -171,7 +171,7 @@ class Kernel {
   // Whether its steps read this input as bytes: it then stays wherever it lies.
   virtual bool reads_bytes(size_t) const { return false; }
   // While compiling: from now on does this to its result as well. False: it does not do that.
-  virtual bool append(PostOp) { return false; }
+  virtual bool append(PostOp) { return false; }  // NOLINT(performance-unnecessary-value-param): others keep it
   // While compiling, after `append`: from now on the channels of input 0 come as they were before a shuffle of so many
   // groups (ops/channel_shuffle.h). Those of the result stay in that order (`through`), or are the same as ever. False:
   // it does not do that.

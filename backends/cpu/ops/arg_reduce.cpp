@@ -7,10 +7,10 @@
 namespace backplane::cpu {
 namespace {
 
-template <bool largest, class T>
+template <bool kLargest, class T>
 void arg_extreme(const T* x, int64_t* y, int64_t outer, int64_t n, int64_t inner, bool last) {
   using C = compute_t<T>;
-  const auto better = [](C a, C b) { return b != b ? false : a != a || (largest ? a > b : a < b); };
+  const auto better = [](C a, C b) { return b != b ? false : a != a || (kLargest ? a > b : a < b); };
   parallel(outer * inner, std::max<int64_t>(1, kCheapGrain / n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* line = x + i / inner * n * inner + i % inner;
@@ -32,7 +32,7 @@ Verdict supports(const Node& node) {
   return accepts(node, 1, {set_of(Numbers{})});
 }
 
-template <bool largest>
+template <bool kLargest>
 std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{0}), keep = node.attr("keepdims", int64_t{1}) != 0,
                       last = node.attr("select_last_index", int64_t{0}) != 0](Tensors inputs) -> Plan {
@@ -51,7 +51,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     return make_plan({to}, [=](Tensors in, Tensors out) {
       dispatch<Numbers>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        arg_extreme<largest>(in[0].as<T>(), out[0].as<int64_t>(), outer, n, inner, last);
+        arg_extreme<kLargest>(in[0].as<T>(), out[0].as<int64_t>(), outer, n, inner, last);
       });
     });
   });

@@ -153,10 +153,10 @@ Verdict accepts_two(const Node& node) {
                                  dtype_name(result));
 }
 
-template <auto formula, class Types, class Result = void>
+template <auto kFormula, class Types, class Result = void>
 constexpr Row binary(std::string_view op_type, uint32_t since_version) {
   return {"", op_type, since_version, accepts_two<Types, Result>,
-          [](const Node& node) { return create_binary<decltype(formula), Types, Result>(node, formula); }};
+          [](const Node& node) { return create_binary<decltype(kFormula), Types, Result>(node, kFormula); }};
 }
 
 template <class Formula, class Types>
@@ -200,13 +200,13 @@ Plan plan_variadic(Tensors inputs, const Loop& loop, Divide divide) {
   return make_plan({*shape}, run, {.inplace = shapes[0] == *shape ? 0 : -1});
 }
 
-template <auto formula, class Types, bool mean = false>
+template <auto kFormula, class Types, bool kMean = false>
 constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
   return {"", op_type, since_version, [](const Node& node) { return accepts_variadic(node, set_of(Types{})); },
           [](const Node& node) {
             const auto [loop, divide] = dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
               using T = typename decltype(tag)::type;
-              return std::pair<Loop, Divide>(loop_of<T, T, T>(formula), mean ? divide_by_count<T> : nullptr);
+              return std::pair<Loop, Divide>(loop_of<T, T, T>(kFormula), kMean ? divide_by_count<T> : nullptr);
             });
             return make_kernel(
                 [loop = loop, divide = divide](Tensors inputs) -> Plan { return plan_variadic(inputs, loop, divide); });

@@ -33,13 +33,13 @@ To convert_one(From value) {
 
 using Convert = void (*)(const void* from, void* to, int64_t n);
 
-template <bp_dtype_t half>
+template <bp_dtype_t kHalf>
 void widen_all(const void* from, void* to, int64_t n) {
-  widen(half, from, static_cast<float*>(to), n);
+  widen(kHalf, from, static_cast<float*>(to), n);
 }
-template <bp_dtype_t half>
+template <bp_dtype_t kHalf>
 void narrow_all(const void* from, void* to, int64_t n) {
-  narrow(half, static_cast<const float*>(from), to, n);
+  narrow(kHalf, static_cast<const float*>(from), to, n);
 }
 
 Convert plain_conversion(bp_dtype_t from, bp_dtype_t to) {

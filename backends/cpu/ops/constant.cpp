@@ -22,7 +22,7 @@ struct Value {
 };
 
 template <class T>
-Value value_of(bp_dtype_t dtype, Shape shape, const T* data) {
+Value value_of(bp_dtype_t dtype, const Shape& shape, const T* data) {
   const char* bytes = reinterpret_cast<const char*>(data);
   return {dtype, shape, std::vector<char>(bytes, bytes + static_cast<size_t>(shape.elements()) * sizeof(T))};
 }

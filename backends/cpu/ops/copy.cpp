@@ -10,8 +10,8 @@
 namespace backplane::cpu {
 namespace {
 
-Plan plan_copy(const Tensor& source, Shape result, std::span<const int64_t> extents, std::span<const int64_t> strides,
-               int64_t offset = 0) {
+Plan plan_copy(const Tensor& source, const Shape& result, std::span<const int64_t> extents,
+               std::span<const int64_t> strides, int64_t offset = 0) {
   StridedCopy copy(extents, strides, offset, bytes_of(source.dtype, 1));
   const bool same = copy.is_plain() && result.elements() == source.shape.elements();
   return make_plan({result}, [copy = std::move(copy)](Tensors in, Tensors out) { copy(in[0].data, out[0].data); },
@@ -142,7 +142,7 @@ Verdict supports_space_to_depth(const Node& node) {
 }
 
 // Splits a tensor into `split` extents and orders them by `order`.
-Plan plan_permuted(const Tensor& source, Shape to, const Shape& split, std::span<const int> order) {
+Plan plan_permuted(const Tensor& source, const Shape& to, const Shape& split, std::span<const int> order) {
   const Shape dense = strides_of(split);
   Shape extents, strides;
   for (int d : order) {

@@ -13,7 +13,7 @@ Verdict supports(const Node& node) {
   return accepts(node, 2, {set_of(Types{}), kIndexTypes});
 }
 
-template <bool product>
+template <bool kProduct>
 std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([exclusive = node.attr("exclusive", int64_t{0}) != 0,
                       reverse = node.attr("reverse", int64_t{0}) != 0](Tensors inputs) -> Plan {
@@ -31,11 +31,11 @@ std::unique_ptr<Kernel> create(const Node& node) {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t base = i / inner * n * inner + i % inner;
-                     Acc acc = product ? 1 : 0;
+                     Acc acc = kProduct ? 1 : 0;
                      for (int64_t k = 0; k < n; ++k) {
                        const int64_t at = base + (reverse ? n - 1 - k : k) * inner;
                        const Acc x = static_cast<Acc>(static_cast<compute_t<T>>(in[0].as<T>()[at])), before = acc;
-                       acc = product ? acc * x : acc + x;
+                       acc = kProduct ? acc * x : acc + x;
                        out[0].as<T>()[at] = static_cast<T>(static_cast<compute_t<T>>(exclusive ? before : acc));
                      }
                    }

@@ -93,7 +93,7 @@ std::optional<std::string> bind(const Equation& equation, Tensors inputs, std::a
     };
     for (char c : term) {
       if (c != kEllipsis) {
-        if (!take(letters[static_cast<size_t>(c)])) return mismatch(k);
+        if (!take(letters[static_cast<unsigned char>(c)])) return mismatch(k);
         continue;
       }
       while (static_cast<int>(ellipsis.size()) < extra)
@@ -250,14 +250,14 @@ std::unique_ptr<Kernel> create(const Node& node) {
     if (equation.result.size() + ellipsis.size() > BP_MAX_RANK) return fail("the result's rank is more than 32");
     for (char c : equation.result) {
       if (c != kEllipsis)
-        place(letters[static_cast<size_t>(c)], true);
+        place(letters[static_cast<unsigned char>(c)], true);
       else
         for (const Label& label : ellipsis) place(label, true);
     }
     for (int c = 'A'; c <= 'z'; ++c)
       if (equation.result.find(static_cast<char>(c)) == std::string::npos &&
-          letters[static_cast<size_t>(c)].extent != 1)
-        place(letters[static_cast<size_t>(c)], false);
+          letters[static_cast<unsigned char>(c)].extent != 1)
+        place(letters[static_cast<unsigned char>(c)], false);
     for (const Label& label : ellipsis)
       if (!keep_ellipsis) place(label, false);
     const bool empty = kept[0].positions() == 0 || summed[0].positions() == 0;

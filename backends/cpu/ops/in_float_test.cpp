@@ -55,7 +55,7 @@ struct Network : GraphBuilder {
     weight_bytes(name, dtype, extents, tensor(dtype, extents, noise(extents, seed)).bytes);
   }
   void made(const std::string& op, uint32_t version, const std::vector<std::string>& inputs,
-            Attributes attributes = {}) {
+            const Attributes& attributes = {}) {
     node(op, version, inputs, {"y"}, dtype, attributes);
   }
 };

@@ -38,26 +38,26 @@ Statistics statistics(const T* x, int64_t n, double epsilon, bool centred) {
 // ---- LayerNormalization, RMSNormalization
 // --------------------------------------------------------------------------------
 
-template <bool centred>
+template <bool kCentred>
 Verdict supports_layer_norm(const Node& node) {
   if (node.attr("stash_type", int64_t{1}) != 1 && node.attr("stash_type", int64_t{1}) != BP_DTYPE_DOUBLE)
     return no(BP_REASON_ATTRIBUTE, "stash_type is neither float nor double");
-  if (Verdict verdict = accepts(node, 2, {kFloatTypes, kFloatTypes, centred ? kFloatTypes : 0}); !verdict)
+  if (Verdict verdict = accepts(node, 2, {kFloatTypes, kFloatTypes, kCentred ? kFloatTypes : 0}); !verdict)
     return verdict;
   if (node.has_input(2))
     if (Verdict verdict = same_type(node, 0, 2); !verdict) return verdict;
-  return centred ? same_type(node, 0, 1) : yes();
+  return kCentred ? same_type(node, 0, 1) : yes();
 }
 
 // The result has the scale's type, which is the input's own where there are means and biases.
-template <class T, class V, bool centred>
+template <class T, class V, bool kCentred>
 void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon, const Broadcast<2>& walk) {
   const T* x = in[0].as<T>();
   const V *scale = in[1].as<V>(), *bias = at(in, 2).as<V>();
   V* y = out[0].as<V>();
   parallel(rows, std::max<int64_t>(1, kMathGrain / n), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const Statistics s = statistics(x + row * n, n, epsilon, centred);
+      const Statistics s = statistics(x + row * n, n, epsilon, kCentred);
       const auto stash = [&](size_t slot, double value) {
         const Tensor t = at(out, slot);
         if (t.data == nullptr) return;
@@ -81,14 +81,14 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
 }
 
 // The usual case: floats, and a scale and bias for each element of a row.
-template <bool centred>
+template <bool kCentred>
 void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon) {
   const Tensor bias = at(in, 2), mean = at(out, 1), inverse = at(out, 2);
   parallel(rows, 1 + kCheapGrain / 2 / n, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const float *x = in[0].as<float>() + row * n, *gain = in[1].as<float>();
       float* y = out[0].as<float>() + row * n;
-      if constexpr (!centred) {
+      if constexpr (!kCentred) {
         rms_row(x, gain, epsilon, y, n);
         continue;
       }
@@ -106,7 +106,7 @@ void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n,
   });
 }
 
-template <bool centred>
+template <bool kCentred>
 std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon) {
   return make_kernel([axis_attribute, epsilon](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape, scale = inputs[1].shape;
@@ -127,13 +127,13 @@ std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon)
     };
     if (inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) && !reference_only())
       return make_plan({shape, stashed, stashed},
-                       [=](Tensors in, Tensors out) { layer_norm_rows_of_floats<centred>(in, out, rows, n, epsilon); },
+                       [=](Tensors in, Tensors out) { layer_norm_rows_of_floats<kCentred>(in, out, rows, n, epsilon); },
                        {.inplace = 0});
     return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
       if (n == 0) return;
       dispatch<Floats>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        if constexpr (centred) {
+        if constexpr (kCentred) {
           layer_norm<T, T, true>(in, out, rows, n, epsilon, walk);
         } else {
           dispatch<Floats>(in[1].dtype, [&](auto scale_tag) {
@@ -145,9 +145,9 @@ std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon)
   });
 }
 
-template <bool centred>
+template <bool kCentred>
 std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
-  return layer_norm_kernel<centred>(node.attr("axis", int64_t{-1}), node.attr("epsilon", 1e-5f));
+  return layer_norm_kernel<kCentred>(node.attr("axis", int64_t{-1}), node.attr("epsilon", 1e-5f));
 }
 
 // ---- InstanceNormalization, GroupNormalization

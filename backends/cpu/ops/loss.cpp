@@ -66,10 +66,10 @@ Verdict supports(const Node& node) {
   return attribute_in(node, "reduction", "mean", {"none", "sum", "mean"});
 }
 
-template <bool softmax>
+template <bool kSoftmax>
 std::unique_ptr<Kernel> create(const Node& node) {
   const std::string reduction = node.attr("reduction", "mean");
-  Loss loss{softmax,
+  Loss loss{kSoftmax,
             reduction == "none"  ? Reduction::kNone
             : reduction == "sum" ? Reduction::kSum
                                  : Reduction::kMean,

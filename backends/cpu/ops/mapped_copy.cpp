@@ -44,12 +44,12 @@ MappedCopy::MappedCopy(const Shape& from, std::vector<std::vector<int64_t>> maps
 namespace {
 
 // Each element `times` times.
-template <class T, int times>
+template <class T, int kTimes>
 [[gnu::always_inline]] inline void repeat(const void* from, void* to, int64_t n) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   for (int64_t i = 0; i < n; ++i) {
-    for (int k = 0; k < times; ++k) y[i * times + k] = x[i];
+    for (int k = 0; k < kTimes; ++k) y[i * kTimes + k] = x[i];
   }
 }
 CLONES void twice_4(const void* from, void* to, int64_t n) {

@@ -32,7 +32,7 @@ template <int kBits>
 // Lane i of the result is the sum of vector i of 16.
 [[gnu::always_inline]] inline void sum_each(FloatLanes* vectors, FloatLanes& to) {
   for (int count = 8; count > 0; count /= 2) {
-    for (int i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count; ++i) {
       const FloatLanes a = vectors[2 * i], b = vectors[2 * i + 1];
       vectors[i] = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
                    __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
@@ -45,7 +45,7 @@ template <int kBits>
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void finish_tile(const FloatLanes (&sums)[kRows][kColumns], float* y, int64_t n,
                                                bool is_first) {
-  static_assert(kRows * kColumns <= kFloatLanes);
+  static_assert(int64_t{kRows} * kColumns <= kFloatLanes);
   FloatLanes all[kFloatLanes] = {}, totals;
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kColumns; ++c) all[r * kColumns + c] = sums[r][c];

@@ -256,7 +256,8 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
   int64_t block = by_columns ? kColumnBlock : kRowBlock;
   int64_t blocks = (side + block - 1) / block;
   int64_t work_per_block = std::max<int64_t>(1, block * k * (by_columns ? m : n));
-  int64_t per_thread = (blocks + 2 * thread_count() - 1) / (2 * thread_count());
+  int64_t parts = int64_t{2} * thread_count();
+  int64_t per_thread = (blocks + parts - 1) / parts;
   int64_t grain = std::max(per_thread, (kTaskWork + work_per_block - 1) / work_per_block);
   parallel(blocks, grain, [&](int64_t begin, int64_t end) {
     int64_t first = begin * block;

@@ -13,9 +13,9 @@ std::unique_ptr<Kernel> move_unpacked(std::unique_ptr<Kernel> inner);
 bool has_packed(const Node& node);
 
 // What a row's `create` becomes for an operator that also takes packed types.
-template <auto create>
+template <auto kCreate>
 std::unique_ptr<Kernel> create_unpacked(const Node& node) {
-  return has_packed(node) ? move_unpacked(create(node)) : create(node);
+  return has_packed(node) ? move_unpacked(kCreate(node)) : kCreate(node);
 }
 
 }  // namespace backplane::cpu

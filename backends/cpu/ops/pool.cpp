@@ -133,8 +133,9 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 
 enum class Pool { kMax, kAverage, kLp };
 
-template <Pool pool>
-std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, int64_t parameter, bool has_indices) {
+template <Pool kPool>
+std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attributes, int64_t parameter,
+                                    bool has_indices) {
   return make_kernel([=](Tensors inputs) -> Plan {
     const Shape& x = inputs[0].shape;
     if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
@@ -151,8 +152,8 @@ std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, 
       shape = Shape{x[0], x[1]};
       for (int d = 2; d < x.rank(); ++d) shape.push_back(1);
     }
-    if (pool != Pool::kLp && !(pool == Pool::kMax && has_indices)) {
-      const BlockedPool plain{pool == Pool::kMax, parameter != 0};
+    if (kPool != Pool::kLp && !(kPool == Pool::kMax && has_indices)) {
+      const BlockedPool plain{kPool == Pool::kMax, parameter != 0};
       if (inputs[0].format == Format::kBlocked) return plan_blocked_pool(plain, w, x, shape);
       if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() > 0 && has_short_rows(w) && !reference_only())
         return plan_dense_pool(plain, w, x, shape);
@@ -161,11 +162,11 @@ std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, 
     return make_plan({shape, shape}, [=](Tensors in, Tensors out) {
       dispatch<PoolTypes>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        if constexpr (pool == Pool::kMax)
+        if constexpr (kPool == Pool::kMax)
           max_pool<T>(w, planes, parameter != 0, in, out);
         else if constexpr (!kIsFloating<T>)
           return;
-        else if constexpr (pool == Pool::kAverage)
+        else if constexpr (kPool == Pool::kAverage)
           average_pool<T>(w, planes, parameter != 0, in, out);
         else
           lp_pool<T>(w, planes, parameter, in, out);
@@ -174,28 +175,28 @@ std::unique_ptr<Kernel> create_with(std::optional<WindowAttributes> attributes, 
   });
 }
 
-template <Pool pool>
+template <Pool kPool>
 Verdict supports(const Node& node) {
-  if (Verdict v = accepts(node, 1, {pool == Pool::kMax ? set_of(PoolTypes{}) : kFloatTypes}); !v) return v;
-  if (pool == Pool::kLp && node.attr("p", int64_t{2}) < 1)
+  if (Verdict v = accepts(node, 1, {kPool == Pool::kMax ? set_of(PoolTypes{}) : kFloatTypes}); !v) return v;
+  if (kPool == Pool::kLp && node.attr("p", int64_t{2}) < 1)
     return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})));
   if (std::string_view(node.op_type()).starts_with("Global")) return yes();
   if (node.ints("kernel_shape").empty()) return no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
   return check_window(node);
 }
 
-template <Pool pool>
+template <Pool kPool>
 std::unique_ptr<Kernel> create(const Node& node) {
-  constexpr const char* kName = pool == Pool::kMax       ? "storage_order"
-                                : pool == Pool::kAverage ? "count_include_pad"
-                                                         : "p";
-  return create_with<pool>(WindowAttributes(node), node.attr(kName, int64_t{pool == Pool::kLp ? 2 : 0}),
-                           node.has_output(1));
+  constexpr const char* kName = kPool == Pool::kMax       ? "storage_order"
+                                : kPool == Pool::kAverage ? "count_include_pad"
+                                                          : "p";
+  return create_with<kPool>(WindowAttributes(node), node.attr(kName, int64_t{kPool == Pool::kLp ? 2 : 0}),
+                            node.has_output(1));
 }
 
-template <Pool pool>
+template <Pool kPool>
 std::unique_ptr<Kernel> create_global(const Node& node) {
-  return create_with<pool>(std::nullopt, pool == Pool::kLp ? node.attr("p", int64_t{2}) : 0, node.has_output(1));
+  return create_with<kPool>(std::nullopt, kPool == Pool::kLp ? node.attr("p", int64_t{2}) : 0, node.has_output(1));
 }
 
 constexpr Row kRows[] = {

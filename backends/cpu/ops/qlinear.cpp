@@ -61,7 +61,7 @@ Verdict supports_binary(const Node& node) {
   return same_type(node, 0, 3);
 }
 
-template <bool adds>
+template <bool kAdds>
 std::unique_ptr<Kernel> create_binary(const Node&) {
   return make_kernel([](Tensors in) -> Plan {
     const Shape shapes[] = {in[0].shape, in[3].shape};
@@ -69,7 +69,7 @@ std::unique_ptr<Kernel> create_binary(const Node&) {
     if (!shape) return fail("shapes " + to_string(shapes[0]) + " and " + to_string(shapes[1]) + " do not broadcast");
     if (auto why = no_scalar(in, {1, 4, 6})) return fail(*why);
     return make_plan({*shape}, [walk = Broadcast<2>(*shape, {shapes[0], shapes[1]})](Tensors inputs, Tensors outputs) {
-      const Tensor a = inputs[0], b = inputs[3];
+      const Tensor &a = inputs[0], &b = inputs[3];
       const Scale a_scale = scale_at(inputs, a, 1), b_scale = scale_at(inputs, b, 4),
                   y_scale = scale_at(inputs, outputs[0], 6);
       auto* y = outputs[0].as<uint8_t>();
@@ -78,7 +78,7 @@ std::unique_ptr<Kernel> create_binary(const Node&) {
           for (int64_t i = 0; i < count; ++i) {
             const float x = a_scale.real(a, from[0] + i * walk.inner_stride(0));
             const float z = b_scale.real(b, from[1] + i * walk.inner_stride(1));
-            y[to + i] = y_scale.quantized(adds ? x + z : x * z);
+            y[to + i] = y_scale.quantized(kAdds ? x + z : x * z);
           }
         });
       });

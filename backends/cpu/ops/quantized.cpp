@@ -135,7 +135,7 @@ std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slo
 }
 
 // Sums of codes by tiles, then each put into the result.
-template <const Slots& slots>
+template <const Slots& kSlots>
 Plan plan_code_products(const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
   CodeProducts products(size);
   products.pack(packed, b);
@@ -145,10 +145,10 @@ Plan plan_code_products(const MatMulSize& size, const Tensor& b, PackedWeights& 
       make_plan({size.shape},
                 [products = std::move(products), sums_bytes](Tensors in, Tensors out, void* memory) {
                   const MatMulSize& s = products.size();
-                  const Output output(slots, in, out[0]);
-                  const Codes a_zeros(pick(in, slots.x_zero)), b_zeros(pick(in, slots.w_zero));
+                  const Output output(kSlots, in, out[0]);
+                  const Codes a_zeros(pick(in, kSlots.x_zero)), b_zeros(pick(in, kSlots.w_zero));
                   auto* sums = static_cast<int32_t*>(memory);
-                  products.run(in[slots.x], in[slots.w], {a_zeros.values(), b_zeros.values()}, sums,
+                  products.run(in[kSlots.x], in[kSlots.w], {a_zeros.values(), b_zeros.values()}, sums,
                                static_cast<std::byte*>(memory) + sums_bytes, [&](const SumsPart& part) {
                                  const auto batch = static_cast<size_t>(part.batch);
                                  const int64_t first = part.batch * s.m, a_row = s.a_offsets[batch] * s.m,
@@ -162,34 +162,34 @@ Plan plan_code_products(const MatMulSize& size, const Tensor& b, PackedWeights& 
                                });
                 },
                 {.scratch_bytes = scratch});
-  if (is_packed) plan.packed = slots.w;
+  if (is_packed) plan.packed = kSlots.w;
   return plan;
 }
 
-template <const Slots& slots>
+template <const Slots& kSlots>
 std::unique_ptr<Kernel> create_matmul(const Node&) {
   return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors inputs) -> Plan {
-    const Shape& a = inputs[slots.x].shape;
+    const Shape& a = inputs[kSlots.x].shape;
     std::string error;
-    std::optional<MatMulSize> size = matmul_size(a, inputs[slots.w].shape, &error);
+    std::optional<MatMulSize> size = matmul_size(a, inputs[kSlots.w].shape, &error);
     if (!size) return fail(error);
-    const Shape& b = inputs[slots.w].shape;
+    const Shape& b = inputs[kSlots.w].shape;
     const int64_t rows = a.rank() > 1 ? a[a.rank() - 2] : 1;
     const int64_t a_batches = a.elements(0, std::max(0, a.rank() - 2)),
                   b_batches = b.elements(0, std::max(0, b.rank() - 2));
     const int64_t y_batches = size->shape.elements() / std::max<int64_t>(1, rows * size->n);
-    if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero}, rows, a_batches)) return fail(*why);
-    if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->n, b_batches)) return fail(*why);
-    if (auto why = misfit(inputs, {slots.y_scale, slots.y_zero}, rows, y_batches)) return fail(*why);
-    const bool codes = (kBytes >> inputs[slots.x].dtype & kBytes >> inputs[slots.w].dtype & 1) != 0;
-    if (codes && !reference_only()) return plan_code_products<slots>(*size, inputs[slots.w], *packed);
+    if (auto why = misfit(inputs, {kSlots.x_scale, kSlots.x_zero}, rows, a_batches)) return fail(*why);
+    if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->n, b_batches)) return fail(*why);
+    if (auto why = misfit(inputs, {kSlots.y_scale, kSlots.y_zero}, rows, y_batches)) return fail(*why);
+    const bool codes = (kBytes >> inputs[kSlots.x].dtype & kBytes >> inputs[kSlots.w].dtype & 1) != 0;
+    if (codes && !reference_only()) return plan_code_products<kSlots>(*size, inputs[kSlots.w], *packed);
     Shape shape = size->shape;
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
-      Output output(slots, in, out[0]);
-      with_types(in[slots.x], in[slots.w], [&](auto* a_data, auto* b_data, auto nothing) {
+      Output output(kSlots, in, out[0]);
+      with_types(in[kSlots.x], in[kSlots.w], [&](auto* a_data, auto* b_data, auto nothing) {
         using Sum = decltype(nothing);
-        PerChannel<Sum> a_zero(pick(in, slots.x_zero), 0);
-        PerChannel<Sum> b_zero(pick(in, slots.w_zero), 0);
+        PerChannel<Sum> a_zero(pick(in, kSlots.x_zero), 0);
+        PerChannel<Sum> b_zero(pick(in, kSlots.w_zero), 0);
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
           // Rows and columns are counted over all matrices.
           const int64_t a_row = s.a_offsets[i] * s.m, b_column = s.b_offsets[i] * s.n;
@@ -209,28 +209,28 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
   });
 }
 
-template <const Slots& slots>
+template <const Slots& kSlots>
 std::unique_ptr<Kernel> create_conv(const Node& node) {
   return make_kernel([attributes = WindowAttributes(node),
                       groups = node.attr("group", int64_t{1})](Tensors inputs) -> Plan {
     std::string error;
-    const Shape& x = inputs[slots.x].shape;
-    const Shape& w = inputs[slots.w].shape;
+    const Shape& x = inputs[kSlots.x].shape;
+    const Shape& w = inputs[kSlots.w].shape;
     std::optional<ConvSize> size = conv_size(x, w, groups, &error);
     if (!size) return fail(error);
     std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
     if (!window) return fail(error);
-    if (auto why = misfit(inputs, {slots.w_scale, slots.w_zero}, size->out_channels)) return fail(*why);
-    if (auto why = misfit(inputs, {slots.x_scale, slots.x_zero, slots.y_scale, slots.y_zero}, 1)) return fail(*why);
-    if (Tensor bias = pick(inputs, slots.bias); bias.present() && bias.shape.elements() != size->out_channels)
+    if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->out_channels)) return fail(*why);
+    if (auto why = misfit(inputs, {kSlots.x_scale, kSlots.x_zero, kSlots.y_scale, kSlots.y_zero}, 1)) return fail(*why);
+    if (Tensor bias = pick(inputs, kSlots.bias); bias.present() && bias.shape.elements() != size->out_channels)
       return fail("the bias has extents " + to_string(bias.shape));
     return make_plan({window->output_shape(size->batch, size->out_channels)},
                      [s = *size, win = *window](Tensors in, Tensors out) {
-                       PerChannel<int32_t> x_zero(pick(in, slots.x_zero), 0);
-                       PerChannel<int32_t> w_zero(pick(in, slots.w_zero), 0);
-                       Output output(slots, in, out[0]);
-                       Tensor bias = pick(in, slots.bias);
-                       with_types(in[slots.x], in[slots.w], [&](auto* x_data, auto* w_data, auto) {
+                       PerChannel<int32_t> x_zero(pick(in, kSlots.x_zero), 0);
+                       PerChannel<int32_t> w_zero(pick(in, kSlots.w_zero), 0);
+                       Output output(kSlots, in, out[0]);
+                       Tensor bias = pick(in, kSlots.bias);
+                       with_types(in[kSlots.x], in[kSlots.w], [&](auto* x_data, auto* w_data, auto) {
                          direct_conv<int32_t>(
                              s, win, [&](int64_t i) { return x_data[i] - x_zero[0]; },
                              [&](int64_t channel, int64_t i) { return w_data[i] - w_zero[channel]; },

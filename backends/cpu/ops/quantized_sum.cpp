@@ -22,7 +22,7 @@ bool QuantizedSum::stays_small() const {
 
 namespace {
 
-template <bool multiplies, class A, class B, class Y>
+template <bool kMultiplies, class A, class B, class Y>
 [[gnu::always_inline]] inline void combine(const QuantizedSum& s, const A* a, const B* b, Y* y, int64_t n) {
   const auto a_zero = static_cast<float>(s.a.zero), b_zero = static_cast<float>(s.b.zero);
   const auto zero = static_cast<float>(s.result.zero);
@@ -31,7 +31,7 @@ template <bool multiplies, class A, class B, class Y>
   const float a_scale = s.a.scale, b_scale = s.b.scale, scale = s.result.scale;
   for (int64_t i = 0; i < n; ++i) {
     const float x = (static_cast<float>(a[i]) - a_zero) * a_scale, z = (static_cast<float>(b[i]) - b_zero) * b_scale;
-    float value = (multiplies ? x * z : x + z) / scale;
+    float value = (kMultiplies ? x * z : x + z) / scale;
     value = value > low ? value : low;
     value = value < high ? value : high;
     y[i] = static_cast<Y>(static_cast<int32_t>(nearest(value) + zero));

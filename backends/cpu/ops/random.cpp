@@ -88,9 +88,9 @@ Verdict supports_random(const Node& node) {
   return gives(node.attr("dtype", int64_t{BP_DTYPE_FLOAT}), kFloatTypes);
 }
 
-template <bool normal>
+template <bool kNormal>
 std::unique_ptr<Kernel> create_random(const Node& node) {
-  return make_kernel([d = Distribution(node, normal), shape = Shape(node.ints("shape")),
+  return make_kernel([d = Distribution(node, kNormal), shape = Shape(node.ints("shape")),
                       dtype = static_cast<bp_dtype_t>(node.attr("dtype", int64_t{BP_DTYPE_FLOAT}))](Tensors) {
     return plan_random(d, dtype, shape);
   });
@@ -105,9 +105,9 @@ Verdict supports_like(const Node& node) {
   return gives(like_dtype(node), kFloatTypes);
 }
 
-template <bool normal>
+template <bool kNormal>
 std::unique_ptr<Kernel> create_like(const Node& node) {
-  return make_kernel([d = Distribution(node, normal), dtype = static_cast<bp_dtype_t>(like_dtype(node))](
+  return make_kernel([d = Distribution(node, kNormal), dtype = static_cast<bp_dtype_t>(like_dtype(node))](
                          Tensors inputs) { return plan_random(d, dtype, inputs[0].shape); });
 }
 

@@ -99,13 +99,13 @@ int64_t directions_of(const Node& node) {
   return node.attr("direction", "forward") == "bidirectional" ? 2 : 1;
 }
 
-template <Cell cell>
+template <Cell kCell>
 Verdict supports(const Node& node) {
   if (Verdict v = attribute_in(node, "direction", "forward", {"forward", "reverse", "bidirectional"}); !v) return v;
-  if (!functions_of(node, cell, directions_of(node)))
+  if (!functions_of(node, kCell, directions_of(node)))
     return no(BP_REASON_ATTRIBUTE, "activations are too few, or not all known");
   constexpr bp_dtype_set_t kReal = kFloatTypes, kLengths = just(BP_DTYPE_INT32);
-  const Verdict inputs = cell == Cell::kLstm
+  const Verdict inputs = kCell == Cell::kLstm
                              ? accepts(node, 3, {kReal, kReal, kReal, kReal, kLengths, kReal, kReal, kReal})
                              : accepts(node, 3, {kReal, kReal, kReal, kReal, kLengths, kReal});
   if (!inputs) return inputs;
@@ -326,11 +326,11 @@ class Recurrent final : public Kernel {
   mutable PackedWeights packed_;
 };
 
-template <Cell cell>
+template <Cell kCell>
 std::unique_ptr<Kernel> create(const Node& node) {
   Layer layer;
-  layer.cell = cell;
-  layer.gates = facts_of(cell).gates;
+  layer.cell = kCell;
+  layer.gates = facts_of(kCell).gates;
   layer.directions = directions_of(node);
   layer.hidden = node.attr("hidden_size", node.input_extent(2, 2));
   layer.reverse_first = node.attr("direction", "forward") == "reverse";
@@ -338,7 +338,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
   layer.linear_before_reset = node.attr("linear_before_reset", int64_t{0}) != 0;
   layer.input_forget = node.attr("input_forget", int64_t{0}) != 0;
   layer.clip = node.find("clip") == nullptr ? HUGE_VAL : std::fabs(node.attr("clip", 0.0f));
-  layer.functions = *functions_of(node, cell, layer.directions);
+  layer.functions = *functions_of(node, kCell, layer.directions);
   return std::make_unique<Recurrent>(std::move(layer));
 }
 

@@ -28,13 +28,13 @@ auto number_of(total_t<T> total) {
     return static_cast<T>(total);
 }
 
-template <class T, auto map, auto end_map>
+template <class T, auto kMap, auto kEndMap>
 struct Total {
   using Acc = total_t<T>;
   static Acc start() { return 0; }
-  static void take(Acc& acc, T x) { acc += map(static_cast<Acc>(static_cast<compute_t<T>>(x))); }
+  static void take(Acc& acc, T x) { acc += kMap(static_cast<Acc>(static_cast<compute_t<T>>(x))); }
   static void merge(Acc& acc, Acc other) { acc += other; }
-  static T end(Acc acc, int64_t n) { return static_cast<T>(static_cast<compute_t<T>>(end_map(number_of<T>(acc), n))); }
+  static T end(Acc acc, int64_t n) { return static_cast<T>(static_cast<compute_t<T>>(kEndMap(number_of<T>(acc), n))); }
 };
 
 constexpr auto kSame = [](auto x) { return x; };
@@ -98,17 +98,17 @@ struct LogSumExp {
 };
 
 // `better` is > or <. NaN wins over everything.
-template <class T, bool largest>
+template <class T, bool kLargest>
 struct Extreme {
   using Acc = compute_t<T>;
   static Acc start() {
     using Limits = std::numeric_limits<Acc>;
-    if constexpr (std::is_floating_point_v<Acc>) return largest ? -Limits::infinity() : Limits::infinity();
-    return largest ? Limits::lowest() : Limits::max();
+    if constexpr (std::is_floating_point_v<Acc>) return kLargest ? -Limits::infinity() : Limits::infinity();
+    return kLargest ? Limits::lowest() : Limits::max();
   }
   static void take(Acc& acc, T x) { merge(acc, static_cast<Acc>(x)); }
   static void merge(Acc& acc, Acc other) {
-    if (!(acc != acc) && (other != other || (largest ? other > acc : other < acc))) acc = other;
+    if (!(acc != acc) && (other != other || (kLargest ? other > acc : other < acc))) acc = other;
   }
   static T end(Acc acc, int64_t) { return static_cast<T>(acc); }
 };

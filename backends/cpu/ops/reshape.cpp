@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that keep the bytes and change at most the extents: nothing runs, output 0 is input 0.
+#include <utility>
+
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
@@ -10,7 +12,7 @@ namespace {
 constexpr bp_dtype_set_t kAllTypes = kByteTypes | kPackedTypes;
 
 Plan renamed(Shape shape) {
-  return make_plan({shape}, [](Tensors, Tensors) {}, {.alias = 0});
+  return make_plan({std::move(shape)}, [](Tensors, Tensors) {}, {.alias = 0});
 }
 
 // ---- Reshape

@@ -39,7 +39,8 @@ constexpr std::string_view kAspectNames[] = {"stretch", "not_larger", "not_small
 // The enumerator whose name an attribute has, or -1. The first name is the default.
 template <size_t kCount>
 int position(const Node& node, std::string_view attribute, const std::string_view (&names)[kCount]) {
-  const std::string value = node.attr(attribute, names[0].data());
+  const std::string value =
+      node.attr(attribute, names[0].data());  // NOLINT(bugprone-suspicious-stringview-data-usage): literals
   for (size_t i = 0; i < kCount; ++i)
     if (names[i] == value) return static_cast<int>(i);
   return -1;

@@ -8,14 +8,14 @@ namespace {
 
 constexpr uint32_t kAll = kTexts | kContainers;
 
-template <uint32_t inputs>
+template <uint32_t kInputs>
 Verdict supports(const Node& node) {
-  return expect_operands(node, inputs, 1);
+  return expect_operands(node, kInputs, 1);
 }
-template <uint32_t inputs>
+template <uint32_t kInputs>
 Verdict supports_of_sequence(const Node& node) {
   if (node.input_type(0).kind != BP_KIND_SEQUENCE) return no(BP_REASON_DTYPE, "input 0 is no sequence");
-  return expect_operands(node, inputs, 1);
+  return expect_operands(node, kInputs, 1);
 }
 
 size_t length(const Value& sequence) {

@@ -29,7 +29,7 @@ struct Cosines {
 };
 constexpr Cosines kHann{0.5, 0.5, 0}, kHamming{25.0 / 46, 21.0 / 46, 0}, kBlackman{0.42, 0.5, 0.08};
 
-template <const Cosines& c>
+template <const Cosines& kCosines>
 std::unique_ptr<Kernel> create_window(const Node& node) {
   const auto dtype = static_cast<bp_dtype_t>(node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT}));
   return make_kernel([dtype, periodic = node.attr("periodic", int64_t{1}) != 0](Tensors inputs) -> Plan {
@@ -42,8 +42,8 @@ std::unique_ptr<Kernel> create_window(const Node& node) {
         using T = typename decltype(tag)::type;
         for (int64_t i = 0; i < n; ++i) {
           const double x = 2 * std::numbers::pi * static_cast<double>(i) / period;
-          out[0].as<T>()[i] =
-              static_cast<T>(static_cast<compute_t<T>>(c.a0 - c.a1 * std::cos(x) + c.a2 * std::cos(2 * x)));
+          out[0].as<T>()[i] = static_cast<T>(
+              static_cast<compute_t<T>>(kCosines.a0 - kCosines.a1 * std::cos(x) + kCosines.a2 * std::cos(2 * x)));
         }
       });
     });

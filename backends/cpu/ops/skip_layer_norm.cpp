@@ -84,27 +84,27 @@ void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, 
   if (sums.present()) store_result(sums, sum_store);
 }
 
-template <const Inputs& slots>
+template <const Inputs& kSlots>
 Verdict supports(const Node& node) {
   constexpr bp_dtype_set_t kReals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
-  if (Verdict v = accepts(node, static_cast<uint32_t>(slots.gamma) + 1, {kReals, kReals, kReals, kReals, kReals}); !v)
+  if (Verdict v = accepts(node, static_cast<uint32_t>(kSlots.gamma) + 1, {kReals, kReals, kReals, kReals, kReals}); !v)
     return v;
   const int64_t axis = node.attr("axis", int64_t{-1}), rank = node.input_type(0).rank;
   if (axis != -1 && axis != rank - 1) return no(BP_REASON_ATTRIBUTE, "axis is not the last one");
   return yes();
 }
 
-template <const Inputs& slots>
+template <const Inputs& kSlots>
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([epsilon = node.attr("epsilon", slots.skip < 0 ? 1e-5f : 1e-12f)](Tensors in) -> Plan {
+  return make_kernel([epsilon = node.attr("epsilon", kSlots.skip < 0 ? 1e-5f : 1e-12f)](Tensors in) -> Plan {
     const Shape& x = in[0].shape;
     const int64_t n = x.rank() == 0 ? 1 : x[x.rank() - 1];
-    for (int slot : {slots.gamma, slots.beta, slots.bias})
+    for (int slot : {kSlots.gamma, kSlots.beta, kSlots.bias})
       if (Tensor t = pick(in, slot); t.present() && t.shape.elements() != n)
         return fail("input " + std::to_string(slot) + " " + to_string(t.shape) + " does not fit " + to_string(x));
     Shape rows = x;
     if (x.rank() > 0) rows[x.rank() - 1] = 1;
-    if (slots.skip >= 0) {
+    if (kSlots.skip >= 0) {
       // The skip's extents are those of the input, or lack the batch, or have 1 there.
       const Shape& skip = in[1].shape;
       bool fits = skip.rank() <= x.rank() && skip.rank() > 0;
@@ -113,7 +113,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
       if (!fits || off > 1) return fail("skip " + to_string(skip) + " does not fit " + to_string(x));
     }
     return make_plan({x, rows, rows, x}, [epsilon, n, plain = reference_only()](Tensors inputs, Tensors outputs) {
-      run(slots, epsilon, plain, n, inputs, outputs);
+      run(kSlots, epsilon, plain, n, inputs, outputs);
     });
   });
 }

@@ -14,10 +14,10 @@
 namespace backplane::cpu {
 namespace {
 
-template <uint32_t inputs>
+template <uint32_t kInputs>
 Verdict supports(const Node& node) {
-  if (Verdict verdict = expect_operands(node, inputs, 1); !verdict) return verdict;
-  for (uint32_t slot = 0; slot < inputs; ++slot) {
+  if (Verdict verdict = expect_operands(node, kInputs, 1); !verdict) return verdict;
+  for (uint32_t slot = 0; slot < kInputs; ++slot) {
     if (node.input_type(slot).dtype != BP_DTYPE_STRING)
       return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " is no string tensor");
   }

@@ -83,10 +83,10 @@ Verdict accepts_one(const Node& node) {
   return accepts(node, 1, {set_of(Types{})});
 }
 
-template <auto formula, class Types = Floats, class Result = void>
+template <auto kFormula, class Types = Floats, class Result = void>
 constexpr Row unary(std::string_view op_type, uint32_t since_version) {
   return {"", op_type, since_version, accepts_one<Types>,
-          [](const Node& node) { return create_unary<decltype(formula), Types, Result>(node, formula); }};
+          [](const Node& node) { return create_unary<decltype(kFormula), Types, Result>(node, kFormula); }};
 }
 
 template <class Formula, class Types = Floats, class Result = void>
@@ -251,14 +251,14 @@ constexpr auto kSoftplus = [](auto x) { return std::max(x, decltype(x)(0)) + std
 constexpr auto kHardSwish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
 
 // The row with a loop over floats that the compiler could turn into vectors (ops/vector_math.h).
-template <const Row& plain, void (*row)(const float* x, float* y, int64_t n)>
+template <const Row& kPlain, void (*kRow)(const float* x, float* y, int64_t n)>
 std::unique_ptr<Kernel> create_by_rows(const Node& node) {
-  if (node.input_type(0).dtype != BP_DTYPE_FLOAT || reference_only()) return plain.create(node);
+  if (node.input_type(0).dtype != BP_DTYPE_FLOAT || reference_only()) return kPlain.create(node);
   return make_kernel([](Tensors inputs) -> Plan {
     Plan plan = make_plan({inputs[0].shape},
                           [n = inputs[0].stored()](Tensors in, Tensors out) {
                             parallel(n, kCheapGrain / 2, [&](int64_t begin, int64_t end) {
-                              row(in[0].as<float>() + begin, out[0].as<float>() + begin, end - begin);
+                              kRow(in[0].as<float>() + begin, out[0].as<float>() + begin, end - begin);
                             });
                             if (out[0].format == Format::kBlocked) clear_padding(out[0]);
                           },
@@ -267,10 +267,10 @@ std::unique_ptr<Kernel> create_by_rows(const Node& node) {
     return plan;
   });
 }
-template <const Row& plain, void (*row)(const float*, float*, int64_t)>
+template <const Row& kPlain, void (*kRow)(const float*, float*, int64_t)>
 constexpr Row by_rows() {
-  Row fast = plain;
-  fast.create = create_by_rows<plain, row>;
+  Row fast = kPlain;
+  fast.create = create_by_rows<kPlain, kRow>;
   return fast;
 }
 

@@ -35,7 +35,7 @@ struct Case {
   std::function<void(GraphBuilder&)> build;  // from "x" to "y"
 };
 
-Case pool(const char* name, const char* op, Extents input, Attributes attributes) {
+Case pool(const char* name, const char* op, Extents input, const Attributes& attributes) {
   return {name, std::move(input), [=](GraphBuilder& b) { b.node(op, 22, {"x"}, {"y"}, BP_DTYPE_FLOAT, attributes); }};
 }
 
@@ -65,7 +65,7 @@ Case top_k(const char* name, Extents input, int64_t k, int64_t largest) {
           }};
 }
 
-Case resize(const char* name, Extents input, const char* mode, Floats scales) {
+Case resize(const char* name, Extents input, const char* mode, const Floats& scales) {
   return {name, std::move(input), [=](GraphBuilder& b) {
             b.weight<float>("scales", BP_DTYPE_FLOAT, {static_cast<int64_t>(scales.size())}, scales);
             b.node("Resize", 19, {"x", "", "scales"}, {"y"}, BP_DTYPE_FLOAT, {{"mode", std::string(mode)}});

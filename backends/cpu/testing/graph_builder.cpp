@@ -80,7 +80,7 @@ GraphBuilder& GraphBuilder::output(const std::string& name) {
 }
 
 GraphBuilder& GraphBuilder::weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
-                                         std::string bytes) {
+                                         const std::string& bytes) {
   uint32_t v = value(name);
   set_type(v, dtype, &extents);
   values_[v].weight = static_cast<uint32_t>(weights_.size());

@@ -37,7 +37,7 @@ class GraphBuilder {
     return weight_bytes(name, dtype, extents, std::string(bytes, data.size() * sizeof(T)));
   }
   GraphBuilder& weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
-                             std::string bytes);
+                             const std::string& bytes);
   // `op_type` may have a domain before it: "com.microsoft::Gelu". An empty name is an omitted operand. Outputs have
   // type `dtype` and an unknown shape unless `extents` gives numbers.
   GraphBuilder& node(const std::string& op_type, uint32_t since_version, const std::vector<std::string>& inputs,

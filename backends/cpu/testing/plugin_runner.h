@@ -26,7 +26,7 @@ struct HostTensor {
   template <class T>
   std::vector<T> as() const {
     const auto* data = reinterpret_cast<const T*>(bytes.data());
-    return {data, data + bytes.size() / sizeof(T)};
+    return std::vector<T>(data, data + bytes.size() / sizeof(T));  // NOLINT(bugprone-sizeof-expression): counts T
   }
   bp_tensor_t view();
 };

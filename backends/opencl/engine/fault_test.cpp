@@ -7,7 +7,6 @@
 namespace backplane::opencl::testing {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class Fault : public OpenCl {

@@ -211,13 +211,13 @@ Expression reading(Shape shape, const View& source) {
 
 }  // namespace
 
-void Emit::moved(uint32_t slot, Shape shape, View source) {
+void Emit::moved(uint32_t slot, Shape shape, const View& source) {
   planner_.set_pending(node.output(slot), reading(std::move(shape), source));
 }
 
 void Emit::move(const Shape& shape, const View& source, const View& target) {
-  View from = source, to = target;
-  emit_expression(*this, reading(shape, from), to);
+  View to = target;
+  emit_expression(*this, reading(shape, source), to);
 }
 
 LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string options, std::string code) {

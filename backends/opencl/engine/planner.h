@@ -103,7 +103,7 @@ class Emit {
   // The same, computed now into memory of this node.
   Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
   // Output `slot` as elements of a tensor that lie elsewhere: transposed, sliced, repeated.
-  void moved(uint32_t slot, Shape shape, View source);
+  void moved(uint32_t slot, Shape shape, const View& source);
   // Now: elements of `source` along `shape` go to `target`.
   void move(const Shape& shape, const View& source, const View& target);
 

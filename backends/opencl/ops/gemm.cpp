@@ -174,8 +174,8 @@ Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {
   const int64_t a_rows = p.batch == 1 ? 1 : p.m;
   p.a_count = p.batch == 1 ? 1 : spread(a, a_batch, a_rows, p.k);
   p.b_count = p.batch == 1 ? 1 : spread(b, b_batch, p.k, p.n);
-  p.a = a;
-  p.b = b;
+  p.a = std::move(a);
+  p.b = std::move(b);
   return p;
 }
 

@@ -67,7 +67,7 @@ ValueId Rewrite::emit(std::string_view op, model::Operands inputs, std::vector<A
   return output;
 }
 
-void Rewrite::emit_after(size_t slot, std::string_view op, std::vector<ValueId> more,
+void Rewrite::emit_after(size_t slot, std::string_view op, const std::vector<ValueId>& more,
                          std::vector<Attribute> attributes) {
   Node made = make(op, {}, std::move(attributes));
   const ValueId wanted = node.outputs[slot];
@@ -115,7 +115,8 @@ ValueId Rewrite::unsqueeze(ValueId value, const std::vector<int64_t>& axes) {
     model::Weight copy = *weight;
     for (const int64_t axis : axes) copy.dims.insert(copy.dims.begin() + axis, 1);
     copy.id = model.next_id++;
-    return graph.add_constant(graph.values[value].name + "#" + std::to_string(copy.id), std::move(copy));
+    const std::string name = graph.values[value].name + "#" + std::to_string(copy.id);
+    return graph.add_constant(name, std::move(copy));
   }
   return emit("Unsqueeze", {value, constant(axes)});
 }

@@ -30,7 +30,8 @@ class Rewrite {
   // Adds a node before this one; gives its first output.
   ValueId emit(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes = {});
   // Puts a node after this one: it makes what output `slot` was, of what output `slot` is now and `more`.
-  void emit_after(size_t slot, std::string_view op, std::vector<ValueId> more, std::vector<Attribute> attributes = {});
+  void emit_after(size_t slot, std::string_view op, const std::vector<ValueId>& more,
+                  std::vector<Attribute> attributes = {});
   // Sets input `slot`, leaving out what lies before it.
   void set_input(size_t slot, ValueId value);
   // Turns attribute `name` (if it is there) into input `slot`, a list of int64.

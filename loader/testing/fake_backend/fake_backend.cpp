@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backplane/plugin.h"
@@ -58,7 +59,7 @@ constexpr bp_text_t text(const char (&literal)[kSize]) {
 
 std::string option(const bp_host_t* host, bp_text_t name, std::string otherwise) {
   bp_text_t value{};
-  return host->option(host, name, &value) == BP_OK ? std::string(view(value)) : otherwise;
+  return host->option(host, name, &value) == BP_OK ? std::string(view(value)) : std::move(otherwise);
 }
 
 bool contains(const std::string& list, std::string_view op) {

@@ -82,9 +82,9 @@ class Stream {
     message = text;
     while (!message.empty() && (message.back() == '\n' || message.back() == '.')) message.pop_back();
   }
-  template <auto destroy>
+  template <auto kDestroy>
   struct Deleter {
-    void operator()(auto* object) const { destroy(object); }
+    void operator()(auto* object) const { kDestroy(object); }
   };
   Source source_;
   std::string message_;
