@@ -12,17 +12,17 @@ Runs scripts/setup.sh --gates, then these gates, or those that are named:
   quick     build with g++ (warnings are errors), then format, shell, spelling, includes and planted violations
   headers   every header compiles alone
   tidy      clang-tidy over all sources, names included
-  clang     build with Clang (warnings are errors), all tests, line coverage by folder
+  asan      Clang builds everything (warnings are errors) with address, leak and undefined-behaviour sanitizers; all tests
+  coverage  line coverage by folder, of the tests that asan ran
+  tsan      thread sanitizer: build with g++ and all tests
   fuzzers   build with Clang, and 20 seconds of each
-  asan      address, leak and undefined-behaviour sanitizers: build and all tests
-  tsan      thread sanitizer: build and all tests
   aarch64   cross build for 64-bit Arm, and the unit tests of api, loader and backends in QEMU
 
 Exit status: 0 if none fails, 1 if one does, 2 for wrong usage.
 END
 }
 
-all=(quick headers tidy clang fuzzers asan tsan aarch64)
+all=(quick headers tidy asan coverage tsan fuzzers aarch64)
 chosen=()
 for word in "$@"; do
     case $word in
@@ -72,7 +72,6 @@ gate_quick() {
 }
 gate_headers() { need_dev && "$python" -B scripts/gates/headers.py build/dev; }
 gate_tidy() { need_dev && "$python" -B scripts/gates/tidy.py build/dev --all; }
-gate_clang() { rm -rf build/clang/profiles && suite clang && "$python" -B scripts/gates/coverage.py build/clang; }
 gate_fuzzers() {
     cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DBACKPLANE_FUZZ=ON \
         -DBACKPLANE_SANITIZER=address -DCMAKE_BUILD_TYPE=Dev
@@ -84,7 +83,8 @@ gate_fuzzers() {
     done
     echo "fuzzers: ${#fuzzers[@]} ran for 20 s each, none found anything"
 }
-gate_asan() { suite asan; }
+gate_asan() { rm -rf build/asan/profiles && suite asan; }
+gate_coverage() { "$python" -B scripts/gates/coverage.py build/asan; }
 gate_tsan() { suite tsan; }
 gate_aarch64() { scripts/gates/aarch64.sh; }
 need_dev() { configure dev && build dev; } # does little if all of it is there; the demo builds a part

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# exports_test.sh plugin FILE…       each exports bp_plugin_query and nothing else
+# exports_test.sh plugin FILE…       each exports bp_plugin_query and nothing else, but for what counts executed lines
 # exports_test.sh loader FILE GOLDEN exports, under BACKPLANE_1.0, exactly the functions that GOLDEN lists, and stays in memory
 #                                    when it is closed: a thread of its pool may still come
 set -eu
 kind=$1
 shift
-exported() { nm -D --defined-only "$1" | sed 's/^[0-9a-f]* *[A-Za-z] //' | sort; }
+exported() { nm -D --defined-only "$1" | grep -v ' __llvm_pr\| lprof\| __st[a-z]*___llvm_prf' | sed 's/^[0-9a-f]* *[A-Za-z] //' | sort; }
 
 if [ "$kind" = plugin ]; then
     for file in "$@"; do

@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -164,12 +166,22 @@ const bp_plugin_t* ask(const bp_host_offer_t* offer) {
 }
 
 }  // namespace
+
+float as_half(float x) {
+  if (std::isnan(x) || std::isinf(x)) return x;
+  if (std::fabs(x) >= 65520) return std::copysign(INFINITY, x);
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const float step = std::ldexp(1.0f, std::max(exponent, -13) - 11);
+  return std::nearbyint(x / step) * step;
+}
+
 void narrow_inputs(Run& run) {
   run.memory.clear();
   for (const Bound& input : run.inputs) {
     run.memory.emplace_back(input.bytes(), input.tensor.buffer.bytes);
     if (!input.is_float()) continue;
-    for (uint64_t i = 0; i < input.count(); ++i) input.set(i, static_cast<float>(static_cast<_Float16>(input.get(i))));
+    for (uint64_t i = 0; i < input.count(); ++i) input.set(i, as_half(input.get(i)));
   }
 }
 

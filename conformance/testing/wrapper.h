@@ -58,6 +58,8 @@ struct Lie {
   void (*after)(Run& run) = nullptr;
 };
 
+// Rounded to the nearest number of fp16, infinite beyond its range.
+float as_half(float x);
 // Keeps the inputs in run.memory and rounds those of floats to 16 bits.
 void narrow_inputs(Run& run);
 // Puts back what was kept.

@@ -58,7 +58,8 @@ Tolerance Tolerances::of(const std::string& case_name) const {
 
 std::vector<std::string> Tolerances::unused(const std::vector<std::string>& case_names) const {
   std::vector<std::string> unused;
-  for (const auto& [pattern, entry] : entries_) {
+  for (const auto& entry : entries_) {
+    const std::string& pattern = entry.first;
     const bool is_used = std::any_of(case_names.begin(), case_names.end(), [&](const std::string& name) {
       return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
     });

@@ -57,7 +57,7 @@ struct Sink {
       group.nodes.push_back(given.nodes[i]);
     }
     std::ranges::sort(group.nodes);
-    group.nodes.erase(std::ranges::unique(group.nodes).begin(), group.nodes.end());
+    group.nodes.erase(std::unique(group.nodes.begin(), group.nodes.end()), group.nodes.end());
     group.atomic = given.flags & BP_GROUP_ATOMIC;
     group.seconds = given.seconds > 0 ? given.seconds : 0;
     if (given.name.data) group.name.assign(given.name.data, std::min<uint64_t>(given.name.size, 1000));

@@ -15,7 +15,6 @@ Status product(Context& c, size_t left, size_t right) {
   bool row = a.size() == 1, column = b.size() == 1;
   if (row) a.insert(a.begin(), Scalar(1));
   if (column) b.push_back(1);
-  Scalar inner;
   const Scalar& last = a.back();
   const Scalar& first = b[b.size() - 2];
   if (last.is_number() && first.is_number() && last.value != first.value) {

@@ -30,7 +30,8 @@ double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& 
   // Device 0 is on the host, device 1 is a link of 1 GB/s and 10 µs away.
   for (const auto& [value, places] : readers) {
     const auto far = [](uint32_t place) { return place == 1; };
-    const bool crosses = std::ranges::any_of(places, [&](uint32_t place) { return far(place) != far(home.at(value)); });
+    const uint32_t at_home = home.at(value);
+    const bool crosses = std::ranges::any_of(places, [&](uint32_t place) { return far(place) != far(at_home); });
     if (crosses) sum += 10e-6 + static_cast<double>(graph.values[value].type.dims[0].extent) * 4 * 1e-9;
   }
   double launches = 1e9;

@@ -4,7 +4,7 @@
 
     scripts/gates/coverage.py BUILD [FLOORS]
 
-BUILD is a build folder of the preset clang whose tests have run. FLOORS (scripts/gates/coverage.txt) has lines 'FOLDER PERCENT': a
+BUILD is a build folder of the preset asan whose tests have run. FLOORS (scripts/gates/coverage.txt) has lines 'FOLDER PERCENT': a
 folder that falls below its floor is a finding. Tests themselves are not counted. Exit status: 0 if no folder is below its floor, 1 if
 one is, 2 for wrong usage, 77 without llvm-cov.
 """
@@ -27,7 +27,7 @@ def read_lines(build: pathlib.Path) -> dict[str, tuple[int, int]]:
     """Path below the root: lines, and those executed."""
     profiles = list((build / "profiles").glob("*.profraw"))
     if not profiles:
-        raise SystemExit(f"coverage: {build}/profiles is empty: run the tests of the preset clang first")
+        raise SystemExit(f"coverage: {build}/profiles is empty: run the tests of the preset asan first: scripts/gates.sh asan")
     merged = build / "profiles" / "all.profdata"
     subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", str(merged), *map(str, profiles)], check=True)
     objects = [path for folder in ("bin", "lib", "lib/backplane", "tests") for path in (build / folder).iterdir()
@@ -44,7 +44,7 @@ def read_lines(build: pathlib.Path) -> dict[str, tuple[int, int]]:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Prints which share of each folder's lines the tests execute.")
-    parser.add_argument("build", type=pathlib.Path, help="a build folder of the preset clang")
+    parser.add_argument("build", type=pathlib.Path, help="a build folder of the preset asan")
     parser.add_argument("floors", type=pathlib.Path, nargs="?", default=ROOT / "scripts/gates/coverage.txt", help="FOLDER PERCENT …")
     options = parser.parse_args(arguments)
     if not shutil.which("llvm-cov"):

@@ -148,7 +148,7 @@ Plan plan_range(Tensors inputs) {
     if (!known(inputs[i])) return later();
     numbers[i] = static_cast<C>(*inputs[i].as<T>());
   }
-  const auto [start, limit, delta] = numbers;
+  const C start = numbers[0], limit = numbers[1], delta = numbers[2];
   if (delta == 0) return fail("delta is 0");
   double count = 0;
   if constexpr (std::is_integral_v<C>) {

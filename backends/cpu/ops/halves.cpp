@@ -7,6 +7,7 @@
 #include "ops/float16.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -64,7 +65,10 @@ CLONES void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
 #if defined(__x86_64__)
 // Processors since 2012 have instructions for FLOAT16. They do whole vectors; answered is how many elements that were.
 bool has_f16c() {
-  static const bool kHas = __builtin_cpu_supports("f16c") && __builtin_cpu_supports("avx");
+  static const bool kHas = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;  // Clang 14's __builtin_cpu_supports does not know f16c
+    return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  }();
   return kHas;
 }
 

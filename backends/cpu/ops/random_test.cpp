@@ -10,6 +10,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "ops/float16.h"
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
 
@@ -51,7 +52,7 @@ Floats to_floats(const HostTensor& tensor) {
     return {numbers.begin(), numbers.end()};
   }
   Floats floats;
-  for (const _Float16 half : tensor.as<_Float16>()) floats.push_back(static_cast<float>(half));
+  for (const Half half : tensor.as<Half>()) floats.push_back(static_cast<float>(half));
   return floats;
 }
 

@@ -100,8 +100,7 @@ class TextMovement final : public ValueKernel {
   static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
     std::vector<std::string_view> sorted = texts;
     std::ranges::sort(sorted);
-    auto repeated = std::ranges::unique(sorted);
-    sorted.erase(repeated.begin(), repeated.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     for (Value& numbers : numbered) {
       auto* number = numbers.tensor.as<int64_t>();
       for (int64_t i = 0; i < numbers.tensor.shape.elements(); ++i)

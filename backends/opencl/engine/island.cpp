@@ -100,12 +100,12 @@ Buffer Island::upload(const Storage& storage) const {
             "upload of a table of " + std::to_string(storage.bytes) + " bytes");
     return buffer;
   }
-  const auto value = std::ranges::find_if(std::views::iota(0u, raw->value_count),
-                                          [&](uint32_t v) { return bp_graph_value(raw, v)->weight == storage.weight; });
+  uint32_t value = 0;
+  while (bp_graph_value(raw, value)->weight != storage.weight) ++value;
   Buffer buffer = opencl_device_.buffer(storage.bytes);
   if (storage.bytes == 0) return buffer;
   const Queue queue = opencl_device_.queue();
-  check(clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, storage.bytes, weight_bytes(graph().value(*value)),
+  check(clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, storage.bytes, weight_bytes(graph().value(value)),
                              0, nullptr, nullptr),
         "upload of a weight of " + std::to_string(storage.bytes) + " bytes");
   raw->api->weight_consumed(raw, storage.weight);

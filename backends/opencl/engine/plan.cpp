@@ -105,8 +105,7 @@ void order(Plan& plan) {
       }
     }
     std::ranges::sort(launch.after);
-    const auto repeated = std::ranges::unique(launch.after);
-    launch.after.erase(repeated.begin(), repeated.end());
+    launch.after.erase(std::unique(launch.after.begin(), launch.after.end()), launch.after.end());
     for (const uint32_t before : launch.after) is_last[before] = false;
     for (const Access& access : own) std::erase_if(accesses, [&](const Access& a) { return access.hides(a); });
     accesses.insert(accesses.end(), own.begin(), own.end());
