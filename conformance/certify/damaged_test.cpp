@@ -132,7 +132,7 @@ TEST(Damaged, JournalsAndWhatIsToldOfThem) {
                       summary_json(run);
                       junit_xml(run);
                       coverage_csv(run);
-                      const Comparison change = compare_runs(whole, run);
+                      const RunComparison change = compare_runs(whole, run);
                       change.to_text();
                       change.to_json();
                       html_page(run, &change);

@@ -19,7 +19,7 @@ struct Options {
 
 int report(const Options& options) {
   const Run run = read_run(options.run);
-  std::optional<Comparison> comparison;
+  std::optional<RunComparison> comparison;
   if (!options.before.empty()) comparison = compare_runs(read_run(options.before), run);
   const std::filesystem::path journal(options.run);
   const std::filesystem::path folder = !options.out.empty()                     ? std::filesystem::path(options.out)
@@ -35,7 +35,7 @@ int report(const Options& options) {
 
 int compare(const Options& options) {
   const Run before = read_run(options.before), after = read_run(options.run);
-  const Comparison comparison = compare_runs(before, after);
+  const RunComparison comparison = compare_runs(before, after);
   fmt::print("{}{}", options.json ? comparison.to_json() : comparison.to_text(), options.json ? "\n" : "");
   return comparison.holds() ? 0 : 1;
 }

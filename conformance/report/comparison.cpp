@@ -39,7 +39,7 @@ struct Side {
   bool is_bad() const { return run.is_bad(result); }
 };
 
-void compare_case(const Side& was, const Side& now, Comparison& out) {
+void compare_case(const Side& was, const Side& now, RunComparison& out) {
   Change change{now.result.name, was.result.state, now.result.state, now.result.reason};
   if (was.passed() && now.passed() && is_less_accurate(was.result, now.result)) {
     change.text =
@@ -67,8 +67,8 @@ void add_list(std::string& text, std::string_view title, const std::vector<Chang
 
 }  // namespace
 
-Comparison compare_runs(const Run& before, const Run& after) {
-  Comparison comparison{.title = before.title(), .facts = compare_facts(before, after)};
+RunComparison compare_runs(const Run& before, const Run& after) {
+  RunComparison comparison{.title = before.title(), .facts = compare_facts(before, after)};
   std::map<std::string_view, const Result*> old;
   for (const Result& result : before.results) old.emplace(result.name, &result);
   for (const Result& now : after.results) {
@@ -85,12 +85,12 @@ Comparison compare_runs(const Run& before, const Run& after) {
   return comparison;
 }
 
-std::string Comparison::verdict() const {
+std::string RunComparison::verdict() const {
   return fmt::format("{} worse, {} better, {} less accurate, {} only in this run, {} only in the other, {} the same",
                      worse.size(), better.size(), less_accurate.size(), appeared.size(), vanished.size(), same);
 }
 
-std::string Comparison::to_text() const {
+std::string RunComparison::to_text() const {
   std::string text;
   for (const FactChange& fact : facts)
     text += fmt::format("{:14} {}: '{}' -> '{}'\n", "differs", fact.label, fact.before, fact.after);
@@ -102,7 +102,7 @@ std::string Comparison::to_text() const {
   return text + verdict() + '\n';
 }
 
-std::string Comparison::to_json() const {
+std::string RunComparison::to_json() const {
   const auto list = [](const std::vector<Change>& changes) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();
     for (const Change& change : changes) {

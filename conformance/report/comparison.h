@@ -20,7 +20,7 @@ struct FactChange {
   std::string label, before, after;
 };
 
-struct Comparison {
+struct RunComparison {
   std::string title;  // of the run before
   std::vector<FactChange> facts;
   std::vector<Change> worse, better;  // right before and not now, and the other way round
@@ -36,6 +36,6 @@ struct Comparison {
   std::string to_json() const;
 };
 
-Comparison compare_runs(const Run& before, const Run& after);
+RunComparison compare_runs(const Run& before, const Run& after);
 
 }  // namespace backplane::conform

@@ -81,7 +81,7 @@ Json failures_of(const Run& run) {
 
 }  // namespace
 
-std::string html_page(const Run& run, const Comparison* comparison) {
+std::string html_page(const Run& run, const RunComparison* comparison) {
   const Tally all = tally_all(run);
   const Verdict verdict = conform::verdict(run.header, run.results);
   const Json data = {{"title", run.title()},

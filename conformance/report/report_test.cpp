@@ -143,7 +143,7 @@ TEST(Report, ComparisonTellsWorseFromBetter) {
                              line_of("a/mended", State::kPass), line_of("a/dropped", State::kNotSupported),
                              line_of("a/new", State::kFail), line_of("a/rough", State::kPass, "", 0.9),
                              line_of("a/fine", State::kPass, "", 0.09), line_of("a/still", State::kFail)});
-  const Comparison comparison = compare_runs(before, after);
+  const RunComparison comparison = compare_runs(before, after);
   EXPECT_THAT(names(comparison.worse), ElementsAre("a/broken", "a/dropped"));
   EXPECT_THAT(names(comparison.better), ElementsAre("a/mended"));
   EXPECT_THAT(names(comparison.less_accurate), ElementsAre("a/rough"));

@@ -18,7 +18,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
-void write_reports(const Run& run, const Comparison* comparison, const std::filesystem::path& folder) {
+void write_reports(const Run& run, const RunComparison* comparison, const std::filesystem::path& folder) {
   std::error_code ignored;  // what cannot be made cannot be written to
   std::filesystem::create_directories(folder, ignored);
   write(folder / "summary.json", summary_json(run));

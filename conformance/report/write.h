@@ -17,9 +17,9 @@ std::string junit_xml(const Run& run);
 // operator,type,opset and a count for each state.
 std::string coverage_csv(const Run& run);
 // One page that loads nothing else; with `comparison` (or NULL) it tells what changed too.
-std::string html_page(const Run& run, const Comparison* comparison);
+std::string html_page(const Run& run, const RunComparison* comparison);
 
 // summary.json, junit.xml, coverage.csv and report.html in `folder`. Throws std::runtime_error.
-void write_reports(const Run& run, const Comparison* comparison, const std::filesystem::path& folder);
+void write_reports(const Run& run, const RunComparison* comparison, const std::filesystem::path& folder);
 
 }  // namespace backplane::conform
