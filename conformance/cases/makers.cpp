@@ -16,6 +16,9 @@ Extents concat(Extents a, const Extents& b) {
   return a;
 }
 
+// Of the arguments of a call at most one draws: compilers evaluate them in orders of their own, and a seed means the same graph
+// everywhere.
+
 uint32_t any(Sketch& s) {
   const uint32_t x = s.chance(0.85) ? s.pick() : BP_NONE;
   return x != BP_NONE ? x : s.input(s.one_of<Extents>({{4, 6}, {2, 3, 5}, {7}, {2, 4, 6, 6}, {3, 8}}));
@@ -89,7 +92,9 @@ uint32_t partner(Sketch& s, uint32_t x, bool from_values, Fill fill) {
 }
 
 bool binary(Sketch& s) {
-  const uint32_t x = any(s), y = partner(s, x, s.chance(0.6), s.chance(0.5) ? Fill::kAroundZero : Fill::kPositive);
+  const uint32_t x = any(s);
+  const Fill fill = s.chance(0.5) ? Fill::kAroundZero : Fill::kPositive;
+  const uint32_t y = partner(s, x, s.chance(0.6), fill);
   return y != BP_NONE && s.add(s.one_of<std::string>({"Add", "Add", "Sub", "Mul", "Mul", "Max", "Min"}), {x, y});
 }
 bool sum_of_values(Sketch& s) {
@@ -228,13 +233,15 @@ int64_t axis_of(Sketch& s, uint32_t x) {
 }
 bool softmax(Sketch& s) {
   const uint32_t x = any_rank(s, 1, 4, {3, 8});
-  return s.add(s.one_of<std::string>({"Softmax", "Softmax", "LogSoftmax"}), {x}, {{"axis", axis_of(s, x)}});
+  const int64_t axis = axis_of(s, x);
+  return s.add(s.one_of<std::string>({"Softmax", "Softmax", "LogSoftmax"}), {x}, {{"axis", axis}});
 }
 
 bool reduce_with(Sketch& s, const Names& ops) {
   const uint32_t x = any_rank(s, 2, 4, {2, 3, 5});
-  return s.add(s.one_of(ops), {x, s.constant(integers({axis_of(s, x)}))},
-               {{"keepdims", int64_t{s.chance(0.6)}}, {"noop_with_empty_axes", int64_t{0}}});
+  const int64_t keepdims = s.chance(0.6), axis = axis_of(s, x);
+  return s.add(s.one_of(ops), {x, s.constant(integers({axis}))},
+               {{"keepdims", keepdims}, {"noop_with_empty_axes", int64_t{0}}});
 }
 bool reduce(Sketch& s) {
   return reduce_with(
