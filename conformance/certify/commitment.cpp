@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "runner/digest.h"
+#include "runner/record.h"
 
 namespace backplane::conform {
 
@@ -31,7 +32,7 @@ std::string to_text(const Commitment& what) {
 
 Commitment commitment_of(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_record(text);
     if (json.at("commitment") != 1) throw std::runtime_error("it is a commitment of another version");
     return {.plugin = json.at("plugin_sha256"),
             .manifest = json.at("manifest_sha256"),

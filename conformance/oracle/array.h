@@ -47,6 +47,12 @@ bool is_float(bp_dtype_t dtype);
 
 // Throws std::invalid_argument for extents that are negative and for more than kMaxElements.
 int64_t count_of(const Extents& extents);
+// An element that is taken as an index or an extent: no further from 0 than doubles are exact, so that casting is
+// defined.
+inline int64_t whole(double x) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  return x >= 0x1p53 ? kMost : x > -0x1p53 ? static_cast<int64_t>(x) : -kMost;
+}
 // Calls `visit(index)` for every index of a shape, in row-major order.
 template <class F>
 void for_each_index(const Extents& extents, F visit) {

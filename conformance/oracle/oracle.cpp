@@ -38,7 +38,7 @@ std::vector<int64_t> Call::integers(size_t i) const {
   if (array.rank() > 1 || is_float(array.dtype))
     throw std::invalid_argument("input " + std::to_string(i) + " is no vector of integers");
   std::vector<int64_t> integers;
-  for (const double x : array.values) integers.push_back(static_cast<int64_t>(std::clamp(x, -0x1p53, 0x1p53)));
+  for (const double x : array.values) integers.push_back(whole(x));
   return integers;
 }
 

@@ -20,10 +20,10 @@ double coordinate(std::string_view mode, int64_t out, int64_t in_extent, double 
 }
 
 int64_t nearest(std::string_view mode, double x) {
-  if (mode == "floor") return static_cast<int64_t>(std::floor(x));
-  if (mode == "ceil") return static_cast<int64_t>(std::ceil(x));
-  if (mode == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
-  return static_cast<int64_t>(std::ceil(x - 0.5));  // round_prefer_floor
+  if (mode == "floor") return whole(std::floor(x));
+  if (mode == "ceil") return whole(std::ceil(x));
+  if (mode == "round_prefer_ceil") return whole(std::floor(x + 0.5));
+  return whole(std::ceil(x - 0.5));  // round_prefer_floor
 }
 
 // Inputs: data, region of interest (unused by these modes), scales, sizes.
@@ -46,7 +46,7 @@ References resize(const Call& call) {
     const bool by_size = call.has(3);
     require(by_size || (call.in(2).values[i] > 0 && extent * call.in(2).values[i] < static_cast<double>(kMaxElements)),
             "a scale is out of range");
-    shape.push_back(by_size ? call.integers(3)[i] : static_cast<int64_t>(std::floor(extent * call.in(2).values[i])));
+    shape.push_back(by_size ? call.integers(3)[i] : whole(std::floor(extent * call.in(2).values[i])));
     scales.push_back(by_size ? static_cast<double>(shape[i]) / extent : call.in(2).values[i]);
   }
   require(x.count() != 0 || count_of(shape) == 0, "there is nothing to resize");
@@ -78,7 +78,7 @@ References resize(const Call& call) {
       for (size_t i = 0; i < index.size(); ++i) {
         const double at = source(i, index[i]), low = std::floor(at);
         weight *= corner[i] == 0 ? 1 - (at - low) : at - low;
-        from[i] = inside(i, static_cast<int64_t>(low) + corner[i]);
+        from[i] = inside(i, whole(low) + corner[i]);
       }
       if (weight != 0) sum += weight * x.at(from);
     });

@@ -52,7 +52,7 @@ References gather(const Call& call) {
   shape.insert(shape.end(), x.extents.begin() + axis + 1, x.extents.end());
   Array result(x.dtype, shape);
   for_each_index(shape, [&](const Index& index) {
-    const auto chosen = static_cast<int64_t>(indices.at({index.begin() + axis, index.begin() + axis + indices.rank()}));
+    const auto chosen = whole(indices.at({index.begin() + axis, index.begin() + axis + indices.rank()}));
     Index from(index.begin(), index.begin() + axis);
     from.push_back(normal_axis(chosen, x.extents[static_cast<size_t>(axis)]));
     from.insert(from.end(), index.begin() + axis + indices.rank(), index.end());
@@ -69,7 +69,7 @@ References gather_elements(const Call& call) {
   Array result(x.dtype, indices.extents);
   for_each_index(indices.extents, [&](const Index& index) {
     Index from = index;
-    from[axis] = normal_axis(static_cast<int64_t>(indices.at(index)), x.extents[axis]);
+    from[axis] = normal_axis(whole(indices.at(index)), x.extents[axis]);
     result.at(index) = x.at(from);
   });
   return {Reference(std::move(result), Rule::bits())};

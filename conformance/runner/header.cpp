@@ -7,6 +7,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "runner/record.h"
+
 namespace backplane::conform {
 namespace {
 
@@ -55,7 +57,7 @@ std::string to_json_line(const Header& header) {
 
 bool from_json_line(std::string_view line, Header& out_header) {
   try {
-    const Json all = Json::parse(line);
+    const Json all = parse_record(line);
     const Json& json = all.at("run");
     if (json.at("journal") != 1) return false;
     Header header;

@@ -5,6 +5,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "runner/record.h"
+
 namespace backplane::conform {
 namespace {
 
@@ -53,7 +55,7 @@ std::string to_json_line(const Result& result) {
 
 bool from_json_line(std::string_view line, Result& out_result) {
   try {
-    const Json json = Json::parse(line);
+    const Json json = parse_record(line);
     Result result;
     result.name = json.at("case");
     result.state = state_of(json.at("state"));
