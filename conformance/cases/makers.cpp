@@ -16,8 +16,8 @@ Extents concat(Extents a, const Extents& b) {
   return a;
 }
 
-// Of the arguments of a call at most one draws: compilers evaluate them in orders of their own, and a seed means the same graph
-// everywhere.
+// Of the arguments of a call at most one draws: compilers evaluate them in orders of their own, and a seed means the
+// same graph everywhere.
 
 uint32_t any(Sketch& s) {
   const uint32_t x = s.chance(0.85) ? s.pick() : BP_NONE;
