@@ -34,7 +34,7 @@ function(backplane_write_manifest target file manifest_dir library_dir)
   get_target_property(name ${target} BACKPLANE_NAME)
   file(RELATIVE_PATH relative ${manifest_dir} ${library_dir}/libbackplane_${id}.so)
   file(CONFIGURE OUTPUT ${file} CONTENT
-    "{\n  \"manifest\": 1,\n  \"id\": \"${id}\",\n  \"name\": \"${name}\",\n  \"library\": \"${relative}\",\n  \"abi\": {\"min\": \"1.0\", \"max\": \"1.0\"}\n}\n")
+    "{\n  \"manifest\": 1,\n  \"id\": \"${id}\",\n  \"name\": \"${name}\",\n  \"library\": \"${relative}\",\n  \"abi\": {\"min\": \"${BACKPLANE_ABI}\", \"max\": \"${BACKPLANE_ABI}\"}\n}\n")
 endfunction()
 
 # The plugin to <libdir>/backplane, its manifest to <datadir>/backplane/backends.d.

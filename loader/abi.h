@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "backplane/types.h"
+#include "backplane/loader.h"
+#include "backplane/plugin.h"
+#include "backplane/sizes.h"
 #include "status.h"
 
 namespace backplane::abi {
@@ -22,14 +24,24 @@ inline std::string string(bp_text_t text) {
   return std::string(view(text));
 }
 
-// A sized struct that somebody else made, as this build knows it: what they did not know is zero. `frozen` is the
-// size in ABI 1.0.
+// BP_SIZE_1_0 for templates, of the ABI's structs alone.
 template <class T>
-Result<T> read(const T* given, std::string_view name, size_t frozen = sizeof(T)) {
+struct Size;
+#define BACKPLANE_SIZE(type, bytes)          \
+  template <>                                \
+  struct Size<type> {                        \
+    static constexpr uint32_t k10 = (bytes); \
+  };
+BP_EACH_SIZE_1_0(BACKPLANE_SIZE)
+#undef BACKPLANE_SIZE
+
+// A sized struct that somebody else made, as this build knows it: what they did not know is zero.
+template <class T>
+Result<T> read(const T* given, std::string_view name) {
   if (!given) return Status(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
-  if (given->size < frozen)
+  if (given->size < Size<T>::k10)
     return Status(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) +
-                                           ", less than the " + std::to_string(frozen) +
+                                           ", less than the " + std::to_string(Size<T>::k10) +
                                            " of ABI 1.0: set it to sizeof");
   T known{};
   std::memcpy(&known, given, std::min<size_t>(given->size, sizeof(T)));

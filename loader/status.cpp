@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "backplane/sizes.h"
+
 namespace backplane {
 
 Status&& Status::with_node(uint64_t id) && {
@@ -28,7 +30,7 @@ Status&& Status::context(std::string_view words) && {
 }
 
 bp_status_t Status::write(bp_error_t* error) const {
-  if (!detail_ || !error || error->size < sizeof(bp_error_t)) return code();
+  if (!detail_ || !error || error->size < BP_SIZE_1_0(bp_error_t)) return code();
   error->status = detail_->code;
   error->node = detail_->node;
   error->vendor_code = detail_->vendor_code;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# exports_test.sh plugin FILE…       each exports bp_plugin_query and nothing else, but for what counts executed lines
-# exports_test.sh loader FILE GOLDEN exports, under BACKPLANE_1.0, exactly the functions that GOLDEN lists, and stays in memory
+# exports_test.sh plugin FILE…           each exports bp_plugin_query and nothing else, but for what counts executed lines
+# exports_test.sh loader FILE GOLDEN ABI exports, under BACKPLANE_<ABI>, exactly the functions that GOLDEN lists, and stays in memory
 #                                    when it is closed: a thread of its pool may still come
 set -eu
 kind=$1
@@ -17,11 +17,11 @@ if [ "$kind" = plugin ]; then
     done
 else
     readelf -d "$1" | grep -q 'Flags:.*NODELETE' || { echo "$1 is not linked with -z nodelete"; exit 1; }
-    wanted=$(sed -n '/bp_plugin_query(/d; s/^function .*BP_CALL \(bp_[a-z_0-9]*\)(.*/\1@@BACKPLANE_1.0/p' "$2")
+    wanted=$(sed -n '/bp_plugin_query(/d; s/^function .*BP_CALL \(bp_[a-z_0-9]*\)(.*/\1@@BACKPLANE_'"$3"'/p' "$2")
     seen=$(exported "$1")
-    [ "$seen" = "$(printf '%s\nBACKPLANE_1.0\n' "$wanted" | sort)" ] && exit 0
+    [ "$seen" = "$(printf '%s\nBACKPLANE_%s\n' "$wanted" "$3" | sort)" ] && exit 0
     # The version node itself carries no version in newer binutils and its own name in older ones.
-    [ "$seen" = "$(printf '%s\nBACKPLANE_1.0@@BACKPLANE_1.0\n' "$wanted" | sort)" ] && exit 0
+    [ "$seen" = "$(printf '%s\nBACKPLANE_%s@@BACKPLANE_%s\n' "$wanted" "$3" "$3" | sort)" ] && exit 0
     echo "$1 exports something else than $2 lists. Exported:"
     echo "$seen"
     exit 1

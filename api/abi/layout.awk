@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reads the ABI's headers and writes a C program that prints what they promise: each constant, each struct with the offset, size
 # and declaration of each field, and each exported function. The program fails when the fields of a struct leave a hole: padding
-# must be written out, and no field can have been overlooked here.
+# must be written out, and no field can have been overlooked here. With --sizes the program prints the header sizes.h, with --version
+# the ABI's version.
 function squeeze(s) { gsub(/[ \t\n]+/, " ", s); sub(/^ /, "", s); sub(/ $/, "", s); return s }
 
 function field(struct, declaration,    name) {
@@ -16,6 +17,7 @@ function field(struct, declaration,    name) {
 
 function structure(name, body,    parts, n, i) {
     print "  STRUCT(" name ")"
+    sizes = sizes "  SIZE(" name ")\n"
     n = split(body, parts, ";")
     for (i = 1; i <= n; i++) if (squeeze(parts[i]) != "") field(name, squeeze(parts[i]))
     print "  END(" name ")"
@@ -32,6 +34,8 @@ BEGIN {
     print "#define FIELD(s, f, d) if (offsetof(s, f) != end) { fprintf(stderr, \"%s has a hole before %s\\n\", #s, #f); holes++; } \\"
     print "  end = offsetof(s, f) + sizeof(((s*)0)->f); \\"
     print "  printf(\"  %4zu %3zu  %s\\n\", offsetof(s, f), sizeof(((s*)0)->f), d);"
+    print "#define SIZE(s) printf(\"#define BP_SIZE_1_0_%s %zuu\\n\", #s, sizeof(s));"
+    print "#define EACH(s) printf(\" \\\\\\n  X(%s, %zuu)\", #s, sizeof(s));"
     print "#define END(s) if (sizeof(s) != end) { fprintf(stderr, \"%s has a hole at its end\\n\", #s); holes++; }"
 }
 FNR == 1 { header = FILENAME; sub(/.*\/include\//, "", header); print "#include \"" header "\"" }
@@ -50,7 +54,9 @@ FNR == 1 { header = FILENAME; sub(/.*\/include\//, "", header); print "#include 
     }
     line = kept line; kept = ""
 }
+continued { continued = line ~ /\\$/; next }
 line ~ /^#/ {
+    continued = line ~ /\\$/
     if (line ~ /^#define BP_[A-Z0-9_]+ +[^ ]/) {
         split(line, word, /[ ]+/)
         if (word[2] ~ /^BP_(CALL|EXPORT|EXTERN_C_BEGIN|EXTERN_C_END)$/) next
@@ -65,7 +71,7 @@ line ~ /^BP_EXTERN_C/ { next }
 { text = text "\n" line }
 
 END {
-    printf "int main(void) {\n%s", constants
+    printf "static void print_layout(void) {\n%s", constants
     while (match(text, /struct bp_[a-z_0-9]+ \{[^}]*\}/)) {
         body = substr(text, RSTART, RLENGTH); text = substr(text, 1, RSTART - 1) substr(text, RSTART + RLENGTH)
         name = body; sub(/^struct /, "", name); sub(/ \{.*/, "", name)
@@ -78,5 +84,22 @@ END {
         if (declaration ~ /^BP_EXPORT /) { sub(/^BP_EXPORT /, "", declaration); print "  FUNCTION(\"" declaration "\")" }
         if (declaration ~ /^typedef / && split(declaration, word, " ") > 2) print "  TYPE(\"" declaration "\")"
     }
+    print "}"
+    each = sizes; gsub(/SIZE/, "EACH", each)
+    print "static void print_sizes(void) {"
+    print "  puts(\"/* SPDX-License-Identifier: Apache-2.0\\n *\\n * The size of each struct in ABI 1.0, below which a reader refuses it. Made by\""
+    print "       \"\\n * api/abi/layout_test.sh --renew; until 1.0 is tagged it follows the draft, then it never changes.\\n */\");"
+    print "  puts(\"/* clang-format off */\");"
+    print "  puts(\"#ifndef BACKPLANE_SIZES_H\\n#define BACKPLANE_SIZES_H\\n\");"
+    print "  puts(\"#define BP_SIZE_1_0(type) BP_SIZE_1_0_##type\\n\");"
+    printf "%s", sizes
+    print "  printf(\"\\n/* X(type, size) for each. */\\n#define BP_EACH_SIZE_1_0(X)\");"
+    printf "%s", each
+    print "  puts(\"\\n\\n#endif\");\n}"
+    print "int main(int argc, char** argv) {"
+    print "  if (argc > 1 && strcmp(argv[1], \"--version\") == 0)"
+    print "    return printf(\"%u.%u\\n\", BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION)) < 0;"
+    print "  if (argc > 1) print_sizes();"
+    print "  else print_layout();"
     print "  return holes != 0;\n}"
 }

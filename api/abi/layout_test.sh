@@ -1,12 +1,40 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# layout_test.sh PROGRAM GOLDEN: what the headers promise now is what was promised.
+# layout_test.sh PROGRAM GOLDEN SIZES [--renew]
+#
+# What the headers promise now is what was promised: the layout in GOLDEN/layout.txt, and a version for each layout in
+# GOLDEN/drafts.txt. SIZES is the header with the sizes of ABI 1.0; until that is tagged they are those of the draft. --renew writes
+# all three, and refuses another layout under a version that is taken.
 set -eu
-now=$(mktemp)
-trap 'rm -f "$now"' EXIT
-"$1" >"$now"
-if ! diff -u "$2" "$now"; then
-    echo "The ABI differs from $2. Before 1.0 is tagged it may, on purpose, with a line in CHANGELOG.md:"
-    echo "  $1 > $2"
+program=$1 golden=$2 sizes=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$program" >"$work/layout"
+"$program" --sizes >"$work/sizes"
+version=$("$program" --version)
+digest=$(sha256sum <"$work/layout" | cut -d' ' -f1)
+
+# Each layout has a version of its own, and versions only go up: "0.N DIGEST" a line.
+taken=$(sed -n "s/^$version //p" "$golden/drafts.txt")
+if [ -n "$taken" ] && [ "$taken" != "$digest" ]; then
+    diff -u "$golden/layout.txt" "$work/layout" || true
+    echo "The layout differs from that of ABI $version, which others may have built with: raise BP_ABI_VERSION in version.h, then"
+    echo "  $0 $* --renew       # and a line in CHANGELOG.md"
     exit 1
 fi
+if [ "${4-}" = --renew ]; then
+    cp "$work/layout" "$golden/layout.txt"
+    cp "$work/sizes" "$sizes"
+    [ -n "$taken" ] || echo "$version $digest" >>"$golden/drafts.txt"
+fi
+if ! diff -u "$golden/layout.txt" "$work/layout" || ! diff -u "$sizes" "$work/sizes" || [ -z "$taken$(sed -n "s/^$version //p" "$golden/drafts.txt")" ]; then
+    echo "The ABI's golden files are not those of version $version:"
+    echo "  $0 $* --renew       # and a line in CHANGELOG.md"
+    exit 1
+fi
+grep -v '^#' "$golden/drafts.txt" | awk -v now="$version" '
+    NF != 2 || $1 !~ /^[0-9]+\.[0-9]+$/ { print "drafts.txt: \"" $0 "\" is no version and digest"; bad = 1 }
+    { split($1, v, "."); number = v[1] * 65536 + v[2] }
+    number <= last { print "drafts.txt: " $1 " does not come after the version above it"; bad = 1 }
+    { last = number; version = $1 }
+    END { if (version != now) { print "drafts.txt ends with " version " and version.h says " now; bad = 1 }; exit bad }'

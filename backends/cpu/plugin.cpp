@@ -285,14 +285,14 @@ constexpr bp_plugin_t kPlugin = descriptor(BP_ABI_VERSION, BP_OK, "");
 constexpr bp_plugin_t kNoOffer =
     descriptor(0, BP_INVALID_ARGUMENT, "the host's offer is null or smaller than that of ABI 1.0");
 constexpr bp_plugin_t kOtherVersion =
-    descriptor(0, BP_INCOMPATIBLE, "the host does not speak ABI 1.0, the only version of this plugin");
+    descriptor(0, BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
 constexpr bp_plugin_t kOtherSanitizer =
     descriptor(0, BP_INCOMPATIBLE, "host and plugin were built with different sanitizers; build both alike");
 
 }  // namespace
 
 extern "C" const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
-  if (offer == nullptr || offer->size < sizeof(bp_host_offer_t)) return &kNoOffer;
+  if (offer == nullptr || offer->size < BP_SIZE_1_0(bp_host_offer_t)) return &kNoOffer;
   if (offer->version_min > BP_ABI_VERSION || offer->version_max < BP_ABI_VERSION_MIN) return &kOtherVersion;
   if (offer->sanitizer != kSanitizer) return &kOtherSanitizer;
   return &kPlugin;

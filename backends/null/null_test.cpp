@@ -31,7 +31,7 @@ TEST_F(Null, RefusesAHostOfAnotherMajorVersionWithAReason) {
   EXPECT_EQ(null.query(&offer)->refusal, BP_INCOMPATIBLE);
   EXPECT_GT(null.query(&offer)->refusal_text.size, 0u);
   EXPECT_EQ(null.query(nullptr)->refusal, BP_INVALID_ARGUMENT);
-  offer.version_min = BP_MAKE_VERSION(1, 0);
+  offer.version_min = BP_ABI_VERSION_MIN;
   EXPECT_EQ(null.query(&offer)->version, BP_ABI_VERSION);
   EXPECT_EQ(null.query(&offer), null.query(&offer));
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backplane/sizes.h"
 #include "groups/group.h"
 
 namespace backplane::conform {
@@ -21,15 +22,15 @@ Result layout(Bench& bench) {
     const char* name;
     const void* table;
     size_t frozen;
-  } tables[] = {{"bp_plugin_t", &plugin, sizeof(bp_plugin_t)},
-                {"device", plugin.device, sizeof(bp_device_api_t)},
-                {"coverage", plugin.coverage, sizeof(bp_coverage_api_t)},
-                {"program", plugin.program, sizeof(bp_program_api_t)},
-                {"instance", plugin.instance, sizeof(bp_instance_api_t)},
-                {"memory", plugin.memory, sizeof(bp_memory_api_t)},
-                {"sync", plugin.sync, sizeof(bp_sync_api_t)},
-                {"cache", plugin.cache, sizeof(bp_cache_api_t)},
-                {"weights", plugin.weights, sizeof(bp_weights_api_t)}};
+  } tables[] = {{"bp_plugin_t", &plugin, BP_SIZE_1_0(bp_plugin_t)},
+                {"device", plugin.device, BP_SIZE_1_0(bp_device_api_t)},
+                {"coverage", plugin.coverage, BP_SIZE_1_0(bp_coverage_api_t)},
+                {"program", plugin.program, BP_SIZE_1_0(bp_program_api_t)},
+                {"instance", plugin.instance, BP_SIZE_1_0(bp_instance_api_t)},
+                {"memory", plugin.memory, BP_SIZE_1_0(bp_memory_api_t)},
+                {"sync", plugin.sync, BP_SIZE_1_0(bp_sync_api_t)},
+                {"cache", plugin.cache, BP_SIZE_1_0(bp_cache_api_t)},
+                {"weights", plugin.weights, BP_SIZE_1_0(bp_weights_api_t)}};
   for (const auto& [name, table, frozen] : tables) {
     uint32_t size = 0;
     if (table == nullptr) continue;
@@ -44,7 +45,7 @@ Result layout(Bench& bench) {
       !i.destroy || !i.bind || !i.extents || !i.run) {
     return failed("a slot that has no default is NULL");
   }
-  if (c.newest_opset_count != 0 && (c.newest_opsets == nullptr || c.newest_opset_stride < sizeof(bp_opset_t))) {
+  if (c.newest_opset_count != 0 && (c.newest_opsets == nullptr || c.newest_opset_stride < BP_SIZE_1_0(bp_opset_t))) {
     return failed("the list of operator sets is NULL or has too small a stride");
   }
   return passed();
@@ -93,7 +94,7 @@ Result versions(Bench& bench) {
   if (plugin->version < plugin->version_min || plugin->version > plugin->version_max) {
     return failed(fmt::format("the version {:#x} is outside of what the plugin says to speak", plugin->version));
   }
-  for (const uint32_t other : {BP_MAKE_VERSION(99, 0), BP_MAKE_VERSION(0, 1)}) {
+  for (const uint32_t other : {BP_MAKE_VERSION(99, 0), BP_ABI_VERSION_MIN - 1}) {
     plugin = library.query(other, other);
     if (plugin->version != 0) return failed(fmt::format("a host that speaks {:#x} alone is not refused", other));
     if (BP_STATUS_CLASS(plugin->refusal) == BP_CLASS_OK || plugin->refusal_text.size == 0) {
@@ -171,7 +172,7 @@ Result error_room(Bench& bench) {
   bp_backend_t* backend = device.backend().raw();
   bp_device_info_t info = {.size = sizeof info};
   if (api.info(backend, 9999, &info, nullptr) != BP_NOT_FOUND) return failed("info of device 9999 is not BP_NOT_FOUND");
-  const bp_device_open_t how = {.size = sizeof how, .option_stride = sizeof(bp_option_t)};
+  const bp_device_open_t how = {.size = sizeof how, .option_stride = BP_SIZE_1_0(bp_option_t)};
   auto* opened = reinterpret_cast<bp_device_t*>(1);
   if (api.open(backend, 9999, &how, &opened, nullptr) == BP_OK) return failed("device 9999 opens");
   if (opened != nullptr) return failed("a failed open does not set its out-argument to NULL");

@@ -4,16 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 
 #include "abi.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
 #include "release.h"
-
-// The size of a struct in ABI 1.0: up to the last member that it had then. Stays true when the headers grow.
-#define BP_SIZE_1_0(type, last) (offsetof(type, last) + sizeof(type::last))
 
 namespace backplane {
 namespace {
@@ -89,12 +85,12 @@ Refusal check_id(const bp_plugin_t& plugin, std::string_view file, std::string_v
 class Tables {
  public:
   template <class T>
-  void copy(const T*& pointer, T& copy, const char* name, size_t frozen, bool required) {
+  void copy(const T*& pointer, T& copy, const char* name, bool required) {
     if (!pointer) {
       if (required) complaint(fmt::format("table \"{}\" is missing", name));
       return;
     }
-    auto known = abi::read(pointer, name, frozen);
+    auto known = abi::read(pointer, name);
     if (!known.ok()) return complaint(std::string(known.status().text()));
     copy = *known;
     pointer = &copy;
@@ -121,14 +117,14 @@ class Tables {
 Refusal take_tables(PluginTables& t, std::string_view file) {
   Tables tables;
   bp_plugin_t& p = t.plugin;
-  tables.copy(p.device, t.device, "device", BP_SIZE_1_0(bp_device_api_t, health), true);
-  tables.copy(p.coverage, t.coverage, "coverage", BP_SIZE_1_0(bp_coverage_api_t, review), true);
-  tables.copy(p.program, t.program, "program", BP_SIZE_1_0(bp_program_api_t, output_extents), true);
-  tables.copy(p.instance, t.instance, "instance", BP_SIZE_1_0(bp_instance_api_t, run), true);
-  tables.copy(p.memory, t.memory, "memory", BP_SIZE_1_0(bp_memory_api_t, export_), false);
-  tables.copy(p.sync, t.sync, "sync", BP_SIZE_1_0(bp_sync_api_t, semaphore_export), false);
-  tables.copy(p.cache, t.cache, "cache", BP_SIZE_1_0(bp_cache_api_t, deserialize), false);
-  tables.copy(p.weights, t.weights, "weights", BP_SIZE_1_0(bp_weights_api_t, read), false);
+  tables.copy(p.device, t.device, "device", true);
+  tables.copy(p.coverage, t.coverage, "coverage", true);
+  tables.copy(p.program, t.program, "program", true);
+  tables.copy(p.instance, t.instance, "instance", true);
+  tables.copy(p.memory, t.memory, "memory", false);
+  tables.copy(p.sync, t.sync, "sync", false);
+  tables.copy(p.cache, t.cache, "cache", false);
+  tables.copy(p.weights, t.weights, "weights", false);
   tables.require(p.create, "create");
   tables.require(p.destroy, "destroy");
   tables.require(t.device.count, "device.count");
@@ -158,7 +154,7 @@ Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_vi
   }
   if (!given)
     return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {} gave NULL instead of a descriptor", file, BP_PLUGIN_SYMBOL)};
-  auto known = abi::read(given, "bp_plugin_t", BP_SIZE_1_0(bp_plugin_t, weights));
+  auto known = abi::read(given, "bp_plugin_t");
   if (!known.ok()) return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {}", file, known.status().text())};
   out.plugin = *known;
   if (Refusal refusal = check_agreement(out.plugin, offer, file)) return refusal;

@@ -10,11 +10,16 @@
 #include <string>
 #include <string_view>
 
+#include "backplane/version.h"
+
 namespace backplane::testing {
 
 // A good manifest; tests replace what they want wrong.
 inline std::string manifest(std::string_view id, std::string_view library) {
-  std::string text = R"({"manifest": 1, "id": "ID", "library": "LIBRARY", "abi": {"min": "1.0", "max": "1.0"}})";
+  std::string text = R"({"manifest": 1, "id": "ID", "library": "LIBRARY", "abi": {"min": "ABI", "max": "ABI"}})";
+  const std::string abi =
+      std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) + "." + std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION));
+  for (int end = 0; end < 2; ++end) text.replace(text.find("\"ABI\"") + 1, 3, abi);
   text.replace(text.find("LIBRARY"), 7, library);
   return text.replace(text.find("ID"), 2, id);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backplane/sizes.h"
+
 #define TEXT(s) \
   { s, sizeof(s) - 1 }
 #ifndef SANITIZER /* the build says so where there is one: both sides must share it */
@@ -73,9 +75,10 @@ static bp_status_t BP_CALL info(bp_backend_t* backend, uint32_t index, bp_device
                                    .name = TEXT("A device in plain C"),
                                    .flags = BP_DEVICE_SYNCHRONOUS | BP_DEVICE_UNIFIED_MEMORY,
                                    .dtypes = 1u << BP_DTYPE_FLOAT};
-  if (index != 0 || out->size < sizeof device)
-    return fail(error, BP_NOT_FOUND, BP_NO_NODE, "c_sample has one device, number 0");
-  *out = device;
+  if (index != 0) return fail(error, BP_NOT_FOUND, BP_NO_NODE, "c_sample has one device, number 0");
+  if (out->size < BP_SIZE_1_0(bp_device_info_t))
+    return fail(error, BP_INVALID_ARGUMENT, BP_NO_NODE, "out_info.size is below that of ABI 1.0");
+  memcpy(out, &device, out->size < sizeof device ? out->size : sizeof device);
   return BP_OK;
 }
 static bp_status_t BP_CALL open(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how, bp_device_t** out,
@@ -118,9 +121,9 @@ static void BP_CALL program_destroy(bp_program_t* program) {
 }
 static bp_status_t BP_CALL program_info(const bp_program_t* program, bp_program_info_t* out, bp_error_t* error) {
   const bp_program_info_t known = {.size = out->size, .input_count = program->graph->input_count, .output_count = 1};
-  if (out->size < sizeof known)
+  if (out->size < BP_SIZE_1_0(bp_program_info_t))
     return fail(error, BP_INVALID_ARGUMENT, BP_NO_NODE, "out_info.size is below that of ABI 1.0");
-  *out = known;
+  memcpy(out, &known, out->size < sizeof known ? out->size : sizeof known);
   return BP_OK;
 }
 static bp_status_t BP_CALL create_instance(const bp_program_t* program, bp_instance_t** out, bp_error_t* error) {
@@ -208,8 +211,9 @@ static const bp_plugin_t kPlugin = {COMMON,
                                     .program = &kPrograms,
                                     .instance = &kInstances,
                                     .sanitizer = SANITIZER};
-static const bp_plugin_t kRefused = {COMMON, .refusal = BP_INCOMPATIBLE,
-                                     .refusal_text = TEXT("c_sample speaks ABI 1.0 alone")};
+static const bp_plugin_t kRefused = {
+    COMMON, .refusal = BP_INCOMPATIBLE,
+    .refusal_text = TEXT("c_sample speaks one version of the ABI, and the host another")};
 BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
   return offer != NULL && offer->version_min <= BP_ABI_VERSION && offer->version_max >= BP_ABI_VERSION ? &kPlugin
                                                                                                        : &kRefused;

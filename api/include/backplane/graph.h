@@ -42,7 +42,8 @@ typedef struct bp_value_t {
 #define BP_VALUE_INPUT 0x1u  /* an input of the graph */
 #define BP_VALUE_OUTPUT 0x2u /* an output of the graph */
 
-/* Who reads a value: input `slot` of `node`. Reads by a node's sub-graphs are listed with slot BP_NONE. */
+/* Who reads a value: input `slot` of `node`. Reads by a node's sub-graphs are listed with slot BP_NONE. Never
+ * grows. */
 typedef struct bp_use_t {
   uint32_t node;
   uint32_t slot;

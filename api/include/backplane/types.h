@@ -7,9 +7,9 @@
  *  - Platforms are 64-bit and little-endian. Alignment is natural; padding is written out as `reserved`, set to zero by
  *    the writer and ignored by the reader.
  *  - Every struct that crosses alone begins with `uint32_t size`, set by whoever owns the memory to sizeof the struct
- *    it was built with. A reader copies min(size, its own sizeof) bytes into a zeroed local and refuses only sizes
- *    below that of ABI 1.0. A writer writes at most `size` bytes. Zero in a field means what it meant before the field
- *    existed.
+ *    it was built with. A reader copies min(size, its own sizeof) bytes into a zeroed local, or asks BP_HAS before
+ *    it reads a field that ABI 1.0 does not have; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer
+ * writes at most `size` bytes. Zero in a field means what it meant before the field existed.
  *  - Structs in an array carry no size: the array comes with a count and a stride in bytes, and the stride is
  *    their size.
  *  - A NULL function pointer means "not offered"; beside the slot stands what the caller then does.
@@ -31,6 +31,12 @@
 #include "backplane/status.h"
 
 BP_EXTERN_C_BEGIN
+
+/* Whether a struct has a field: `size` is the struct's own, or the stride of the array that it is an element of. To be
+ * asked before a field is read that ABI 1.0 does not have: where the other side is older, the bytes are somebody
+ * else's. */
+#define BP_HAS(pointer, size, field) \
+  ((uint64_t)((const char*)(&(pointer)->field + 1) - (const char*)(pointer)) <= (uint64_t)(size))
 
 #define BP_NONE UINT32_MAX /* "no index" */
 #define BP_FOREVER UINT64_MAX
@@ -57,7 +63,8 @@ typedef struct bp_option_t {
 } bp_option_t;
 
 /* Descriptors may point at a chain of extension structs. A reader skips what it does not know unless `required` is 1,
- * in which case it refuses with BP_UNSUPPORTED and the name. Run-path structs have no chain. */
+ * in which case it refuses with BP_UNSUPPORTED and the name. Run-path structs have no chain. An extension
+ * struct begins with this one, which never grows. */
 typedef struct bp_chain_t {
   uint32_t size;
   uint32_t required;

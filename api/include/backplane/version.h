@@ -15,9 +15,10 @@
 #define BP_VERSION_MAJOR(version) ((uint32_t)(version) >> 16)
 #define BP_VERSION_MINOR(version) ((uint32_t)(version)&0xffffu)
 
-/* The version that these headers declare, and the oldest one that code built with them may still speak. */
-#define BP_ABI_VERSION BP_MAKE_VERSION(1, 0)
-#define BP_ABI_VERSION_MIN BP_MAKE_VERSION(1, 0)
+/* The version that these headers declare, and the oldest one that code built with them still speaks. Versions 0.N are
+ * drafts: each matches itself alone, and N grows with every change of a layout or of a documented meaning. */
+#define BP_ABI_VERSION BP_MAKE_VERSION(0, 1)
+#define BP_ABI_VERSION_MIN BP_ABI_VERSION
 
 /* The calling convention of every function that crosses the ABI. */
 #if defined(_WIN32)

@@ -10,7 +10,7 @@
 namespace backplane::cpu {
 
 bp_status_t report(bp_error_t* error, bp_status_t status, std::string_view text, uint64_t node) noexcept {
-  if (error == nullptr || error->size < sizeof(bp_error_t)) return status;
+  if (error == nullptr || error->size < BP_SIZE_1_0(bp_error_t)) return status;
   error->status = status;
   error->node = node;
   error->vendor_code = 0;

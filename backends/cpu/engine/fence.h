@@ -3,13 +3,15 @@
 // which turns whatever was thrown into a status and an error text. Nothing is ever thrown across the ABI.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "backplane/types.h"
+#include "backplane/sizes.hpp"
 
 namespace backplane::cpu {
 
@@ -53,22 +55,23 @@ bp_status_t fence(uint32_t made_under, bp_error_t* error, Body&& body) noexcept 
   }
 }
 
-// Refuses a struct of the ABI that is missing or smaller than that of ABI 1.0, the only version that is spoken here.
+// A struct of the ABI, which is refused where it is missing or smaller than that of ABI 1.0. Fields that ABI 1.0 does
+// not have are read behind BP_HAS.
 template <class T>
 const T& checked(const T* in, const char* name) {
   if (in == nullptr) throw Failure(BP_INVALID_ARGUMENT, std::string(name) + " is null");
-  if (in->size < sizeof(T)) {
+  if (in->size < kSize10<T>) {
     throw Failure(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(in->size) + ", ABI 1.0 has " +
-                                           std::to_string(sizeof(T)));
+                                           std::to_string(kSize10<T>));
   }
   return *in;
 }
 
-// Writes an out-struct, whose size stays what the caller set.
+// Writes as much of an out-struct as the caller knows; its size stays what the caller set.
 template <class T>
 void write(T* out, T value, const char* name) {
   value.size = checked(out, name).size;
-  *out = value;
+  std::memcpy(out, &value, std::min<size_t>(value.size, sizeof value));
 }
 
 }  // namespace backplane::cpu

@@ -158,9 +158,9 @@ static bp_instance_api_t instances = {.size = sizeof(bp_instance_api_t),
 /* Good, until a fault is put into it. */
 static bp_plugin_t plugin = {
     .size = sizeof(bp_plugin_t),
-    .version = BP_MAKE_VERSION(1, 0),
-    .version_min = BP_MAKE_VERSION(1, 0),
-    .version_max = BP_MAKE_VERSION(1, 0),
+    .version = BP_ABI_VERSION,
+    .version_min = BP_ABI_VERSION,
+    .version_max = BP_ABI_VERSION,
     .sanitizer = OWN_SANITIZER,
     .id = TEXT("bad"),
     .name = TEXT("a plugin with a fault"),

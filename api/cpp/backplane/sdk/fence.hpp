@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "backplane/plugin.h"
+#include "backplane/sizes.hpp"
 
 namespace backplane::sdk {
 
@@ -103,17 +104,13 @@ bp_status_t fence(const Object* self, bp_error_t* error, Body&& body) noexcept {
   return fence(error, std::forward<Body>(body));
 }
 
-// The size of a struct in ABI 1.0, below which it is refused. Specialised for structs that have grown since.
-template <class T>
-inline constexpr uint32_t kFrozenSize = sizeof(T);
-
 // A copy of a struct of the host's, zero where the host's is older. `name` is for the error.
 template <class T>
 T read(const T* in, const char* name) {
   if (in == nullptr) throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
-  if (in->size < kFrozenSize<T>) {
+  if (in->size < kSize10<T>) {
     throw Error(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(in->size) + "; ABI 1.0 has " +
-                                         std::to_string(kFrozenSize<T>));
+                                         std::to_string(kSize10<T>));
   }
   T copy{};
   std::memcpy(&copy, in, std::min<size_t>(in->size, sizeof copy));

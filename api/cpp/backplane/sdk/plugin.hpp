@@ -16,7 +16,7 @@ class Plugin {
     static const bp_plugin_t kNoVersion =
         refuse(BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
     static const auto kAccepted = accept(std::make_index_sequence<kVersionCount>());
-    if (offer == nullptr || offer->size < kFrozenSize<bp_host_offer_t>) return &kNoOffer;
+    if (offer == nullptr || offer->size < kSize10<bp_host_offer_t>) return &kNoOffer;
     const uint32_t version = std::min<uint32_t>(offer->version_max, BP_ABI_VERSION);
     if (version < offer->version_min || version < BP_ABI_VERSION_MIN) return &kNoVersion;
     return &kAccepted[version - BP_ABI_VERSION_MIN];

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# grown_test.sh OLD NEW [CTEST ARGUMENTS…]
+#
+# What was built with one version of the headers works with what was built with another. OLD and NEW are build folders of the presets
+# dev and grown, in which every struct that may grow has one more field. The libraries and plugins of each are given to the other, not
+# built again, and its tests run: old programs and hosts on a new loader and new plugins, and the reverse.
+set -euo pipefail
+old=$(realpath "$1") new=$(realpath "$2")
+shift 2
+# What the tests of a build folder load at run time.
+loaded=(lib tests/plugins tests/liars)
+work=$(mktemp -d "$new/exchange-XXXXXX")
+own= # the build folder whose libraries are away, if one is
+
+restore() {
+    local folder
+    if [[ -n $own ]]; then
+        for folder in "${loaded[@]}"; do
+            if [[ -e $work/own/$folder ]]; then rm -rf "${own:?}/$folder" && mv "$work/own/$folder" "$own/$folder"; fi
+        done
+        own=
+    fi
+}
+trap 'restore; rm -rf "$work"' EXIT
+
+# exchanged HOST FROM CTEST ARGUMENTS…: runs the tests of HOST with the libraries of FROM.
+exchanged() {
+    local host=$1 from=$2 folder
+    shift 2
+    mkdir -p "$work/own/tests"
+    for folder in "${loaded[@]}"; do
+        [[ -d $from/$folder ]] || { echo "grown: $from/$folder is missing: build it"; exit 1; }
+        cp -a "$from/$folder" "$work/given"
+        mv "$host/$folder" "$work/own/$folder"
+        own=$host
+        mv "$work/given" "$host/$folder"
+    done
+    ctest --test-dir "$host" -LE gate -E '^abi\.layout$' --no-tests=error --output-on-failure "$@" | tee "$work/tests.txt" |
+        grep -vE '^ *(Start|[0-9]+/[0-9]+ .* Passed )' || true
+    restore
+    summary="$summary; $(basename "$host") with the libraries of $(basename "$from"): $(sed -nE 's/^([0-9]+% tests passed, .*)/\1/p' "$work/tests.txt")"
+    grep -q '^100% tests passed' "$work/tests.txt" || failed=1
+}
+
+summary="" failed=0
+exchanged "$old" "$new" "$@"
+exchanged "$new" "$old" "$@"
+echo "grown: ${summary#; }"
+exit "$failed"

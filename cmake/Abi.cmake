@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# BACKPLANE_ABI: the version that the headers declare, such as "0.1". Manifests and the loader's version node name it.
+set(header ${PROJECT_SOURCE_DIR}/api/include/backplane/version.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+file(STRINGS ${header} line REGEX "^#define BP_ABI_VERSION BP_MAKE_VERSION")
+if(NOT line MATCHES "\\(([0-9]+), ([0-9]+)\\)$")
+  message(FATAL_ERROR "${header} does not define BP_ABI_VERSION as BP_MAKE_VERSION(MAJOR, MINOR)")
+endif()
+set(BACKPLANE_ABI ${CMAKE_MATCH_1}.${CMAKE_MATCH_2})
