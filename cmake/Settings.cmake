@@ -9,9 +9,10 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
-# Dev: as fast as it ships, with line numbers and assertions; with a sanitizer less optimized, which takes two thirds of the time.
+# Dev: as fast as it ships, with line numbers and assertions; with a sanitizer, and where only the ABI is
+# tried, less optimized, which takes two thirds of the time.
 set(optimization -O2)
-if(BACKPLANE_SANITIZER)
+if(BACKPLANE_SANITIZER OR BACKPLANE_GROWN)
   set(optimization -O1)
 endif()
 set(CMAKE_C_FLAGS_DEV "${optimization} -g1")

@@ -15,6 +15,7 @@ Runs scripts/setup.sh --gates, then these gates, or those that are named:
   asan      Clang builds everything (warnings are errors) with address, leak and undefined-behaviour sanitizers; all tests
   coverage  line coverage by folder, of the tests that asan ran
   tsan      thread sanitizer: build with g++ and all tests
+  grown     build with one more field in every struct of the ABI that may grow; each build's tests with the other's libraries
   fuzzers   build with Clang, and 20 seconds of each
   aarch64   cross build for 64-bit Arm, and the unit tests of api, loader and backends in QEMU
 
@@ -22,7 +23,7 @@ Exit status: 0 if none fails, 1 if one does, 2 for wrong usage.
 END
 }
 
-all=(quick headers tidy asan coverage tsan fuzzers aarch64)
+all=(quick headers tidy asan coverage tsan grown fuzzers aarch64)
 chosen=()
 for word in "$@"; do
     case $word in
@@ -86,6 +87,11 @@ gate_fuzzers() {
 gate_asan() { rm -rf build/asan/profiles && suite asan; }
 gate_coverage() { "$python" -B scripts/gates/coverage.py build/asan; }
 gate_tsan() { suite tsan; }
+gate_grown() {
+    need_dev && configure grown && build grown || return 1
+    # What crosses the ABI; a model more or less says nothing new of it.
+    api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|opencl_models|opencl_tiles|opencl_oclgrind|models\.)'
+}
 gate_aarch64() { scripts/gates/aarch64.sh; }
 need_dev() { configure dev && build dev; } # does little if all of it is there; the demo builds a part
 
