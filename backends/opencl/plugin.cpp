@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend: every device of every OpenCL platform.
-#include <mutex>
-
 #include "engine/instance.h"
+#include "engine/once.h"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -17,7 +16,7 @@ class Backend final : public sdk::Backend {
   using sdk::Backend::Backend;
 
   uint32_t device_count(std::string& why_none) override {
-    std::call_once(found_, [this] {
+    found_([this] {
       devices_ = find_devices(why_none_);
       const bool own_memory = chosen("memory", "shared", "own"),
                  out_of_order = chosen("queue", "in_order", "out_of_order"),
@@ -47,7 +46,7 @@ class Backend final : public sdk::Backend {
                                               std::string(other));
   }
 
-  std::once_flag found_;
+  Once found_;
   std::vector<Facts> devices_;
   std::string why_none_;
 };

@@ -88,7 +88,7 @@ Constant Device::share(const std::string& key, Buffer buffer) {
 }
 
 void Device::measure() {
-  std::call_once(measured_, [this] {
+  measured_([this] {
     if (facts_.measured) return;
     facts_.rates = measure_rates(*this);
     facts_.measured = true;
@@ -100,7 +100,7 @@ void Device::measure() {
 }
 
 void Device::tune() {
-  std::call_once(tuned_, [this] {
+  tuned_([this] {
     facts_.tile = chosen_tile();
     facts_.winograd = chosen_winograd();
     char line[80];

@@ -9,6 +9,7 @@
 #include "backplane/sdk.hpp"
 #include "engine/facts.h"
 #include "engine/kernel_cache.h"
+#include "engine/once.h"
 #include "engine/plan.h"
 
 namespace backplane::opencl {
@@ -63,7 +64,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   Context context_;
   KernelCache kernels_;
   Queue transfers_;  // of map, copy and fill: thread-safe by OpenCL's rules
-  std::once_flag measured_, tuned_;
+  Once measured_, tuned_;
   std::mutex mutex_;
   std::map<std::string, std::weak_ptr<const Buffer>> constants_;
 };
