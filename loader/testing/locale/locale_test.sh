@@ -33,6 +33,10 @@ run() {
     done | LC_ALL=C sort >"$work/$1"
 }
 run plain ""
+if grep -q "it finds no device here" "$work/plain.log"; then
+    echo "skipped: $(grep -o "it finds no device here.*" "$work/plain.log" | head -n 1)"
+    exit 77
+fi
 ln -s "$host_locale" "$work/host_locale.so" # a path to preload may have no spaces
 run turkish "$work/host_locale.so"
 if grep 'cannot be preloaded' "$work/turkish.log"; then exit 1; fi
