@@ -4,6 +4,7 @@
 # exports_test.sh loader FILE GOLDEN ABI exports, under BACKPLANE_<ABI>, exactly the functions that GOLDEN lists, and stays in memory
 #                                    when it is closed: a thread of its pool may still come
 set -eu
+export LC_ALL=C # what tools print is read here
 kind=$1
 shift
 exported() { nm -D --defined-only "$1" | grep -v ' __llvm_pr\| lprof\| __st[a-z]*___llvm_prf' | sed 's/^[0-9a-f]* *[A-Za-z] //' | sort; }

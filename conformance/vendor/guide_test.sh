@@ -23,7 +23,7 @@ grep -qx "L1 reached" "$work/log" || { cat "$work/log"; exit 1; }
 
 # Each operator of the template passes cases of the profile; that none fails is what the level says.
 backplane conform --plugin mine/build/libbackplane_mine.so --filter 'ops/*' --out run >/dev/null
-operators=$(sed -n 's/^ *{"", "\([A-Za-z]*\)", .*/\1/p' mine/ops.cpp)
+operators=$(LC_ALL=C sed -n 's/^ *{"", "\([A-Za-z]*\)", .*/\1/p' mine/ops.cpp)
 [[ $(wc -w <<<"$operators") -ge 4 ]] || { echo "operators of the template: '$operators'"; exit 1; }
 for operator in $operators; do
     cases=$(grep "\"case\":\"ops/$operator/float/.*\"profile\":\"core\"" run/journal.jsonl)
