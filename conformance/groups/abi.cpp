@@ -172,7 +172,7 @@ Result error_room(Bench& bench) {
   bp_backend_t* backend = device.backend().raw();
   bp_device_info_t info = {.size = sizeof info};
   if (api.info(backend, 9999, &info, nullptr) != BP_NOT_FOUND) return failed("info of device 9999 is not BP_NOT_FOUND");
-  const bp_device_open_t how = {.size = sizeof how, .option_stride = BP_SIZE_1_0(bp_option_t)};
+  const bp_device_open_t how = {.size = sizeof how, .option_stride = sizeof(bp_option_t)};
   auto* opened = reinterpret_cast<bp_device_t*>(1);
   if (api.open(backend, 9999, &how, &opened, nullptr) == BP_OK) return failed("device 9999 opens");
   if (opened != nullptr) return failed("a failed open does not set its out-argument to NULL");

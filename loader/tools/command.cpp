@@ -43,6 +43,10 @@ SessionOptions SessionFlags::options(const Environment& env) const {
   for (const Device& device : env.devices()) names.push_back(device.name);
   const auto check = [&](const std::string& device) {
     if (std::find(names.begin(), names.end(), device) != names.end()) return;
+    for (const bp_candidate_t& candidate : env.candidates()) {
+      if (view::text(candidate.id) == device)
+        throw Usage(fmt::format("there is no device '{}': {}", device, view::text(candidate.text)));
+    }
     throw Usage(fmt::format("there is no device '{}'; {}", device,
                             names.empty() ? "no backend was accepted: see backplane list"
                                           : "there is " + fmt::format("{}", fmt::join(names, ", "))));

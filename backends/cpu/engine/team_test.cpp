@@ -143,7 +143,7 @@ TEST_F(TeamTest, WakesAfterSleep) {
   EXPECT_GT(helped, 0);
 }
 
-TEST_F(TeamTest, AloneOnOneCoreHasNoHelpers) {
+TEST(TeamOfOne, HasNoHelpers) {
   Team team(1);
   EXPECT_FALSE(run(team, 8, 8, [](int64_t, int64_t) { ADD_FAILURE(); }));
 }
