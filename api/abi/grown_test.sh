@@ -7,6 +7,10 @@
 # built again, and its tests run (abi.layout is not to be among them): old programs and hosts on a new loader and new plugins, and the
 # reverse.
 set -euo pipefail
+if [[ $# -lt 2 || ! -f $1/CTestTestfile.cmake || ! -f $2/CTestTestfile.cmake ]]; then
+    echo "usage: grown_test.sh OLD NEW [CTEST ARGUMENTS…]: two build folders that were built, of the presets dev and grown" >&2
+    exit 2
+fi
 old=$(realpath "$1") new=$(realpath "$2")
 shift 2
 # What the tests of a build folder load at run time.

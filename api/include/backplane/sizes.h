@@ -7,70 +7,9 @@
 #ifndef BACKPLANE_SIZES_H
 #define BACKPLANE_SIZES_H
 
-#define BP_SIZE_1_0(type) BP_SIZE_1_0_##type
+#include <stdint.h>
 
-#define BP_SIZE_1_0_bp_type_t 24u
-#define BP_SIZE_1_0_bp_value_t 48u
-#define BP_SIZE_1_0_bp_use_t 8u
-#define BP_SIZE_1_0_bp_node_t 104u
-#define BP_SIZE_1_0_bp_attribute_t 32u
-#define BP_SIZE_1_0_bp_weight_t 64u
-#define BP_SIZE_1_0_bp_opset_t 24u
-#define BP_SIZE_1_0_bp_graph_api_t 40u
-#define BP_SIZE_1_0_bp_graph_t 240u
-#define BP_SIZE_1_0_bp_host_offer_t 32u
-#define BP_SIZE_1_0_bp_span_t 72u
-#define BP_SIZE_1_0_bp_core_t 56u
-#define BP_SIZE_1_0_bp_topology_t 40u
-#define BP_SIZE_1_0_bp_host_t 152u
-#define BP_SIZE_1_0_bp_env_desc_t 104u
-#define BP_SIZE_1_0_bp_candidate_t 96u
-#define BP_SIZE_1_0_bp_model_source_t 64u
-#define BP_SIZE_1_0_bp_node_desc_t 112u
-#define BP_SIZE_1_0_bp_pin_t 32u
-#define BP_SIZE_1_0_bp_session_desc_t 96u
-#define BP_SIZE_1_0_bp_placed_node_t 40u
-#define BP_SIZE_1_0_bp_loader_api_t 480u
-#define BP_SIZE_1_0_bp_space_t 48u
-#define BP_SIZE_1_0_bp_buffer_t 40u
-#define BP_SIZE_1_0_bp_tensor_t 72u
-#define BP_SIZE_1_0_bp_container_api_t 64u
-#define BP_SIZE_1_0_bp_external_t 32u
-#define BP_SIZE_1_0_bp_device_info_t 192u
-#define BP_SIZE_1_0_bp_device_open_t 40u
-#define BP_SIZE_1_0_bp_device_api_t 48u
-#define BP_SIZE_1_0_bp_range_t 24u
-#define BP_SIZE_1_0_bp_verdict_t 72u
-#define BP_SIZE_1_0_bp_group_t 56u
-#define BP_SIZE_1_0_bp_coverage_sink_t 32u
-#define BP_SIZE_1_0_bp_coverage_query_t 56u
-#define BP_SIZE_1_0_bp_review_t 48u
-#define BP_SIZE_1_0_bp_infer_sink_t 24u
-#define BP_SIZE_1_0_bp_coverage_api_t 48u
-#define BP_SIZE_1_0_bp_compile_t 80u
-#define BP_SIZE_1_0_bp_inplace_t 16u
-#define BP_SIZE_1_0_bp_program_info_t 56u
-#define BP_SIZE_1_0_bp_program_api_t 40u
-#define BP_SIZE_1_0_bp_binding_t 24u
-#define BP_SIZE_1_0_bp_run_t 96u
-#define BP_SIZE_1_0_bp_instance_api_t 48u
-#define BP_SIZE_1_0_bp_memory_api_t 88u
-#define BP_SIZE_1_0_bp_sync_api_t 88u
-#define BP_SIZE_1_0_bp_cache_api_t 32u
-#define BP_SIZE_1_0_bp_weights_api_t 24u
-#define BP_SIZE_1_0_bp_backend_create_t 40u
-#define BP_SIZE_1_0_bp_plugin_t 208u
-#define BP_SIZE_1_0_bp_error_t 56u
-#define BP_SIZE_1_0_bp_point_t 24u
-#define BP_SIZE_1_0_bp_native_t 16u
-#define BP_SIZE_1_0_bp_text_t 16u
-#define BP_SIZE_1_0_bp_bytes_t 16u
-#define BP_SIZE_1_0_bp_option_t 32u
-#define BP_SIZE_1_0_bp_chain_t 32u
-#define BP_SIZE_1_0_bp_dim_t 16u
-#define BP_SIZE_1_0_bp_symbol_t 32u
-
-/* X(type, size) for each. */
+/* X(type, size in bytes) for each. */
 #define BP_EACH_SIZE_1_0(X) \
   X(bp_type_t, 24u) \
   X(bp_value_t, 48u) \
@@ -132,5 +71,11 @@
   X(bp_chain_t, 32u) \
   X(bp_dim_t, 16u) \
   X(bp_symbol_t, 32u)
+
+/* BP_SIZE_1_0(bp_run_t) */
+#define BP_SIZE_1_0(type) ((uint32_t)BP_SIZE_1_0_##type)
+#define BP_SIZE_1_0_CONSTANT(type, size) BP_SIZE_1_0_##type = (size),
+enum { BP_EACH_SIZE_1_0(BP_SIZE_1_0_CONSTANT) };
+#undef BP_SIZE_1_0_CONSTANT
 
 #endif

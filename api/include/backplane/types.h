@@ -9,7 +9,7 @@
  *  - Every struct that crosses alone begins with `uint32_t size`, set by whoever owns the memory to sizeof the struct
  *    it was built with. A reader copies min(size, its own sizeof) bytes into a zeroed local, or asks BP_HAS before
  *    it reads a field that ABI 1.0 does not have; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer
- * writes at most `size` bytes. Zero in a field means what it meant before the field existed.
+ *    writes at most `size` bytes. Zero in a field means what it meant before the field existed.
  *  - Structs in an array carry no size: the array comes with a count and a stride in bytes, and the stride is
  *    their size.
  *  - A NULL function pointer means "not offered"; beside the slot stands what the caller then does.
