@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # backplane_add_test(<name> SOURCES … [LIBRARIES …] [DEPENDS …] [TIMEOUT …] [OPTIMIZED])
 #
-# OPTIMIZED is for tests that compute much themselves; others are not optimized, which halves their compile time. One GoogleTest program; every TEST in it becomes a test of ctest. Skipped tests are counted as such. The programs of api/ are built by
-# the target api-unit-tests and run by ctest -L api-unit-tests, and so for each folder of the tree.
+# A GoogleTest program; every TEST in it becomes a ctest test, and a skipped one is reported as skipped. The target api-unit-tests builds
+# the programs of api/ and `ctest -L api-unit-tests` runs them; likewise for each top-level folder. Tests are compiled without
+# optimization, which halves their compile time; OPTIMIZED is for those that do heavy computation themselves.
 if(BACKPLANE_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)

@@ -7,9 +7,9 @@
 
 namespace backplane::conform {
 
-// Throws nlohmann::json::exception for text that is no JSON, and for a number with a point or an exponent outside of
-// the keys that hold one ("seconds", "worst"): what reads an integer there would convert it, and of 1e300 nobody knows
-// to what.
+// Throws nlohmann::json::exception if the text is not JSON, or if any key other than "seconds" and "worst" holds a
+// floating-point number: every other number is read as an integer, and converting an out-of-range double such as 1e300
+// is undefined behaviour.
 nlohmann::ordered_json parse_record(std::string_view text);
 
 }  // namespace backplane::conform

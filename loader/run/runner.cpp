@@ -157,10 +157,10 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   const Step& step = runner.route_.steps[call.step];
   Status status;
   if (code != BP_OK) {
-    const bool told = error && error->size >= BP_SIZE_1_0(bp_error_t) && error->text && error->text_size;
-    status = Status(code, told ? std::string(error->text, std::min(error->text_size, error->text_capacity))
-                               : "it failed without a text");
-    if (told)
+    const bool has_detail = error && error->size >= BP_SIZE_1_0(bp_error_t) && error->text && error->text_size;
+    status = Status(code, has_detail ? std::string(error->text, std::min(error->text_size, error->text_capacity))
+                                     : "it failed without a text");
+    if (has_detail)
       status = std::move(status).with_node(error->node).with_vendor_code(error->vendor_code).with_flags(error->flags);
     status = std::move(status).context("device '" + step.program->device->name() + "'");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that is done once, by whoever comes first, while the others wait; where it throws, the next one tries again.
+// Runs an initializer exactly once. Concurrent callers block until it finishes; if it throws, the next caller retries.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,8 @@
 
 namespace backplane::opencl {
 
-// std::call_once promises the same, and stays locked after an exception where pthread_once knows none: under the thread
-// sanitizer, for one.
+// std::call_once specifies the same, but where it is built on a pthread_once that does not support exceptions (under
+// the thread sanitizer, for example), an exception leaves the flag locked for ever.
 class Once {
  public:
   template <class Work>
