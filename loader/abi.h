@@ -61,6 +61,13 @@ Status write(const T& value, T* out, std::string_view name) {
   return {};
 }
 
+// The loader knows no extension struct: one that must be understood is refused, the others are skipped.
+inline Status check_chain(const bp_chain_t* chain) {
+  for (; chain; chain = chain->next)
+    if (chain->required) return {BP_UNSUPPORTED, "extension \"" + string(chain->extension) + "\" is not known"};
+  return {};
+}
+
 // Element i of an array of structs without a size of their own, as this build knows it.
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {

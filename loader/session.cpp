@@ -56,7 +56,7 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
   session->refit_.possible = request.flags & BP_SESSION_REFIT;
 
   BP_ASSIGN(const std::vector<Device*> devices, choose_devices(*environment, request.devices));
-  CoverageOptions asking{request.precision, request.costs, request.cancel, request.options};
+  CoverageOptions asking{request.compute_types, request.costs, request.cancel, request.options};
   for (bool wiser = true; wiser;) {
     BP_ASSIGN(session->coverage_, ask(session->model_, devices, asking));
     BP_ASSIGN(wiser, learn_types(session->model_, session->coverage_));
@@ -73,12 +73,19 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
 
 Status Session::place_and_compile(const Session* before) {
   const bool place_only = request_.flags & BP_SESSION_PLACE_ONLY;
+  CompileOptions compiling;
+  compiling.compute_types = request_.compute_types;
+  compiling.refit = refit_.possible;
+  compiling.cancel = request_.cancel;
+  compiling.cache = environment_->cache();
+  compiling.options = request_.options;
+  compiling.progress = request_.progress;
   for (int round = 0;; ++round) {
     BP_ASSIGN(placement_, (place_only ? place_partly : place)(model_->graph, coverage_, request_.policy));
     programs_.clear();
     for (const Island& island : placement_.islands)
       programs_.push_back(propose(model_, coverage_[island.device], island, refit_));
-    BP_ASSIGN(const bool accepted, review(coverage_, placement_, programs_));
+    BP_ASSIGN(const bool accepted, review(coverage_, placement_, programs_, compiling));
     if (accepted) break;
     if (round == kMaxReviewRounds)
       return {BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) + " rounds of review"};
@@ -93,13 +100,6 @@ Status Session::place_and_compile(const Session* before) {
         programs_[k] = before->programs_[j];
     }
   }
-  CompileOptions compiling;
-  compiling.precision = request_.precision;
-  compiling.refit = refit_.possible;
-  compiling.cancel = request_.cancel;
-  compiling.cache = environment_->cache();
-  compiling.options = request_.options;
-  compiling.progress = request_.progress;
   BP_TRY(compile(model_->graph, environment_->services(), coverage_, placement_, programs_, compiling));
   compiled_ = true;
   return {};

@@ -24,8 +24,8 @@ namespace backplane {
 struct SessionRequest {
   std::vector<std::string> devices;  // preferred first; none: all
   Policy policy;
-  uint32_t precision = BP_PRECISION_STRICT;
-  uint32_t flags = 0;  // BP_SESSION_*
+  uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
+  uint32_t flags = 0;          // BP_SESSION_*
   Costs costs = Costs::kKnown;
   std::map<std::string, Host::Options, std::less<>> options;
   const bp_cancel_t* cancel = nullptr;

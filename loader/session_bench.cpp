@@ -3,11 +3,13 @@
 // compute. scripts/bench.py prints these beside their goals.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "backplane/client.hpp"
 #include "testing/manifest_writer.h"
 #include "testing/onnx_writer.h"
+#include "testing/partial_backend/counters.h"
 
 namespace backplane {
 namespace {
@@ -61,6 +63,28 @@ void bound_run_null(benchmark::State& state) {
   run_bound(state, kNull);
 }
 BENCHMARK(bound_run_null)->Arg(1);
+
+// Islands of one node each on an asynchronous device, one after the other. "beyond" is what each costs beside the time
+// that the device is at work. With a deadline the host waits for each island before it starts the next.
+void async_chain(benchmark::State& state, bool paced) {
+  const Environment env = environment({kPartial}, {{"partial.async", "1"}, {"partial.max_nodes", "1"}});
+  Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();
+  exec.bind("x", Tensor::of<float>({1}, {1}));
+  exec.bind_output("y", Tensor(BP_DTYPE_FLOAT, {1}));
+  RunOptions options;
+  if (paced) options.timeout = std::chrono::hours(1);
+  exec.run(options);
+  const auto* device = static_cast<const partial::Counters*>(
+      api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
+  const uint64_t busy_before = device->busy_ns, runs_before = device->runs;
+  const auto begin = std::chrono::steady_clock::now();
+  for (auto _ : state) exec.run(options);
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - begin;
+  const auto busy = static_cast<double>(device->busy_ns - busy_before);
+  state.counters["beyond_ns"] = (elapsed.count() - busy) / static_cast<double>(device->runs - runs_before);
+}
+BENCHMARK_CAPTURE(async_chain, streamed, false)->Arg(1)->Arg(20)->UseRealTime();
+BENCHMARK_CAPTURE(async_chain, with_a_deadline, true)->Arg(20)->UseRealTime();
 
 void import_model(benchmark::State& state) {
   const Environment env = environment({kCpu});

@@ -223,14 +223,27 @@ TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
   order.wait(kCount);
 }
 
-TEST(Session, AFailedRunStillAdvancesItsSignals) {
+// A call that fails leaves `done` and the signals to the caller; a run that was accepted does both.
+TEST(Session, AFailedRunIsReportedOnce) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();  // nothing is bound
   const Semaphore ended;
-  RunOptions options;
-  options.signals = {ended.at(1)};
-  EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_BAD_STATE);
-  EXPECT_EQ(failure([&] { ended.wait(1); }).status(), BP_DEPENDENCY_FAILED);
+  const bp_point_t signal = ended.at(1);
+  std::atomic<int> done{0};
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.signals = &signal;
+  run.signal_count = 1;
+  run.self = &done;
+  run.done = [](void* self, bp_status_t, const bp_error_t*) { ++*static_cast<std::atomic<int>*>(self); };
+  EXPECT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_BAD_STATE);
+  EXPECT_EQ(done, 0);
+  EXPECT_EQ(ended.value(), 0u);
+  exec.submit(run);
+  const Error failed = failure([&] { ended.wait(1); });
+  EXPECT_EQ(failed.status(), BP_DEPENDENCY_FAILED);
+  EXPECT_THAT(failed.text(), HasSubstr("input 'x' is not bound"));
+  EXPECT_EQ(done, 1);
 
   Exec next = env.compile(relu_of_sum()).exec();
   next.bind("x", Tensor::of<float>({1, 2}, {1, 2}));

@@ -9,6 +9,16 @@
 
 namespace backplane {
 
+Status Status::reported(bp_status_t code, const bp_error_t* error) {
+  if (!error || error->size < BP_SIZE_1_0(bp_error_t)) return {code, std::string(status_name(code))};
+  const bool has_text = error->text && error->text_size;
+  return Status(code, has_text ? std::string(error->text, std::min(error->text_size, error->text_capacity))
+                               : std::string(status_name(code)))
+      .with_node(error->node)
+      .with_vendor_code(error->vendor_code)
+      .with_flags(error->flags);
+}
+
 Status&& Status::with_node(uint64_t id) && {
   if (detail_) detail_->node = id;
   return std::move(*this);
@@ -36,6 +46,7 @@ bp_status_t Status::write(bp_error_t* error) const {
   error->vendor_code = detail_->vendor_code;
   error->flags = detail_->flags;
   error->text_size = detail_->text.size();
+  error->run = 0;
   if (error->text)
     std::memcpy(error->text, detail_->text.data(), std::min<uint64_t>(error->text_capacity, error->text_size));
   return code();

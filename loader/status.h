@@ -30,6 +30,9 @@ class [[nodiscard]] Status {
   int64_t vendor_code() const { return detail_ ? detail_->vendor_code : 0; }
   uint32_t flags() const { return detail_ ? detail_->flags : 0; }
 
+  // What a plugin or a framework reports: `code` is not BP_OK, `error` may be NULL or hold no text.
+  static Status reported(bp_status_t code, const bp_error_t* error);
+
   // Each returns the status itself, so that they can follow a constructor.
   Status&& with_node(uint64_t id) &&;
   Status&& with_vendor_code(int64_t code) &&;

@@ -24,6 +24,7 @@ void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const
 }
 
 bool is_lost(const DeviceCoverage& coverage) {
+  if (coverage.device->given_up()) return true;
   const auto health = coverage.device->backend().plugin->device->health;
   PluginError error;
   return health && health(coverage.handle, error.get()) != BP_OK;
@@ -168,7 +169,7 @@ Status Session::refit(std::string_view name, const bp_tensor_t& tensor) const {
     next->programs_[k]->seconds = programs_[k]->seconds;
   }
   CompileOptions compiling;
-  compiling.precision = request_.precision;
+  compiling.compute_types = request_.compute_types;
   compiling.refit = true;
   compiling.options = request_.options;
   BP_TRY(

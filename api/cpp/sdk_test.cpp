@@ -52,7 +52,7 @@ class AllDevice : public Device, public Memory, public Sync, public Cache {
   }
   std::unique_ptr<Program> compile(const Compile& what) override { return std::make_unique<AllProgram>(*this, what); }
   void health() override { on_health(); }
-  void review(const Graph&, bp_review_t& out) override { out.answer = BP_REVIEW_REJECT; }
+  void review(const Compile&, bp_review_t& out, std::string&) override { out.answer = BP_REVIEW_REJECT; }
 
   bp_space_t space(uint32_t index) override {
     if (index != 0) throw Error(BP_NOT_FOUND, "one space only");

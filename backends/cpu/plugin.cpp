@@ -124,6 +124,8 @@ const bp_coverage_api_t kCoverageApi = {sizeof(bp_coverage_api_t),
                                         sizeof(bp_opset_t),
                                         0,
                                         coverage_query,
+                                        nullptr,
+                                        nullptr,
                                         nullptr};
 
 // ---- programs

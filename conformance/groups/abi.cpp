@@ -148,7 +148,7 @@ Result unknown_chain(Bench& bench) {
   const bp_plugin_t& plugin = *library.query();
   const std::string name = "org.example.nobody", directory = library.directory();
   for (const uint32_t required : {0u, 1u}) {
-    const bp_chain_t chain = {sizeof chain, required, {name.data(), name.size()}, nullptr};
+    const bp_chain_t chain = {sizeof chain, required, {name.data(), name.size()}, 1, 0, nullptr};
     Host host;
     const bp_backend_create_t how = {
         .size = sizeof how, .host = host.table(), .directory = {directory.data(), directory.size()}, .chain = &chain};

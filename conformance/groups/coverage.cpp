@@ -27,7 +27,8 @@ std::string dishonesty(const Device& device, const Graph& graph, const std::vect
     const bool unwilling = claim.reason == BP_REASON_COST || claim.reason == BP_REASON_POLICY;
     return program != nullptr && !unwilling ? "the node is refused and compiles" : "";
   }
-  if (claim.precision != 0) return fmt::format("a strict query is answered with precision {}", claim.precision);
+  if (claim.compute_types != 0)
+    return fmt::format("a query that allows no compute types is answered with {:#x}", claim.compute_types);
   if (const Answer answer = device.review(graph); !answer.ok()) return "the node is claimed and " + answer.describe();
   if (program == nullptr) return "the node is claimed and " + compiled.describe();
   std::vector<onnx::Tensor> outputs;

@@ -103,13 +103,13 @@ struct Host::Slots {
   static uint32_t cancelled(const bp_host_t*, const bp_cancel_t* token) { return token != nullptr && token->set; }
 
   static bp_status_t semaphore_wait(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
-                                    const bp_cancel_t* cancel) {
+                                    const bp_cancel_t* cancel, bp_error_t*) {
     return semaphore == nullptr ? BP_INVALID_ARGUMENT : semaphore->wait(value, deadline, cancel);
   }
-  static void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
-    if (semaphore != nullptr) semaphore->signal(value, status);
+  static void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure) {
+    if (semaphore != nullptr) semaphore->signal(value, failure == nullptr ? BP_OK : failure->status);
   }
-  static bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value) {
+  static bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t*) {
     return semaphore == nullptr || out_value == nullptr ? BP_INVALID_ARGUMENT : semaphore->query(out_value);
   }
   static const void* get_extension(const bp_host_t*, bp_text_t, uint32_t) { return nullptr; }

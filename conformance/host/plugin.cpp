@@ -104,25 +104,23 @@ uint32_t Device::newest_opset() const {
 
 Answer Device::coverage(const Graph& graph, std::vector<Claim>& out_claims) const {
   out_claims.assign(graph.table()->node_count, {});
-  const bp_coverage_sink_t sink = {
-      .size = sizeof sink,
-      .self = &out_claims,
-      .verdicts =
-          [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
-            auto& claims = *static_cast<std::vector<Claim>*>(self);
-            for (uint32_t i = 0; i < count; ++i) {
-              const auto& v = *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(verdicts) +
-                                                                     uint64_t{i} * stride);
-              if (v.node >= claims.size()) continue;
-              Claim& claim = claims[v.node];
-              claim = {v.answer, v.reason, v.precision, std::string(v.detail.data, v.detail.size), claim.verdicts + 1};
-            }
-          },
-      .groups = [](void*, const bp_group_t*, uint32_t, uint32_t) {}};
-  const bp_coverage_query_t query = {.size = sizeof query,
-                                     .precision = BP_PRECISION_STRICT,
-                                     .graph = graph.table(),
-                                     .option_stride = sizeof(bp_option_t)};
+  const bp_coverage_sink_t sink = {.size = sizeof sink,
+                                   .self = &out_claims,
+                                   .verdicts =
+                                       [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
+                                         auto& claims = *static_cast<std::vector<Claim>*>(self);
+                                         for (uint32_t i = 0; i < count; ++i) {
+                                           const auto& v = *reinterpret_cast<const bp_verdict_t*>(
+                                               reinterpret_cast<const char*>(verdicts) + uint64_t{i} * stride);
+                                           if (v.node >= claims.size()) continue;
+                                           Claim& claim = claims[v.node];
+                                           claim = {v.answer, v.reason, v.compute_types,
+                                                    std::string(v.detail.data, v.detail.size), claim.verdicts + 1};
+                                         }
+                                       },
+                                   .groups = [](void*, const bp_group_t*, uint32_t, uint32_t) {}};
+  const bp_coverage_query_t query = {
+      .size = sizeof query, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
   Detail detail;
   const bp_status_t status = plugin().coverage->query(raw_, &query, &sink, detail.error());
   return {status, Stage::kCoverage, detail.text()};
@@ -132,10 +130,12 @@ Answer Device::review(const Graph& graph) const {
   if (plugin().coverage->review == nullptr) return {BP_OK, Stage::kReview, ""};
   bp_review_t review = {.size = sizeof review, .split = [](void*, const uint32_t*, uint32_t) {}};
   Detail detail;
-  const bp_status_t status = plugin().coverage->review(raw_, graph.table(), &review, detail.error());
+  const bp_compile_t what = {.size = sizeof what, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
+  const bp_status_t status = plugin().coverage->review(raw_, &what, &review, detail.error());
   if (status != BP_OK) return {status, Stage::kReview, detail.text()};
   if (review.answer == BP_REVIEW_ACCEPT) return {BP_OK, Stage::kReview, ""};
-  return {BP_UNSUPPORTED, Stage::kReview, fmt::format("not accepted whole, reason {}", review.reason)};
+  return {BP_UNSUPPORTED, Stage::kReview,
+          fmt::format("not accepted whole, reason {}: {}", review.reason, detail.text())};
 }
 
 }  // namespace backplane::conform

@@ -73,7 +73,7 @@ class Backend {
 struct Claim {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;
-  bp_dtype_t precision = 0;
+  uint32_t compute_types = 0;
   std::string detail;
   uint32_t verdicts = 0;  // how many came; 1 or none is right
 

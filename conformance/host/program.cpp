@@ -10,11 +10,8 @@ namespace backplane::conform {
 
 std::unique_ptr<Program> Program::compile(const Device& device, const Graph& graph, Answer& out_answer,
                                           const bp_cancel_t* cancel) {
-  const bp_compile_t what = {.size = sizeof what,
-                             .precision = BP_PRECISION_STRICT,
-                             .graph = graph.table(),
-                             .option_stride = sizeof(bp_option_t),
-                             .cancel = cancel};
+  const bp_compile_t what = {
+      .size = sizeof what, .graph = graph.table(), .option_stride = sizeof(bp_option_t), .cancel = cancel};
   Detail detail;
   auto* raw = reinterpret_cast<bp_program_t*>(1);
   const bp_status_t status = device.plugin().program->compile(device.raw(), &what, &raw, detail.error());

@@ -16,7 +16,7 @@
 #include "backplane/client.hpp"
 #include "testing/face.h"
 #include "testing/onnx_writer.h"
-#include "testing/partial_backend/counters.h"
+#include "testing/partial.h"
 
 namespace backplane {
 namespace {
@@ -26,8 +26,6 @@ using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
 class ProgramCacheTest : public ::testing::Test {
  protected:
@@ -81,11 +79,6 @@ class ProgramCacheTest : public ::testing::Test {
 
   fs::path root_, folder_;
 };
-
-const partial::Counters& counters(const Environment& env) {
-  return *static_cast<const partial::Counters*>(
-      api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
-}
 
 TEST_F(ProgramCacheTest, TheSecondStartCompilesNothing) {
   EXPECT_EQ(story(env(), model()), "\"cache\":\"stored\"");

@@ -31,8 +31,8 @@ std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& mode
   auto program = std::make_shared<Program>();
   program->device = coverage.device;
   program->plugin = coverage.device->backend().plugin;
-  program->view = model::View::island(model, island.nodes, island.outputs, coverage.device->backend().newest_opsets,
-                                      refit, coverage.calls);
+  program->view =
+      model::View::island(model, island.nodes, island.outputs, coverage.device->newest(), refit, coverage.calls);
   const bp_graph_t& graph = *program->view->abi();
   for (uint32_t i = 0; i < graph.input_count; ++i)
     program->inputs.push_back(program->view->graph_value(graph.inputs[i]));
@@ -46,9 +46,31 @@ namespace {
 struct Answer {
   bp_review_t review{};
   std::vector<std::vector<uint32_t>> split;  // nodes of the island
+  std::string why;                           // not accepted
 };
 
-Result<Answer> ask_review(const DeviceCoverage& coverage, const Program& program) {
+// How an island is to be compiled, and what that borrows.
+struct Request {
+  bp_compile_t what{};
+  std::vector<bp_option_t> options;
+
+  Request(const Program& program, const CompileOptions& how) {
+    if (auto found = how.options.find(program.device->backend().id); found != how.options.end())
+      options = abi_options(found->second);
+    what.size = sizeof what;
+    what.compute_types = how.compute_types;
+    what.graph = program.view->abi();
+    what.options = options.data();
+    what.option_count = static_cast<uint32_t>(options.size());
+    what.option_stride = sizeof(bp_option_t);
+    // Programs of backends that cannot replace weights are compiled again instead.
+    if (how.refit && program.plugin->weights && program.plugin->weights->refit) what.flags = BP_COMPILE_REFIT;
+    what.cancel = how.cancel;
+  }
+};
+
+Result<Answer> ask_review(const DeviceCoverage& coverage, const Program& program, const CompileOptions& how) {
+  const Request request(program, how);
   Answer answer;
   answer.review.size = sizeof answer.review;
   answer.review.split_self = &answer.split;
@@ -57,15 +79,16 @@ Result<Answer> ask_review(const DeviceCoverage& coverage, const Program& program
   };
   PluginError error;
   const bp_status_t code =
-      program.plugin->coverage->review(coverage.handle, program.view->abi(), &answer.review, error.get());
+      program.plugin->coverage->review(coverage.handle, &request.what, &answer.review, error.get());
   BP_TRY(error.status(code, "device '" + coverage.device->name() + "': review failed"));
+  answer.why = error.text();
   return answer;
 }
 
 }  // namespace
 
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
-                    const std::vector<std::shared_ptr<Program>>& proposals) {
+                    const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how) {
   bool accepted = true;
   uint32_t next_part = 1;
   for (const DeviceCoverage& device : coverage)
@@ -75,7 +98,7 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
     if (!program.plugin->coverage->review) continue;
     const Island& island = placement.islands[k];
     DeviceCoverage& device = coverage[island.device];
-    BP_ASSIGN(const Answer answer, ask_review(device, program));
+    BP_ASSIGN(const Answer answer, ask_review(device, program, how));
     if (answer.review.seconds > 0) program.seconds = answer.review.seconds;
     if (answer.review.answer == BP_REVIEW_ACCEPT) continue;
     accepted = false;
@@ -96,7 +119,8 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
       NodeVerdict& verdict = device.nodes[n];
       verdict.answer = BP_ANSWER_NO;
       verdict.reason = answer.review.reason ? answer.review.reason : BP_REASON_OTHER;
-      verdict.detail = "given back in review of an island of " + std::to_string(island.nodes.size()) + " nodes";
+      verdict.detail = "given back in review of an island of " + std::to_string(island.nodes.size()) + " nodes" +
+                       (answer.why.empty() ? "" : ": " + answer.why);
     }
   }
   return accepted;
@@ -169,19 +193,8 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     Program& program = *programs[k];
     if (program.handle) return {};
     const DeviceCoverage& device = coverage[placement.islands[k].device];
-    std::vector<bp_option_t> told;
-    if (auto found = options.options.find(program.device->backend().id); found != options.options.end())
-      told = abi_options(found->second);
-    bp_compile_t what{};
-    what.size = sizeof what;
-    what.precision = options.precision;
-    what.graph = program.view->abi();
-    what.options = told.data();
-    what.option_count = static_cast<uint32_t>(told.size());
-    what.option_stride = sizeof(bp_option_t);
-    // Programs of backends that cannot replace weights are compiled again instead.
-    if (options.refit && program.plugin->weights && program.plugin->weights->refit) what.flags = BP_COMPILE_REFIT;
-    what.cancel = options.cancel;
+    const Request request(program, options);
+    const bp_compile_t& what = request.what;
     const std::string where = "device '" + device.device->name() + "'";
     std::string key;
     if (cache.is_on() && program.plugin->cache) {

@@ -37,8 +37,8 @@ class Program {
 };
 
 struct CompileOptions {
-  uint32_t precision = BP_PRECISION_STRICT;
-  bool refit = false;  // weights will be replaced
+  uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
+  bool refit = false;          // weights will be replaced
   const bp_cancel_t* cancel = nullptr;
   CacheSettings cache;
   std::map<std::string, Host::Options, std::less<>> options;    // as in CoverageOptions
@@ -52,7 +52,7 @@ std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& mode
 // What a backend says of the islands proposed to it; changes the verdicts in `coverage` where it rejects or splits one.
 // True: all are accepted.
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
-                    const std::vector<std::shared_ptr<Program>>& proposals);
+                    const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how);
 
 // Compiles those that are not yet, several at once. The first error in island order is the answer.
 Status compile(const model::Graph& graph, Services& services, const std::vector<DeviceCoverage>& coverage,

@@ -21,6 +21,7 @@ struct Sink {
   const bp_graph_t& graph;
   std::vector<NodeVerdict>& nodes;
   std::vector<NodeGroup>& groups;
+  uint32_t allowed = 0;  // compute types
   std::vector<bool> too_new = std::vector<bool>(nodes.size(), false);
 
   static bool holds(const bp_graph_t& graph, const bp_range_t& range) {
@@ -34,13 +35,20 @@ struct Sink {
     NodeVerdict& verdict = nodes[given.node];
     verdict.answer = given.answer;
     verdict.reason = given.answer == BP_ANSWER_NO ? given.reason : BP_REASON_NONE;
-    verdict.precision = given.precision;
+    verdict.compute_types = given.compute_types;
     verdict.confidence = given.confidence;
     verdict.seconds = given.seconds > 0 && std::isfinite(given.seconds) ? given.seconds : 0;
     verdict.source = verdict.seconds > 0 ? Source::kBackend : Source::kEstimate;
     verdict.bytes = given.bytes;
     if (given.detail.data) verdict.detail.assign(given.detail.data, std::min<uint64_t>(given.detail.size, 1000));
-    if (given.answer == BP_ANSWER_YES || given.answer == BP_ANSWER_NO) return;
+    if (given.answer == BP_ANSWER_NO) return;
+    if (given.compute_types & ~allowed) {
+      verdict.answer = BP_ANSWER_NO;
+      verdict.reason = BP_REASON_PRECISION;
+      verdict.detail = "it would compute in a type that the session does not allow";
+      return;
+    }
+    if (given.answer == BP_ANSWER_YES) return;
     bool always = given.answer == BP_ANSWER_CONDITIONAL && given.ranges;
     for (uint32_t i = 0; always && i < given.range_count; ++i) always = holds(graph, given.ranges[i]);
     if (!always) {
@@ -83,7 +91,7 @@ class Asker {
     };
     bp_coverage_query_t query{};
     query.size = sizeof query;
-    query.precision = options_.precision;
+    query.compute_types = options_.compute_types;
     query.graph = &self.graph;
     query.nodes = nodes.empty() ? nullptr : nodes.data();
     query.node_count = static_cast<uint32_t>(nodes.size());
@@ -91,6 +99,7 @@ class Asker {
     query.option_count = static_cast<uint32_t>(told_.size());
     query.option_stride = sizeof(bp_option_t);
     query.cancel = options_.cancel;
+    self.allowed = options_.compute_types;
     PluginError error;
     const bp_status_t code = device_.backend().plugin->coverage->query(handle_, &query, &sink, error.get());
     return error.status(code, "device '" + device_.name() + "': coverage query failed");
@@ -101,7 +110,7 @@ class Asker {
     model::WholeCalls offered = model::all_calls(*model);
     std::set<uint64_t> taken, refused;
     while (!offered.empty()) {
-      const auto view = model::View::whole(model, device_.backend().newest_opsets, offered);
+      const auto view = model::View::whole(model, device_.newest(), offered);
       BP_TRY(offer(*view->abi(), offered, taken, refused));
       if (std::erase_if(offered, [&](uint64_t id) { return refused.contains(id); }) == 0) break;
     }
@@ -209,7 +218,7 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   const Host::Options own = found == options.options.end() ? Host::Options() : found->second;
   const Asker asker(device, coverage.handle, options, own);
   BP_ASSIGN(coverage.calls, asker.claim_calls(model));
-  const auto view = model::View::whole(model, backend.newest_opsets, coverage.calls);  // as the backend sees it
+  const auto view = model::View::whole(model, coverage.device->newest(), coverage.calls);  // as the backend sees it
   const bp_graph_t& graph = *view->abi();
 
   std::vector<NodeVerdict> verdicts(graph.node_count);
@@ -246,18 +255,18 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   }
   if (options.costs == Costs::kTold) return coverage;
   coverage.profile = std::make_shared<Profile>(Profile::of(device, own));
-  recall(model->graph, options.precision, coverage);
+  recall(model->graph, options.compute_types, coverage);
   return coverage;
 }
 
 }  // namespace
 
-void recall(const model::Graph& graph, uint32_t precision, DeviceCoverage& coverage) {
+void recall(const model::Graph& graph, uint32_t compute_types, DeviceCoverage& coverage) {
   if (coverage.profile->empty()) return;
   for (size_t i = 0; i < coverage.nodes.size(); ++i) {
     NodeVerdict& verdict = coverage.nodes[i];
     if (!verdict.usable() || verdict.call != BP_NO_NODE) continue;
-    const auto seconds = coverage.profile->find(profile_key(graph, graph.nodes[i], precision));
+    const auto seconds = coverage.profile->find(profile_key(graph, graph.nodes[i], compute_types));
     if (!seconds) continue;
     verdict.seconds = *seconds;
     verdict.source = Source::kMeasured;

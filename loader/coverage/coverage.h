@@ -23,7 +23,7 @@ std::string_view source_name(Source source);  // "estimate", "backend", "measure
 struct NodeVerdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;
-  bp_dtype_t precision = 0;  // less than the node's own, or 0
+  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it computes
   float confidence = 0;
   double seconds = 0;  // 0: unknown
   Source source = Source::kEstimate;
@@ -62,7 +62,7 @@ enum class Costs {
 };
 
 struct CoverageOptions {
-  uint32_t precision = BP_PRECISION_STRICT;
+  uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
   Costs costs = Costs::kKnown;
   const bp_cancel_t* cancel = nullptr;
   // For each backend id, what it is told ("name" without the id).
@@ -79,7 +79,7 @@ Result<std::vector<DeviceCoverage>> ask(const std::shared_ptr<const model::Model
                                         const std::vector<Device*>& devices, const CoverageOptions& options);
 
 // Puts what the device's profile knows of its nodes into the verdicts.
-void recall(const model::Graph& graph, uint32_t precision, DeviceCoverage& coverage);
+void recall(const model::Graph& graph, uint32_t compute_types, DeviceCoverage& coverage);
 
 // "operator", "opset", "dtype" …: how reports spell BP_REASON_*.
 std::string_view reason_name(uint32_t reason);

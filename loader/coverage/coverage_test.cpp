@@ -11,7 +11,7 @@
 
 #include "backplane/client.hpp"
 #include "testing/face.h"
-#include "testing/partial_backend/counters.h"
+#include "testing/partial.h"
 
 namespace backplane {
 namespace {
@@ -22,7 +22,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
-const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
 bp_builder_t* make_builder() {
   const bp_opset_t opset{{"", 0}, 24, 0};
@@ -225,11 +224,7 @@ TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
   how.devices = {"partial", "cpu"};
   const Session session = env.compile(model, how);
   EXPECT_EQ(env.devices()[session.node(0).device - 1].name, "cpu") << session.report().substr(0, 1000);
-  const auto copies = [&] {
-    const auto* all = static_cast<const partial::Counters*>(
-        api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
-    return all[0].copies.load();
-  };
+  const auto copies = [&] { return counters(env).copies.load(); };
   const uint64_t before = copies();
   EXPECT_GT(before, 0u);
   env.compile(model, how);

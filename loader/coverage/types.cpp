@@ -50,7 +50,7 @@ struct Sink {
 // What the device says of a node's outputs. An operator that it cannot tell about stays as it is.
 Status ask(const DeviceCoverage& device, const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t n,
            std::vector<Type>& outputs) {
-  const auto view = model::View::node(model, graph, n, device.device->backend().newest_opsets);
+  const auto view = model::View::node(model, graph, n, device.device->newest());
   Sink told{outputs, model->graph.symbols.size(), {}};
   bp_infer_sink_t sink{};
   sink.size = sizeof sink;
@@ -59,8 +59,11 @@ Status ask(const DeviceCoverage& device, const std::shared_ptr<const Model>& mod
     static_cast<Sink*>(self)->output(slot, dtype, rank, dims);
   };
   PluginError error;
-  const bp_status_t code =
-      device.device->backend().plugin->coverage->infer(device.handle, view->abi(), 0, &sink, error.get());
+  bp_infer_t what{};
+  what.size = sizeof what;
+  what.graph = view->abi();
+  what.option_stride = sizeof(bp_option_t);
+  const bp_status_t code = device.device->backend().plugin->coverage->infer(device.handle, &what, &sink, error.get());
   if (code == BP_UNSUPPORTED) {
     outputs.assign(outputs.size(), {});
     return {};

@@ -31,6 +31,9 @@ Device::~Device() {
 }
 
 Result<bp_device_t*> Device::open() {
+  if (given_up_)
+    return Status(BP_DEVICE_LOST, fmt::format("device {} did not come back from a run and was given up", name_))
+        .with_flags(BP_ERROR_DEVICE_LOST);
   std::lock_guard lock(mutex_);
   if (handle_) return handle_;
   bp_device_open_t how{};
@@ -41,7 +44,35 @@ Result<bp_device_t*> Device::open() {
           backend_->plugin->device->open(backend_->handle, plugin_index_, &how, &opened, error.get()))
     return error.status(code, fmt::format("device {} cannot be opened", name_));
   if (!opened) return Status(BP_INTERNAL, fmt::format("device {}: its plugin said BP_OK and opened nothing", name_));
+  if (Status status = ask_opsets(opened); !status.ok()) {
+    backend_->plugin->device->close(opened);
+    return status;
+  }
   return handle_ = opened;
+}
+
+// Those of the device, or the ones that hold for every device of its backend.
+Status Device::ask_opsets(bp_device_t* opened) {
+  constexpr uint32_t kMost = 1000;  // domains
+  const bp_coverage_api_t& api = *backend_->plugin->coverage;
+  bp_opsets_t known{};
+  known.size = sizeof known;
+  known.opsets = api.newest_opsets;
+  known.opset_count = api.newest_opset_count;
+  known.opset_stride = api.newest_opset_stride;
+  if (api.opsets) {
+    known.opsets = nullptr;
+    known.opset_count = 0;
+    PluginError error;
+    BP_TRY(error.status(api.opsets(opened, &known, error.get()), fmt::format("device {}: opsets", name_)));
+  }
+  newest_ = {};
+  newest_.ir_version = known.ir_version;
+  for (uint32_t i = 0; known.opsets && i < std::min(known.opset_count, kMost); ++i) {
+    const bp_opset_t opset = abi::element(known.opsets, i, known.opset_stride);
+    newest_.opsets[abi::string(opset.domain)] = opset.version;
+  }
+  return {};
 }
 
 }  // namespace backplane

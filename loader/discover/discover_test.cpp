@@ -405,7 +405,8 @@ TEST(Environment, DevicesAreNumberedAndNamed) {
   EXPECT_EQ((*env)->devices()[2]->info().index, 3u);
   EXPECT_EQ((*env)->devices()[2]->plugin_index(), 2u);
   EXPECT_EQ(abi::view((*env)->devices()[2]->info().vendor), "Backplane tests");
-  EXPECT_EQ((*env)->devices()[0]->backend().newest_opsets.at(""), 1000u);
+  ASSERT_TRUE((*env)->devices()[0]->open().ok());
+  EXPECT_EQ((*env)->devices()[0]->newest().opsets.at(""), 1000u);
   const auto missing = (*env)->find("fake:3");
   EXPECT_EQ(missing.status().code(), BP_NOT_FOUND);
   EXPECT_THAT(std::string(missing.status().text()), HasSubstr("fake, fake:1, fake:2"));

@@ -25,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint32_t kMaxDevices = 256;  // of one backend; more is a number that nobody set
-constexpr uint32_t kMaxOpsets = 1024;
 
 struct Settings {
   std::set<std::string, std::less<>> disabled;
@@ -82,9 +81,10 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   if ((desc.option_count && !desc.options) || (desc.backend_file_count && !desc.backend_files) ||
       (desc.backend_folder_count && !desc.backend_folders))
     return Status(BP_INVALID_ARGUMENT, "bp_env_desc_t has a count whose array is NULL");
-  for (const bp_chain_t* link = desc.chain; link; link = link->next)
-    if (link->required)
-      return Status(BP_UNSUPPORTED, fmt::format("extension \"{}\" is not known", abi::view(link->extension)));
+  BP_TRY(abi::check_chain(desc.chain));
+  if (desc.flags & ~BP_ENV_ONLY_GIVEN)
+    return Status(BP_INVALID_ARGUMENT,
+                  fmt::format("bp_env_desc_t.flags is {:#x}: only BP_ENV_ONLY_GIVEN is known", desc.flags));
   if (const char* list = secure_getenv("BACKPLANE_DISABLE_BACKENDS")) disable(list, settings);
   for (uint32_t i = 0; i < desc.option_count; ++i) {
     const bp_option_t option = abi::element(desc.options, i, desc.option_stride);
@@ -107,15 +107,6 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;
-}
-
-std::map<std::string, uint32_t, std::less<>> newest_opsets(const bp_coverage_api_t& coverage) {
-  std::map<std::string, uint32_t, std::less<>> opsets;
-  for (uint32_t i = 0; coverage.newest_opsets && i < std::min(coverage.newest_opset_count, kMaxOpsets); ++i) {
-    const bp_opset_t opset = abi::element(coverage.newest_opsets, i, coverage.newest_opset_stride);
-    opsets[abi::string(opset.domain)] = opset.version;
-  }
-  return opsets;
 }
 
 }  // namespace
@@ -230,7 +221,6 @@ struct Environment::Maker {
     if (Refusal refusal = negotiate(query, candidate.library, candidate.id, *backend->tables)) return refusal;
     backend->id = candidate.id = abi::string(backend->plugin->id);
     backend->library = candidate.library;
-    backend->newest_opsets = newest_opsets(backend->tables->coverage);
     if (Refusal refusal = may_take(backend->id, backend->library)) return refusal;  // without a manifest the id is news
     if (Refusal refusal = create(*backend, library)) return refusal;
 

@@ -2,6 +2,7 @@
 // Every backend that was found, and its devices. What bp_env_t is.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -14,6 +15,7 @@
 
 #include "backplane/loader.h"
 #include "host/host.h"
+#include "known_opsets.h"
 #include "status.h"
 
 namespace backplane {
@@ -33,7 +35,6 @@ struct Backend {
   std::string id;
   std::string library;         // path
   std::shared_ptr<Host> host;  // what it was created with
-  std::map<std::string, uint32_t, std::less<>> newest_opsets;
 };
 
 // A device of a backend. Opened on first use, closed with the environment.
@@ -51,8 +52,15 @@ class Device {
   const bp_device_info_t& info() const { return info_; }
   // Thread-safe. A failure is not remembered: the next call tries again.
   Result<bp_device_t*> open();
+  // What it knows of ONNX; it was opened.
+  const KnownOpsets& newest() const { return newest_; }
+  // A run on it did not end: nothing more is asked of it. Thread-safe.
+  void give_up() { given_up_ = true; }
+  bool given_up() const { return given_up_; }
 
  private:
+  Status ask_opsets(bp_device_t* opened);
+
   Backend* backend_;
   uint32_t plugin_index_;
   std::string name_;
@@ -60,6 +68,8 @@ class Device {
   bp_device_info_t info_;
   std::mutex mutex_;
   bp_device_t* handle_ = nullptr;
+  KnownOpsets newest_;
+  std::atomic<bool> given_up_{false};
 };
 
 // A file that was considered, with the owner of its texts.

@@ -58,6 +58,7 @@ const bp_loader_api_t* bp_get_api(uint32_t version) {
       bp_semaphore_create,
       bp_semaphore_destroy,
       bp_semaphore_signal,
+      bp_semaphore_reset,
       bp_semaphore_wait,
       bp_semaphore_query,
       bp_cancel_create,

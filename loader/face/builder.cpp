@@ -159,6 +159,7 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
     BP_TRY(face::usable(builder, "builder"));
     if (!out_first_value) return {BP_INVALID_ARGUMENT, "out_first_value is NULL"};
     BP_ASSIGN(const bp_node_desc_t known, abi::read(node, "node"));
+    BP_TRY(abi::check_chain(known.chain));
     if ((known.input_count && !known.inputs) || (known.attribute_count && !known.attributes))
       return {BP_INVALID_ARGUMENT, "node.inputs or node.attributes is NULL"};
     model::Node made;

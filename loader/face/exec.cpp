@@ -87,27 +87,41 @@ void bp_semaphore_destroy(bp_semaphore_t* semaphore) {
   delete semaphore;
 }
 
-void bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
-  if (semaphore) semaphore->signal(value, status);
+bp_status_t bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,
+                                bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    if (!semaphore) return {BP_INVALID_ARGUMENT, "semaphore is NULL"};
+    if (!failure) {
+      semaphore->signal(value);
+      return {};
+    }
+    BP_ASSIGN(const bp_error_t known, abi::read(failure, "failure"));
+    if (known.status == BP_OK) return {BP_INVALID_ARGUMENT, "failure.status is BP_OK: pass NULL for success"};
+    semaphore->fail(value, Status::reported(known.status, &known));
+    return {};
+  });
+}
+
+bp_status_t bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    if (!semaphore) return {BP_INVALID_ARGUMENT, "semaphore is NULL"};
+    semaphore->reset(value);
+    return {};
+  });
 }
 
 bp_status_t bp_semaphore_wait(bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline, const bp_cancel_t* cancel,
                               bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     if (!semaphore) return {BP_INVALID_ARGUMENT, "semaphore is NULL"};
-    const bp_status_t code = semaphore->wait(value, deadline, cancel);
-    if (code == BP_OK) return {};
-    return {code, "the semaphore did not reach " + std::to_string(value)};
+    return semaphore->wait(value, deadline, cancel);
   });
 }
 
 bp_status_t bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     if (!semaphore || !out_value) return {BP_INVALID_ARGUMENT, "semaphore or out_value is NULL"};
-    const bp_status_t code = semaphore->query(out_value);
-    if (code == BP_OK) return {};
-    return {BP_DEPENDENCY_FAILED,
-            "the work that was to signal the semaphore failed with " + std::string(status_name(code))};
+    return semaphore->query(*out_value);
   });
 }
 

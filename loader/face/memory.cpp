@@ -92,6 +92,7 @@ bp_status_t bp_memory_import(bp_env_t* env, uint32_t device, uint32_t space, con
   return fenced(error, [&]() -> Status {
     if (!out_buffer) return {BP_INVALID_ARGUMENT, "out_buffer is NULL"};
     BP_ASSIGN(const bp_external_t known, abi::read(external, "external"));
+    BP_TRY(abi::check_chain(known.chain));
     BP_ASSIGN(const Opened opened, open(env, device));
     BP_TRY(opened.needs(opened.api ? reinterpret_cast<const void*>(opened.api->import) : nullptr, "import of memory"));
     bp_buffer_t buffer{};

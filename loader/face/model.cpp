@@ -23,6 +23,7 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
     BP_TRY(face::clear(out_model, "out_model"));
     if (env) BP_TRY(face::usable(env, "env"));
     BP_ASSIGN(const bp_model_source_t known, abi::read(source, "source"));
+    BP_TRY(abi::check_chain(known.chain));
     const int given = (known.path.size != 0) + (known.bytes.data != nullptr) + (known.descriptor >= 0);
     if (given != 1)
       return {BP_INVALID_ARGUMENT,

@@ -51,15 +51,23 @@ Status add_option(const Environment& environment, const bp_option_t& option, Ses
   return {};
 }
 
+constexpr uint32_t kComputeTypes =
+    BP_COMPUTE_TF32 | BP_COMPUTE_BF16 | BP_COMPUTE_FP16 | BP_COMPUTE_FP16_ACCUMULATE | BP_COMPUTE_FP8;
+
 Result<SessionRequest> read_request(const Environment& environment, const bp_session_desc_t* desc) {
   SessionRequest request;
   if (!desc) return request;
   BP_ASSIGN(const bp_session_desc_t known, abi::read(desc, "desc"));
-  if (known.precision > BP_PRECISION_RELAXED)
-    return Status(BP_INVALID_ARGUMENT, "desc.precision is " + std::to_string(known.precision) + ", no BP_PRECISION_*");
+  BP_TRY(abi::check_chain(known.chain));
+  if (known.compute_types & ~kComputeTypes)
+    return Status(BP_INVALID_ARGUMENT,
+                  "desc.compute_types is " + std::to_string(known.compute_types) + ": it has bits beyond BP_COMPUTE_*");
+  if (known.flags & ~(BP_SESSION_REFIT | BP_SESSION_PLACE_ONLY))
+    return Status(BP_INVALID_ARGUMENT,
+                  "desc.flags is " + std::to_string(known.flags) + ": it has bits beyond BP_SESSION_*");
   if (known.fallback > BP_FALLBACK_FORBID)
     return Status(BP_INVALID_ARGUMENT, "desc.fallback is " + std::to_string(known.fallback) + ", no BP_FALLBACK_*");
-  request.precision = known.precision;
+  request.compute_types = known.compute_types;
   request.flags = known.flags;
   request.policy.fallback = known.fallback;
   request.policy.max_islands = known.max_islands;

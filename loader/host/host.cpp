@@ -99,17 +99,23 @@ uint32_t is_cancelled(const bp_host_t*, const bp_cancel_t* token) {
 }
 
 bp_status_t semaphore_wait(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
-                           const bp_cancel_t* cancel) {
+                           const bp_cancel_t* cancel, bp_error_t* error) {
   if (!semaphore) return BP_INVALID_ARGUMENT;
-  return fenced_status([&] { return semaphore->wait(value, deadline, cancel); });
+  return fenced_status([&] { return semaphore->wait(value, deadline, cancel).write(error); });
 }
 
-void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
-  if (semaphore) semaphore->signal(value, status);
+void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure) {
+  if (!semaphore) return;
+  if (!failure) return semaphore->signal(value);
+  fenced(0, [&] {
+    semaphore->fail(value, Status::reported(failure->status, failure));
+    return 0;
+  });
 }
 
-bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value) {
-  return semaphore ? semaphore->query(out_value) : BP_INVALID_ARGUMENT;
+bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {
+  if (!semaphore || !out_value) return BP_INVALID_ARGUMENT;
+  return fenced_status([&] { return semaphore->query(*out_value).write(error); });
 }
 
 bp_status_t container_create(const bp_host_t*, uint32_t kind, bp_container_t** out_container) {

@@ -186,34 +186,63 @@ TEST(Semaphore, WaitersWakeWhenTheValueIsReached) {
   std::thread signaller([&] {
     for (uint64_t i = 1; i <= 100; ++i) semaphore.signal(i);
   });
-  EXPECT_EQ(semaphore.wait(100), BP_OK);
+  EXPECT_TRUE(semaphore.wait(100).ok());
   signaller.join();
   semaphore.signal(5);  // it never shrinks
   uint64_t value = 0;
-  EXPECT_EQ(semaphore.query(&value), BP_OK);
+  EXPECT_TRUE(semaphore.query(value).ok());
   EXPECT_EQ(value, 100u);
 }
 
 TEST(Semaphore, WaitsEndByDeadlineCancelAndFailure) {
   bp_semaphore_t semaphore(1);
-  EXPECT_EQ(semaphore.wait(2, now_ns() + 3'000'000), BP_TIMED_OUT);
-  EXPECT_EQ(semaphore.wait(2, 0), BP_TIMED_OUT);
+  EXPECT_EQ(semaphore.wait(2, now_ns() + 3'000'000).code(), BP_TIMED_OUT);
+  EXPECT_EQ(semaphore.wait(2, 0).code(), BP_TIMED_OUT);
 
   bp_cancel_t cancel;
   std::thread canceller([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     cancel.set();
   });
-  EXPECT_EQ(semaphore.wait(2, BP_FOREVER, &cancel), BP_CANCELLED);
+  EXPECT_EQ(semaphore.wait(2, BP_FOREVER, &cancel).code(), BP_CANCELLED);
   canceller.join();
 
-  std::thread failing([&] { semaphore.signal(3, BP_DEVICE_LOST); });
-  EXPECT_EQ(semaphore.wait(2), BP_DEPENDENCY_FAILED);
+  std::thread failing([&] { semaphore.fail(3, Status(BP_DEVICE_LOST, "it fell off the bus").with_node(7)); });
+  const Status failed = semaphore.wait(2);
   failing.join();
-  EXPECT_EQ(semaphore.wait(1), BP_OK);  // reached before the failure
+  EXPECT_EQ(failed.code(), BP_DEPENDENCY_FAILED);
+  EXPECT_THAT(std::string(failed.text()), testing::HasSubstr("it fell off the bus"));
+  EXPECT_EQ(failed.node(), 7u);
   uint64_t value = 0;
-  EXPECT_EQ(semaphore.query(&value), BP_DEVICE_LOST);
+  EXPECT_EQ(semaphore.query(value).code(), BP_DEPENDENCY_FAILED);
   EXPECT_EQ(value, 3u);
+}
+
+TEST(Semaphore, AFailureBelongsToItsInterval) {
+  bp_semaphore_t semaphore(1);
+  semaphore.fail(3, {BP_INTERNAL, "the second step"});
+  semaphore.signal(4);
+  for (uint64_t value : {0u, 1u, 4u}) EXPECT_TRUE(semaphore.wait(value).ok()) << value;
+  for (uint64_t value : {2u, 3u}) EXPECT_EQ(semaphore.wait(value).code(), BP_DEPENDENCY_FAILED) << value;
+  uint64_t value = 0;
+  EXPECT_TRUE(semaphore.query(value).ok());
+  semaphore.fail(4, {BP_INTERNAL, "adds no value"});
+  EXPECT_TRUE(semaphore.wait(4).ok());
+  semaphore.reset(2);
+  EXPECT_TRUE(semaphore.wait(2).ok());
+  EXPECT_EQ(semaphore.wait(3, 0).code(), BP_TIMED_OUT);
+}
+
+// However many there are, none becomes a success; what they share a record with counts as failed too.
+TEST(Semaphore, NoFailureIsForgotten) {
+  bp_semaphore_t semaphore;
+  for (uint64_t value = 1; value <= 100; value += 2) {
+    semaphore.fail(value, {BP_INTERNAL, "odd"});
+    semaphore.signal(value + 1);
+  }
+  for (uint64_t value = 1; value <= 100; value += 2)
+    EXPECT_EQ(semaphore.wait(value).code(), BP_DEPENDENCY_FAILED) << value;
+  for (uint64_t value = 72; value <= 100; value += 2) EXPECT_TRUE(semaphore.wait(value).ok()) << value;
 }
 
 class ContainerTest : public HostTest {

@@ -3,24 +3,51 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
+#include <string>
 
 #include "host/cancel.h"
 
+using backplane::Status;
 using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC
 using std::chrono::nanoseconds;
 
-void bp_semaphore_t::signal(uint64_t value, bp_status_t status) {
-  // Waiters are woken under the lock: one of them may destroy the semaphore as soon as it holds the value.
-  std::lock_guard lock(mutex_);
-  if (status != BP_OK && failure_ == BP_OK) {
-    failure_ = status;
-    good_ = value_;
+void bp_semaphore_t::signal(uint64_t value, const Status* failure) noexcept {
+  // Waiters are woken under the lock: one of them may destroy the semaphore as soon as it has the value.
+  const std::lock_guard lock(mutex_);
+  if (failure && value > value_) {
+    if (failure_count_ == failures_.size()) {
+      failures_[0].last = failures_[1].last;
+      std::move(failures_.begin() + 2, failures_.end(), failures_.begin() + 1);
+      --failure_count_;
+    }
+    Failure& next = failures_[failure_count_++];
+    next.first = value_ + 1;
+    next.last = value;
+    try {
+      next.cause = *failure;
+    } catch (...) {  // no memory for the detail: it has failed nevertheless
+      next.cause = {};
+    }
   }
   value_ = std::max(value_, value);
   changed_.notify_all();
 }
 
-bp_status_t bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) {
+Status bp_semaphore_t::failure_of(uint64_t value) const {
+  const std::span known(failures_.data(), failure_count_);
+  const auto found = std::ranges::lower_bound(known, value, {}, &Failure::last);
+  if (found == known.end() || found->first > value) return {};
+  const Status& cause = found->cause;
+  std::string text = "the work that was to bring the semaphore to " + std::to_string(value) + " failed";
+  if (!cause.ok()) text.append(": ").append(cause.text());
+  return Status(BP_DEPENDENCY_FAILED, std::move(text))
+      .with_node(cause.node())
+      .with_vendor_code(cause.vendor_code())
+      .with_flags(cause.flags());
+}
+
+Status bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) {
   // A token may be set from a signal handler, which cannot notify: it is looked at this often.
   constexpr nanoseconds kCancelSlice = std::chrono::milliseconds(2);
   const bool forever = deadline > static_cast<uint64_t>(INT64_MAX);
@@ -28,11 +55,11 @@ bp_status_t bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_can
 
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (value <= (failure_ == BP_OK ? value_ : good_)) return BP_OK;
-    if (failure_ != BP_OK) return BP_DEPENDENCY_FAILED;
-    if (backplane::cancelled(cancel)) return BP_CANCELLED;
+    if (value <= value_) return failure_of(value);
+    const auto missing = [&] { return "while waiting for a semaphore to reach " + std::to_string(value); };
+    if (backplane::cancelled(cancel)) return {BP_CANCELLED, missing()};
     const Clock::time_point now = Clock::now();
-    if (now >= end) return BP_TIMED_OUT;
+    if (now >= end) return {BP_TIMED_OUT, missing()};
     if (forever && !cancel)
       changed_.wait(lock);
     else
@@ -40,8 +67,15 @@ bp_status_t bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_can
   }
 }
 
-bp_status_t bp_semaphore_t::query(uint64_t* out_value) const {
-  std::lock_guard lock(mutex_);
-  if (out_value) *out_value = value_;
-  return failure_;
+Status bp_semaphore_t::query(uint64_t& out_value) const {
+  const std::lock_guard lock(mutex_);
+  out_value = value_;
+  return failure_of(value_);
+}
+
+void bp_semaphore_t::reset(uint64_t value) noexcept {
+  const std::lock_guard lock(mutex_);
+  value_ = value;
+  failure_count_ = 0;
+  changed_.notify_all();
 }

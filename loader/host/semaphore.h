@@ -1,31 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bp_semaphore_t is: a 64-bit number that only grows, and threads that wait for it.
+// What bp_semaphore_t is: a 64-bit number that only grows, threads that wait for it, and which of its values failed.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
 
 #include "backplane/host.h"
+#include "status.h"
 
-// All members are thread-safe.
+// All members are thread-safe, but `reset` wants to be alone.
 struct bp_semaphore_t {
  public:
   explicit bp_semaphore_t(uint64_t value = 0) : value_(value) {}
 
-  // Sets it to `value` if that is more. A `status` other than BP_OK marks it failed for good (the first failure stays),
-  // and every waiter is woken.
-  void signal(uint64_t value, bp_status_t status = BP_OK);
-  // BP_OK once the value was reached without failure; BP_DEPENDENCY_FAILED, BP_CANCELLED or BP_TIMED_OUT otherwise.
-  // What was reached before a failure stays reached. `deadline` in ns on the monotonic clock, BP_FOREVER for none.
-  bp_status_t wait(uint64_t value, uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
-  // Its value now, and BP_OK or why it failed.
-  bp_status_t query(uint64_t* out_value) const;
+  // Sets it to `value` if that is more and wakes every waiter.
+  void signal(uint64_t value) noexcept { signal(value, nullptr); }
+  // The same; the values that this adds have failed, because of `failure`.
+  void fail(uint64_t value, const backplane::Status& failure) noexcept { signal(value, &failure); }
+  // Ok once the value was reached and has not failed; BP_DEPENDENCY_FAILED with the failure's detail, BP_CANCELLED or
+  // BP_TIMED_OUT otherwise. `deadline` in ns on the monotonic clock, BP_FOREVER for none.
+  backplane::Status wait(uint64_t value, uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
+  // Ok, or BP_DEPENDENCY_FAILED where the value of now has failed. `out_value` is written in either case.
+  backplane::Status query(uint64_t& out_value) const;
+  // Any value, and no failures.
+  void reset(uint64_t value) noexcept;
 
  private:
+  // The values from `first` to `last` failed.
+  struct Failure {
+    uint64_t first = 0, last = 0;
+    backplane::Status cause;
+  };
+
+  void signal(uint64_t value, const backplane::Status* failure) noexcept;
+  backplane::Status failure_of(uint64_t value) const;  // ok where it has not failed
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t value_;
-  uint64_t good_ = 0;  // once failed: the value reached before
-  bp_status_t failure_ = BP_OK;
+  // Ascending. When there are more, the two oldest become one, with the values between them.
+  std::array<Failure, 16> failures_;
+  size_t failure_count_ = 0;
 };

@@ -12,8 +12,6 @@ namespace {
 
 using wire::Writer;
 
-// The IR version in which everything that canonical models hold exists (2-bit types came last).
-constexpr int64_t kIrVersion = 13;
 constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;  // of one protobuf message
 
 std::string_view view(bp_text_t text) {
@@ -281,7 +279,7 @@ Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_
   }
   std::string head;
   Writer writer(head);
-  writer.add_int64(field::model::kIrVersion, kIrVersion);
+  writer.add_int64(field::model::kIrVersion, graph.ir_version);
   writer.add_string(field::model::kProducerName, "backplane");
   Serializer::write_opsets(writer, graph);
   write_tag(head, field::model::kGraph, body.size());

@@ -24,6 +24,9 @@ bp_text_t text(std::string_view view) {
   return {view.data(), view.size()};
 }
 
+// The IR version in which everything that canonical models hold exists (2-bit types came last).
+constexpr uint32_t kIrVersion = 13;
+
 // The arrays of one graph; sub-graphs have their own.
 class Arrays {
  public:
@@ -31,7 +34,7 @@ class Arrays {
     std::shared_ptr<const Model> model;
     std::vector<bp_symbol_t> symbols;
     std::vector<bp_opset_t> opsets;
-    const View::Newest& newest;
+    const KnownOpsets& known;
     const Refit& refit;
     const WholeCalls& calls;
   };
@@ -41,6 +44,7 @@ class Arrays {
       : shared_(shared), graph_(graph), whole_(whole), parent_(parent) {
     abi_.size = sizeof abi_;
     abi_.host = this;
+    abi_.ir_version = shared.known.ir_version ? std::min(shared.known.ir_version, kIrVersion) : kIrVersion;
     abi_.name = text(graph.name);
   }
 
@@ -188,7 +192,7 @@ class Arrays {
     out.since_version = node.since_version;
     const ops::Schema* form = node.schema;
     bool too_new = false;
-    if (const auto newest = shared_.newest.find(node.domain); form && newest != shared_.newest.end()) {
+    if (const auto newest = shared_.known.opsets.find(node.domain); form && newest != shared_.known.opsets.end()) {
       const ops::Schema* fitting = older_form(graph_, node, newest->second);
       too_new = !fitting;
       if (fitting) form = fitting;
@@ -421,7 +425,7 @@ void Arrays::publish() {
 }
 
 // After import, known domains are at their newest version, or at what the plugin knows.
-std::vector<bp_opset_t> opsets_of(const Model& model, const View::Newest& newest) {
+std::vector<bp_opset_t> opsets_of(const Model& model, const KnownOpsets& known) {
   std::map<std::string_view, uint32_t> versions;
   const auto add = [&](const std::map<std::string, uint32_t>& opsets) {
     for (const auto& [domain, version] : opsets) versions.emplace(domain, version);
@@ -431,8 +435,9 @@ std::vector<bp_opset_t> opsets_of(const Model& model, const View::Newest& newest
   versions.emplace("", 0);  // upgrades may have brought its operators in
   std::vector<bp_opset_t> out;
   for (auto& [domain, version] : versions) {
-    if (const uint32_t known = ops::newest_opset(domain)) version = known;
-    if (const auto limit = newest.find(domain); limit != newest.end()) version = std::min(version, limit->second);
+    if (const uint32_t newest = ops::newest_opset(domain)) version = newest;
+    if (const auto limit = known.opsets.find(domain); limit != known.opsets.end())
+      version = std::min(version, limit->second);
     out.push_back({text(domain), version, 0});
   }
   return out;
@@ -441,18 +446,18 @@ std::vector<bp_opset_t> opsets_of(const Model& model, const View::Newest& newest
 }  // namespace
 
 struct View::Impl {
-  Newest newest;
+  KnownOpsets known;
   Refit refit;
   WholeCalls calls;
   Arrays::Shared shared;
   Arrays arrays;
 
-  Impl(const std::shared_ptr<const Model>& model, const Graph& graph, bool whole, const Newest& known,
+  Impl(const std::shared_ptr<const Model>& model, const Graph& graph, bool whole, const KnownOpsets& newest,
        const Refit& weights, const WholeCalls& whole_calls)
-      : newest(known),
+      : known(newest),
         refit(weights),
         calls(whole_calls),
-        shared{model, {}, opsets_of(*model, newest), newest, refit, calls},
+        shared{model, {}, opsets_of(*model, known), known, refit, calls},
         arrays(shared, graph, whole, nullptr) {
     for (const Symbol& symbol : model->graph.symbols)
       shared.symbols.push_back({text(symbol.name), symbol.min, symbol.max});
@@ -472,9 +477,9 @@ WholeCalls all_calls(const Model& model) {
   return ids;
 }
 
-std::shared_ptr<const View> View::whole(const std::shared_ptr<const Model>& model, const Newest& newest,
+std::shared_ptr<const View> View::whole(const std::shared_ptr<const Model>& model, const KnownOpsets& known,
                                         const WholeCalls& calls) {
-  auto impl = std::make_unique<Impl>(model, model->graph, true, newest, Refit{}, calls);
+  auto impl = std::make_unique<Impl>(model, model->graph, true, known, Refit{}, calls);
   std::vector<uint32_t> nodes(model->graph.nodes.size());
   std::iota(nodes.begin(), nodes.end(), 0);
   impl->arrays.build(nodes, model->graph.inputs, model->graph.outputs);
@@ -482,16 +487,16 @@ std::shared_ptr<const View> View::whole(const std::shared_ptr<const Model>& mode
 }
 
 std::shared_ptr<const View> View::island(const std::shared_ptr<const Model>& model, std::span<const uint32_t> nodes,
-                                         std::span<const ValueId> outputs, const Newest& newest, const Refit& refit,
+                                         std::span<const ValueId> outputs, const KnownOpsets& known, const Refit& refit,
                                          const WholeCalls& calls) {
-  auto impl = std::make_unique<Impl>(model, model->graph, false, newest, refit, calls);
+  auto impl = std::make_unique<Impl>(model, model->graph, false, known, refit, calls);
   impl->arrays.build(nodes, {}, outputs);
   return std::shared_ptr<const View>(new View(std::move(impl)));
 }
 
 std::shared_ptr<const View> View::node(const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t node,
-                                       const Newest& newest) {
-  auto impl = std::make_unique<Impl>(model, graph, false, newest, Refit{}, WholeCalls{});
+                                       const KnownOpsets& known) {
+  auto impl = std::make_unique<Impl>(model, graph, false, known, Refit{}, WholeCalls{});
   std::vector<ValueId> outputs;
   for (const ValueId output : graph.nodes[node].outputs) {
     if (output != BP_NONE) outputs.push_back(output);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "backplane/graph.h"
+#include "known_opsets.h"
 #include "model/graph.h"
 
 namespace backplane::model {
@@ -27,21 +28,17 @@ WholeCalls all_calls(const Model& model);
 
 class View {
  public:
-  // The newest operator set that a plugin knows for each domain: nodes are presented in the newest form that fits. A
-  // domain that is not named is presented as it is.
-  using Newest = std::map<std::string, uint32_t, std::less<>>;
-
   // The whole graph. View value i is graph value i; where no call is whole, view node i is graph node i.
-  static std::shared_ptr<const View> whole(const std::shared_ptr<const Model>& model, const Newest& newest,
+  static std::shared_ptr<const View> whole(const std::shared_ptr<const Model>& model, const KnownOpsets& known,
                                            const WholeCalls& calls = {});
   // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do
   // not make (constants come along as weights); its outputs are those of `outputs` (graph values) in that order.
   static std::shared_ptr<const View> island(const std::shared_ptr<const Model>& model, std::span<const uint32_t> nodes,
-                                            std::span<const ValueId> outputs, const Newest& newest,
+                                            std::span<const ValueId> outputs, const KnownOpsets& known,
                                             const Refit& refit = {}, const WholeCalls& calls = {});
   // One node of any graph of the model as a graph of its own.
   static std::shared_ptr<const View> node(const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t node,
-                                          const Newest& newest);
+                                          const KnownOpsets& known);
   ~View();
 
   const bp_graph_t* abi() const;

@@ -128,7 +128,7 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
                         {tensor("s", BP_DTYPE_INT64, {1}, std::vector<int64_t>{-1})})));
   ASSERT_TRUE(model);
   EXPECT_EQ(model->graph.nodes[0].since_version, ops::newest_schema("", "Relu")->since_version);
-  const auto view = View::whole(model, {{"", 13}});
+  const auto view = View::whole(model, KnownOpsets{.opsets = {{"", 13}}});
   const bp_graph_t* g = view->abi();
   ASSERT_EQ(g->node_count, 4u);
   EXPECT_EQ(bp_graph_node(g, 0)->since_version, 13u);
@@ -139,7 +139,7 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   EXPECT_TRUE(view->too_new(3));  // Shape-13 cannot start at 1
   ASSERT_GE(g->opset_count, 1u);
   EXPECT_EQ(bp_graph_opset(g, 0)->version, 13u);
-  EXPECT_TRUE(View::whole(model, {{"", 11}})->too_new(2));  // Softmax meant something else then
+  EXPECT_TRUE(View::whole(model, KnownOpsets{.opsets = {{"", 11}}})->too_new(2));  // Softmax meant something else then
 }
 
 TEST(View, HashesContent) {

@@ -41,7 +41,7 @@ Result<double> measure_node(const std::shared_ptr<Environment>& environment, con
   BP_ASSIGN(SingleNode single, SingleNode::of(model, node));
   SessionRequest alone;
   alone.devices = {device.name()};
-  alone.precision = request.precision;
+  alone.compute_types = request.compute_types;
   alone.options = request.options;
   alone.cancel = request.cancel;
   alone.costs = Costs::kTold;
@@ -85,7 +85,7 @@ Status measure_nodes(const std::shared_ptr<Environment>& environment, const mode
     for (size_t i = 0; i < device.nodes.size(); ++i) {
       if (cancelled(request.cancel)) return {BP_CANCELLED, "cancelled while nodes were measured"};
       const model::Node& node = model.graph.nodes[i];
-      const std::string key = profile_key(model.graph, node, request.precision);
+      const std::string key = profile_key(model.graph, node, request.compute_types);
       if (!device.nodes[i].usable() || device.nodes[i].call != BP_NO_NODE || key.empty() || !tried.insert(key).second)
         continue;
       if (const auto seconds = measure_node(environment, model, node, *device.device, request); seconds.ok())
@@ -95,7 +95,7 @@ Status measure_nodes(const std::shared_ptr<Environment>& environment, const mode
                                             std::string(seconds.status().text()));
     }
     device.profile->save();
-    recall(model.graph, request.precision, device);
+    recall(model.graph, request.compute_types, device);
   }
   return {};
 }

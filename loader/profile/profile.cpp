@@ -142,9 +142,9 @@ bool Profile::save() const {
   return write_whole(path_, content);
 }
 
-std::string profile_key(const model::Graph& graph, const model::Node& node, uint32_t precision) {
+std::string profile_key(const model::Graph& graph, const model::Node& node, uint32_t compute_types) {
   std::string key = node.domain + "::" + node.op_type + '-' + std::to_string(node.since_version);
-  if (precision == BP_PRECISION_RELAXED) key += " relaxed";
+  if (compute_types) key += " compute " + std::to_string(compute_types);
   for (const model::Attribute& attribute : node.attributes) {
     if (attribute.type == BP_ATTR_GRAPH || attribute.type == BP_ATTR_GRAPHS) return {};
     add_attribute(graph, attribute, key);

@@ -106,8 +106,8 @@ model::Graph two_inputs(const std::vector<bp_dim_t>& dims) {
 }
 
 TEST(ProfileKey, TellsApartWhatCostsDifferently) {
-  const auto key = [](const model::Graph& graph, uint32_t precision = BP_PRECISION_STRICT) {
-    return profile_key(graph, graph.nodes[0], precision);
+  const auto key = [](const model::Graph& graph, uint32_t compute_types = 0) {
+    return profile_key(graph, graph.nodes[0], compute_types);
   };
   const model::Graph plain = two_inputs({{4, BP_NONE, 0}});
   model::Graph same = two_inputs({{4, BP_NONE, 0}});
@@ -115,7 +115,7 @@ TEST(ProfileKey, TellsApartWhatCostsDifferently) {
   same.values[0].name = "x\ny";
   EXPECT_EQ(key(plain), key(same));
   EXPECT_NE(key(plain), key(two_inputs({{5, BP_NONE, 0}})));
-  EXPECT_NE(key(plain), key(plain, BP_PRECISION_RELAXED));
+  EXPECT_NE(key(plain), key(plain, BP_COMPUTE_TF32));
   same.nodes[0].set(model::Attribute::of("transA", int64_t{1}));
   EXPECT_NE(key(plain), key(same));
   same = two_inputs({{4, BP_NONE, 0}});

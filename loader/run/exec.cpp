@@ -2,6 +2,8 @@
 #include "run/exec.h"
 
 #include <algorithm>
+#include <list>
+#include <mutex>
 
 #include "abi.h"
 #include "host/container.h"
@@ -29,6 +31,10 @@ std::string format(const model::Graph& graph, const model::Type& type) {
                                                 : "?";
   }
   return text + "]";
+}
+
+Status lost() {
+  return {BP_DEVICE_LOST, "a device did not come back from a run of this exec: make another one"};
 }
 
 bool is_tensor(const model::Type& type) {
@@ -66,6 +72,21 @@ void Exec::drop_route() {
   route_.reset();
 }
 
+void Exec::lose() {
+  struct Lost {
+    std::shared_ptr<const Session> session;
+    std::unique_ptr<Route> route;
+    std::unique_ptr<Plan> plan;
+    std::unique_ptr<Runner> runner;
+  };
+  static std::mutex mutex;
+  static auto* const kLost = new std::list<Lost>;  // never ends: the device may still write
+  const std::lock_guard lock(mutex);
+  kLost->push_back({session_, std::move(route_), std::move(plan_), std::move(runner_)});
+  planned_ = false;
+  lost_ = true;
+}
+
 // Everything that follows from the session and from where bindings lie.
 Status Exec::make_route() {
   drop_route();
@@ -91,6 +112,7 @@ std::string Exec::slot_name(uint32_t slot) const {
 
 Result<Exec::Binding*> Exec::binding(uint32_t slot) {
   if (busy_.load(std::memory_order_acquire)) return Status(BP_BUSY, "a run is in flight: wait for it first");
+  if (lost_) return lost();
   const bool is_output = slot >= BP_SLOT_OUTPUT;
   auto& bindings = is_output ? outputs_ : inputs_;
   const uint32_t index = is_output ? slot - BP_SLOT_OUTPUT : slot;
@@ -247,6 +269,10 @@ Status Exec::attempt(const bp_run_t& options) {
     fault.status = prepare();
     if (fault.status.ok()) {
       fault.status = runner_->run(options);
+      if (runner_->gave_up()) {
+        lose();
+        return std::move(fault.status);
+      }
       fault.device = runner_->failed_device();
       fault.island = runner_->failed_step();
     }
@@ -262,19 +288,18 @@ Status Exec::attempt(const bp_run_t& options) {
 
 Status Exec::execute(const bp_run_t& options) {
   ran_ = false;
+  if (lost_) return lost();
   for (uint32_t i = 0; i < options.wait_count; ++i) {
     const bp_point_t& point = options.waits[i];
-    const bp_status_t code =
-        point.semaphore->wait(point.value, options.deadline ? options.deadline : BP_FOREVER, options.cancel);
-    if (code != BP_OK) return {code, "while waiting for a semaphore to reach " + std::to_string(point.value)};
+    BP_TRY(bp_point_host(&point)->wait(point.value, options.deadline ? options.deadline : BP_FOREVER, options.cancel));
   }
   BP_TRY(attempt(options));
   ran_ = true;
   return {};
 }
 
-// The end of a run, however it came: `done` first, then the signals.
-void Exec::finish(const bp_run_t& options, const Status& status) {
+// The end of a run that was accepted: `done` first, then the signals.
+void Exec::report(const bp_run_t& options, const Status& status) {
   if (options.done) {
     std::string text(status.text());
     bp_error_t error{};
@@ -285,8 +310,13 @@ void Exec::finish(const bp_run_t& options, const Status& status) {
     status.write(&error);
     options.done(options.self, status.code(), &error);
   }
-  for (uint32_t i = 0; i < options.signal_count; ++i)
-    options.signals[i].semaphore->signal(options.signals[i].value, status.code());
+  for (uint32_t i = 0; i < options.signal_count; ++i) {
+    bp_semaphore_t& semaphore = *bp_point_host(&options.signals[i]);
+    status.ok() ? semaphore.signal(options.signals[i].value) : semaphore.fail(options.signals[i].value, status);
+  }
+}
+
+void Exec::release() {
   busy_.store(false, std::memory_order_release);
   busy_.notify_all();
 }
@@ -303,8 +333,8 @@ Result<bp_run_t> read_run(const bp_run_t* run) {
   if (options.stream || options.output)
     return Status(BP_INVALID_ARGUMENT, "run.stream and run.output must be NULL here");
   const auto all_host = [](const bp_point_t* points, uint32_t count) {
-    return !count || (points && std::all_of(points, points + count,
-                                            [](const bp_point_t& p) { return p.semaphore && !p.native; }));
+    return !count ||
+           (points && std::all_of(points, points + count, [](const bp_point_t& p) { return bp_point_host(&p); }));
   };
   if (!all_host(options.waits, options.wait_count) || !all_host(options.signals, options.signal_count))
     return Status(BP_INVALID_ARGUMENT, "run.waits and run.signals take semaphores of bp_semaphore_create");
@@ -318,7 +348,8 @@ Status Exec::run(const bp_run_t* run) {
   if (busy_.exchange(true, std::memory_order_acquire))
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
   Status status = execute(options);
-  finish(options, status);
+  if (status.ok()) report(options, status);
+  release();
   return status;
 }
 
@@ -326,8 +357,20 @@ Status Exec::submit(const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t options, read_run(run));
   if (busy_.exchange(true, std::memory_order_acquire))
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
-  if (!worker_) worker_ = std::make_unique<Worker>();
-  worker_->post([this, options] { finish(options, execute(options)); });
+  try {
+    if (!worker_) worker_ = std::make_unique<Worker>();
+    submitted_ = {options.waits, options.waits + options.wait_count};
+    submitted_.insert(submitted_.end(), options.signals, options.signals + options.signal_count);
+    worker_->post([this, own = options]() mutable {
+      own.waits = submitted_.data();
+      own.signals = submitted_.data() + own.wait_count;
+      report(own, execute(own));
+      release();
+    });
+  } catch (...) {  // nobody was told of the run
+    release();
+    throw;
+  }
   return {};
 }
 

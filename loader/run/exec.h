@@ -26,9 +26,9 @@ class Exec {
   Status bind(uint32_t slot, const bp_tensor_t& tensor);
   Status bind_container(uint32_t slot, bp_container_t* container);
   Status extents(uint32_t slot, uint32_t rank, const int64_t* extents);
-  // Runs and waits; signals and `done` as plugin.h says. `run` may be null.
+  // Runs and waits. `done` is called and the signals advance only where it succeeds. `run` may be null.
   Status run(const bp_run_t* run);
-  // Runs on the exec's own thread, started with the first call.
+  // Runs on the exec's own thread, started with the first call. Once accepted, `done` and the signals report the end.
   Status submit(const bp_run_t* run);
   Status output(uint32_t index, bp_tensor_t& out);
   Status output_container(uint32_t index, bp_container_t*& out);
@@ -49,6 +49,7 @@ class Exec {
   explicit Exec(std::shared_ptr<const Session> session) : session_(std::move(session)) {}
   Status make_route();
   void drop_route();
+  void lose();  // keeps everything that a device which did not come back may still touch
   Result<Binding*> binding(uint32_t slot);
   model::ValueId value_of(uint32_t slot) const;
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
@@ -60,7 +61,8 @@ class Exec {
   void follow();         // takes up the session that is true now
   Status attempt(const bp_run_t& options);
   Status execute(const bp_run_t& options);  // waits, runs
-  void finish(const bp_run_t& options, const Status& status);
+  static void report(const bp_run_t& options, const Status& status);
+  void release();  // the run is over: another may come
 
   std::shared_ptr<const Session> session_;
   std::vector<Binding> inputs_, outputs_;
@@ -69,7 +71,9 @@ class Exec {
   std::unique_ptr<Runner> runner_;
   bool planned_ = false;
   bool ran_ = false;
+  bool lost_ = false;
   std::atomic<bool> busy_{false};
+  std::vector<bp_point_t> submitted_;  // the points of the run in flight: those that it waits for, then its signals
   std::unique_ptr<Worker> worker_;
 };
 

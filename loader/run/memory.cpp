@@ -124,8 +124,8 @@ bool direct(const Memory& from, const Memory& to) {
 }
 
 Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
-            uint64_t bytes) {
-  if (bytes == 0) return {};
+            uint64_t bytes, const bp_run_t* run) {
+  if (bytes == 0 && !run) return {};
   const Memory& by = to_memory.device() ? to_memory : from_memory;
   if (!by.device()) {
     std::memmove(host_address(to), host_address(from), bytes);
@@ -135,7 +135,7 @@ Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to
     return {BP_UNSUPPORTED, "devices '" + from_memory.device()->name() + "' and '" + to_memory.device()->name() +
                                 "' do not reach each other's memory"};
   PluginError error;
-  return by.status(error, by.api_->copy(by.handle_, &from, &to, bytes, nullptr, error.get()));
+  return by.status(error, by.api_->copy(by.handle_, &from, &to, bytes, run, error.get()));
 }
 
 uint64_t new_serial() {

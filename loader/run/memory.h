@@ -44,7 +44,7 @@ class Memory {
 
  private:
   friend Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
-                     uint64_t bytes);
+                     uint64_t bytes, const bp_run_t* run);
   Status status(PluginError& error, bp_status_t code) const;
 
   Services* services_;
@@ -62,9 +62,13 @@ class Memory {
 // Whether `copy` between them needs no stop in host memory.
 bool direct(const Memory& from, const Memory& to);
 
-// Copies and returns when done; one that is not direct is BP_UNSUPPORTED.
+// Copies, in the stream of `run` or, without one, at once; a copy that is not direct is BP_UNSUPPORTED.
 Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
-            uint64_t bytes);
+            uint64_t bytes, const bp_run_t* run = nullptr);
+// The device whose plugin copies between them; null: the host does.
+inline Device* copier(const Memory& from, const Memory& to) {
+  return to.device() ? to.device() : from.device();
+}
 
 // A number for each time that memory was had: handles and addresses come again.
 uint64_t new_serial();

@@ -73,8 +73,15 @@ Status Plan::make() {
   BP_TRY(place_buffers());
   for (Step& step : route_.steps)
     if (!step.late) BP_TRY(bind(step));
+  after_.clear();
+  for (const Task& task : route_.tasks) after_.push_back(task.after);
+  bool is_chain = true;
+  for (uint32_t t = 1; t < after_.size() && is_chain; ++t)
+    is_chain = std::ranges::find(after_[t], t - 1) != after_[t].end();
+  if (!is_chain) order_buffers();
+  BP_TRY(check_in_place());
   make_tasks();
-  return check_in_place();
+  return {};
 }
 
 Status Plan::shape_all() {
@@ -286,7 +293,53 @@ Status Plan::bind_slot(Step& step, uint32_t slot, const Place& place, Step::Boun
 
 // ---- order ----------------------------------------------------------------------------------------------------------
 
+void Plan::put_after(uint32_t before, uint32_t task) {
+  std::vector<uint32_t>& known = after_[task];
+  if (std::ranges::find(known, before) == known.end()) known.push_back(before);
+}
+
+// Whether its extents are known only when the tasks before it have ended.
+bool Plan::is_late(const Task& task) const {
+  return task.step != BP_NONE ? route_.steps[task.step].late : route_.edges[route_.transfers[task.transfer].edge].late;
+}
+
+// What the host has to do between tasks: nothing where one follows on the other in a stream, or waits for its mark.
+void Plan::make_issues() {
+  issues_.assign(route_.tasks.size(), {});
+  std::vector<uint8_t> followed(route_.tasks.size());  // in its stream: the end of the last says that of those before
+  for (uint32_t t = 0; t < route_.tasks.size(); ++t) {
+    const Task& task = route_.tasks[t];
+    Issue& issue = issues_[t];
+    issue.in_stream = task.lane != BP_NONE;
+    if (task.transfer != BP_NONE) {
+      const Transfer& moving = route_.transfers[task.transfer];
+      const std::vector<Replica>& replicas = route_.edges[moving.edge].replicas;
+      if (replicas[moving.from].shared || replicas[moving.to].shared) issue.in_stream = false;  // nothing is copied
+    }
+    for (uint32_t before : after_[t]) {
+      const Task& other = route_.tasks[before];
+      Issue& earlier = issues_[before];
+      if (issue.in_stream && earlier.in_stream && !is_late(task)) {
+        if (other.lane == task.lane) {
+          followed[before] = 1;
+          continue;
+        }
+        if (other.mark && other.mark->of(task.lane)) {
+          issue.marked_before.push_back(before);
+          earlier.marks = true;
+          continue;
+        }
+      }
+      issue.host_before.push_back(before);
+      if (earlier.in_stream) earlier.reports = true;
+    }
+  }
+  for (uint32_t t = 0; t < issues_.size(); ++t)
+    if (issues_[t].in_stream && !followed[t]) issues_[t].reports = true;
+}
+
 void Plan::make_tasks() {
+  make_issues();
   const uint32_t count = static_cast<uint32_t>(route_.tasks.size());
   std::vector<const Device*> devices;
   for (const Step& step : route_.steps)
@@ -294,9 +347,13 @@ void Plan::make_tasks() {
   // One for each device's islands, one for copies.
   tasks_ = std::make_unique<TaskGraph>(count, static_cast<uint32_t>(devices.size()) + !route_.transfers.empty());
   for (uint32_t task = 0; task < count; ++task)
-    for (uint32_t before : route_.tasks[task].after) tasks_->order(before, task);
-  if (tasks_->is_chain()) return;
-  // A buffer that lies where others lay is written when those are no longer used.
+    for (uint32_t before : after_[task])
+      tasks_->order(before, task,
+                    std::ranges::find(issues_[task].host_before, before) == issues_[task].host_before.end());
+}
+
+// A buffer that lies where others lay is written when those are no longer used.
+void Plan::order_buffers() {
   for (uint32_t memory = 0; memory < in_arena_.size(); ++memory) {
     struct Occupant {
       bp_buffer_t buffer;
@@ -310,7 +367,7 @@ void Plan::make_tasks() {
       std::erase_if(occupants, [&](const Occupant& old) {
         if (!overlap(old.buffer, buffer)) return false;
         for (uint32_t task : old.tasks)
-          if (task < use.first) tasks_->order(task, use.first);
+          if (task < use.first) put_after(task, use.first);
         return covers(buffer, old.buffer);
       });
       occupants.push_back({buffer, std::move(use.tasks)});
@@ -338,7 +395,7 @@ Status Plan::check_in_place() {
         if (task == writer) continue;
         if (task > writer)
           return {BP_UNSUPPORTED, pair + "the input is read after the output was written: bind two buffers"};
-        tasks_->order(task, writer);
+        put_after(task, writer);
       }
       if (std::ranges::find(read.readers, writer) == read.readers.end()) continue;
       const Step& step = route_.steps[output.producer];

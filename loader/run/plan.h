@@ -27,6 +27,15 @@ class Plan {
   Status give_buffer(Edge& edge, Replica& replica);
 
   TaskGraph& tasks() { return *tasks_; }
+  // How a task is put into its lane's stream.
+  struct Issue {
+    bool in_stream = false;               // none of its inputs is known to the host alone
+    bool reports = false;                 // the host must hear of its end
+    std::vector<uint32_t> host_before;    // tasks whose end the host waits for before it is started
+    std::vector<uint32_t> marked_before;  // tasks of other lanes for whose mark it waits
+    bool marks = false;                   // it signals its mark
+  };
+  const Issue& issue(uint32_t task) const { return issues_[task]; }
   // Whether the framework bound an output to the memory of an input.
   bool updates_inputs() const { return updates_inputs_; }
 
@@ -39,7 +48,11 @@ class Plan {
   Status share(Edge& edge);
   Status bind(Step& step);
   Status bind_slot(Step& step, uint32_t slot, const Place& place, Step::Bound& bound);
+  void put_after(uint32_t before, uint32_t task);
+  void order_buffers();
   void make_tasks();
+  void make_issues();
+  bool is_late(const Task& task) const;
   Status check_in_place();
   const std::string& name_of(const Edge& edge) const;
 
@@ -49,6 +62,8 @@ class Plan {
   std::vector<Block> views_;                     // by memory: the import of the host's arena
   std::vector<std::vector<uint32_t>> in_arena_;  // by memory: edges, by their first task
   std::unique_ptr<TaskGraph> tasks_;
+  std::vector<std::vector<uint32_t>> after_;  // by task: those that come before it
+  std::vector<Issue> issues_;                 // by task
   bool updates_inputs_ = false;
   // Extents of all edges for those of the inputs, by these; an edge without is late.
   std::map<std::vector<int64_t>, std::vector<std::optional<std::vector<int64_t>>>> shapes_;

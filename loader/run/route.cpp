@@ -31,7 +31,8 @@ class Maker {
       if (home == BP_NONE) home = memory_of(homes_.outputs[o]);
     }
     for (const auto& program : session_.programs()) BP_TRY(add_step(*program));
-    return add_outputs();
+    BP_TRY(add_outputs());
+    return make_lanes();
   }
 
  private:
@@ -198,6 +199,39 @@ class Maker {
     return {};
   }
 
+  // A stream for each device with work that can follow on other work without the host.
+  Status make_lanes() {
+    const auto device_of = [&](const Task& task) {
+      if (task.step != BP_NONE) return route_.steps[task.step].program->device;
+      const Transfer& moving = route_.transfers[task.transfer];
+      const std::vector<Replica>& replicas = route_.edges[moving.edge].replicas;
+      return copier(*route_.memories[replicas[moving.from].memory], *route_.memories[replicas[moving.to].memory]);
+    };
+    std::vector<std::pair<Device*, std::vector<uint32_t>>> tasks;  // by device
+    for (uint32_t t = 0; t < route_.tasks.size(); ++t) {
+      Device* const device = device_of(route_.tasks[t]);
+      if (!device || !Lane::possible(*device)) continue;
+      auto found = std::ranges::find(tasks, device, [](auto& known) { return known.first; });
+      if (found == tasks.end()) found = tasks.insert(found, {device, {}});
+      found->second.push_back(t);
+    }
+    for (const auto& [device, own] : tasks) {
+      if (own.size() < 2) continue;
+      BP_ASSIGN(Lane lane, Lane::make(*device));
+      for (uint32_t t : own) route_.tasks[t].lane = static_cast<uint32_t>(route_.lanes.size());
+      route_.lanes.push_back(std::move(lane));
+    }
+    for (const Task& task : route_.tasks) {
+      if (task.lane == BP_NONE) continue;
+      for (uint32_t before : task.after) {
+        Task& other = route_.tasks[before];
+        if (other.lane != BP_NONE && other.lane != task.lane)
+          Mark::share(other.mark, route_.lanes[other.lane], route_.lanes[task.lane], task.lane);
+      }
+    }
+    return {};
+  }
+
   const Session& session_;
   const model::Graph& graph_;
   const Homes& homes_;
@@ -221,6 +255,8 @@ void Route::stop() {
     if (step.instance) step.program->plugin->instance->destroy(step.instance);
     step.instance = nullptr;
   }
+  for (Task& task : tasks) task.mark.reset();
+  lanes.clear();
 }
 
 }  // namespace backplane

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "run/edge.h"
+#include "run/lane.h"
 #include "run/memory.h"
 #include "session.h"
 #include "status.h"
@@ -49,6 +50,8 @@ struct Duplicate {
 struct Task {
   uint32_t step = BP_NONE, transfer = BP_NONE;  // one of them
   std::vector<uint32_t> after;                  // tasks that come before
+  uint32_t lane = BP_NONE;     // into whose stream it can be put; none: the host does it or waits for it
+  std::unique_ptr<Mark> mark;  // for tasks of other lanes; null: they wait on the host
 };
 
 // Where a buffer of the framework lies: in a device's space, or, without a device, in host memory.
@@ -73,6 +76,7 @@ struct Route {
   std::vector<Edge> edges;
   std::vector<Step> steps;
   std::vector<Transfer> transfers;
+  std::vector<Lane> lanes;
   std::vector<Task> tasks;  // in an order in which they can run
   std::vector<Duplicate> duplicates;
   std::vector<uint32_t> inputs, outputs;  // edges of the graph's

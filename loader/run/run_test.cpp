@@ -9,9 +9,8 @@
 #include <thread>
 
 #include "backplane/client.hpp"
-#include "testing/face.h"
 #include "testing/news.h"
-#include "testing/partial_backend/counters.h"
+#include "testing/partial.h"
 
 namespace backplane {
 namespace {
@@ -19,27 +18,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
-const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
-
-Environment partial_environment(std::map<std::string, std::string> options) {
-  return environment({kCpu, kPartialFile}, std::move(options));
-}
-
-const partial::Counters& counters(const Environment& env, uint32_t device = 0) {
-  const auto* all = static_cast<const partial::Counters*>(
-      api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
-  EXPECT_NE(all, nullptr);
-  return all[device];
-}
-
-SessionOptions pinned(std::map<std::string, std::string> pins) {
-  SessionOptions how;
-  how.pins = std::move(pins);
-  how.options["loader.costs"] = "told";  // no copy is made to measure it
-  return how;
-}
 
 // y = -|-x| with each node on a device of its own choice.
 Model chain_of_three() {
@@ -177,7 +155,7 @@ TEST(Run, ManyIslandsInTurnOnThreeDevices) {
     pins["s" + std::to_string(i)] = i % 3 ? "cpu" : "partial:1";
   }
   const Model model = graph.finish({sum, value});
-  Exec alone = environment({kCpu}).compile(model).exec();
+  Exec alone = environment({kCpuFile}).compile(model).exec();
   for (const std::string async : {"0", "1"}) {
     const Environment env = partial_environment({{"partial.devices", "2"},
                                                  {"partial.0.memory", "own"},

@@ -2,6 +2,7 @@
 #include "run/runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "abi.h"
@@ -39,133 +40,283 @@ bool passed(uint64_t deadline) {
   return deadline && deadline <= monotonic_now();
 }
 
+// A device may be late with what its deadline ended by so much before it is given up.
+constexpr uint64_t kGraceNs = 100'000'000;
+
+uint64_t new_ids(size_t count) {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(count, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 Runner::Runner(const Session& session, Route& route, Plan& plan)
-    : session_(session), route_(route), plan_(plan), calls_(route.steps.size()) {
+    : session_(session), route_(route), plan_(plan), calls_(route.tasks.size()) {
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     calls_[i].runner = this;
-    calls_[i].step = i;
+    calls_[i].task = i;
+    calls_[i].run.size = sizeof calls_[i].run;
+    calls_[i].run.self = &calls_[i];
+    if (route.tasks[i].step != BP_NONE) calls_[i].run.output = on_output;
   }
 }
 
 Status Runner::run(const bp_run_t& options) {
-  options_ = &options;
+  cancel_token_ = options.cancel;
+  deadline_ = options.deadline;
+  priority_ = options.priority;
+  trace_id_ = options.trace_id;
   failure_ = {};
+  failed_ = false;
   failed_step_ = BP_NONE;
   failed_device_ = nullptr;
-  TaskGraph& tasks = plan_.tasks();
-  at_once_ = !tasks.is_chain();
-  if (at_once_) {
-    cancel_.follow(options.cancel);
-    tasks.run([this](uint32_t task) { return start(task); });
-  } else {
-    for (uint32_t task = 0; task < route_.tasks.size(); ++task)
-      if (start(task) == Started::kFailed) break;
+  at_once_ = !plan_.tasks().is_chain();
+  paced_ = options.cancel || options.deadline;
+  if (!route_.lanes.empty()) {
+    first_id_ = new_ids(calls_.size());
+    ++mark_;
   }
+  if (some_go_on_.load(std::memory_order_relaxed)) {
+    some_go_on_.store(false, std::memory_order_relaxed);
+    for (Call& call : calls_) call.goes_on = false;
+  }
+  if (at_once_) cancel_.follow(options.cancel);
+  if (paced_) cancel_going_.follow(nullptr);
+  BP_TRY(at_once_ ? run_at_once() : run_in_order());
   if (!failure_.ok()) return std::move(failure_);
   for (const Duplicate& d : route_.duplicates) BP_TRY(duplicate(d));
   return {};
+}
+
+Status Runner::run_at_once() {
+  TaskGraph& tasks = plan_.tasks();
+  const auto start_task = [this](uint32_t task) { return start(task); };
+  if (!paced_) {
+    tasks.run(start_task);
+    drain();
+    return {};
+  }
+  const TaskGraph::Watch watch{[this] { look(); }, deadline_ ? deadline_ + kGraceNs : 0};
+  return tasks.run(start_task, &watch) ? Status() : give_up();
+}
+
+// One after the other on this thread.
+Status Runner::run_in_order() {
+  bool ends = true;
+  for (uint32_t task = 0; task < calls_.size() && ends; ++task) {
+    for (uint32_t before : plan_.issue(task).host_before)
+      if (!wait_for(calls_[before])) return give_up();
+    ends = !failed_.load(std::memory_order_relaxed) && start(task) != Started::kFailed;
+    if (paced_ && !wait_for(calls_[task])) return give_up();
+  }
+  if (!some_go_on_) return {};
+  for (Call& call : calls_)
+    if (!wait_for(call)) return give_up();
+  drain();
+  return {};
+}
+
+// False where it has not ended and its device is to be given up.
+bool Runner::wait_for(Call& call) {
+  if (!call.goes_on) return true;
+  if (!paced_) {
+    while (!call.ended.load(std::memory_order_acquire)) call.ended.wait(0);
+    return true;
+  }
+  constexpr auto kSlice = std::chrono::milliseconds(2);
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kSlice, [&] { return call.ended.load(std::memory_order_acquire) != 0; })) {
+    look();
+    if (give_up_is_due()) return false;
+  }
+  return true;
+}
+
+// Those who set the framework's token wake nobody.
+void Runner::look() {
+  if (cancelled(cancel_token_)) cancel_going_.set();
+}
+
+bool Runner::give_up_is_due() const {
+  return deadline_ && monotonic_now() >= deadline_ + kGraceNs;
+}
+
+// Some calls have not ended. Their plugins hear of it, and nothing more is asked of their devices.
+Status Runner::give_up() {
+  gave_up_ = true;
+  std::string names;
+  for (Call& call : calls_) {
+    if (!call.goes_on || call.ended.load(std::memory_order_acquire)) continue;
+    Step& step = route_.steps[route_.tasks[call.task].step];
+    Device& device = *step.program->device;
+    const bp_instance_api_t& api = *step.program->plugin->instance;
+    device.give_up();
+    if (api.abandon) api.abandon(step.instance);
+    names += (names.empty() ? "'" : ", '") + device.name() + "'";
+  }
+  return Status(BP_TIMED_OUT, "the deadline passed, and device " + names +
+                                  " did not come back: it was given up, and what is bound must stay allocated")
+      .with_flags(BP_ERROR_ABANDONED);
+}
+
+// After a failure streams may hold work whose end nobody was to report.
+void Runner::drain() {
+  if (failure_.ok() || paced_) return;
+  for (const Lane& lane : route_.lanes) static_cast<void>(lane.wait());
 }
 
 void Runner::fail(Status status, uint32_t step, Device* device) {
   const std::lock_guard lock(mutex_);
   if (!failure_.ok()) return;  // what follows from the first is not told
   failure_ = std::move(status);
+  failed_ = true;
   failed_step_ = step;
   failed_device_ = device;
   if (at_once_) cancel_.set();
+  if (paced_) cancel_going_.set();
 }
 
 Started Runner::start(uint32_t number) {
   const Task& task = route_.tasks[number];
-  if (cancelled(options_->cancel)) {
+  Call& call = calls_[number];
+  if (cancelled(cancel_token_)) {
     fail({BP_CANCELLED, "the run was cancelled"}, BP_NONE, nullptr);
     return Started::kFailed;
   }
-  if (passed(options_->deadline)) {
+  if (passed(deadline_)) {
     fail({BP_TIMED_OUT, "the deadline passed"}, BP_NONE, nullptr);
     return Started::kFailed;
   }
-  if (task.step != BP_NONE) return start_step(task.step);
-  const Transfer& moving = route_.transfers[task.transfer];
-  Status status = transfer(moving);
-  if (status.ok()) return Started::kEnded;
+  return task.step != BP_NONE ? start_step(call, route_.steps[task.step])
+                              : start_copy(call, route_.transfers[task.transfer]);
+}
+
+// What is asked of the plugin: the task's stream and marks, or its end alone.
+void Runner::order(Call& call, bool in_stream, bool reports) {
+  const Task& task = route_.tasks[call.task];
+  const Plan::Issue& issue = plan_.issue(call.task);
+  bp_run_t& run = call.run;
+  run.id = in_stream ? first_id_ + call.task : 0;
+  run.priority = priority_;
+  run.trace_id = trace_id_;
+  run.done = reports ? on_done : nullptr;
+  run.stream = nullptr;
+  run.wait_count = run.signal_count = 0;
+  call.status = {};
+  if (reports || in_stream) {
+    call.ended.store(0, std::memory_order_relaxed);
+    call.goes_on = reports;
+    some_go_on_.store(true, std::memory_order_relaxed);
+  }
+  call.begin = session_.environment().services().trace().active() ? monotonic_now() : 0;
+  if (!in_stream) return;
+  run.stream = route_.lanes[task.lane].stream();
+  call.waits.clear();
+  call.signals.clear();
+  for (uint32_t before : issue.marked_before)
+    call.waits.push_back(bp_native_point(route_.tasks[before].mark->of(task.lane), mark_));
+  if (issue.marks) call.signals.push_back(bp_native_point(task.mark->own(), mark_));
+  run.waits = call.waits.data();
+  run.wait_count = static_cast<uint32_t>(call.waits.size());
+  run.signals = call.signals.data();
+  run.signal_count = static_cast<uint32_t>(call.signals.size());
+}
+
+Started Runner::start_copy(Call& call, const Transfer& moving) {
+  const Plan::Issue& issue = plan_.issue(call.task);
+  const bool in_stream = issue.in_stream && !paced_;
+  if (in_stream) order(call, true, issue.reports);
+  Status status = transfer(moving, in_stream ? &call.run : nullptr);
+  if (status.ok()) return call.goes_on ? Started::kGoesOn : Started::kEnded;
+  call.goes_on = false;
   const std::vector<Replica>& replicas = route_.edges[moving.edge].replicas;
-  Device* to = route_.memories[replicas[moving.to].memory]->device();
-  fail(std::move(status), BP_NONE, to ? to : route_.memories[replicas[moving.from].memory]->device());
+  fail(std::move(status), BP_NONE,
+       copier(*route_.memories[replicas[moving.from].memory], *route_.memories[replicas[moving.to].memory]));
   return Started::kFailed;
 }
 
 // ---- islands --------------------------------------------------------------------------------------------------------
 
-Started Runner::start_step(uint32_t index) {
-  Step& step = route_.steps[index];
-  Call& call = calls_[index];
+Started Runner::start_step(Call& call, Step& step) {
   const Program& program = *step.program;
   if (step.late) {
     if (Status status = plan_.settle(step); !status.ok()) {
-      fail(std::move(status), index, program.device);
+      fail(std::move(status), route_.tasks[call.task].step, program.device);
       return Started::kFailed;
     }
   }
+  const Plan::Issue& issue = plan_.issue(call.task);
   const bool synchronous = program.device->info().flags & BP_DEVICE_SYNCHRONOUS;
-  call.run.size = sizeof call.run;
-  call.run.deadline = options_->deadline;
-  call.run.cancel = at_once_ ? &cancel_ : options_->cancel;
-  call.run.priority = options_->priority;
-  call.run.trace_id = options_->trace_id;
-  call.run.self = &call;
-  call.run.output = on_output;
-  call.run.done = synchronous ? nullptr : on_done;
-  call.status = {};
-  call.ended.store(0, std::memory_order_relaxed);
-  call.begin = session_.environment().services().trace().active() ? monotonic_now() : 0;
+  const bool in_stream = issue.in_stream && !paced_;
+  order(call, in_stream, !synchronous && (!in_stream || issue.reports));
+  call.run.deadline = deadline_;
+  if (synchronous)
+    call.run.cancel = at_once_ ? &cancel_ : cancel_token_;
+  else if (paced_)
+    call.run.cancel = &cancel_going_;
+  else
+    call.run.cancel = at_once_ && !in_stream ? &cancel_ : nullptr;
 
   PluginError error;
   const bp_status_t code = program.plugin->instance->run(step.instance, &call.run, error.get());
-  Status status = device_status(*program.device, error, code);
-  if (synchronous || !status.ok()) {
-    end_step(call, std::move(status));
+  if (Status status = device_status(*program.device, error, code); !status.ok() || synchronous) {
+    call.goes_on = false;
+    end_call(call, std::move(status));
     return call.status.ok() ? Started::kEnded : Started::kFailed;
   }
-  if (at_once_) return Started::kGoesOn;
-  while (!call.ended.load(std::memory_order_acquire)) call.ended.wait(0);
-  return call.status.ok() ? Started::kEnded : Started::kFailed;
+  return call.goes_on ? Started::kGoesOn : Started::kEnded;
 }
 
-void Runner::end_step(Call& call, Status status) {
-  if (call.begin)
-    span(BP_SPAN_COMPUTE, call.begin, route_.steps[call.step].program->device, 0,
-         "island " + std::to_string(call.step));
+void Runner::end_call(Call& call, Status status) {
+  const uint32_t index = route_.tasks[call.task].step;
+  if (call.begin && index != BP_NONE)
+    span(BP_SPAN_COMPUTE, call.begin, route_.steps[index].program->device, 0, "island " + std::to_string(index));
   if (status.ok()) return;
-  const Program& program = *route_.steps[call.step].program;
+  call.status = status;
+  if (index == BP_NONE) {
+    const Lane& lane = route_.lanes[route_.tasks[call.task].lane];
+    return fail(std::move(status), BP_NONE, &lane.device());
+  }
+  const Program& program = *route_.steps[index].program;
   std::string label = label_of(session_.model().graph, status.node());
   if (label.empty()) {
     const model::Node& first = session_.model().graph.nodes[program.view->graph_nodes(0).first];
-    label = "island " + std::to_string(call.step) + " (" + std::to_string(program.view->abi()->node_count) +
+    label = "island " + std::to_string(index) + " (" + std::to_string(program.view->abi()->node_count) +
             " nodes from " + first.label() + ")";
   }
-  status = std::move(status).context(label);
-  call.status = status;
-  fail(std::move(status), call.step, program.device);
+  fail(std::move(status).context(label), index, program.device);
 }
 
 void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Call& call = *static_cast<Call*>(self);
   Runner& runner = *call.runner;
-  const Step& step = runner.route_.steps[call.step];
   Status status;
   if (code != BP_OK) {
-    const bool has_detail = error && error->size >= BP_SIZE_1_0(bp_error_t) && error->text && error->text_size;
-    status = Status(code, has_detail ? std::string(error->text, std::min(error->text_size, error->text_capacity))
-                                     : "it failed without a text");
-    if (has_detail)
-      status = std::move(status).with_node(error->node).with_vendor_code(error->vendor_code).with_flags(error->flags);
-    status = std::move(status).context("device '" + step.program->device->name() + "'");
+    // Of an earlier task of the stream, where that had no `done` of its own.
+    const bool other = error && error->run && error->run - runner.first_id_ < runner.calls_.size();
+    Call& failed = other ? runner.calls_[error->run - runner.first_id_] : call;
+    const Task& task = runner.route_.tasks[failed.task];
+    const Device& device = task.step != BP_NONE ? *runner.route_.steps[task.step].program->device
+                                                : runner.route_.lanes[task.lane].device();
+    status = Status::reported(code, error).context("device '" + device.name() + "'");
+    if (&failed != &call) {
+      call.status = status;
+      runner.end_call(failed, std::move(status));
+      status = {};
+    }
   }
-  runner.end_step(call, std::move(status));
-  if (runner.at_once_) return runner.plan_.tasks().end(step.task, !call.status.ok());
+  runner.end_call(call, std::move(status));
+  const bool has_failed = code != BP_OK;
+  if (runner.at_once_) {
+    call.ended.store(1, std::memory_order_release);
+    return runner.plan_.tasks().end(call.task, has_failed);
+  }
+  if (runner.paced_) {
+    const std::lock_guard lock(runner.mutex_);
+    call.ended.store(1, std::memory_order_release);
+    runner.changed_.notify_one();
+    return;
+  }
   call.ended.store(1, std::memory_order_release);
   call.ended.notify_one();
 }
@@ -173,7 +324,8 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
 bp_status_t Runner::on_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                               bp_tensor_t* out) {
   Call& call = *static_cast<Call*>(self);
-  return call.runner->output(call.runner->route_.steps[call.step], slot, rank, extents, bytes, out);
+  Route& route = call.runner->route_;
+  return call.runner->output(route.steps[route.tasks[call.task].step], slot, rank, extents, bytes, out);
 }
 
 bp_status_t Runner::output(Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
@@ -201,14 +353,15 @@ bp_status_t Runner::output(Step& step, uint32_t slot, uint32_t rank, const int64
 
 // ---- values on their way --------------------------------------------------------------------------------------------
 
-Status Runner::transfer(const Transfer& transfer) {
+// In a stream it returns when the copy was put there.
+Status Runner::transfer(const Transfer& transfer, const bp_run_t* in_stream) {
   Edge& edge = route_.edges[transfer.edge];
   const std::string& name = session_.model().graph.values[edge.value].name;
   const Replica& from = edge.replicas[transfer.from];
   Replica& to = edge.replicas[transfer.to];
   const Memory &from_memory = *route_.memories[from.memory], &to_memory = *route_.memories[to.memory];
   const uint64_t begin = session_.environment().services().trace().active() ? monotonic_now() : 0;
-  const Device* device = to_memory.device() ? to_memory.device() : from_memory.device();
+  const Device* device = copier(from_memory, to_memory);
   if (!edge.known) return {BP_INTERNAL, "value '" + name + "' was not written by its island"};
   // What the plan knew has its buffer; what only the run told gets one now.
   if (to.user && edge.bytes > to.buffer.bytes)
@@ -219,7 +372,7 @@ Status Runner::transfer(const Transfer& transfer) {
     BP_TRY(to_memory.flush(part(to.buffer, 0, edge.bytes), BP_MAP_WRITE));
   else if (from.shared)
     BP_TRY(from_memory.flush(part(from.buffer, 0, edge.bytes), BP_MAP_READ));
-  else if (Status status = copy(from_memory, from.buffer, to_memory, to.buffer, edge.bytes); !status.ok())
+  else if (Status status = copy(from_memory, from.buffer, to_memory, to.buffer, edge.bytes, in_stream); !status.ok())
     return std::move(status).context("value '" + name + "'");
   if (!begin) return {};
   const bool shared = to.shared || from.shared;
@@ -263,7 +416,7 @@ void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t 
   span.kind = kind;
   span.begin = begin;
   span.end = monotonic_now();
-  span.trace_id = options_->trace_id;
+  span.trace_id = trace_id_;
   span.node = BP_NO_NODE;
   span.bytes = bytes;
   span.device = device ? device->index() : 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <vector>
 
@@ -22,23 +23,36 @@ class Runner {
   // Where the last run failed: the island, or BP_NONE, and the device, or null.
   uint32_t failed_step() const { return failed_step_; }
   Device* failed_device() const { return failed_device_; }
+  // Whether a device did not come back: all three are to be kept for good, and never used again.
+  bool gave_up() const { return gave_up_; }
 
  private:
-  // A step on its way; what bp_run_t's callbacks reach.
+  // A task on its way; what bp_run_t's callbacks reach.
   struct Call {
     Runner* runner = nullptr;
-    uint32_t step = 0;
+    uint32_t task = 0;
     bp_run_t run{};
-    uint64_t begin = 0;  // for the trace
+    std::vector<bp_point_t> waits, signals;  // marks
+    uint64_t begin = 0;                      // for the trace
+    bool goes_on = false;                    // it was started and will report its end
     std::atomic<uint32_t> ended{0};
     Status status;
   };
 
+  Status run_in_order();
+  Status run_at_once();
   TaskGraph::Started start(uint32_t task);
-  TaskGraph::Started start_step(uint32_t index);
-  Status transfer(const Transfer& transfer);
+  TaskGraph::Started start_step(Call& call, Step& step);
+  TaskGraph::Started start_copy(Call& call, const Transfer& transfer);
+  void order(Call& call, bool in_stream, bool reports);
+  bool wait_for(Call& call);
+  void look();
+  bool give_up_is_due() const;
+  Status give_up();
+  void drain();
+  Status transfer(const Transfer& transfer, const bp_run_t* in_stream);
   Status duplicate(const Duplicate& duplicate);
-  void end_step(Call& call, Status status);
+  void end_call(Call& call, Status status);
   void fail(Status status, uint32_t step, Device* device);
   void span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const;
   bp_status_t output(Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
@@ -51,14 +65,24 @@ class Runner {
   const Session& session_;
   Route& route_;
   Plan& plan_;
-  std::vector<Call> calls_;  // by step
-  const bp_run_t* options_ = nullptr;
+  std::vector<Call> calls_;                    // by task
+  const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
+  uint64_t deadline_ = 0, trace_id_ = 0;
+  int32_t priority_ = 0;
+  std::atomic<bool> some_go_on_{false};  // calls of this run, or work in streams
+  uint64_t first_id_ = 0;                // of the run's tasks: bp_run_t.id is this and the task's number
+  uint64_t mark_ = 0;                    // the value of all marks in this run
   bool at_once_ = false;
-  bp_cancel_t cancel_;  // follows the framework's, and is set when a part of the run failed
+  bool paced_ = false;        // the run may have to end early: nothing is put into streams ahead of its time
+  bp_cancel_t cancel_;        // for calls that block: follows the framework's, and is set when a part of the run failed
+  bp_cancel_t cancel_going_;  // for those that go on: set when the framework's was seen to be; it outlives that one
   std::mutex mutex_;
+  std::condition_variable changed_;  // a call ended
   Status failure_;
+  std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;
   Device* failed_device_ = nullptr;
+  bool gave_up_ = false;
 };
 
 }  // namespace backplane

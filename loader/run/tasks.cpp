@@ -2,15 +2,17 @@
 #include "run/tasks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <list>
 
 #include "host/threads.h"
+#include "run/clock.h"
 
 namespace backplane {
 
 struct TaskGraph::State : std::enable_shared_from_this<State> {
   State(uint32_t count, uint32_t width)
-      : after(count), before_count(count), waits_for(count), helpers_wanted(width - 1) {
+      : after(count), before_count(count), waits_for(count), passed_on(count), helpers_wanted(width - 1) {
     ready.reserve(count);
   }
 
@@ -20,9 +22,22 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     --running;
     --left;
     stopped = stopped || failed;
-    for (uint32_t next : after[task])
-      if (--waits_for[next] == 0) ready.push_back(next);
+    for (const Next& next : after[task])
+      if (!next.in_stream || !passed_on[task]) release(next.task);
+    passed_on[task] = 1;
     changed.notify_all();
+  }
+
+  // The task was put into its stream: so may be what comes after it there.
+  void pass_on(uint32_t task) {
+    if (passed_on[task] || is_watched) return;
+    passed_on[task] = 1;
+    for (const Next& next : after[task])
+      if (next.in_stream) release(next.task);
+  }
+
+  void release(uint32_t task) {
+    if (--waits_for[task] == 0) ready.push_back(task);
   }
 
   bool has_ready() const { return !stopped && !ready.empty(); }
@@ -38,7 +53,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
         ++helpers;
       }
     } catch (const std::bad_alloc&) {
-      if (entry.empty() && helpers == 0) release();
+      if (entry.empty() && helpers == 0) take_back();
     }
   }
 
@@ -47,7 +62,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     std::shared_ptr<State> last;  // ends after the lock
     std::unique_lock lock(self.mutex);
     self.work(lock);
-    if (--self.helpers == 0) last = self.release();
+    if (--self.helpers == 0) last = self.take_back();
   }
 
   // States whose helpers have not all come: one may come when the graph is gone.
@@ -67,7 +82,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     kept().states.splice(kept().states.end(), entry);
   }
 
-  std::shared_ptr<State> release() {
+  std::shared_ptr<State> take_back() {
     const std::lock_guard lock(kept().mutex);
     entry.splice(entry.end(), kept().states, place);
     return std::move(entry.front());
@@ -90,21 +105,27 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
       --starting;
       if (started != Started::kGoesOn)
         finish(task, started == Started::kFailed);
-      else if (is_over())
-        changed.notify_all();
+      else
+        pass_on(task);
+      if (is_over()) changed.notify_all();
     }
   }
 
-  std::vector<std::vector<uint32_t>> after;
+  struct Next {
+    uint32_t task;
+    bool in_stream;
+  };
+  std::vector<std::vector<Next>> after;
   std::vector<uint32_t> before_count;
   uint32_t links = 0;  // between a task and the very next
 
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<uint32_t> waits_for;
+  std::vector<uint8_t> passed_on;  // by task
   std::vector<uint32_t> ready;
   uint32_t running = 0, starting = 0, left = 0, helpers = 0;
-  bool stopped = false;
+  bool stopped = false, is_watched = false;
   const std::function<Started(uint32_t)>* start = nullptr;
   const uint32_t helpers_wanted;
   std::list<std::shared_ptr<State>> entry{1};  // among those that are kept, while there are helpers; else here
@@ -117,10 +138,13 @@ TaskGraph::TaskGraph(uint32_t count, uint32_t width) : state_(std::make_shared<S
 
 TaskGraph::~TaskGraph() = default;
 
-void TaskGraph::order(uint32_t before, uint32_t after) {
-  std::vector<uint32_t>& known = state_->after[before];
-  if (std::ranges::find(known, after) != known.end()) return;
-  known.push_back(after);
+void TaskGraph::order(uint32_t before, uint32_t after, bool in_stream) {
+  std::vector<State::Next>& known = state_->after[before];
+  if (const auto found = std::ranges::find(known, after, &State::Next::task); found != known.end()) {
+    found->in_stream = found->in_stream && in_stream;
+    return;
+  }
+  known.push_back({after, in_stream});
   ++state_->before_count[after];
   if (before + 1 == after) ++state_->links;
 }
@@ -129,11 +153,13 @@ bool TaskGraph::is_chain() const {
   return state_->links + 1 >= state_->after.size();
 }
 
-void TaskGraph::run(const std::function<Started(uint32_t)>& start) {
+bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch* watch) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.start = &start;
   state.stopped = false;
+  state.is_watched = watch != nullptr;
+  std::ranges::fill(state.passed_on, uint8_t{0});
   state.running = 0;
   state.left = static_cast<uint32_t>(state.after.size());
   state.waits_for = state.before_count;
@@ -143,9 +169,22 @@ void TaskGraph::run(const std::function<Started(uint32_t)>& start) {
   for (;;) {
     state.work(lock);
     if (state.is_over()) break;
-    state.changed.wait(lock, [&] { return state.has_ready() || state.is_over(); });
+    const auto goes_on = [&] { return state.has_ready() || state.is_over(); };
+    if (!watch) {
+      state.changed.wait(lock, goes_on);
+      continue;
+    }
+    constexpr auto kSlice = std::chrono::milliseconds(2);
+    while (!state.changed.wait_for(lock, kSlice, goes_on)) {
+      watch->look();
+      // A call that has not returned cannot be given up: its thread is in it.
+      if (state.starting != 0 || !watch->give_up_at || monotonic_now() < watch->give_up_at) continue;
+      state.stopped = true;
+      return false;
+    }
   }
   state.ready.clear();
+  return true;
 }
 
 void TaskGraph::end(uint32_t task, bool failed) {

@@ -99,7 +99,8 @@ static bp_status_t BP_CALL query(bp_device_t* device, const bp_coverage_query_t*
   }
   return BP_OK;
 }
-static bp_status_t BP_CALL review(bp_device_t* device, const bp_graph_t* island, bp_review_t* out, bp_error_t* error) {
+static bp_status_t BP_CALL review(bp_device_t* device, const bp_compile_t* what, bp_review_t* out, bp_error_t* error) {
+  const bp_graph_t* island = what->graph;
   out->answer = island->node_count == 1 ? BP_REVIEW_ACCEPT : BP_REVIEW_SPLIT;
   for (uint32_t i = 0; i < island->node_count && out->answer == BP_REVIEW_SPLIT; ++i)
     out->split(out->split_self, &i, 1);

@@ -41,7 +41,10 @@ TEST_F(CPlugin, SplitsAnIslandIntoNodes) {
     static_cast<std::vector<uint32_t>*>(self)->insert(static_cast<std::vector<uint32_t>*>(self)->end(), nodes,
                                                       nodes + count);
   };
-  EXPECT_EQ(plugin->coverage->review(under_test.device, g.get(), &review, nullptr), BP_OK);
+  bp_compile_t what{};
+  what.size = sizeof what;
+  what.graph = g.get();
+  EXPECT_EQ(plugin->coverage->review(under_test.device, &what, &review, nullptr), BP_OK);
   EXPECT_EQ(review.answer, BP_REVIEW_SPLIT);
   EXPECT_THAT(parts, ElementsAre(0, 1));
 }

@@ -108,7 +108,8 @@ def gigabyte(ours, theirs, threads, rounds):
 def measure(ours, theirs, bench_program, threads, rounds):
     report = json.loads(sides.call([bench_program, "--benchmark_format=json", "--benchmark_min_time=0.5", "--benchmark_repetitions=3", "--benchmark_report_aggregates_only=true"]))
     units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-    took = {b["run_name"].removesuffix("/repeats:3"): b["real_time"] * units[b["time_unit"]] for b in report["benchmarks"] if b["aggregate_name"] == "median"}
+    medians = {b["run_name"].removesuffix("/repeats:3"): b for b in report["benchmarks"] if b["aggregate_name"] == "median"}
+    took = {name: b["real_time"] * units[b["time_unit"]] for name, b in medians.items()}
     them = json.loads(sides.call([sys.executable, "-m", "benchmark.overhead"], cwd=pathlib.Path(__file__).resolve().parent.parent))
     per_node = lambda sessions: (sessions(100000) / 100000) / (sessions(1000) / 1000)
     big, their_big = gigabyte(ours, theirs, threads, rounds)
@@ -119,6 +120,7 @@ def measure(ours, theirs, bench_program, threads, rounds):
         Overhead("session for a chain of 10,000 nodes", 1e3 * took["session/10000"], "ms", 20, 1e3 * them["sessions"]["10000"]),
         Overhead("2,000 nodes that alternate between two devices", 1e3 * took["alternating_islands/2000"], "ms", 50),
         Overhead("growth from 1,000 to 100,000 nodes, each node", per_node(lambda n: took[f"session/{n}"]), "x", 1.2, per_node(lambda n: them["sessions"][str(n)])),
+        Overhead("each island of 20 in the stream of a device, beside its work", 1e-3 * medians["async_chain/streamed/20/real_time"]["beyond_ns"], "us", 2),
         Overhead("scan of 50 known backends", 1e3 * took["known_backends/50"], "ms", 2),
         Overhead("1 GB model: load and first result, over cat cold and one run", big, "x", 1.2, their_big),
     ]

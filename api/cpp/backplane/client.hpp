@@ -55,6 +55,8 @@ class Error : public std::runtime_error {
   uint64_t node() const { return node_; }  // bp_node_t.id, or BP_NO_NODE
   int64_t vendor_code() const { return vendor_code_; }
   bool device_lost() const { return (flags_ & BP_ERROR_DEVICE_LOST) != 0; }
+  // A device did not come back: what was bound to the exec must stay allocated.
+  bool abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
 
  private:
   bp_status_t status_;
@@ -180,10 +182,21 @@ class Semaphore {
     detail::call(api().semaphore_create, value, &semaphore);
     semaphore_ = std::shared_ptr<bp_semaphore_t>(semaphore, api().semaphore_destroy);
   }
-  // `status` other than BP_OK marks it failed.
-  void signal(uint64_t value, bp_status_t status = BP_OK) const {
-    api().semaphore_signal(semaphore_.get(), value, status);
+  void signal(uint64_t value) const {
+    detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(nullptr));
   }
+  // The values that this adds have failed: waiting for one throws BP_DEPENDENCY_FAILED with this text.
+  void fail(uint64_t value, bp_status_t status, std::string text) const {
+    bp_error_t failure{};
+    failure.size = sizeof failure;
+    failure.status = status;
+    failure.node = BP_NO_NODE;
+    failure.text = text.data();
+    failure.text_size = failure.text_capacity = text.size();
+    detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(&failure));
+  }
+  // Any value, and no failures; nobody waits for it and no run will signal it.
+  void reset(uint64_t value) const { detail::call(api().semaphore_reset, semaphore_.get(), value); }
   // Until the value is reached; `deadline` in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
     detail::call(api().semaphore_wait, semaphore_.get(), value, deadline, static_cast<const bp_cancel_t*>(nullptr));
@@ -193,7 +206,7 @@ class Semaphore {
     detail::call(api().semaphore_query, semaphore_.get(), &value);
     return value;
   }
-  bp_point_t at(uint64_t value) const { return {semaphore_.get(), nullptr, value}; }
+  bp_point_t at(uint64_t value) const { return bp_host_point(semaphore_.get(), value); }
   bp_semaphore_t* get() const { return semaphore_.get(); }
 
  private:
@@ -315,7 +328,7 @@ class Exec {
 struct SessionOptions {
   std::vector<std::string> devices;  // preferred first; none: all
   uint32_t fallback = BP_FALLBACK_ALLOW;
-  uint32_t precision = BP_PRECISION_STRICT;
+  uint32_t compute_types = 0;                  // BP_COMPUTE_* that are allowed beside each node's own type
   std::map<std::string, std::string> pins;     // "op=Conv" → "cpu"
   std::map<std::string, std::string> options;  // "cpu.threads" → "4"
   uint32_t max_islands = 0;
@@ -456,7 +469,7 @@ class Environment {
     for (const auto& [pattern, device] : options.pins) pins.push_back({view::text(pattern), view::text(device)});
     bp_session_desc_t desc{};
     desc.size = sizeof desc;
-    desc.precision = options.precision;
+    desc.compute_types = options.compute_types;
     desc.fallback = options.fallback;
     desc.devices = devices.data();
     desc.device_count = static_cast<uint32_t>(devices.size());

@@ -9,11 +9,13 @@
 //   sdk/host.hpp      what the host lends; settings
 //   sdk/coverage.hpp  verdicts and the operator table
 //   sdk/backend.hpp   the classes to derive from
+//   sdk/async.hpp     runs that go on after the call: points, streams, timelines
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
 //   graph.hpp         the graph, read comfortably
 //
 // backends/null is the smallest whole example.
 #pragma once
 
+#include "backplane/sdk/async.hpp"
 #include "backplane/sdk/backend.hpp"
 #include "backplane/sdk/plugin.hpp"

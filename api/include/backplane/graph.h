@@ -180,6 +180,8 @@ struct bp_graph_t {
   const bp_graph_t* const* subgraphs; /* bodies of control-flow nodes */
   const bp_graph_t* parent;           /* NULL for the outermost graph */
   void* host;                         /* the host's own; plugins leave it alone */
+  uint32_t ir_version;                /* of ONNX, that `serialize` writes */
+  uint32_t reserved;
 };
 
 /* Access by index that respects the strides. */

@@ -119,13 +119,19 @@ struct bp_host_t {
   uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
 
   /* Host semaphores, for plugins whose devices have none that the host can wait for. All [thread-safe]. */
-  /* Waits until the semaphore reaches the value. [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED. */
+  /* Waits until the semaphore reaches the value. `deadline` in ns on the monotonic clock, BP_FOREVER for none.
+   * [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure that it was
+   * signalled with). */
   bp_status_t(BP_CALL* semaphore_wait)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
-                                       uint64_t deadline, const bp_cancel_t* cancel);
-  /* Sets it to `value` if that is more; `status` other than BP_OK marks it failed, and every waiter is woken. */
-  void(BP_CALL* semaphore_signal)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status);
-  /* Its value now, and BP_OK or why it failed. */
-  bp_status_t(BP_CALL* semaphore_query)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t* out_value);
+                                       uint64_t deadline, const bp_cancel_t* cancel, bp_error_t* error);
+  /* Sets it to `value` if that is more, and wakes every waiter. With `failure` (copied; its status is not BP_OK) the
+   * values that this adds have failed. */
+  void(BP_CALL* semaphore_signal)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
+                                  const bp_error_t* failure);
+  /* Its value now. Errors: BP_DEPENDENCY_FAILED where that value has failed, with the detail; `out_value` is written
+   * too. */
+  bp_status_t(BP_CALL* semaphore_query)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t* out_value,
+                                        bp_error_t* error);
 
   /* Containers for sequences, optionals and maps. NULL: the host has none and passes none. [thread-safe] */
   const bp_container_api_t* containers;

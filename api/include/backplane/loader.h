@@ -159,6 +159,7 @@ typedef struct bp_node_desc_t {
   const bp_attribute_t* attributes;
   uint32_t attribute_count;
   uint32_t attribute_stride;
+  const bp_chain_t* chain;
 } bp_node_desc_t;
 
 /* `opsets`: at least the domain "" (ai.onnx). */
@@ -200,8 +201,8 @@ typedef struct bp_pin_t {
 
 typedef struct bp_session_desc_t {
   uint32_t size;
-  uint32_t precision; /* BP_PRECISION_* */
-  uint32_t fallback;  /* BP_FALLBACK_* */
+  uint32_t compute_types; /* BP_COMPUTE_* that are allowed beside each node's own type; 0: none */
+  uint32_t fallback;      /* BP_FALLBACK_* */
   uint32_t device_count;
   /* as in bp_env_device, preferred first; none: all devices, accelerators, then CPUs, then others */
   const bp_text_t* devices;
@@ -274,13 +275,19 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t s
  * BP_BAD_STATE. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, uint32_t slot, uint32_t rank, const int64_t* extents,
                                               bp_error_t* error);
-/* Runs and returns when the run has ended. `run` may be NULL; its `stream` and `output` must be NULL. Signals and
- * `done` as in plugin.h. [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; it is named), BP_BUSY,
- * BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound output),
- * BP_RESOURCE_EXHAUSTED. */
+/* Runs and returns when the run has ended. `run` may be NULL; its `stream` and `output` must be NULL and its points are
+ * host points. A call that does not return BP_OK has touched neither the signals nor `done`: the caller does both.
+ * After BP_OK both were done, `done` first. [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; it
+ * is named), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound
+ * output), BP_RESOURCE_EXHAUSTED.
+ * A device that has not ended its work 100 ms after the deadline is given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The
+ * exec is then lost (BP_DEVICE_LOST), further ones are made of other devices, and what is bound to it must stay
+ * allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* The same, returning at once; `done` and the signals tell the end. `run` and what it points at stay valid until
- * then. */
+/* The same, returning at once. BP_OK means accepted: the run's end and its failure are reported by `done` and the
+ * signals, `done` first. `run` and its arrays are copied; its cancel token and semaphores live until the signals have
+ * advanced. `done` may destroy nothing of the exec, and a call to the exec from within it gives BP_BUSY. [one at a
+ * time]. Errors: BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
  * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
@@ -295,13 +302,19 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error);
 /* Nobody waits for it any more. */
 BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
-/* `status` other than BP_OK marks it failed. [thread-safe] */
-BP_EXPORT void BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, bp_status_t status);
+/* Sets it to `value` if that is more. With `failure` (may be NULL; copied) the values that this adds have failed:
+ * waiting for one of them gives BP_DEPENDENCY_FAILED. [thread-safe]. Errors: BP_INVALID_ARGUMENT (a failure whose
+ * status is BP_OK). */
+BP_EXPORT bp_status_t BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,
+                                                  bp_error_t* error);
+/* Sets it to any value and forgets its failures. Nobody waits for it and no run will signal it. [thread-safe] */
+BP_EXPORT bp_status_t BP_CALL bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
 /* `deadline` in ns on the monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT,
- * BP_CANCELLED, BP_DEPENDENCY_FAILED. */
+ * BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure: text, node, vendor code). */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_wait(bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
                                                 const bp_cancel_t* cancel, bp_error_t* error);
-/* [thread-safe]. Errors: BP_DEPENDENCY_FAILED once it failed. */
+/* Its value now. [thread-safe]. Errors: BP_DEPENDENCY_FAILED where that value has failed, with the detail; `out_value`
+ * is written too. */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
 
 BP_EXPORT bp_status_t BP_CALL bp_cancel_create(bp_cancel_t** out_cancel, bp_error_t* error);
@@ -383,7 +396,8 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* exec_output_container)(bp_exec_t*, uint32_t, bp_container_t**, bp_error_t*);
   bp_status_t(BP_CALL* semaphore_create)(uint64_t, bp_semaphore_t**, bp_error_t*);
   void(BP_CALL* semaphore_destroy)(bp_semaphore_t*);
-  void(BP_CALL* semaphore_signal)(bp_semaphore_t*, uint64_t, bp_status_t);
+  bp_status_t(BP_CALL* semaphore_signal)(bp_semaphore_t*, uint64_t, const bp_error_t*, bp_error_t*);
+  bp_status_t(BP_CALL* semaphore_reset)(bp_semaphore_t*, uint64_t, bp_error_t*);
   bp_status_t(BP_CALL* semaphore_wait)(bp_semaphore_t*, uint64_t, uint64_t, const bp_cancel_t*, bp_error_t*);
   bp_status_t(BP_CALL* semaphore_query)(bp_semaphore_t*, uint64_t*, bp_error_t*);
   bp_status_t(BP_CALL* cancel_create)(bp_cancel_t**, bp_error_t*);

@@ -18,8 +18,8 @@ typedef struct bp_space_t {
   uint32_t alignment; /* bytes, a power of two: every buffer in it starts on a multiple */
   uint64_t capacity;  /* bytes, 0 when unknown */
   uint64_t budget;    /* bytes that may be allocated now, 0 when unknown */
-  uint32_t imports;   /* bits (1 << BP_EXTERNAL_*) that `memory_import` takes */
-  uint32_t exports;   /* bits (1 << BP_EXTERNAL_*) that `memory_export` gives */
+  uint32_t imports;   /* bits (1 << BP_EXTERNAL_*) that `import` takes */
+  uint32_t exports;   /* bits (1 << BP_EXTERNAL_*) that `export_` gives */
 } bp_space_t;
 
 #define BP_SPACE_HOST 0x1u     /* plain memory of the process: any host pointer is in it */
@@ -42,7 +42,7 @@ typedef struct bp_buffer_t {
 #define BP_LAYOUT_DENSE 0u
 #define BP_LAYOUT_STRIDED 1u /* `strides`, in elements */
 /* ids from here up are a plugin's own; equal ids on one device mean equal layouts */
-#define BP_LAYOUT_VENDOR 0x80000000u
+#define BP_LAYOUT_VENDOR BP_VENDOR
 
 /* A tensor in memory. */
 typedef struct bp_tensor_t {
@@ -78,14 +78,14 @@ typedef struct bp_container_api_t {
 } bp_container_api_t;
 
 /* What memory is called outside: the kinds of handle that import takes and export gives. */
-#define BP_EXTERNAL_HOST_POINTER 0u /* handle: the pointer */
+#define BP_EXTERNAL_HOST_POINTER 1u /* handle: the pointer */
 /* handle: a file descriptor (opaque, of the driver); import takes ownership on success */
-#define BP_EXTERNAL_FD 1u
-#define BP_EXTERNAL_DMA_BUF 2u      /* handle: a dma-buf file descriptor; import takes ownership on success */
-#define BP_EXTERNAL_CUDA_IPC 3u     /* handle: pointer to the 64 bytes of a cudaIpcMemHandle_t */
-#define BP_EXTERNAL_CUDA_POINTER 4u /* handle: a CUdeviceptr */
-#define BP_EXTERNAL_CL_MEM 5u       /* handle: a cl_mem; import retains it */
-#define BP_EXTERNAL_DLPACK 6u       /* handle: a DLManagedTensor*; import takes ownership on success */
+#define BP_EXTERNAL_FD 2u
+#define BP_EXTERNAL_DMA_BUF 3u      /* handle: a dma-buf file descriptor; import takes ownership on success */
+#define BP_EXTERNAL_CUDA_IPC 4u     /* handle: pointer to the 64 bytes of a cudaIpcMemHandle_t */
+#define BP_EXTERNAL_CUDA_POINTER 5u /* handle: a CUdeviceptr */
+#define BP_EXTERNAL_CL_MEM 6u       /* handle: a cl_mem; import retains it */
+#define BP_EXTERNAL_DLPACK 7u       /* handle: a DLManagedTensor*; import takes ownership on success */
 
 typedef struct bp_external_t {
   uint32_t size;
@@ -93,6 +93,7 @@ typedef struct bp_external_t {
   uint64_t handle;
   uint64_t bytes;
   uint64_t offset; /* of the first byte, from the handle */
+  const bp_chain_t* chain;
 } bp_external_t;
 
 BP_EXTERN_C_END

@@ -108,6 +108,13 @@ typedef struct bp_device_api_t {
 #define BP_REASON_POLICY 11u /* forbidden by an option or by the user */
 #define BP_REASON_OTHER 12u
 
+/* What a node may be computed in, or was, beside its own type: a mask. */
+#define BP_COMPUTE_TF32 0x1u            /* fp32 products with 10 bits of mantissa, accumulated in fp32 */
+#define BP_COMPUTE_BF16 0x2u            /* accumulated in fp32 */
+#define BP_COMPUTE_FP16 0x4u            /* accumulated in fp32 */
+#define BP_COMPUTE_FP16_ACCUMULATE 0x8u /* fp16 accumulated in fp16 */
+#define BP_COMPUTE_FP8 0x10u            /* accumulated in fp32 */
+
 /* A symbol and the extents for which an answer holds. Never grows. */
 typedef struct bp_range_t {
   uint32_t symbol; /* index into bp_graph_t.symbols */
@@ -118,11 +125,10 @@ typedef struct bp_range_t {
 
 /* What a device says of one node. */
 typedef struct bp_verdict_t {
-  uint32_t node;   /* index into bp_graph_t.nodes */
-  uint32_t answer; /* BP_ANSWER_* */
-  uint32_t reason; /* BP_REASON_*, with BP_ANSWER_NO */
-  /* the type in which it computes if that is less than the node's (BP_DTYPE_FLOAT16 for fp32 nodes), or 0 */
-  bp_dtype_t precision;
+  uint32_t node;            /* index into bp_graph_t.nodes */
+  uint32_t answer;          /* BP_ANSWER_* */
+  uint32_t reason;          /* BP_REASON_*, with BP_ANSWER_NO */
+  uint32_t compute_types;   /* BP_COMPUTE_* in which it computes, of those that the query allows; 0: the node's own */
   bp_text_t detail;         /* for people: what was seen and what is supported; copied */
   double seconds;           /* expected time, 0 when unknown */
   uint64_t bytes;           /* device memory beside inputs and outputs, 0 when unknown */
@@ -140,7 +146,7 @@ typedef struct bp_group_t {
   uint32_t flags; /* BP_GROUP_* */
   double seconds; /* for the whole group */
   uint64_t bytes;
-  bp_dtype_t precision;
+  uint32_t compute_types; /* as in bp_verdict_t */
   float confidence;
   bp_text_t name; /* for people: "attention"; copied */
 } bp_group_t;
@@ -157,13 +163,9 @@ typedef struct bp_coverage_sink_t {
   void(BP_CALL* groups)(void* self, const bp_group_t* groups, uint32_t count, uint32_t stride);
 } bp_coverage_sink_t;
 
-/* How exact a session wants its results. */
-#define BP_PRECISION_STRICT 0u  /* every node in its own type */
-#define BP_PRECISION_RELAXED 1u /* fp32 may run as TF32, bf16 or fp16 */
-
 typedef struct bp_coverage_query_t {
   uint32_t size;
-  uint32_t precision; /* BP_PRECISION_* */
+  uint32_t compute_types; /* BP_COMPUTE_* that the session allows */
   const bp_graph_t* graph;
   const uint32_t* nodes; /* NULL: all. Otherwise the indices that are asked about */
   uint32_t node_count;
@@ -172,7 +174,28 @@ typedef struct bp_coverage_query_t {
   uint32_t option_count;
   uint32_t reserved;
   const bp_cancel_t* cancel;
+  const bp_chain_t* chain;
 } bp_coverage_query_t;
+
+/* An island and how it is to be compiled. */
+typedef struct bp_compile_t {
+  uint32_t size;
+  uint32_t compute_types;  /* BP_COMPUTE_* that the session allows */
+  const bp_graph_t* graph; /* the island; lives as long as the program (in review: until the call returns) */
+  const bp_option_t* options;
+  uint32_t option_count;
+  uint32_t option_stride;
+  const bp_range_t* ranges; /* extents that will be run; symbols without an entry may take any value */
+  uint32_t range_count;
+  uint32_t flags; /* BP_COMPILE_* */
+  const bp_cancel_t* cancel;
+  void* progress_self;
+  /* May be NULL. `done` of `total` steps. */
+  void(BP_CALL* progress)(void* progress_self, uint32_t done, uint32_t total);
+  const bp_chain_t* chain;
+} bp_compile_t;
+
+#define BP_COMPILE_REFIT 0x1u /* weights marked BP_WEIGHT_REFIT must stay replaceable */
 
 #define BP_REVIEW_ACCEPT 0u
 #define BP_REVIEW_REJECT 1u
@@ -191,6 +214,27 @@ typedef struct bp_review_t {
    * the island; nodes in no part are given back. */
   void(BP_CALL* split)(void* split_self, const uint32_t* nodes, uint32_t count);
 } bp_review_t;
+
+/* A node whose outputs have types that the host does not know. */
+typedef struct bp_infer_t {
+  uint32_t size;
+  uint32_t node; /* index into bp_graph_t.nodes */
+  const bp_graph_t* graph;
+  const bp_option_t* options;
+  uint32_t option_count;
+  uint32_t option_stride;
+  const bp_cancel_t* cancel;
+  const bp_chain_t* chain;
+} bp_infer_t;
+
+/* The newest operator sets that a device knows. */
+typedef struct bp_opsets_t {
+  uint32_t size;
+  uint32_t ir_version; /* the newest of ONNX for `serialize`, 0: the host's */
+  const bp_opset_t* opsets;
+  uint32_t opset_count;
+  uint32_t opset_stride;
+} bp_opsets_t;
 
 /* Where the types of a node's outputs go. The host owns it and copies what it is given. */
 typedef struct bp_infer_sink_t {
@@ -213,37 +257,22 @@ typedef struct bp_coverage_api_t {
    * Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* query)(bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
                               bp_error_t* error);
-  /* Looks at an island: a graph of its own whose inputs and outputs are the island's. What is accepted here compiles.
-   * [thread-safe] [blocks]. NULL: everything covered is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_graph_t* island, bp_review_t* out_review,
+  /* Looks at an island: a graph of its own whose inputs and outputs are the island's. What is accepted here compiles
+   * with the same `what`. Why not goes to `error` with BP_OK. [thread-safe] [blocks]. NULL: everything covered is
+   * accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
+  bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_compile_t* what, bp_review_t* out_review,
                                bp_error_t* error);
   /* The types of the outputs of a node that the device claims and whose domain the host does not know. The types of its
    * inputs are in the graph. [thread-safe]. NULL: outputs have the types that the model declares. Errors:
    * BP_INVALID_MODEL (the node's inputs or attributes cannot be), BP_UNSUPPORTED. */
-  bp_status_t(BP_CALL* infer)(bp_device_t* device, const bp_graph_t* graph, uint32_t node, const bp_infer_sink_t* sink,
+  bp_status_t(BP_CALL* infer)(bp_device_t* device, const bp_infer_t* what, const bp_infer_sink_t* sink,
                               bp_error_t* error);
+  /* The newest operator sets and IR version of this device, where they are not those of every device. The arrays live
+   * as long as the device. [thread-safe]. NULL: `newest_opsets` holds. */
+  bp_status_t(BP_CALL* opsets)(bp_device_t* device, bp_opsets_t* out_opsets, bp_error_t* error);
 } bp_coverage_api_t;
 
 /* ---- compile ----------------------------------------------------------------------------------------------------- */
-
-typedef struct bp_compile_t {
-  uint32_t size;
-  uint32_t precision;      /* BP_PRECISION_* */
-  const bp_graph_t* graph; /* the island; lives as long as the program */
-  const bp_option_t* options;
-  uint32_t option_count;
-  uint32_t option_stride;
-  const bp_range_t* ranges; /* extents that will be run; symbols without an entry may take any value */
-  uint32_t range_count;
-  uint32_t flags; /* BP_COMPILE_* */
-  const bp_cancel_t* cancel;
-  void* progress_self;
-  /* May be NULL. `done` of `total` steps. */
-  void(BP_CALL* progress)(void* progress_self, uint32_t done, uint32_t total);
-  const bp_chain_t* chain;
-} bp_compile_t;
-
-#define BP_COMPILE_REFIT 0x1u /* weights marked BP_WEIGHT_REFIT must stay replaceable */
 
 #define BP_SHAPES_STATIC 0u         /* the graph's numbers */
 #define BP_SHAPES_COMPUTED 1u       /* `output_extents` tells them before the run */
@@ -298,8 +327,8 @@ typedef struct bp_program_api_t {
 /* ---- run --------------------------------------------------------------------------------------------------------- */
 
 /* Slots of an instance: inputs from 0, outputs from BP_SLOT_OUTPUT, scratch memory. */
-#define BP_SLOT_OUTPUT 0x10000u
-#define BP_SLOT_SCRATCH 0x20000u
+#define BP_SLOT_OUTPUT 0x40000000u
+#define BP_SLOT_SCRATCH 0x80000000u
 
 /* What is bound to a slot: a tensor's memory with a capacity (buffer.bytes), or a container. The first extents are
  * those of the tensor. */
@@ -310,6 +339,17 @@ typedef struct bp_binding_t {
   bp_container_t* container; /* for values that are no tensors; used until rebound */
 } bp_binding_t;
 
+/* One run, or one copy. The callee copies the struct and its arrays; `cancel` and the semaphores live until `done`, or
+ * until the signals have advanced where there are any.
+ *
+ * The end of a run: the device has stopped touching what was bound (after a failure, a deadline and a cancel too), then
+ * `done` is called, then host points advance. Native points advance in the device's order, see sync.h.
+ *
+ * In a stream a run starts when what was put into the stream before has ended, and the call returns without waiting for
+ * either. Without `done` the plugin makes no callback for the run: if it fails, the failure is reported by the next
+ * `done` or `stream_wait` of the stream, with this run's id in bp_error_t.run; later runs of the stream start
+ * nevertheless. What was put into a stream may run to its end in spite of `deadline` and `cancel`: a host that wants to
+ * end a run early runs it without a stream. */
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
@@ -321,18 +361,20 @@ struct bp_run_t {
   uint32_t signal_count;
   uint64_t deadline; /* ns on the monotonic clock, 0: none */
   const bp_cancel_t* cancel;
+  uint64_t id;      /* the host's own, for bp_error_t.run; 0: none */
   int32_t priority; /* 0 normal, more is sooner */
   uint32_t reserved;
   uint64_t trace_id;
   void* self;
   /* Data-dependent outputs: the plugin tells the extents and gets a tensor to write, valid until the run ends. `bytes`
    * is the size of a string tensor (offsets and text), 0 where it follows from type and extents. `out_tensor->size` is
-   * set by the plugin. NULL: the program has none. Called from any thread. Errors: BP_RESOURCE_EXHAUSTED,
+   * set by the plugin. NULL: the program has none. Called from any thread while the run is under way; the host may call
+   * `allocate` and `release` of the device from within it, and nothing else. Errors: BP_RESOURCE_EXHAUSTED,
    * BP_BUFFER_TOO_SMALL. */
   bp_status_t(BP_CALL* output)(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                bp_tensor_t* out_tensor);
-  /* Called once when the run has ended, from any thread, before the signals advance; `error` is borrowed.
-   * May be NULL. */
+  /* Called once when the run has ended, from any thread, before host points advance; `error` is borrowed. It may be a
+   * driver's own thread: the host calls no slot of any plugin from within it. May be NULL. */
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 
@@ -350,12 +392,18 @@ typedef struct bp_instance_api_t {
    * Errors: BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE (not bound). */
   bp_status_t(BP_CALL* extents)(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* extents,
                                 bp_error_t* error);
-  /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time.
-   * A call that does not give BP_OK has touched neither signals nor `done`, whenever it failed: the caller does both.
+  /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time; a
+   * run without `done` counts as ended once a later `done` or `stream_wait` of its stream has reported.
+   * A call that does not return BP_OK has touched neither signals nor `done`, whenever it failed: the caller does both.
    * After BP_OK the plugin does both, on a synchronous device before it returns. [one at a time] [blocks on synchronous
    * devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
    * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
+  /* Gives up an instance whose run does not end, though its deadline passed: the device hangs. The host calls no
+   * further slot with the instance, nor with its stream, program, device and backend, and destroys none of them; what
+   * is bound stays allocated, and `done` of the run may still be called. The plugin stops what would wait for the
+   * device. [thread-safe]. NULL: nothing to stop. */
+  void(BP_CALL* abandon)(bp_instance_t* instance);
 } bp_instance_api_t;
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -410,23 +458,25 @@ typedef struct bp_sync_api_t {
   bp_status_t(BP_CALL* stream_create)(bp_device_t* device, const bp_native_t* native, int32_t priority,
                                       bp_stream_t** out_stream, bp_error_t* error);
   void(BP_CALL* stream_destroy)(bp_stream_t* stream);
-  /* Waits until all work of the stream ended. [thread-safe] [blocks]. Errors: BP_DEVICE_LOST, and what
-   * the work failed with. */
+  /* Waits until all work of the stream ended. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and what
+   * work without `done` failed with. */
   bp_status_t(BP_CALL* stream_wait)(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
   /* The native handle of a stream. NULL: none. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* stream_export)(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
-  /* A timeline semaphore of the device, from 0 or from the framework's. [thread-safe]. NULL: none; runs then wait for
-   * and signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  /* A timeline semaphore of the device, from 0, or one of another device or framework. [thread-safe]. NULL: none; runs
+   * then wait for and signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_native_t* native,
                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
   void(BP_CALL* semaphore_destroy)(bp_native_semaphore_t* semaphore);
-  /* [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST. */
+  /* Waits for the value; it carries no failure. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
                                        bp_error_t* error);
   /* From the host. [thread-safe] */
-  bp_status_t(BP_CALL* semaphore_signal)(bp_native_semaphore_t* semaphore, uint64_t value, bp_status_t status,
-                                         bp_error_t* error);
+  bp_status_t(BP_CALL* semaphore_signal)(bp_native_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
+  /* Its value now. [thread-safe] */
   bp_status_t(BP_CALL* semaphore_query)(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
+  /* A handle that another device of this backend or another plugin may import while the semaphore lives. `value`: for
+   * kinds of one value. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* semaphore_export)(bp_native_semaphore_t* semaphore, uint64_t value, bp_native_t* out_native,
                                          bp_error_t* error);
 } bp_sync_api_t;

@@ -19,7 +19,7 @@
   X(bp_weight_t, 64u) \
   X(bp_opset_t, 24u) \
   X(bp_graph_api_t, 40u) \
-  X(bp_graph_t, 240u) \
+  X(bp_graph_t, 248u) \
   X(bp_host_offer_t, 32u) \
   X(bp_span_t, 72u) \
   X(bp_core_t, 56u) \
@@ -28,16 +28,16 @@
   X(bp_env_desc_t, 104u) \
   X(bp_candidate_t, 96u) \
   X(bp_model_source_t, 64u) \
-  X(bp_node_desc_t, 112u) \
+  X(bp_node_desc_t, 120u) \
   X(bp_pin_t, 32u) \
   X(bp_session_desc_t, 96u) \
   X(bp_placed_node_t, 40u) \
-  X(bp_loader_api_t, 480u) \
+  X(bp_loader_api_t, 488u) \
   X(bp_space_t, 48u) \
   X(bp_buffer_t, 40u) \
   X(bp_tensor_t, 72u) \
   X(bp_container_api_t, 64u) \
-  X(bp_external_t, 32u) \
+  X(bp_external_t, 40u) \
   X(bp_device_info_t, 192u) \
   X(bp_device_open_t, 40u) \
   X(bp_device_api_t, 48u) \
@@ -45,30 +45,32 @@
   X(bp_verdict_t, 72u) \
   X(bp_group_t, 56u) \
   X(bp_coverage_sink_t, 32u) \
-  X(bp_coverage_query_t, 56u) \
-  X(bp_review_t, 48u) \
-  X(bp_infer_sink_t, 24u) \
-  X(bp_coverage_api_t, 48u) \
+  X(bp_coverage_query_t, 64u) \
   X(bp_compile_t, 80u) \
+  X(bp_review_t, 48u) \
+  X(bp_infer_t, 48u) \
+  X(bp_opsets_t, 24u) \
+  X(bp_infer_sink_t, 24u) \
+  X(bp_coverage_api_t, 56u) \
   X(bp_inplace_t, 16u) \
   X(bp_program_info_t, 56u) \
   X(bp_program_api_t, 40u) \
   X(bp_binding_t, 24u) \
-  X(bp_run_t, 96u) \
-  X(bp_instance_api_t, 48u) \
+  X(bp_run_t, 104u) \
+  X(bp_instance_api_t, 56u) \
   X(bp_memory_api_t, 88u) \
   X(bp_sync_api_t, 88u) \
   X(bp_cache_api_t, 32u) \
   X(bp_weights_api_t, 24u) \
   X(bp_backend_create_t, 40u) \
   X(bp_plugin_t, 208u) \
-  X(bp_error_t, 56u) \
-  X(bp_point_t, 24u) \
-  X(bp_native_t, 16u) \
+  X(bp_error_t, 64u) \
+  X(bp_point_t, 32u) \
+  X(bp_native_t, 24u) \
   X(bp_text_t, 16u) \
   X(bp_bytes_t, 16u) \
   X(bp_option_t, 32u) \
-  X(bp_chain_t, 32u) \
+  X(bp_chain_t, 40u) \
   X(bp_dim_t, 16u) \
   X(bp_symbol_t, 32u)
 

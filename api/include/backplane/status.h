@@ -60,10 +60,13 @@ typedef struct bp_error_t {
   char* text; /* may be NULL when text_capacity is 0 */
   uint64_t text_capacity;
   uint64_t text_size;
+  uint64_t run; /* bp_run_t.id of the run that failed, where that is not the run that is reported; otherwise 0 */
 } bp_error_t;
 
 #define BP_NO_NODE UINT64_MAX
 #define BP_ERROR_DEVICE_LOST 0x1u /* every object of the device is lost, not only this one */
+/* the device did not come back: what is bound to the exec must stay allocated, as the device may still write to it */
+#define BP_ERROR_ABANDONED 0x2u
 
 BP_EXTERN_C_END
 

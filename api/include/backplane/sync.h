@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order between pieces of work: streams and timeline semaphores.
+ * Order between pieces of work: streams, timeline semaphores, points.
+ *
+ * A timeline semaphore holds a 64-bit number that only grows; a point is a semaphore and a value, and waiting for a
+ * point means waiting until the number is at least that value. There are two classes of points:
+ *
+ *  - Host points advance after `done`, from the host. They carry failure: where a run failed, waiting for its point
+ * gives BP_DEPENDENCY_FAILED and the detail of that failure. A failure belongs to the values that its signal added and
+ * to no others: values that were reached before stay reached, and the semaphore can be signalled further.
+ *  - Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`,
+ * and carry no failure: what waits for them on a device runs whether or not the run before succeeded, and may compute
+ * on garbage. The failure is reported by the `done` of the run that failed, by `done` of every run that depended on it
+ *    (BP_DEPENDENCY_FAILED), and by `stream_wait`: nobody reads a result without seeing it.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H
@@ -13,28 +24,47 @@ typedef struct bp_stream_t bp_stream_t;                     /* a plugin's queue 
 typedef struct bp_semaphore_t bp_semaphore_t;               /* a semaphore of the host; opaque to plugins */
 typedef struct bp_native_semaphore_t bp_native_semaphore_t; /* a semaphore of a plugin's device; opaque to the host */
 
-/* A semaphore and a value. A timeline semaphore holds a 64-bit number that only grows; waiting for v means waiting
- * until it is at least v. Exactly one of the two handles is set. A native one belongs to the device that is asked.
- * Never grows. */
+/* A semaphore and a value. Never grows. */
 typedef struct bp_point_t {
-  bp_semaphore_t* semaphore;
-  bp_native_semaphore_t* native;
+  uint64_t handle;
+  uint32_t kind;   /* BP_POINT_* */
+  uint32_t device; /* of a native point in loader.h: the device whose it is, as in bp_env_device; otherwise 0 */
   uint64_t value;
+  uint32_t flags; /* none defined */
+  uint32_t reserved;
 } bp_point_t;
 
-/* A semaphore that failed: the run that was to signal it failed. Waiters get BP_DEPENDENCY_FAILED, not a hang. */
+#define BP_POINT_HOST 1u   /* handle: bp_semaphore_t* */
+#define BP_POINT_NATIVE 2u /* handle: bp_native_semaphore_t* of the device that is asked */
 
-/* Native things that can be imported and exported. */
-#define BP_NATIVE_CUDA_STREAM 0u /* handle: cudaStream_t */
-#define BP_NATIVE_CL_QUEUE 1u    /* handle: cl_command_queue; import retains it */
-#define BP_NATIVE_CUDA_EVENT 2u  /* handle: cudaEvent_t, a semaphore of one value */
-#define BP_NATIVE_CL_EVENT 3u    /* handle: cl_event, a semaphore of one value */
-#define BP_NATIVE_SYNC_FD 4u     /* handle: a sync_file descriptor; import takes ownership on success */
+static inline bp_point_t bp_host_point(bp_semaphore_t* semaphore, uint64_t value) {
+  bp_point_t point = {(uint64_t)(uintptr_t)semaphore, BP_POINT_HOST, 0, value, 0, 0};
+  return point;
+}
+static inline bp_point_t bp_native_point(bp_native_semaphore_t* semaphore, uint64_t value) {
+  bp_point_t point = {(uint64_t)(uintptr_t)semaphore, BP_POINT_NATIVE, 0, value, 0, 0};
+  return point;
+}
+/* The semaphore of a point, or NULL where it is of the other kind. */
+static inline bp_semaphore_t* bp_point_host(const bp_point_t* point) {
+  return point->kind == BP_POINT_HOST ? (bp_semaphore_t*)(uintptr_t)point->handle : (bp_semaphore_t*)0;
+}
+static inline bp_native_semaphore_t* bp_point_native(const bp_point_t* point) {
+  return point->kind == BP_POINT_NATIVE ? (bp_native_semaphore_t*)(uintptr_t)point->handle : (bp_native_semaphore_t*)0;
+}
+
+/* Native things that can be imported and exported. Kinds from BP_VENDOR up are a vendor's own. */
+#define BP_NATIVE_CUDA_STREAM 1u /* handle: cudaStream_t */
+#define BP_NATIVE_CL_QUEUE 2u    /* handle: cl_command_queue; import retains it */
+#define BP_NATIVE_CUDA_EVENT 3u  /* handle: cudaEvent_t, a semaphore of one value */
+#define BP_NATIVE_CL_EVENT 4u    /* handle: cl_event, a semaphore of one value */
+#define BP_NATIVE_SYNC_FD 5u     /* handle: a sync_file descriptor; import takes ownership on success */
 
 typedef struct bp_native_t {
   uint32_t size;
-  uint32_t kind; /* BP_NATIVE_* */
+  uint32_t kind; /* BP_NATIVE_*, or a vendor's own */
   uint64_t handle;
+  const bp_chain_t* chain;
 } bp_native_t;
 
 BP_EXTERN_C_END

@@ -39,6 +39,8 @@ BP_EXTERN_C_BEGIN
   ((uint64_t)((const char*)(&(pointer)->field + 1) - (const char*)(pointer)) <= (uint64_t)(size))
 
 #define BP_NONE UINT32_MAX /* "no index" */
+/* Kinds of anything start at 1, 0 being none; from here up they are a vendor's own. */
+#define BP_VENDOR 0x80000000u
 #define BP_FOREVER UINT64_MAX
 
 /* Borrowed text. `data` may be NULL when `size` is 0. Never grows, so it is passed and embedded by value. */
@@ -63,12 +65,14 @@ typedef struct bp_option_t {
 } bp_option_t;
 
 /* Descriptors may point at a chain of extension structs. A reader skips what it does not know unless `required` is 1,
- * in which case it refuses with BP_UNSUPPORTED and the name. Run-path structs have no chain. An extension
- * struct begins with this one, which never grows. */
+ * in which case it refuses with BP_UNSUPPORTED and the name. A struct of another version than the reader knows counts
+ * as unknown. Run-path structs have no chain. An extension struct begins with this one, which never grows. */
 typedef struct bp_chain_t {
   uint32_t size;
   uint32_t required;
   bp_text_t extension; /* the extension's name, as in get_extension */
+  uint32_t version;    /* of the extension, as in get_extension */
+  uint32_t reserved;
   const struct bp_chain_t* next;
 } bp_chain_t;
 

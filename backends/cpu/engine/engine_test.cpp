@@ -237,7 +237,7 @@ TEST_F(Engine, LeavesDoneAndSignalsToTheCallerWhenARunFails) {
   ASSERT_EQ(api.bind(instance, &out, nullptr), BP_OK);
 
   uint64_t semaphore[2] = {0, 99};
-  bp_point_t signal{reinterpret_cast<bp_semaphore_t*>(semaphore), nullptr, 5};
+  bp_point_t signal = bp_host_point(reinterpret_cast<bp_semaphore_t*>(semaphore), 5);
   struct Done {
     int calls = 0;
     bp_status_t status = BP_OK;

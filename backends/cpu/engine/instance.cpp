@@ -239,22 +239,22 @@ void Instance::run(const bp_run_t& run) {
     throw Failure(BP_UNSUPPORTED, "the cpu device is synchronous and has no streams; leave bp_run_t.stream null");
   for (uint32_t i = 0; i < run.wait_count + run.signal_count; ++i) {
     const bp_point_t& point = i < run.wait_count ? run.waits[i] : run.signals[i - run.wait_count];
-    if (point.semaphore == nullptr)
-      throw Failure(BP_UNSUPPORTED, "the cpu device waits for and signals semaphores of the host only");
+    if (bp_point_host(&point) == nullptr)
+      throw Failure(BP_UNSUPPORTED, "the cpu device waits for and signals host points only");
   }
   UseThreads use(program().device().threads());
   prepare(run);
 
   // Whatever is thrown from here on leaves `done` and the signals to the caller, as the ABI says.
   for (uint32_t i = 0; i < run.wait_count; ++i) {
-    bp_status_t status = host->semaphore_wait(host, run.waits[i].semaphore, run.waits[i].value,
-                                              run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel);
+    bp_status_t status = host->semaphore_wait(host, bp_point_host(&run.waits[i]), run.waits[i].value,
+                                              run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel, nullptr);
     if (status != BP_OK) throw Failure(status, "a semaphore that the run waited for did not reach its value");
   }
   execute(run);
   if (run.done != nullptr) run.done(run.self, BP_OK, nullptr);
   for (uint32_t i = 0; i < run.signal_count; ++i)
-    host->semaphore_signal(host, run.signals[i].semaphore, run.signals[i].value, BP_OK);
+    host->semaphore_signal(host, bp_point_host(&run.signals[i]), run.signals[i].value, nullptr);
 }
 
 // Texts and containers are looked at when the run may: what it waits for could still be writing them before.

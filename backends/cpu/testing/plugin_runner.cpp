@@ -107,14 +107,14 @@ Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
     return BP_OK;
   };
   host_.cancelled = [](const bp_host_t*, const bp_cancel_t* token) -> uint32_t { return token != nullptr; };
-  host_.semaphore_signal = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
+  host_.semaphore_signal = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure) {
+    const bp_status_t status = failure != nullptr ? failure->status : BP_OK;
     auto* numbers = reinterpret_cast<uint64_t*>(semaphore);
     numbers[0] = value;
     numbers[1] = status;
   };
-  host_.semaphore_wait = [](const bp_host_t*, bp_semaphore_t*, uint64_t, uint64_t, const bp_cancel_t*) -> bp_status_t {
-    return BP_OK;
-  };
+  host_.semaphore_wait = [](const bp_host_t*, bp_semaphore_t*, uint64_t, uint64_t, const bp_cancel_t*,
+                            bp_error_t*) -> bp_status_t { return BP_OK; };
   bp_backend_create_t how{sizeof(how), 0, &host_, {}, nullptr};
   if (api->create == nullptr || api->create(&how, &backend, nullptr) != BP_OK ||
       api->device->open(backend, 0, nullptr, &device, nullptr) != BP_OK) {

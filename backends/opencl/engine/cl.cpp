@@ -69,6 +69,14 @@ void check(cl_int status, std::string_view what) {
   throw sdk::Error(out_of_memory(status) ? BP_RESOURCE_EXHAUSTED : BP_INTERNAL, text, BP_NO_NODE, status);
 }
 
+void check_event(const Event& event, std::string_view what) {
+  if (!event) return;
+  cl_int status = CL_COMPLETE;
+  const cl_int asked = clGetEventInfo(event.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  if (asked != CL_SUCCESS) status = asked;
+  if (status < CL_COMPLETE) check(status, what);
+}
+
 std::string device_text(cl_device_id device, cl_device_info what) {
   size_t size = 0;
   if (clGetDeviceInfo(device, what, 0, nullptr, &size) != CL_SUCCESS || size == 0) return {};

@@ -51,6 +51,9 @@ using ClProgram = Handle<cl_program, clRetainProgram, clReleaseProgram>;
 using ClKernel = Handle<cl_kernel, clRetainKernel, clReleaseKernel>;
 using Event = Handle<cl_event, clRetainEvent, clReleaseEvent>;
 
+// Throws where the event's command failed. No event did not.
+void check_event(const Event& event, std::string_view what);
+
 // What a device says of itself; the zero value where it does not know the question.
 template <class T>
 T device_number(cl_device_id device, cl_device_info what) {

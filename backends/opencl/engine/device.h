@@ -51,8 +51,8 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   std::unique_ptr<sdk::NativeSemaphore> semaphore(const bp_native_t* native) override;
 
  private:
-  void move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
-            uint64_t bytes) const;
+  Event move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
+             uint64_t bytes) const;
   Queue make_queue(cl_command_queue_properties properties) const;
   // Rates before the first estimate, the tile before the first program: once, where no earlier process has.
   void measure();

@@ -18,6 +18,10 @@ Instance::Instance(const Island& island)
       outputs_(island.graph().output_count()) {}
 
 Instance::~Instance() {
+  if (flight_) {  // nobody may have asked for its end
+    if (is_running()) clFinish(stream_queue_.get());
+    static_cast<void>(flight_->outcome());
+  }
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !running_ && entered_ == 0; });
@@ -25,6 +29,11 @@ Instance::~Instance() {
   inputs_.clear();
   outputs_.clear();
   clFinish(queue_.get());
+}
+
+bool Instance::is_running() {
+  const std::lock_guard lock(mutex_);
+  return running_;
 }
 
 bool Instance::reaches(const bp_tensor_t& tensor) const {

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "engine/island.h"
-#include "engine/order.h"
+#include "engine/stream.h"
 
 namespace backplane::opencl {
 
@@ -80,15 +80,21 @@ class Instance final : public sdk::Instance {
   // ---- the run in flight (run.cpp) ----
   void run(const bp_run_t& unordered) override;  // called by `submit` once all slots are known to be bound
   void start();
+  void start_in(Stream& stream);
+  void abort_start();
   void begin();
   void wait_for(const std::vector<uint32_t>& launches);
   void proceed();
+  void launch(size_t end);
   void finish_work();
   void call_back();
   void reached(cl_int status);
   void check_work() const;
-  void tell_end(const std::optional<sdk::Error>& failure);
+  std::optional<sdk::Error> conclude();
+  void tell_end(std::optional<sdk::Error> failure);
+  void forget_run(bool failed);
   void trace() const;
+  bool is_running();
   void enter();
   void leave();
 
@@ -105,7 +111,9 @@ class Instance final : public sdk::Instance {
   bool bindings_changed_ = true;
 
   // The run in flight, touched by one thread at a time: the one that starts it, then those that the driver calls from.
-  Order order_;
+  std::shared_ptr<const sdk::Order> order_;
+  std::shared_ptr<Flight> flight_;        // of the last run in a stream
+  Queue stream_queue_;                    // of that stream
   cl_command_queue run_queue_ = nullptr;  // the stream's, or queue_
   std::vector<Event> begun_;              // what comes before the kernels
   std::vector<Event> launched_;           // by launch, those started so far

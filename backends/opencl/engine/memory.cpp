@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "engine/device.h"
-#include "engine/order.h"
+#include "engine/stream.h"
 
 namespace backplane::opencl {
 namespace {
@@ -95,43 +95,50 @@ void Device::unmap(const bp_buffer_t& buffer, void* pointer) {
 }
 
 void Device::copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) {
-  const Order order = run != nullptr ? Order(host(), sdk::read(run, "run")) : Order();
-  const cl_command_queue stream = stream_queue(order.run());
   check_reach(from, bytes);
   check_reach(to, bytes);
-  if (stream == nullptr) return move(transfers_.get(), CL_TRUE, from, to, bytes);
-  order.wait();
-  move(stream, CL_FALSE, from, to, bytes);
-  when_done(stream, [order](cl_int status) {
-    const auto failure = caught([status] { check(status, "copy in a stream"); });
-    order.end(failure ? &*failure : nullptr);
-  });
+  if (run == nullptr) {
+    move(transfers_.get(), CL_TRUE, from, to, bytes);
+    return;
+  }
+  const auto order = std::make_shared<const sdk::Order>(host(), sdk::read(run, "run"));
+  Stream* const stream = stream_of(order->run());
+  if (stream == nullptr) {
+    order->wait();
+    move(transfers_.get(), CL_TRUE, from, to, bytes);
+    return order->end(nullptr);
+  }
+  stream->wait_for(order);
+  const Event done = move(stream->queue(), CL_FALSE, from, to, bytes);
+  stream->follow(
+      order, std::make_shared<Flight>([done] { return sdk::caught([&] { check_event(done, "copy in a stream"); }); },
+                                      order->run().id));
 }
 
-// Starts a copy in the queue; the call waits for its end where it is `blocking`.
-void Device::move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
-                  uint64_t bytes) const {
-  if (bytes == 0) return;
+// Starts a copy in the queue and gives its event, if there is one; the call waits for its end where it is `blocking`.
+Event Device::move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
+                   uint64_t bytes) const {
+  cl_event event = nullptr;
+  if (bytes == 0) return {};
   const std::string what = "copy of " + std::to_string(bytes) + " bytes";
   if (from.memory == nullptr && to.memory == nullptr) {
     if (blocking == CL_FALSE) check(clFinish(queue), "stream before a copy");
     std::memmove(host_address(to), host_address(from), bytes);
   } else if (from.memory == nullptr) {
     check(clEnqueueWriteBuffer(queue, allocation(to).buffer.get(), blocking, offset_of(to), bytes, host_address(from),
-                               0, nullptr, nullptr),
+                               0, nullptr, &event),
           what);
   } else if (to.memory == nullptr) {
     check(clEnqueueReadBuffer(queue, allocation(from).buffer.get(), blocking, offset_of(from), bytes, host_address(to),
-                              0, nullptr, nullptr),
+                              0, nullptr, &event),
           what);
   } else {
-    cl_event event = nullptr;
     check(clEnqueueCopyBuffer(queue, allocation(from).buffer.get(), allocation(to).buffer.get(), offset_of(from),
                               offset_of(to), bytes, 0, nullptr, &event),
           what);
-    const Event done(event);
     if (blocking != CL_FALSE) check(clWaitForEvents(1, &event), what);
   }
+  return Event(event);
 }
 
 void Device::fill(const bp_buffer_t& buffer, const void* pattern, uint32_t bytes, const bp_run_t* run) {
@@ -145,12 +152,8 @@ void Device::fill(const bp_buffer_t& buffer, const void* pattern, uint32_t bytes
   from.bytes = filled->size();
   copy(from, buffer, from.bytes, run);
   if (run == nullptr || run->stream == nullptr) return;
-  try {
-    when_done(stream_queue(*run), [filled](cl_int) {});  // it is read until then
-  } catch (...) {
-    clFinish(stream_queue(*run));
-    throw;
-  }
+  const cl_command_queue queue = stream_of(*run)->queue();
+  if (sdk::caught([&] { when_done(queue, [filled](cl_int) {}); })) clFinish(queue);  // it is read until then
 }
 
 bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external) {

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runs of an instance. `submit` starts one and returns. When its commands have ended, a thread of the driver calls
 // `reached`, which starts the next ones or tells the end. That thread never blocks.
-#include <chrono>
 #include <thread>
 
 #include "engine/instance.h"
+#include "engine/stream.h"
 
 namespace backplane::opencl {
 namespace {
-
-uint64_t now() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
 
 uint64_t dense_bytes(const bp_tensor_t& tensor) {
   return view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0);
@@ -34,7 +28,7 @@ void Instance::submit(const bp_run_t& what) {
     running_ = true;
   }
   try {
-    order_ = Order(host(), what);
+    order_ = std::make_shared<const sdk::Order>(host(), what);
     bp_run_t unordered = what;
     unordered.wait_count = unordered.signal_count = 0;
     unordered.done = nullptr;
@@ -47,15 +41,17 @@ void Instance::submit(const bp_run_t& what) {
 }
 
 void Instance::run(const bp_run_t&) {
-  if (!order_.must_wait()) {
-    order_.wait();  // throws where a point has failed
+  if (Stream* stream = stream_of(order_->run())) return start_in(*stream);
+  run_queue_ = queue_.get();
+  if (!order_->must_wait()) {
+    order_->wait();  // throws where a point has failed
     return start();
   }
   enter();
   try {
     std::thread([this] {
-      const auto failure = caught([this] {
-        order_.wait();
+      const auto failure = sdk::caught([this] {
+        order_->wait();
         start();
       });
       if (failure) tell_end(failure);
@@ -68,17 +64,38 @@ void Instance::run(const bp_run_t&) {
 }
 
 void Instance::start() {
-  const cl_command_queue stream = stream_queue(order_.run());
-  run_queue_ = stream != nullptr ? stream : queue_.get();
   prepare();
   try {
     begin();
     proceed();
   } catch (...) {
-    clFinish(run_queue_);  // nothing of this run touches bound memory any more
-    forget_bound();
+    abort_start();
     throw;
   }
+}
+
+// All of it at once: what comes after it in the stream may be put there as soon as this returns.
+void Instance::start_in(Stream& stream) {
+  stream_queue_ = stream.held();
+  run_queue_ = stream_queue_.get();
+  stream.wait_for(order_);
+  prepare();
+  try {
+    begin();
+    launch(kernels_.size());
+    finish_work();
+    if (const cl_int status = clFlush(run_queue_)) opencl::check(status, "flush");
+  } catch (...) {
+    abort_start();
+    throw;
+  }
+  flight_ = std::make_shared<Flight>([this] { return conclude(); }, order_->run().id);
+  stream.follow(order_, flight_);
+}
+
+void Instance::abort_start() {
+  clFinish(run_queue_);  // nothing of this run touches bound memory any more
+  forget_bound();
 }
 
 void Instance::begin() {
@@ -86,7 +103,7 @@ void Instance::begin() {
   failure_.reset();
   copied_ = 0;
   tracing_ = host().tracing();
-  begin_time_ = tracing_ ? now() : 0;
+  begin_time_ = tracing_ ? sdk::monotonic_now() : 0;
   for (uint32_t i = 0; i < inputs_.size(); ++i)
     copied_ += inputs_[i]->begin(run_queue_, dense_bytes(input(i)), true, begun_);
   for (uint32_t i = 0; i < outputs_.size(); ++i)
@@ -111,18 +128,21 @@ void Instance::wait_for(const std::vector<uint32_t>& launches) {
 
 // Starts the kernels: all, or as many as may run before the host looks whether the run should end.
 void Instance::proceed() {
-  const bool limited = order_.run().cancel != nullptr || order_.run().deadline != 0;
-  const size_t first = launched_.size();
-  const size_t end = limited ? std::min(kernels_.size(), first + kLaunchesBetweenChecks) : kernels_.size();
-  for (size_t l = first; l < end; ++l) {
+  const bool limited = order_->run().cancel != nullptr || order_->run().deadline != 0;
+  launch(limited ? std::min(kernels_.size(), launched_.size() + kLaunchesBetweenChecks) : kernels_.size());
+  if (launched_.size() == kernels_.size()) finish_work();
+  call_back();
+}
+
+// Enqueues the kernels up to `end`.
+void Instance::launch(size_t end) {
+  for (size_t l = launched_.size(); l < end; ++l) {
     const Launch& launch = plan_->launches[l];
     wait_for(launch.after);
     cl_event event = nullptr;
     enqueue(run_queue_, kernels_[l], launch, after_, &event);
     launched_.emplace_back(event);
   }
-  if (end == kernels_.size()) finish_work();
-  call_back();
 }
 
 // What comes after the kernels.
@@ -159,14 +179,14 @@ void Instance::call_back() {
 
 void Instance::reached(cl_int status) {
   bool goes_on = false;
-  const auto failure = caught([&] {
+  const auto failure = sdk::caught([&] {
     if (failure_) throw sdk::Error(*failure_);
     check_work();
     opencl::check(status, "run");
     if (launched_.size() < kernels_.size()) {
-      host().check(order_.run().cancel, order_.run().deadline);
+      host().check(order_->run().cancel, order_->run().deadline);
       goes_on = true;  // from here on another thread may be where we are
-      if (auto failure = caught([this] { proceed(); })) {
+      if (auto failure = sdk::caught([this] { proceed(); })) {
         goes_on = false;
         failure_ = std::move(failure);
         call_back();  // what was started has to end first
@@ -181,17 +201,10 @@ void Instance::reached(cl_int status) {
 
 // Throws where a command failed or a kernel met an index beyond its extent.
 void Instance::check_work() const {
-  const auto check_event = [](const Event& event, const auto& what) {
-    cl_int status = CL_COMPLETE;
-    const cl_int asked =
-        clGetEventInfo(event.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-    if (asked != CL_SUCCESS) status = asked;
-    if (status < CL_COMPLETE) opencl::check(status, what());
-  };
-  for (const Event& event : begun_) check_event(event, [] { return "making inputs reachable"; });
+  for (const Event& event : begun_) check_event(event, "making inputs reachable");
   for (size_t l = 0; l < launched_.size(); ++l)
-    check_event(launched_[l], [&] { return "kernel '" + plan_->launches[l].source.entry + "'"; });
-  for (const Event& event : ended_) check_event(event, [] { return "making outputs reachable"; });
+    check_event(launched_[l], "kernel '" + plan_->launches[l].source.entry + "'");
+  for (const Event& event : ended_) check_event(event, "making outputs reachable");
   if (!plan_->may_fault || launched_.size() < kernels_.size() || found_fault_ == 0) return;
   const sdk::Node node = island_.graph().node(static_cast<uint32_t>(found_fault_) - 1);
   throw sdk::Error(BP_INVALID_ARGUMENT,
@@ -200,15 +213,29 @@ void Instance::check_work() const {
                    node.id());
 }
 
-void Instance::tell_end(const std::optional<sdk::Error>& failure) {
-  if (failure) forget_bound();
+// What a run in a stream failed with. Its commands have ended.
+std::optional<sdk::Error> Instance::conclude() {
+  auto failure = sdk::caught([this] {
+    check_work();
+    trace();
+  });
+  forget_run(failure.has_value());
+  return failure;
+}
+
+void Instance::tell_end(std::optional<sdk::Error> failure) {
+  const auto order = std::move(order_);  // the next run may start as soon as this one's end is told
+  if (!failure) failure = order->dependency();
+  forget_run(failure.has_value());
+  order->end(failure ? &*failure : nullptr);
+}
+
+void Instance::forget_run(bool failed) {
+  if (failed) forget_bound();
   for (auto* events : {&begun_, &launched_, &ended_}) events->clear();
-  const Order order = std::move(order_);  // the next run may start as soon as this one's end is told
-  {
-    const std::lock_guard lock(mutex_);
-    running_ = false;
-  }
-  order.end(failure ? &*failure : nullptr);
+  const std::lock_guard lock(mutex_);
+  running_ = false;
+  changed_.notify_all();
 }
 
 // The device's clock is told to the host's by their difference now, when the last kernel has just ended.
@@ -221,9 +248,9 @@ void Instance::trace() const {
   };
   cl_ulong last = 0;
   for (const Event& event : launched_) last = std::max(last, time(event, CL_PROFILING_COMMAND_END));
-  const uint64_t shift = now() - last;
+  const uint64_t shift = sdk::monotonic_now() - last;
   bp_span_t span{};
-  span.trace_id = order_.run().trace_id;
+  span.trace_id = order_->run().trace_id;
   for (size_t l = 0; l < launched_.size() && last != 0; ++l) {
     const Launch& launch = plan_->launches[l];
     span.kind = BP_SPAN_COMPUTE;
@@ -237,7 +264,7 @@ void Instance::trace() const {
   if (copied_ == 0) return;
   span.kind = BP_SPAN_COPY;
   span.begin = begin_time_;
-  span.end = now();
+  span.end = sdk::monotonic_now();
   span.node = BP_NO_NODE;
   span.flags = 0;
   span.bytes = copied_;

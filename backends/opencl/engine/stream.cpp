@@ -2,27 +2,14 @@
 #include "engine/stream.h"
 
 #include <algorithm>
-#include <chrono>
-#include <functional>
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "engine/device.h"
-#include "engine/order.h"
 
 namespace backplane::opencl {
 namespace {
-
-// False at the deadline (ns on the monotonic clock); BP_FOREVER has none.
-template <class Predicate>
-bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, uint64_t deadline,
-                const Predicate& is_true) {
-  if (deadline <= static_cast<uint64_t>(INT64_MAX)) {
-    const std::chrono::steady_clock::time_point end{std::chrono::nanoseconds(deadline)};
-    return changed.wait_until(lock, end, is_true);
-  }
-  changed.wait(lock, is_true);
-  return true;
-}
 
 template <class T, class Object>
 T told(cl_int (*ask)(Object, cl_uint, size_t, void*, size_t*), Object object, cl_uint what, std::string_view name) {
@@ -31,9 +18,85 @@ T told(cl_int (*ask)(Object, cl_uint, size_t, void*, size_t*), Object object, cl
   return value;
 }
 
+// An event that ends when all that the queue holds now has.
+Event mark(cl_command_queue queue) {
+  cl_event event = nullptr;
+  check(clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "marker");
+  return Event(event);
+}
+
+// An event that the host ends.
+Event open_gate(cl_command_queue queue) {
+  cl_int status = CL_SUCCESS;
+  const cl_event event = clCreateUserEvent(
+      told<cl_context>(clGetCommandQueueInfo, queue, CL_QUEUE_CONTEXT, "context of a queue"), &status);
+  check(status, "event of the host");
+  return Event(event);
+}
+
 }  // namespace
 
 // ---- streams --------------------------------------------------------------------------------------------------------
+
+void when_done(cl_command_queue queue, std::function<void(cl_int)> end) {
+  struct Ending {
+    std::function<void(cl_int)> end;
+    Event marker;
+    std::atomic<bool> settled{false};  // `end` was called, or never will be
+  };
+  const auto ending = std::make_shared<Ending>();
+  ending->end = std::move(end);
+  const Event marker = mark(queue);  // held until the calls that name it have returned
+  ending->marker = marker;
+  const auto on_end = [](cl_event, cl_int status, void* self) {
+    const std::unique_ptr<std::shared_ptr<Ending>> held(static_cast<std::shared_ptr<Ending>*>(self));
+    Ending& ending = **held;
+    if (ending.settled.exchange(true)) return;
+    ending.marker = {};  // before somebody is told that all is over
+    ending.end(status);
+  };
+  auto held = std::make_unique<std::shared_ptr<Ending>>(ending);
+  check(clSetEventCallback(marker.get(), CL_COMPLETE, on_end, held.get()), "callback of an event");
+  static_cast<void>(held.release());
+  // Only now: Oclgrind does the work in this call, and calls nobody for an event that has already ended.
+  const cl_int status = clFlush(queue);
+  if (status != CL_SUCCESS && !ending->settled.exchange(true)) check(status, "flush");
+}
+
+std::optional<sdk::Error> Flight::outcome() {
+  const std::lock_guard lock(mutex_);
+  if (conclude_) {
+    failure_ = conclude_();
+    conclude_ = nullptr;
+  }
+  return failure_;
+}
+
+Stream::~Stream() {
+  std::unique_lock lock(reports_->mutex);
+  reports_->changed.wait(lock, [this] { return reports_->count == 0; });
+}
+
+std::vector<std::shared_ptr<Flight>> Stream::take_unreported() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(unreported_, {});
+}
+
+namespace {
+
+// What the first of them failed with, by the id of its run.
+std::optional<sdk::Error> first_failure(const std::vector<std::shared_ptr<Flight>>& flights) {
+  std::optional<sdk::Error> first;
+  for (const auto& flight : flights) {
+    std::optional<sdk::Error> failure = flight->outcome();  // of each: that is how it ends
+    if (!failure || first) continue;
+    first = std::move(failure);
+    first->run = flight->id();
+  }
+  return first;
+}
+
+}  // namespace
 
 void Stream::wait(uint64_t deadline) {
   struct End {
@@ -42,15 +105,102 @@ void Stream::wait(uint64_t deadline) {
     cl_int status = CL_QUEUED;  // while it has not ended
   };
   const auto end = std::make_shared<End>();  // the driver may call when nobody waits any more
+  std::vector<std::shared_ptr<Flight>> flights = take_unreported();
   when_done(queue_.get(), [end](cl_int status) {
     const std::lock_guard lock(end->mutex);
     end->status = status;
     end->changed.notify_all();
   });
   std::unique_lock lock(end->mutex);
-  if (!wait_until(end->changed, lock, deadline, [&] { return end->status <= CL_COMPLETE; }))
+  if (!sdk::wait_until(end->changed, lock, deadline, [&] { return end->status <= CL_COMPLETE; })) {
+    const std::lock_guard unreported(mutex_);
+    unreported_.insert(unreported_.begin(), flights.begin(), flights.end());
     throw sdk::Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
+  }
+  if (const auto failure = first_failure(flights)) throw sdk::Error(*failure);
   check(end->status, "work of a stream");
+}
+
+void Stream::wait_for(const std::shared_ptr<const sdk::Order>& order) {
+  if (order->waits().empty()) return;
+  std::vector<Event> events;
+  bool on_host = false;
+  for (const bp_point_t& point : order->waits()) {
+    Timeline* const timeline = timeline_of(point);
+    if (timeline != nullptr && timeline->value() >= point.value) continue;
+    Event event = timeline != nullptr ? timeline->coming(point.value) : Event();
+    if (event)
+      events.push_back(std::move(event));
+    else
+      on_host = true;
+  }
+  const auto failure = std::make_shared<std::optional<sdk::Error>>();  // of the wait
+  if (on_host && order->must_wait()) {
+    events.assign(1, open_gate(queue_.get()));
+    enter();
+    try {
+      // The work follows even where this fails: it makes garbage, and the end says so.
+      std::thread([gate = events[0], reports = reports_, order, failure] {
+        *failure = sdk::caught([&] { order->wait(); });
+        clSetUserEventStatus(gate.get(), CL_COMPLETE);
+        leave(*reports);
+      }).detach();
+    } catch (...) {
+      leave(*reports_);
+      throw;
+    }
+  } else if (on_host) {
+    order->wait();  // throws where a point has failed
+  }
+  std::vector<cl_event> raw;
+  for (const Event& event : events) raw.push_back(event.get());
+  if (!raw.empty()) {
+    check(clEnqueueBarrierWithWaitList(queue_.get(), static_cast<cl_uint>(raw.size()), raw.data(), nullptr),
+          "wait in a stream");
+  }
+  const std::lock_guard lock(mutex_);
+  unreported_.push_back(std::make_shared<Flight>([order, failure] { return *failure ? *failure : order->dependency(); },
+                                                 order->run().id));
+}
+
+void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> flight) noexcept {
+  bool reports = order->run().done != nullptr;
+  for (const bp_point_t& point : order->signals()) {
+    Timeline* const timeline = timeline_of(point);
+    reports = reports || timeline == nullptr;
+    if (timeline == nullptr || !sdk::caught([&] { timeline->signal_after(mark(queue_.get()), point.value, flight); }))
+      continue;
+    clFinish(queue_.get());
+    timeline->signal(point.value, nullptr);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    unreported_.push_back(std::move(flight));
+  }
+  if (!reports) return;
+  enter();
+  const auto report = [order, flights = take_unreported(), reports = reports_](cl_int status) {
+    std::optional<sdk::Error> failure = first_failure(flights);
+    if (!failure && status != CL_COMPLETE) failure = sdk::caught([&] { check(status, "work of a stream"); });
+    if (failure && failure->run == order->run().id) failure->run = 0;
+    order->end(failure ? &*failure : nullptr);
+    leave(*reports);
+  };
+  if (sdk::caught([&] { when_done(queue_.get(), report); })) {
+    clFinish(queue_.get());
+    report(CL_COMPLETE);
+  }
+}
+
+void Stream::enter() {
+  const std::lock_guard lock(reports_->mutex);
+  ++reports_->count;
+}
+
+void Stream::leave(Reports& reports) {
+  const std::lock_guard lock(reports.mutex);
+  --reports.count;
+  reports.changed.notify_all();  // under the lock: the stream is destroyed afterwards
 }
 
 bp_native_t Stream::native() {
@@ -79,48 +229,52 @@ std::unique_ptr<sdk::Stream> Device::stream(const bp_native_t* native, int32_t) 
 // ---- semaphores -----------------------------------------------------------------------------------------------------
 
 Timeline::Timeline(const Event& event) {
-  // The driver may call when the semaphore is gone.
-  auto state = std::make_unique<std::shared_ptr<State>>(state_);
-  const auto on_end = [](cl_event, cl_int status, void* self) {
-    const std::unique_ptr<std::shared_ptr<State>> state(static_cast<std::shared_ptr<State>*>(self));
-    (*state)->signal(1, status == CL_COMPLETE ? BP_OK : BP_DEPENDENCY_FAILED);
+  reach(state_, event, 1);
+}
+
+void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value) {
+  struct Reached {
+    std::shared_ptr<State> state;  // the driver may call when the semaphore is gone
+    uint64_t value;
   };
-  check(clSetEventCallback(event.get(), CL_COMPLETE, on_end, state.get()), "import of an event");
-  static_cast<void>(state.release());
+  auto reached = std::make_unique<Reached>(Reached{state, value});
+  const auto on_end = [](cl_event, cl_int status, void* self) {
+    const std::unique_ptr<Reached> reached(static_cast<Reached*>(self));
+    const sdk::Error failure(BP_DEPENDENCY_FAILED, "the event of a semaphore ended with a failure", BP_NO_NODE, status);
+    reached->state->numbers.signal(reached->value, status == CL_COMPLETE ? nullptr : &failure);
+  };
+  check(clSetEventCallback(event.get(), CL_COMPLETE, on_end, reached.get()), "callback of an event");
+  static_cast<void>(reached.release());
 }
 
-void Timeline::State::signal(uint64_t to, bp_status_t status) {
-  const std::lock_guard lock(mutex);
-  if (status != BP_OK && failure == BP_OK) {
-    failure = status;
-    good = value;
+void Timeline::signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->coming.size() == kKept) state_->coming.pop_front();
+    state_->coming.push_back({value, event, std::move(flight)});
   }
-  value = std::max(value, to);
-  changed.notify_all();
+  reach(state_, event, value);
 }
 
-bool Timeline::reached_by(uint64_t value, uint64_t deadline) const {
-  State& state = *state_;
-  std::unique_lock lock(state.mutex);
-  const auto settled = [&] { return state.failure != BP_OK || state.value >= value; };
-  if (!wait_until(state.changed, lock, deadline, settled)) return false;
-  if (state.failure != BP_OK && state.good < value)
-    throw sdk::Error(BP_DEPENDENCY_FAILED, "what was to bring a semaphore to " + std::to_string(value) + " failed");
-  return true;
-}
-
-void Timeline::wait(uint64_t value, uint64_t deadline) {
-  if (!reached_by(value, deadline))
-    throw sdk::Error(BP_TIMED_OUT, "the deadline passed before the semaphore reached " + std::to_string(value));
-}
-
-void Timeline::signal(uint64_t value, bp_status_t status) {
-  state_->signal(value, status);
-}
-
-uint64_t Timeline::value() {
+Event Timeline::coming(uint64_t value) const {
   const std::lock_guard lock(state_->mutex);
-  return state_->value;
+  for (const Coming& coming : state_->coming)
+    if (coming.value >= value) return coming.event;
+  return {};
+}
+
+std::optional<sdk::Error> Timeline::failure(uint64_t value) {
+  std::shared_ptr<Flight> flight;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (const Coming& coming : state_->coming) {
+      if (coming.value < value) continue;
+      flight = coming.flight;
+      break;
+    }
+  }
+  if (flight) return flight->outcome();
+  return state_->numbers.failure(value);
 }
 
 std::unique_ptr<sdk::NativeSemaphore> Device::semaphore(const bp_native_t* native) {

@@ -30,14 +30,14 @@ bp_host_t lent() {
   host.version = BP_ABI_VERSION;
   host.cancelled = [](const bp_host_t*, const bp_cancel_t*) { return 0u; };
   host.semaphore_wait = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
-                           const bp_cancel_t* cancel) {
-    return api().semaphore_wait(semaphore, value, deadline, cancel, nullptr);
+                           const bp_cancel_t* cancel, bp_error_t* error) {
+    return api().semaphore_wait(semaphore, value, deadline, cancel, error);
   };
-  host.semaphore_signal = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, bp_status_t status) {
-    api().semaphore_signal(semaphore, value, status);
+  host.semaphore_signal = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure) {
+    api().semaphore_signal(semaphore, value, failure, nullptr);
   };
-  host.semaphore_query = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value) {
-    return api().semaphore_query(semaphore, out_value, nullptr);
+  host.semaphore_query = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {
+    return api().semaphore_query(semaphore, out_value, error);
   };
   return host;
 }
@@ -46,7 +46,9 @@ bp_host_t lent() {
 struct Ended {
   std::promise<bp_status_t> promise;
   std::future<bp_status_t> future = promise.get_future();
-  static void told(void* self, bp_status_t status, const bp_error_t*) {
+  uint64_t run = 0;  // that failed
+  static void told(void* self, bp_status_t status, const bp_error_t* error) {
+    if (error != nullptr) static_cast<Ended*>(self)->run = error->run;
     static_cast<Ended*>(self)->promise.set_value(status);
   }
   bool yet(std::chrono::nanoseconds time) const { return future.wait_for(time) == std::future_status::ready; }
@@ -140,9 +142,10 @@ class SyncTest : public OpenCl {
   }
   // Starts a run of y = x + 1.
   bp_status_t start(int instance, Ended* end, std::vector<bp_point_t> waits, std::vector<bp_point_t> signals,
-                    uint64_t deadline = 0, bp_stream_t* stream = nullptr) {
+                    uint64_t deadline = 0, bp_stream_t* stream = nullptr, uint64_t id = 0) {
     bp_run_t run{};
     run.size = sizeof run;
+    run.id = id;
     run.stream = stream;
     run.waits = waits.data();
     run.wait_count = static_cast<uint32_t>(waits.size());
@@ -173,6 +176,8 @@ class SyncTest : public OpenCl {
   std::vector<bp_native_semaphore_t*> semaphores_;
   std::vector<bp_stream_t*> streams_;
   std::vector<bp_buffer_t> buffers_;
+
+ protected:
   char words_[500];
   bp_error_t error_{};
 };
@@ -191,7 +196,7 @@ TEST_F(SyncTest, RunsWaitForEachOtherInWhateverOrderTheyAreStarted) {
   const Semaphore of_host;
   bp_native_semaphore_t* const native = semaphore();
   for (const bool on_host : {true, false}) {
-    const auto at = [&](uint64_t value) { return on_host ? of_host.at(value) : bp_point_t{nullptr, native, value}; };
+    const auto at = [&](uint64_t value) { return on_host ? of_host.at(value) : bp_native_point(native, value); };
     y.assign(kElements, 0);
     z.assign(kElements, 0);
     bind(0, of(x), of(y));
@@ -205,7 +210,7 @@ TEST_F(SyncTest, RunsWaitForEachOtherInWhateverOrderTheyAreStarted) {
     if (on_host)
       of_host.signal(1);
     else
-      ok(slots->sync->semaphore_signal(native, 1, BP_OK, error()));
+      ok(slots->sync->semaphore_signal(native, 1, error()));
     EXPECT_EQ(first.status(), BP_OK);
     EXPECT_EQ(second.status(), BP_OK);
     EXPECT_EQ(z, std::vector<float>(kElements, 3));
@@ -221,27 +226,29 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
   Ended first, second;
-  ok(start(1, &second, {{nullptr, semaphore, 1}}, {{nullptr, last, 1}}));
+  ok(start(1, &second, {bp_native_point(semaphore, 1)}, {bp_native_point(last, 1)}));
   cl_layer().fail("the end", CL_OUT_OF_RESOURCES);
-  ok(start(0, &first, {}, {{nullptr, semaphore, 1}}));
+  ok(start(0, &first, {}, {bp_native_point(semaphore, 1)}));
   EXPECT_EQ(first.status(), BP_RESOURCE_EXHAUSTED);
   cl_layer().mend();
   EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
-  EXPECT_EQ(wait(last, 1), BP_DEPENDENCY_FAILED);
-  uint64_t value = 0;
-  ok(slots->sync->semaphore_query(last, &value, error()));
-  EXPECT_EQ(value, 1u);  // who looks at the value alone does not hang
-  // Known before the run is started: the call says so, and tells nobody else.
-  Ended third;
-  EXPECT_EQ(start(0, &third, {{nullptr, semaphore, 1}}, {}), BP_DEPENDENCY_FAILED);
-  EXPECT_FALSE(third.yet(kAWhile));
+  ok(wait(last, 1));  // native points carry no failure
+  Ended third, of_host;
+  ok(start(0, &third, {bp_native_point(last, 1)}, {}));
+  EXPECT_EQ(third.status(), BP_DEPENDENCY_FAILED);
+  // Host points do, and where it is known before the run is started, the call returns it and reports nothing.
+  const Semaphore failed;
+  failed.fail(1, BP_INTERNAL, "the step before");
+  EXPECT_EQ(start(0, &of_host, {failed.at(1)}, {}), BP_DEPENDENCY_FAILED);
+  EXPECT_THAT(told(), HasSubstr("the step before"));
+  EXPECT_FALSE(of_host.yet(kAWhile));
 }
 
 TEST_F(SyncTest, ADeadlineEndsAWaitForWhatNeverComes) {
   bp_native_semaphore_t* const semaphore = this->semaphore();
   const Semaphore of_host;
   bind(0, of(x), of(y));
-  for (const bp_point_t& never : {bp_point_t{nullptr, semaphore, 1}, of_host.at(1)}) {
+  for (const bp_point_t& never : {bp_native_point(semaphore, 1), of_host.at(1)}) {
     Ended end;
     ok(start(0, &end, {never}, {}, in(kAWhile)));
     EXPECT_EQ(end.status(), BP_TIMED_OUT);
@@ -256,11 +263,11 @@ TEST_F(SyncTest, AnInstanceHasOneRunAndOutlivesIt) {
   bp_native_semaphore_t* const semaphore = this->semaphore();
   bind(0, of(x), of(y));
   Ended end, other;
-  ok(start(0, &end, {{nullptr, semaphore, 1}}, {}));
+  ok(start(0, &end, {bp_native_point(semaphore, 1)}, {}));
   EXPECT_EQ(start(0, &other, {}, {}), BP_BUSY);
   std::thread signaller([&] {
     std::this_thread::sleep_for(kAWhile);
-    slots->sync->semaphore_signal(semaphore, 1, BP_OK, nullptr);
+    slots->sync->semaphore_signal(semaphore, 1, nullptr);
   });
   slots->instance->destroy(std::exchange(instances[0], nullptr));
   EXPECT_TRUE(end.yet(std::chrono::nanoseconds(0)));
@@ -294,6 +301,67 @@ TEST_F(SyncTest, AStreamKeepsItsOrder) {
   ok(slots->memory->copy(device, &b, std::array{of(y)}.data(), kElements * sizeof(float), &run, error()));
   ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
   EXPECT_EQ(y, std::vector<float>(kElements, 5));
+}
+
+// Runs whose end nobody asks for: the device goes from one to the next, and the last one reports what failed.
+TEST_F(SyncTest, AStreamReportsWhatFailedBefore) {
+  bp_stream_t* const stream = this->stream();
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  for (const int instance : {0, 1}) {  // plans: that would wait for the stream
+    Ended warm;
+    ok(start(instance, &warm, {}, {}));
+    ASSERT_EQ(warm.status(), BP_OK);
+  }
+  for (const bool by_done : {true, false}) {
+    const uint64_t callbacks = cl_layer().callbacks;
+    ok(start(0, nullptr, {}, {}, 0, stream, 77));
+    EXPECT_EQ(cl_layer().callbacks, callbacks);  // nobody asked
+    cl_layer().fail("clGetEventInfo", CL_OUT_OF_RESOURCES);
+    if (by_done) {
+      Ended last;
+      ok(start(1, &last, {}, {}, 0, stream, 78));
+      EXPECT_EQ(last.status(), BP_RESOURCE_EXHAUSTED);
+      EXPECT_EQ(last.run, 77u);
+    } else {
+      EXPECT_EQ(slots->sync->stream_wait(stream, BP_FOREVER, error()), BP_RESOURCE_EXHAUSTED);
+      EXPECT_EQ(error_.run, 77u);
+    }
+    cl_layer().mend();
+    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));  // it was reported
+  }
+}
+
+// Another stream waits on the device for what is still to run, and a run in a stream for the host's points.
+TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
+  bp_stream_t *const one = this->stream(), *const two = this->stream();
+  bp_native_semaphore_t* const native = semaphore();
+  const Semaphore go;
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  for (const int instance : {0, 1}) {
+    Ended warm;
+    ok(start(instance, &warm, {}, {}));
+    ASSERT_EQ(warm.status(), BP_OK);
+  }
+  y.assign(kElements, 0);
+  z.assign(kElements, 0);
+  Ended last;
+  ok(start(0, nullptr, {go.at(1)}, {bp_native_point(native, 1)}, 0, one));
+  ok(start(1, &last, {bp_native_point(native, 1)}, {}, 0, two));
+  EXPECT_FALSE(last.yet(kAWhile));
+  EXPECT_EQ(z, std::vector<float>(kElements));
+  go.signal(1);
+  EXPECT_EQ(last.status(), BP_OK);
+  EXPECT_EQ(z, std::vector<float>(kElements, 3));
+  ok(slots->sync->stream_wait(one, BP_FOREVER, error()));
+  // A point that failed: the stream goes on, and both ends say so.
+  Ended first, second;
+  ok(start(0, &first, {go.at(2)}, {bp_native_point(native, 2)}, 0, one));
+  ok(start(1, &second, {bp_native_point(native, 2)}, {}, 0, two));
+  go.fail(2, BP_INTERNAL, "the host's part");
+  EXPECT_EQ(first.status(), BP_DEPENDENCY_FAILED);
+  EXPECT_EQ(second.status(), BP_OK);  // of a run whose own work succeeded, on what it was given
 }
 
 TEST_F(SyncTest, StreamsAreCommandQueues) {
@@ -342,7 +410,7 @@ TEST_F(SyncTest, AnEventOfTheFrameworkIsWaitedFor) {
   bp_native_semaphore_t* const semaphore = this->semaphore(&native);
   bind(0, of(x), of(y));
   Ended end;
-  ok(start(0, &end, {{nullptr, semaphore, 1}}, {}));
+  ok(start(0, &end, {bp_native_point(semaphore, 1)}, {}));
   EXPECT_FALSE(end.yet(kAWhile));
   clSetUserEventStatus(event, CL_COMPLETE);
   EXPECT_EQ(end.status(), BP_OK);

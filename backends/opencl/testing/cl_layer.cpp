@@ -309,9 +309,16 @@ cl_int clSetEventCallback(cl_event event, cl_int when, void(CL_CALLBACK* notify)
     const cl_int failure = cl_layer().failure("the end");
     call->notify(event, failure != CL_SUCCESS ? failure : status, call->user);
   };
+  ++cl_layer().callbacks;
   const cl_int status = real(event, when, on_event, call.get());
   if (status == CL_SUCCESS) static_cast<void>(call.release());
   return status;
+}
+
+cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t size, void* value, size_t* out_size) {
+  REAL(clGetEventInfo);
+  FAIL_IF_ASKED(clGetEventInfo);
+  return real(event, what, size, value, out_size);
 }
 
 cl_int clFlush(cl_command_queue queue) {

@@ -5,7 +5,7 @@
 namespace backplane::liar {
 
 static void claim(const std::string&, bp_verdict_t& verdict) {
-  verdict.precision = BP_DTYPE_FLOAT16;
+  verdict.compute_types = BP_COMPUTE_FP16;
 }
 
 const Lie kLie = {.verdict = claim};

@@ -150,11 +150,11 @@ const bp_coverage_api_t kCoverageApi = {
       }
       return BP_OK;
     },
-    .infer = [](bp_device_t* device, const bp_graph_t* graph, uint32_t index, const bp_infer_sink_t* sink,
-                bp_error_t*) -> bp_status_t {
+    .infer = [](bp_device_t* device, const bp_infer_t* what, const bp_infer_sink_t* sink, bp_error_t*) -> bp_status_t {
+      const bp_graph_t* graph = what->graph;
       const std::string& how = device->backend->infer;
       if (how == "none") return BP_UNSUPPORTED;
-      const bp_node_t* node = bp_graph_node(graph, index);
+      const bp_node_t* node = bp_graph_node(graph, what->node);
       const bp_type_t* type = bp_graph_type(graph, bp_graph_value(graph, bp_node_input(graph, node, 0))->type);
       for (uint32_t slot = 0; slot < node->output_count; ++slot)
         sink->output(sink->self, slot, type->dtype, how == "wrong" ? 99 : type->rank, graph->dims + type->first_dim);

@@ -14,12 +14,20 @@ struct Counters {
   std::atomic<uint64_t> imports{0};      // of host memory
   std::atomic<uint64_t> copies{0};
   std::atomic<uint64_t> copied_bytes{0};
+  std::atomic<uint64_t> copies_beside_runs{0};  // while a device ran
   std::atomic<uint64_t> flushes{0};
   std::atomic<uint64_t> compiles{0};
   std::atomic<uint64_t> deserializations{0};
   std::atomic<uint64_t> shape_queries{0};  // output_extents
   std::atomic<uint64_t> binds{0};
   std::atomic<uint64_t> runs{0};
+  std::atomic<uint64_t> reports{0};      // runs and copies with `done`
+  std::atomic<uint64_t> stream_runs{0};  // runs that were put into a stream
+  std::atomic<uint64_t> stream_copies{0};
+  std::atomic<uint64_t> stream_waits{0};
+  std::atomic<uint64_t> marks{0};      // native points that runs and copies waited for
+  std::atomic<uint64_t> abandoned{0};  // instances
+  std::atomic<uint64_t> busy_ns{0};    // that runs took on the device
   std::atomic<uint64_t> at_once{0};    // the most devices that ran while it did, itself included
   std::atomic<uint64_t> programs{0};   // that live
   std::atomic<uint64_t> instances{0};  // that live

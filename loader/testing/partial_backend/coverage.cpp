@@ -59,8 +59,9 @@ bp_status_t BP_CALL query(bp_device_t* handle, const bp_coverage_query_t* query,
   });
 }
 
-bp_status_t BP_CALL review(bp_device_t* handle, const bp_graph_t* island, bp_review_t* out, bp_error_t* error) {
+bp_status_t BP_CALL review(bp_device_t* handle, const bp_compile_t* what, bp_review_t* out, bp_error_t* error) {
   return fence(error, [&] {
+    const bp_graph_t* island = what->graph;
     const Script& script = of(handle).script();
     out->answer = BP_REVIEW_ACCEPT;
     std::vector<std::vector<uint32_t>> parts(1);
@@ -70,6 +71,7 @@ bp_status_t BP_CALL review(bp_device_t* handle, const bp_graph_t* island, bp_rev
       if (contains(script.reject, op)) {
         out->answer = BP_REVIEW_REJECT;
         out->reason = BP_REASON_OTHER;
+        sdk::report(error, BP_OK, "the script rejects " + std::string(op));
         return;
       }
       const bool gives_back = contains(script.split, op);

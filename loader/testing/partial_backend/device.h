@@ -4,11 +4,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backplane/plugin.h"
-#include "backplane/sdk/fence.hpp"
+#include "backplane/sdk/host.hpp"
 #include "partial_backend/counters.h"
 #include "partial_backend/script.h"
 
@@ -20,7 +21,8 @@ extern const bp_plugin_t* cpu;
 struct Backend {
   bp_backend_t* inner = nullptr;
   const bp_host_t* host = nullptr;
-  std::vector<Script> scripts;  // by device
+  std::optional<sdk::Host> sdk_host;  // the same
+  std::vector<Script> scripts;        // by device
   std::unique_ptr<Counters[]> counters;
   std::atomic<uint64_t> running{0};
   std::atomic<uint64_t> most_running{0};
@@ -95,6 +97,7 @@ extern const bp_coverage_api_t kCoverageApi;
 extern const bp_program_api_t kProgramApi;
 extern const bp_instance_api_t kInstanceApi;
 extern const bp_memory_api_t kMemoryApi;
+extern const bp_sync_api_t kSyncApi;
 extern const bp_cache_api_t kCacheApi;
 
 }  // namespace backplane::partial

@@ -43,22 +43,14 @@ struct Outputs {
   }
 };
 
-// Done and signals, as plugin.h says.
-void announce(const bp_host_t* host, const bp_run_t& run, bp_status_t status, const bp_error_t* error) {
-  if (run.done != nullptr) run.done(run.self, status, error);
-  for (uint32_t i = 0; i < run.signal_count; ++i)
-    host->semaphore_signal(host, run.signals[i].semaphore, run.signals[i].value, status);
-}
-
 }  // namespace
 
 Instance::~Instance() {
   {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !in_flight_; });
   }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  own_.reset();
   if (inner != nullptr) cpu->instance->destroy(inner);
 }
 
@@ -75,7 +67,7 @@ void Instance::bind(const bp_binding_t& binding, bp_error_t* error) {
 
 void Instance::fail(const bp_run_t& run) {
   const auto& fault = program_.device->script().fault;
-  if (program_.fault_node == BP_NO_NODE || ++program_.runs != fault->run) return;
+  if (program_.fault_node == BP_NO_NODE || number_ != fault->run) return;
   if (fault->kind == "lost") {
     program_.device->lost = true;
     program_.device->check();
@@ -83,6 +75,7 @@ void Instance::fail(const bp_run_t& run) {
   if (fault->kind == "internal") throw Error(BP_INTERNAL, "a scripted defect", program_.fault_node);
   if (fault->kind == "exhausted") throw Error(BP_RESOURCE_EXHAUSTED, "scripted scarcity", program_.fault_node);
   const bp_host_t* host = program_.device->backend->host;
+  if (fault->kind == "late") return take_time(500'000);
   for (;;) {
     if (host->cancelled(host, run.cancel)) throw Error(BP_CANCELLED, "cancelled while it hung");
     if (run.deadline != 0 && now() >= run.deadline) throw Error(BP_TIMED_OUT, "the deadline passed while it hung");
@@ -90,15 +83,11 @@ void Instance::fail(const bp_run_t& run) {
   }
 }
 
-void Instance::work(const bp_run_t& run, bp_error_t* error) {
+void Instance::work(const bp_run_t& run) {
   const Device& device = *program_.device;
-  const bp_host_t* host = device.backend->host;
   device.check();
-  for (uint32_t i = 0; i < run.wait_count; ++i)
-    if (const bp_status_t status = host->semaphore_wait(host, run.waits[i].semaphore, run.waits[i].value,
-                                                        run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel))
-      throw Error(status, "a semaphore did not reach its value");
   fail(run);
+  const uint64_t begin = now();
   struct Running {
     std::atomic<uint64_t>& count;
     const uint64_t at_once = ++count;
@@ -114,48 +103,60 @@ void Instance::work(const bp_run_t& run, bp_error_t* error) {
   Outputs outputs{device, run};
   bp_run_t passed{};
   passed.size = sizeof passed;
-  passed.deadline = run.deadline;
-  passed.cancel = run.cancel;
+  const bool is_late = device.script().fault && device.script().fault->kind == "late";
+  passed.deadline = is_late ? 0 : run.deadline;
+  passed.cancel = is_late ? nullptr : run.cancel;
   passed.trace_id = run.trace_id;
   passed.self = &outputs;
   passed.output = run.output == nullptr ? nullptr : Outputs::give;
-  pass(cpu->instance->run(inner, &passed, error));
+  sdk::Detail detail;
+  detail.check(cpu->instance->run(inner, &passed, detail.get()), "the CPU backend failed");
   ++device.counters().runs;
+  device.counters().busy_ns += now() - begin;
 }
 
-void Instance::run(const bp_run_t& run, bp_error_t* error) {
-  program_.device->check();
-  if (!program_.device->script().async) {
-    work(run, error);
-    return announce(program_.device->backend->host, run, BP_OK, nullptr);
+void Instance::run(const bp_run_t& run) {
+  const Device& device = *program_.device;
+  device.check();
+  if (run.done != nullptr) ++device.counters().reports;
+  if (!device.script().async) {
+    number_ = ++program_.runs;
+    const sdk::Order order(*device.backend->sdk_host, run);
+    order.wait();
+    work(run);
+    return order.end(nullptr);
   }
-  const std::lock_guard lock(mutex_);
-  if (next_) throw Error(BP_BUSY, "the instance runs already");
-  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-  next_ = run;
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    if (in_flight_) throw Error(BP_BUSY, "the instance runs already");
+    in_flight_ = true;
+  }
+  auto* stream = static_cast<sdk::HostStream*>(sdk::stream_of(run.stream));
+  if (stream == nullptr) {
+    if (!own_) own_.emplace();
+    stream = &*own_;
+  } else {
+    ++device.counters().stream_runs;
+  }
+  number_ = ++program_.runs;
+  run_ = run;  // what the work needs of it; its points are the stream's matter
+  stream->submit(*device.backend->sdk_host, run, [this](const sdk::Order& order) {
+    // Whoever hears of the end may run it again.
+    struct Ended {
+      Instance& instance;
+      ~Ended() {
+        const std::lock_guard lock(instance.mutex_);
+        instance.in_flight_ = false;
+        instance.changed_.notify_all();
+      }
+    } ended{*this};
+    order.wait();
+    work(run_);
+  });
 }
 
-void Instance::loop() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return stop_ || next_; });
-    if (!next_) return;
-    const bp_run_t run = *next_;
-    lock.unlock();
-    char text[500];
-    bp_error_t error{};
-    error.size = sizeof error;
-    error.node = BP_NO_NODE;
-    error.text = text;
-    error.text_capacity = sizeof text;
-    const bp_status_t status = fence(&error, [&] { work(run, &error); });
-    lock.lock();
-    next_.reset();  // who hears of the end may run it again
-    lock.unlock();
-    announce(program_.device->backend->host, run, status, &error);
-    lock.lock();
-  }
+void Instance::abandon() {
+  ++program_.device->counters().abandoned;
 }
 
 namespace {
@@ -187,7 +188,11 @@ bp_status_t BP_CALL extents(bp_instance_t* handle, uint32_t slot, uint32_t rank,
 }
 
 bp_status_t BP_CALL run(bp_instance_t* handle, const bp_run_t* run, bp_error_t* error) {
-  return fence(error, [&] { of(handle).run(*run, error); });
+  return fence(error, [&] { of(handle).run(*run); });
+}
+
+void BP_CALL abandon(bp_instance_t* handle) {
+  of(handle).abandon();
 }
 
 }  // namespace
@@ -199,6 +204,7 @@ const bp_instance_api_t kInstanceApi = {
     .bind = bind,
     .extents = extents,
     .run = run,
+    .abandon = abandon,
 };
 
 }  // namespace backplane::partial

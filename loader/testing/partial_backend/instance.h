@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's run state: buffers made pointers for the CPU backend, faults, and the thread of asynchronous devices.
+// A program's run state: buffers made pointers for the CPU backend, and faults.
 #pragma once
 
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <thread>
 
+#include "backplane/sdk/async.hpp"
 #include "partial_backend/device.h"
 
 namespace backplane::partial {
@@ -19,20 +19,21 @@ class Instance {
   bp_instance_t* inner = nullptr;
   const Program& program() const { return program_; }
   void bind(const bp_binding_t& binding, bp_error_t* error);
-  // Does the work, or hands it to the thread.
-  void run(const bp_run_t& run, bp_error_t* error);
+  // Does the work, or puts it into the run's stream or the instance's own.
+  void run(const bp_run_t& run);
+  void abandon();
 
  private:
-  void work(const bp_run_t& run, bp_error_t* error);
+  void work(const bp_run_t& run);
   void fail(const bp_run_t& run);
-  void loop();
 
   const Program& program_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<bp_run_t> next_;
-  bool stop_ = false;
-  std::thread thread_;
+  bool in_flight_ = false;
+  bp_run_t run_{};       // the one in flight
+  uint64_t number_ = 0;  // of it, among all runs of the program
+  std::optional<sdk::HostStream> own_;
 };
 
 }  // namespace backplane::partial

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backplane/sdk/async.hpp"
+
 namespace backplane::partial {
 namespace {
 
@@ -60,12 +62,25 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_buffer_t* from, const bp_
   return fence(error, [&] {
     Device& device = of(handle);
     device.check();
-    if (run != nullptr) throw Error(BP_UNSUPPORTED, "a partial device copies without a stream only");
     if (bytes > from->bytes || bytes > to->bytes) throw Error(BP_BUFFER_TOO_SMALL, "a copy beyond its buffers");
-    take_time(device.script().copy_us);
-    std::memmove(reach(device, *to, true), reach(device, *from, true), bytes);
-    ++device.counters().copies;
-    device.counters().copied_bytes += bytes;
+    char *const target = reach(device, *to, true), *const source = reach(device, *from, true);
+    const auto work = [&device, target, source, bytes] {
+      take_time(device.script().copy_us);
+      constexpr int kPatience = 10'000;  // milliseconds
+      for (int i = 0; i < kPatience && device.script().copy_meets && device.backend->running == 0; ++i) take_time(1000);
+      if (device.backend->running != 0) ++device.counters().copies_beside_runs;
+      std::memmove(target, source, bytes);
+      ++device.counters().copies;
+      device.counters().copied_bytes += bytes;
+    };
+    if (run == nullptr || run->stream == nullptr) return work();
+    ++device.counters().stream_copies;
+    if (run->done != nullptr) ++device.counters().reports;
+    static_cast<sdk::HostStream*>(sdk::stream_of(run->stream))
+        ->submit(*device.backend->sdk_host, *run, [work](const sdk::Order& order) {
+          order.wait();
+          work();
+        });
   });
 }
 

@@ -73,6 +73,7 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
   return fence(error, [&] {
     auto backend = std::make_unique<Backend>();
     backend->host = how->host;
+    backend->sdk_host.emplace(how->host);
     const uint64_t devices = read_devices(how->host);
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
     backend->counters = std::make_unique<Counters[]>(devices);
@@ -120,6 +121,7 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   plugin.program = &kProgramApi;
   plugin.instance = &kInstanceApi;
   plugin.memory = &kMemoryApi;
+  plugin.sync = &kSyncApi;
   plugin.cache = &kCacheApi;
   return &plugin;
 }

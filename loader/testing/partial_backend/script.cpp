@@ -129,6 +129,8 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("kind", kind);
   reader.read("peers", script.peers);
   reader.read("async", script.async);
+  reader.read("marks", script.marks);
+  reader.read("copy_meets", script.copy_meets);
   reader.read("run_us", script.run_us);
   reader.read("meet", script.meet);
   reader.read("copy_us", script.copy_us);

@@ -12,13 +12,16 @@
 //   memory    "host"; "own": nobody else reaches it; "shared": it imports host memory;      host
 //             "flushed": it does, and sees host writes after a flush alone
 //   peers     1: the devices copy directly between each other                               0
-//   async     1: `run` returns at once, a thread of the instance does the work              0
+//   async     1: `run` returns at once, a thread does the work, and there are streams        0
+//   marks     1: its semaphores can be waited for by the other devices                      0
 //   run_us    what each run takes at least                                                  0
 //   meet      how many devices must have run at once before a run ends; it waits 10 s at most 0
 //   copy_us   what each copy takes at least                                                 0
+//   copy_meets 1: a copy ends when a device ran during it; it waits 10 s at most            0
 //   compile_us what each compile takes at least                                             0
 //   fault     "KIND@NODE#N": in the Nth run (from 1) of the island that holds the node:     none
-//             "lost" (for good), "internal", "exhausted", or "hang" until cancelled or late
+//             "lost" (for good), "internal", "exhausted", "hang" until cancelled or late, or "late": half a second
+//             more, whatever the run says
 //   cache     1: its programs can be stored; "usable" or "recompile": it says so of each    0
 //   stamp     of its compiler: entries of another one are to be compiled anew               1
 #pragma once
@@ -53,6 +56,8 @@ struct Script {
   Memory memory = Memory::kHost;
   bool peers = false;
   bool async = false;
+  bool marks = false;
+  bool copy_meets = false;
   uint64_t run_us = 0, meet = 0, copy_us = 0, compile_us = 0;
   std::optional<Fault> fault;
   std::string cache = "0";

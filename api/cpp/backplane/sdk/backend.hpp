@@ -63,8 +63,8 @@ class Compile {
       : host_(host), raw_(raw), graph_(&required(raw.graph, "what.graph")) {}
 
   const bp_compile_t& raw() const { return raw_; }
-  const Graph& graph() const { return graph_; }          // lives as long as the program
-  uint32_t precision() const { return raw_.precision; }  // BP_PRECISION_*
+  const Graph& graph() const { return graph_; }                  // lives as long as the program
+  uint32_t compute_types() const { return raw_.compute_types; }  // BP_COMPUTE_* that are allowed
   bool refit() const { return (raw_.flags & BP_COMPILE_REFIT) != 0; }
   Options options() const { return {raw_.options, raw_.option_count, raw_.option_stride}; }
   void check_cancelled() const { host_.check(raw_.cancel); }
@@ -72,10 +72,8 @@ class Compile {
   const void* weight(uint32_t index) const {
     const void* data = bp_graph_weight(raw_.graph, index)->data;
     if (data != nullptr) return data;
-    char words[500];
-    bp_error_t error{sizeof error, BP_OK, BP_NO_NODE, 0, 0, 0, words, sizeof words, 0};
-    const bp_status_t status = raw_.graph->api->weight_map(raw_.graph, index, &data, &error);
-    if (status != BP_OK) throw Error(status, std::string(words, std::min<uint64_t>(error.text_size, sizeof words)));
+    Detail detail;
+    detail.check(raw_.graph->api->weight_map(raw_.graph, index, &data, detail.get()), "the weight cannot be read");
     return data;
   }
   // The backend has its own copy now: the host may release the pages.
@@ -115,8 +113,8 @@ class Device : public Object {
   virtual std::unique_ptr<Program> compile(const Compile& what) = 0;
   // slot: throws when the device is lost.
   virtual void health() {}
-  // slot: fills `out` for a proposed island; what is accepted compiles.
-  virtual void review(const Graph&, bp_review_t&) {}
+  // slot: fills `out` for a proposed island, and says why where it is not accepted; what is accepted compiles.
+  virtual void review(const Compile&, bp_review_t& /*out*/, std::string& /*why*/) {}
   // slot: the types of the outputs of a node of a domain that the host does not know.
   virtual void infer(const Node&, const Types&) {}
 
@@ -163,7 +161,7 @@ class Instance : public Object {
     host().check(what.cancel, what.deadline);
     run(what);
     if (what.done != nullptr) what.done(what.self, BP_OK, nullptr);
-    for (uint32_t i = 0; i < what.signal_count; ++i) host().signal(what.signals[i], BP_OK);
+    for (uint32_t i = 0; i < what.signal_count; ++i) host().signal(what.signals[i]);
   }
 
   virtual void bind(const bp_binding_t& binding) {
@@ -324,16 +322,21 @@ class Memory {
 // A queue of work. bp_stream_t is a Stream.
 class Stream : public Object {
  public:
+  // Throws BP_TIMED_OUT at the deadline, and what work without `done` failed with.
   virtual void wait(uint64_t deadline) = 0;
   virtual bp_native_t native() { throw Error(BP_UNSUPPORTED, "this device's streams have no native handle"); }
 };
 
-// A timeline semaphore of the device. bp_native_semaphore_t is a NativeSemaphore.
+// A timeline semaphore of the device. bp_native_semaphore_t is a NativeSemaphore. Thread-safe.
 class NativeSemaphore : public Object {
  public:
-  virtual void wait(uint64_t value, uint64_t deadline) = 0;
-  virtual void signal(uint64_t value, bp_status_t status) = 0;
+  // False where the deadline passed first (ns on the monotonic clock; 0 looks and does not wait).
+  virtual bool wait(uint64_t value, uint64_t deadline) = 0;
+  // With `failure` the run that was to bring it there failed: waiting goes on as ever, `failure` reports it.
+  virtual void signal(uint64_t value, const Error* failure) = 0;
   virtual uint64_t value() = 0;
+  // Why the value that was reached holds nothing to rely on, for `done` of the runs that waited for it.
+  virtual std::optional<Error> failure(uint64_t value) = 0;
   virtual bp_native_t native(uint64_t) {
     throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle");
   }
@@ -345,6 +348,14 @@ inline Stream* stream_of(bp_stream_t* handle) {
 inline NativeSemaphore* semaphore_of(bp_native_semaphore_t* handle) {
   return reinterpret_cast<NativeSemaphore*>(handle);
 }
+
+// An Instance whose device may hang.
+class Abandon {
+ public:
+  virtual ~Abandon() = default;
+  // Keeps what the device may still touch, and lets threads that wait for it go. Nothing else is called afterwards.
+  virtual void abandon() noexcept = 0;
+};
 
 // A Device with streams. `native` is the framework's own, or NULL.
 class Sync {

@@ -20,7 +20,7 @@ struct Verdict {
   std::string detail;
   double seconds = 0;  // expected, 0 when unknown
   float confidence = 0;
-  bp_dtype_t precision = BP_DTYPE_UNDEFINED;  // in which it computes if that is less than the node's
+  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it computes
   uint64_t bytes = 0;
   uint32_t layout = BP_LAYOUT_DENSE;
   std::vector<bp_range_t> ranges;  // makes a yes conditional
@@ -50,7 +50,7 @@ class Coverage {
       : host_(host), query_(query), sink_(sink), graph_(&required(query.graph, "query.graph")) {}
 
   const Graph& graph() const { return graph_; }
-  uint32_t precision() const { return query_.precision; }  // BP_PRECISION_*
+  uint32_t compute_types() const { return query_.compute_types; }  // BP_COMPUTE_* that are allowed
   Options options() const { return {query_.options, query_.option_count, query_.option_stride}; }
   uint32_t node_count() const { return query_.nodes == nullptr ? graph_.node_count() : query_.node_count; }
   Node node(uint32_t i) const { return graph_.node(query_.nodes == nullptr ? i : query_.nodes[i]); }
@@ -69,7 +69,7 @@ class Coverage {
       out.node = index;
       out.answer = v.answer == BP_ANSWER_YES && !v.ranges.empty() ? BP_ANSWER_CONDITIONAL : v.answer;
       out.reason = v.reason;
-      out.precision = v.precision;
+      out.compute_types = v.compute_types;
       out.detail = text(v.detail);
       out.seconds = v.seconds;
       out.bytes = v.bytes;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,7 @@ class Error : public std::exception {
   uint64_t node;
   int64_t vendor_code;
   uint32_t flags = 0;
+  uint64_t run = 0;  // bp_run_t.id of the run that failed, where another one reports it
 };
 
 // Writes what is known of a failure where the caller wants it, by the rules of status.h. Returns the status.
@@ -55,19 +57,58 @@ inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view 
   return status;
 }
 
+// Where a function of the host's writes why it failed.
+class Detail {
+ public:
+  bp_error_t* get() { return &error_; }
+  // Throws what the call reported, or `text` where it gave none, unless its status is BP_OK.
+  void check(bp_status_t status, std::string_view text) const {
+    if (status == BP_OK) return;
+    const std::string_view given(words_, std::min<uint64_t>(error_.text_size, sizeof words_));
+    throw Error(status, std::string(given.empty() ? text : given), error_.node, error_.vendor_code);
+  }
+
+ private:
+  char words_[500];
+  bp_error_t error_{sizeof error_, BP_OK, BP_NO_NODE, 0, 0, 0, words_, sizeof words_, 0, 0};
+};
+
+inline bp_status_t report(bp_error_t* out, const Error& e) noexcept {
+  report(out, e.status, e.text, e.node, e.vendor_code, e.flags);
+  if (out != nullptr && BP_HAS(out, out->size, run)) out->run = e.run;
+  return e.status;
+}
+
 template <class Body>
 bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
   try {
     body();
     return BP_OK;
   } catch (const Error& e) {
-    return report(error, e.status, e.text, e.node, e.vendor_code, e.flags);
+    return report(error, e);
   } catch (const std::bad_alloc&) {
     return report(error, BP_RESOURCE_EXHAUSTED, "out of host memory");
   } catch (const std::exception& e) {
     return report(error, BP_INTERNAL, e.what());
   } catch (...) {
     return report(error, BP_INTERNAL, "an exception of unknown type");
+  }
+}
+
+// What `body` throws, as the error that it is.
+template <class Body>
+std::optional<Error> caught(Body&& body) noexcept {
+  try {
+    body();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(BP_RESOURCE_EXHAUSTED, "out of host memory");
+  } catch (const std::exception& error) {
+    return Error(BP_INTERNAL, error.what());
+  } catch (...) {
+    return Error(BP_INTERNAL, "an exception of unknown type");
   }
 }
 

@@ -90,20 +90,22 @@ class Host {
     if (static_cast<uint64_t>(now.count()) >= deadline) throw Error(BP_TIMED_OUT, "the deadline passed");
   }
 
-  // Host semaphores. A point with a native semaphore is the device's own matter and refused here.
+  // Host points. A native one is the device's own matter and refused here.
   void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
-    if (slots_.semaphore_wait == nullptr || point.semaphore == nullptr) {
-      throw Error(BP_UNSUPPORTED, "this device waits for host semaphores alone");
+    bp_semaphore_t* const semaphore = bp_point_host(&point);
+    if (slots_.semaphore_wait == nullptr || semaphore == nullptr) {
+      throw Error(BP_UNSUPPORTED, "this device waits for host points alone");
     }
-    const bp_status_t status =
-        slots_.semaphore_wait(host_, point.semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel);
-    if (status != BP_OK)
-      throw Error(status, "what the run waited for did not come: value " + std::to_string(point.value));
+    Detail detail;
+    detail.check(slots_.semaphore_wait(host_, semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel,
+                                       detail.get()),
+                 "what the run waited for did not come");
   }
-  void signal(const bp_point_t& point, bp_status_t status) const noexcept {
-    if (slots_.semaphore_signal != nullptr && point.semaphore != nullptr) {
-      slots_.semaphore_signal(host_, point.semaphore, point.value, status);
-    }
+  // Without a failure it was a success.
+  void signal(const bp_point_t& point, const bp_error_t* failure = nullptr) const noexcept {
+    bp_semaphore_t* const semaphore = bp_point_host(&point);
+    if (slots_.semaphore_signal != nullptr && semaphore != nullptr)
+      slots_.semaphore_signal(host_, semaphore, point.value, failure);
   }
 
   // NULL when the host has none.

@@ -116,6 +116,7 @@ class Plugin {
       t.bind = T::bind;
       t.extents = T::extents;
       t.run = T::run;
+      if constexpr (std::is_base_of_v<Abandon, typename B::Instance>) t.abandon = T::abandon;
       return t;
     }();
     return &kTable;

@@ -114,26 +114,34 @@ struct Tables {
                                    bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_coverage_query_t question = read(query, "query");
+      check_chain(question.chain);
       const bp_coverage_sink_t answers = read(sink, "sink");
       Coverage coverage(device(h)->host(), question, answers);
       device(h)->cover(coverage);
       coverage.deliver();
     });
   }
-  static bp_status_t BP_CALL review(bp_device_t* h, const bp_graph_t* island, bp_review_t* out,
+  static bp_status_t BP_CALL review(bp_device_t* h, const bp_compile_t* what, bp_review_t* out,
                                     bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
+      const bp_compile_t copy = read(what, "what");
+      check_chain(copy.chain);
       bp_review_t review = read(out, "out_review");
-      device(h)->review(Graph(&required(island, "island")), review);
+      std::string why;
+      device(h)->review(Compile(device(h)->host(), copy), review, why);
       write(out, review, "out_review");
+      if (review.answer != BP_REVIEW_ACCEPT) report(error, BP_OK, why);
     });
   }
-  static bp_status_t BP_CALL infer(bp_device_t* h, const bp_graph_t* graph, uint32_t node, const bp_infer_sink_t* sink,
+  static bp_status_t BP_CALL infer(bp_device_t* h, const bp_infer_t* what, const bp_infer_sink_t* sink,
                                    bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
-      const Graph view(&required(graph, "graph"));
-      if (node >= view.node_count()) throw Error(BP_INVALID_ARGUMENT, "the graph has no node " + std::to_string(node));
-      device(h)->infer(view.node(node), Types(required(sink, "sink")));
+      const bp_infer_t copy = read(what, "what");
+      check_chain(copy.chain);
+      const Graph graph(&required(copy.graph, "what.graph"));
+      if (copy.node >= graph.node_count())
+        throw Error(BP_INVALID_ARGUMENT, "the graph has no node " + std::to_string(copy.node));
+      device(h)->infer(graph.node(copy.node), Types(required(sink, "sink")));
     });
   }
 
@@ -199,6 +207,10 @@ struct Tables {
     return fence(instance(h), error, [&] { instance(h)->submit(read(run, "run")); });
   }
 
+  static void BP_CALL abandon(bp_instance_t* h) noexcept {
+    if (h != nullptr && !instance(h)->forked()) instance(h)->abandon();
+  }
+
   // ---- memory: a Device that is also a Memory ----------------------------------------------------------------------
 
   static bp_status_t BP_CALL space(bp_device_t* h, uint32_t index, bp_space_t* out, uint32_t size,
@@ -238,8 +250,11 @@ struct Tables {
   }
   static bp_status_t BP_CALL import_memory(bp_device_t* h, uint32_t space, const bp_external_t* external,
                                            bp_buffer_t* out, bp_error_t* error) noexcept {
-    return fence(device(h), error,
-                 [&] { required(out, "out_buffer") = device(h)->import_memory(space, read(external, "external")); });
+    return fence(device(h), error, [&] {
+      const bp_external_t copy = read(external, "external");
+      check_chain(copy.chain);
+      required(out, "out_buffer") = device(h)->import_memory(space, copy);
+    });
   }
   static bp_status_t BP_CALL export_memory(bp_device_t* h, const bp_buffer_t* buffer, bp_external_t* out,
                                            bp_error_t* error) noexcept {
@@ -254,6 +269,7 @@ struct Tables {
                                            bp_stream_t** out, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_stream") = nullptr;
+      if (native != nullptr) check_chain(read(native, "native").chain);
       hand_over<Stream>(device(h)->stream(native, priority), out);
     });
   }
@@ -268,17 +284,20 @@ struct Tables {
                                               bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_semaphore") = nullptr;
+      if (native != nullptr) check_chain(read(native, "native").chain);
       hand_over<NativeSemaphore>(device(h)->semaphore(native), out);
     });
   }
   static void BP_CALL semaphore_destroy(bp_native_semaphore_t* h) noexcept { destroy(semaphore_of(h)); }
   static bp_status_t BP_CALL semaphore_wait(bp_native_semaphore_t* h, uint64_t value, uint64_t deadline,
                                             bp_error_t* error) noexcept {
-    return fence(semaphore_of(h), error, [&] { semaphore_of(h)->wait(value, deadline); });
+    return fence(semaphore_of(h), error, [&] {
+      if (!semaphore_of(h)->wait(value, deadline))
+        throw Error(BP_TIMED_OUT, "the deadline passed before the semaphore reached " + std::to_string(value));
+    });
   }
-  static bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* h, uint64_t value, bp_status_t status,
-                                              bp_error_t* error) noexcept {
-    return fence(semaphore_of(h), error, [&] { semaphore_of(h)->signal(value, status); });
+  static bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* h, uint64_t value, bp_error_t* error) noexcept {
+    return fence(semaphore_of(h), error, [&] { semaphore_of(h)->signal(value, nullptr); });
   }
   static bp_status_t BP_CALL semaphore_query(bp_native_semaphore_t* h, uint64_t* out, bp_error_t* error) noexcept {
     return fence(semaphore_of(h), error, [&] { required(out, "out_value") = semaphore_of(h)->value(); });

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that go on after the call that started them, by the rules of plugin.h and sync.h: what a run waits for, how its
+// end is reported, and a stream and a timeline for devices whose driver has none.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "backplane/sdk/backend.hpp"
+
+namespace backplane::sdk {
+
+inline uint64_t monotonic_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+// Waits until `is_true`; false where the deadline came first (ns on the monotonic clock; BP_FOREVER has none).
+template <class Predicate>
+bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, uint64_t deadline,
+                const Predicate& is_true) {
+  if (deadline > static_cast<uint64_t>(INT64_MAX)) {
+    changed.wait(lock, is_true);
+    return true;
+  }
+  const std::chrono::steady_clock::time_point end{std::chrono::nanoseconds(deadline)};
+  return changed.wait_until(lock, end, is_true);
+}
+
+// What a run or a copy asks for around its work; a copy that lives until its end was reported.
+class Order {
+ public:
+  Order() = default;
+  Order(const Host& host, const bp_run_t& run) { assign(host, run); }
+  // Another one, in the memory of this.
+  void assign(const Host& host, const bp_run_t& run) {
+    host_ = &host;
+    run_ = run;
+    waits_.assign(run.waits, run.waits + run.wait_count);
+    signals_.assign(run.signals, run.signals + run.signal_count);
+    run_.waits = waits_.data();
+    run_.signals = signals_.data();
+  }
+  Order(const Order&) = delete;  // `run` points into it; moved vectors stay where they are
+  Order& operator=(const Order&) = delete;
+  Order(Order&&) = default;
+  Order& operator=(Order&&) = default;
+
+  const bp_run_t& run() const { return run_; }
+  const std::vector<bp_point_t>& waits() const { return waits_; }
+  const std::vector<bp_point_t>& signals() const { return signals_; }
+
+  // Whether `wait` would block.
+  bool must_wait() const {
+    const bp_host_t* host = host_->raw();
+    return std::any_of(waits_.begin(), waits_.end(), [&](const bp_point_t& point) {
+      if (NativeSemaphore* native = semaphore_of(bp_point_native(&point))) return !native->wait(point.value, 0);
+      uint64_t value = 0;
+      bp_semaphore_t* const semaphore = bp_point_host(&point);
+      if (host->semaphore_query == nullptr || semaphore == nullptr) return false;  // `wait` refuses it
+      static_cast<void>(host->semaphore_query(host, semaphore, &value, nullptr));
+      return value < point.value;
+    });
+  }
+  // Until all points are reached. Throws where a host point has failed, at the deadline and when the run is cancelled.
+  void wait() const {
+    for (const bp_point_t& point : waits_) {
+      if (NativeSemaphore* native = semaphore_of(bp_point_native(&point)))
+        wait(*native, point.value);
+      else
+        host_->wait(point, run_.deadline, run_.cancel);
+    }
+    host_->check(run_.cancel, run_.deadline);
+  }
+  // The failure of a run that this one waited for by a native point.
+  std::optional<Error> dependency() const {
+    for (const bp_point_t& point : waits_) {
+      NativeSemaphore* const native = semaphore_of(bp_point_native(&point));
+      if (native == nullptr) continue;
+      if (std::optional<Error> failure = native->failure(point.value)) {
+        failure->status = BP_DEPENDENCY_FAILED;
+        return failure;
+      }
+    }
+    return std::nullopt;
+  }
+  // Reports the end: `done` first, then the points. Without a failure it was a success.
+  void end(const Error* failure) const noexcept {
+    bp_error_t error{};
+    error.size = sizeof error;
+    if (failure != nullptr) {
+      error.text = const_cast<char*>(failure->text.data());  // it is written to itself
+      error.text_capacity = failure->text.size();
+      error.status = failure->status;
+      error.node = failure->node;
+      error.vendor_code = failure->vendor_code;
+      error.flags = failure->flags;
+      error.text_size = failure->text.size();
+      error.run = failure->run;
+    }
+    const bp_error_t* const detail = failure != nullptr ? &error : nullptr;
+    if (run_.done != nullptr) run_.done(run_.self, failure != nullptr ? failure->status : BP_OK, detail);
+    for (const bp_point_t& point : signals_) {
+      if (NativeSemaphore* native = semaphore_of(bp_point_native(&point)))
+        static_cast<void>(caught([&] { native->signal(point.value, failure); }));
+      else
+        host_->signal(point, detail);
+    }
+  }
+
+ private:
+  void wait(NativeSemaphore& native, uint64_t value) const {
+    constexpr uint64_t kCancelSliceNs = 2'000'000;  // a token does not wake whoever waits: it is looked at this often
+    const uint64_t deadline = run_.deadline != 0 ? run_.deadline : BP_FOREVER;
+    do {
+      host_->check(run_.cancel, run_.deadline);
+    } while (
+        !native.wait(value, run_.cancel != nullptr ? std::min(deadline, monotonic_now() + kCancelSliceNs) : deadline));
+  }
+
+  const Host* host_ = nullptr;
+  bp_run_t run_{};
+  std::vector<bp_point_t> waits_, signals_;
+};
+
+// What failed in a stream and was not reported yet, because its run had no `done`. Thread-safe.
+class Unreported {
+ public:
+  void add(Error failure, uint64_t run) {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;  // the others follow from the first, or are of no more use
+    failure_ = std::move(failure);
+    failure_->run = run;
+  }
+  std::optional<Error> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(failure_, std::nullopt);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Error> failure_;
+};
+
+// Reports the end of a run of a stream: runs with `done` report what came before them too.
+inline void end_in_stream(const Order& order, Unreported& unreported, std::optional<Error> failure) noexcept {
+  if (!failure) failure = order.dependency();
+  if (order.run().done == nullptr) {
+    order.end(failure ? &*failure : nullptr);
+    if (failure) unreported.add(std::move(*failure), order.run().id);
+    return;
+  }
+  if (std::optional<Error> before = unreported.take()) failure = std::move(before);
+  order.end(failure ? &*failure : nullptr);
+}
+
+// A timeline that lives on the host, for devices whose driver has none.
+class HostTimeline : public NativeSemaphore {
+ public:
+  explicit HostTimeline(uint64_t value = 0) : value_(value) {}
+
+  bool wait(uint64_t value, uint64_t deadline) override {
+    std::unique_lock lock(mutex_);
+    return wait_until(changed_, lock, deadline, [&] { return value_ >= value; });
+  }
+  void signal(uint64_t value, const Error* failure) override {
+    const std::lock_guard lock(mutex_);
+    if (failure != nullptr && value > value_) {
+      // The oldest are dropped: what waited so long ago has reported.
+      if (failures_.size() == kKept) failures_.pop_front();
+      failures_.push_back({value_ + 1, value, *failure});
+    }
+    value_ = std::max(value_, value);
+    changed_.notify_all();
+  }
+  uint64_t value() override {
+    const std::lock_guard lock(mutex_);
+    return value_;
+  }
+  std::optional<Error> failure(uint64_t value) override {
+    const std::lock_guard lock(mutex_);
+    for (const Failure& failure : failures_)
+      if (failure.first <= value && value <= failure.last) return failure.cause;
+    return std::nullopt;
+  }
+
+ private:
+  struct Failure {
+    uint64_t first, last;  // values
+    Error cause;
+  };
+  static constexpr size_t kKept = 16;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t value_;
+  std::deque<Failure> failures_;
+};
+
+// A piece of work in a stream: a function of a few words that is given the order around it, kept without an allocation.
+class Work {
+ public:
+  Work() = default;
+  template <class Body>
+  Work(Body body) {  // NOLINT(google-explicit-constructor): as std::function
+    static_assert(sizeof body <= sizeof words_ && alignof(Body) <= alignof(void*), "capture less, or a pointer to it");
+    static_assert(std::is_trivially_copyable_v<Body>, "capture pointers and numbers");
+    std::memcpy(words_, &body, sizeof body);
+    call_ = [](void* words, const Order& order) { (*static_cast<Body*>(words))(order); };
+  }
+  void operator()(const Order& order) { call_(words_, order); }
+
+ private:
+  void (*call_)(void* words, const Order& order) = nullptr;
+  void* words_[6];
+};
+
+// A stream for devices whose work is a blocking call: a thread that does one piece after the other.
+class HostStream : public Stream {
+ public:
+  HostStream() : state_(std::make_shared<State>()), thread_([state = state_] { state->loop(); }) {}
+  // When all that was put into it has ended.
+  ~HostStream() override {
+    {
+      const std::lock_guard lock(state_->mutex);
+      state_->stop = true;
+    }
+    state_->changed.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  HostStream(const HostStream&) = delete;
+  HostStream& operator=(const HostStream&) = delete;
+
+  // Calls `work` when its turn has come, and reports the end. `work` waits for the order first, and throws why it
+  // failed.
+  void submit(const Host& host, const bp_run_t& run, Work work) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      std::list<Piece>& spare = state_->spare;
+      if (spare.empty()) spare.emplace_back();
+      spare.front().order.assign(host, run);
+      spare.front().work = work;
+      state_->pieces.splice(state_->pieces.end(), spare, spare.begin());
+    }
+    state_->changed.notify_all();
+  }
+  void wait(uint64_t deadline) override {
+    std::unique_lock lock(state_->mutex);
+    if (!wait_until(state_->changed, lock, deadline, [&] { return state_->pieces.empty() && !state_->busy; }))
+      throw Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
+    if (const std::optional<Error> failure = state_->unreported.take()) throw Error(*failure);
+  }
+  // Lets go of a thread that does not come back.
+  void abandon() noexcept {
+    if (thread_.joinable()) thread_.detach();
+  }
+
+ private:
+  struct Piece {
+    Order order;
+    Work work;
+  };
+  struct State {
+    void loop() {
+      std::unique_lock lock(mutex);
+      for (;;) {
+        changed.wait(lock, [&] { return stop || !pieces.empty(); });
+        if (pieces.empty()) return;
+        Piece& piece = pieces.front();
+        busy = true;
+        lock.unlock();
+        std::optional<Error> failure = caught([&] { piece.work(piece.order); });
+        lock.lock();
+        std::swap(ended, piece.order);
+        spare.splice(spare.end(), pieces, pieces.begin());  // whoever hears of the end has room for the next
+        lock.unlock();
+        end_in_stream(ended, unreported, std::move(failure));
+        lock.lock();
+        busy = false;
+        changed.notify_all();
+      }
+    }
+
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::list<Piece> pieces, spare;
+    Order ended;
+    Unreported unreported;
+    bool busy = false, stop = false;
+  };
+
+  std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+}  // namespace backplane::sdk

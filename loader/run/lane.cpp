@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/lane.h"
+
+#include <algorithm>
+
+#include "run/device_status.h"
+
+namespace backplane {
+
+bool Lane::possible(const Device& device) {
+  const bp_sync_api_t* api = device.backend().plugin->sync;
+  return !(device.info().flags & BP_DEVICE_SYNCHRONOUS) && api && api->stream_create && api->stream_destroy &&
+         api->stream_wait;
+}
+
+Result<Lane> Lane::make(Device& device) {
+  Lane lane(device);
+  BP_ASSIGN(bp_device_t * handle, device.open());
+  PluginError error;
+  BP_TRY(device_status(device, error,
+                       device.backend().plugin->sync->stream_create(handle, nullptr, 0, &lane.stream_, error.get())));
+  if (!lane.stream_) return Status(BP_INTERNAL, "device '" + device.name() + "': stream_create made no stream");
+  return lane;
+}
+
+Lane::~Lane() {
+  if (stream_) device_->backend().plugin->sync->stream_destroy(stream_);
+}
+
+Status Lane::wait() const {
+  PluginError error;
+  return device_status(*device_, error, device_->backend().plugin->sync->stream_wait(stream_, BP_FOREVER, error.get()));
+}
+
+Mark::~Mark() {
+  for (const Copy& copy : copies_) copy.api->semaphore_destroy(copy.semaphore);
+  if (own_) api_->semaphore_destroy(own_);
+}
+
+void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number) {
+  const bp_sync_api_t *api = from.device().backend().plugin->sync, *other = to.device().backend().plugin->sync;
+  if (mark && mark->of(number)) return;
+  if (!api->semaphore_create || !api->semaphore_export || !other->semaphore_create) return;
+  Result<bp_device_t*> maker = from.device().open(), taker = to.device().open();
+  if (!maker.ok() || !taker.ok()) return;
+  auto made = mark ? std::move(mark) : std::make_unique<Mark>(from);
+  PluginError error;
+  if (!made->own_ && api->semaphore_create(*maker, nullptr, &made->own_, error.get()) != BP_OK) return;
+  bp_native_t native{};
+  native.size = sizeof native;
+  bp_native_semaphore_t* copy = nullptr;
+  if (api->semaphore_export(made->own_, 0, &native, error.get()) == BP_OK &&
+      other->semaphore_create(*taker, &native, &copy, error.get()) == BP_OK && copy)
+    made->copies_.push_back({number, other, copy});
+  if (!made->copies_.empty()) mark = std::move(made);
+}
+
+bp_native_semaphore_t* Mark::of(uint32_t lane) const {
+  const auto found = std::ranges::find(copies_, lane, &Copy::lane);
+  return found != copies_.end() ? found->semaphore : nullptr;
+}
+
+}  // namespace backplane

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams of asynchronous devices: what is put into one runs in order, without the host.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "discover/environment.h"
+#include "status.h"
+
+namespace backplane {
+
+// A device's stream.
+class Lane {
+ public:
+  // Whether the device works in streams.
+  static bool possible(const Device& device);
+  // Opens the device.
+  static Result<Lane> make(Device& device);
+  Lane(Lane&& other) noexcept : device_(other.device_), stream_(std::exchange(other.stream_, nullptr)) {}
+  ~Lane();
+
+  Device& device() const { return *device_; }
+  bp_stream_t* stream() const { return stream_; }
+  // Until all that was put into it has ended; gives what work without `done` failed with.
+  Status wait() const;
+
+ private:
+  explicit Lane(Device& device) : device_(&device) {}
+
+  Device* device_;
+  bp_stream_t* stream_ = nullptr;
+};
+
+// A semaphore of a lane's device that others can wait for. Its value is the number of the run.
+class Mark {
+ public:
+  explicit Mark(const Lane& lane) : api_(lane.device().backend().plugin->sync) {}
+  Mark(const Mark&) = delete;
+  ~Mark();
+
+  // Lets `to`, lane `number`, wait for what `from` signals. Where that cannot be, nothing happens: the host will wait.
+  static void share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number);
+  bp_native_semaphore_t* own() const { return own_; }
+  // The same as a lane's device knows it, or null.
+  bp_native_semaphore_t* of(uint32_t lane) const;
+
+ private:
+  struct Copy {
+    uint32_t lane;
+    const bp_sync_api_t* api;
+    bp_native_semaphore_t* semaphore;
+  };
+
+  const bp_sync_api_t* api_;
+  bp_native_semaphore_t* own_ = nullptr;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace backplane

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous devices in a run: what goes through streams, what waits on the host, and what becomes of failures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "testing/partial.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// x, negated so many times: n0, n1, …
+Model chain(int length) {
+  Graph graph;
+  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
+  for (int i = 0; i < length; ++i) value = graph.node("Neg", "n" + std::to_string(i), {value});
+  return graph.finish({value});
+}
+
+// On asynchronous devices of one node an island.
+Environment streaming(std::map<std::string, std::string> options) {
+  options.insert({{"partial.async", "1"}, {"partial.max_nodes", "1"}, {"partial.memory", "own"}});
+  return partial_environment(std::move(options));
+}
+
+std::vector<float> run(Exec& exec) {
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  exec.run();
+  return exec.output(0u).values<float>();
+}
+
+TEST(Streams, AChainOfIslandsMakesNoTripThroughTheHost) {
+  constexpr int kIslands = 20;
+  const Environment env = streaming({});
+  Exec exec = env.compile(chain(kIslands), pinned({{"*", "partial"}})).exec();
+  for (uint64_t runs = 1; runs <= 3; ++runs) {
+    EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
+    const partial::Counters& counted = counters(env);
+    EXPECT_EQ(counted.runs, kIslands * runs);
+    EXPECT_EQ(counted.stream_runs, kIslands * runs);
+    EXPECT_EQ(counted.stream_copies, 2 * runs);
+    EXPECT_EQ(counted.copies, 2 * runs);  // no other
+    EXPECT_EQ(counted.reports, runs);     // of the copy back, at the end
+    EXPECT_EQ(counted.stream_waits, 0u);
+  }
+}
+
+// A run that may have to end early waits for each island before it starts the next.
+TEST(Streams, ARunWithADeadlineStartsNothingAheadOfItsTime) {
+  const Environment env = streaming({});
+  Exec exec = env.compile(chain(4), pinned({{"*", "partial"}})).exec();
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  RunOptions options;
+  options.timeout = std::chrono::seconds(30);
+  exec.run(options);
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+  EXPECT_EQ(counters(env).stream_runs, 0u);
+  EXPECT_EQ(counters(env).reports, 4u);
+}
+
+// Islands in turn on two devices: each waits on the device for the mark of the other.
+TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
+  for (const bool marks : {false, true}) {
+    const Environment env =
+        streaming({{"partial.devices", "2"}, {"partial.peers", "1"}, {"partial.marks", marks ? "1" : "0"}});
+    Exec exec =
+        env.compile(chain(4),
+                    pinned({{"n0", "partial:0"}, {"n1", "partial:1"}, {"n2", "partial:0"}, {"n3", "partial:1"}}))
+            .exec();
+    for (uint64_t runs = 1; runs <= 3; ++runs) {
+      EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
+      const partial::Counters &first = counters(env, 0), &second = counters(env, 1);
+      EXPECT_EQ(first.reports + second.reports, (marks ? 2u : 4u) * runs);
+      EXPECT_EQ(first.marks + second.marks, (marks ? 3u : 0u) * runs);
+      EXPECT_EQ(first.stream_waits + second.stream_waits, 0u);
+    }
+  }
+}
+
+// The second device copies its input while the first one computes.
+TEST(Streams, CopiesOverlapWithComputing) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
+  const uint32_t left = graph.node("Neg", "left", {graph.node("Neg", "before", {x})});
+  const Model model = graph.finish({graph.node("Add", "y", {left, graph.node("Abs", "right", {z})})});
+  const Environment env = streaming({{"partial.devices", "2"},
+                                     {"partial.0.run_us", "20000"},
+                                     {"partial.1.copy_meets", "1"},
+                                     {"partial.peers", "1"},
+                                     {"partial.marks", "1"}});
+  Exec exec =
+      env.compile(model,
+                  pinned({{"before", "partial:0"}, {"left", "partial:0"}, {"right", "partial:1"}, {"y", "partial:0"}}))
+          .exec();
+  exec.bind("z", Tensor::of<float>({3}, {-1, 1, -1}));
+  env.start_trace();
+  EXPECT_THAT(run(exec), ElementsAre(2, -1, 4));
+  EXPECT_THAT(env.stop_trace(), HasSubstr("copy 'z'"));
+  EXPECT_GE(counters(env, 1).copies_beside_runs, 1u);
+}
+
+TEST(Streams, AFailureInTheMiddleOfAChainIsReportedAtItsEnd) {
+  const Environment env = streaming({{"partial.fault", "internal@n3#2"}});
+  SessionOptions how = pinned({{"*", "partial"}});
+  how.devices = {"partial"};
+  how.fallback = BP_FALLBACK_FORBID;
+  Exec exec = env.compile(chain(8), how).exec();
+  EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
+  const Error failed = failure([&] { run(exec); });
+  EXPECT_EQ(failed.status(), BP_INTERNAL);
+  EXPECT_THAT(failed.text(), HasSubstr("n3"));
+  EXPECT_THAT(failed.text(), HasSubstr("a scripted defect"));
+  EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
+}
+
+// What follows from it: the nodes of the failed island go elsewhere, and the run is done again.
+TEST(Streams, AFailedIslandOfAChainIsRunElsewhere) {
+  const Environment env = streaming({{"partial.fault", "internal@n3#1"}});
+  Exec exec = env.compile(chain(8)).exec();
+  EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
+}
+
+// It writes half a second after it was given up, to memory that must still be there; the other devices go on.
+TEST(Streams, ADeviceThatDoesNotComeBackIsGivenUp) {
+  for (const std::string memory : {"own", "host"}) {
+    const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+    const auto begin = std::chrono::steady_clock::now();
+    {
+      const Environment env = streaming({{"partial.memory", memory}, {"partial.fault", "late@n1#1"}});
+      SessionOptions how;
+      how.devices = {"partial", "cpu"};
+      how.fallback = BP_FALLBACK_PREFER;
+      const Session session = env.compile(chain(3), how);
+      Exec exec = session.exec();
+      exec.bind("x", x);
+      exec.bind_output(0u, y);
+      RunOptions options;
+      options.timeout = std::chrono::milliseconds(50);
+      const Error late = failure([&] { exec.run(options); });
+      EXPECT_EQ(late.status(), BP_TIMED_OUT);
+      EXPECT_TRUE(late.abandoned());
+      EXPECT_THAT(late.text(), HasSubstr("device 'partial' did not come back"));
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+      EXPECT_EQ(counters(env).abandoned, 1u);
+      EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
+      Exec other = session.exec();  // of what is left: the CPU
+      EXPECT_THAT(run(other), ElementsAre(-1, 2, -3));
+    }
+    std::this_thread::sleep_until(begin + std::chrono::seconds(1));
+  }
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Partial devices (testing/partial_backend) beside the CPU backend, for tests of the public face.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "testing/face.h"
+#include "testing/partial_backend/counters.h"
+
+namespace backplane {
+
+inline const std::string kCpuFile = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+inline const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+
+inline Environment partial_environment(std::map<std::string, std::string> options) {
+  return environment({kCpuFile, kPartialFile}, std::move(options));
+}
+
+inline const partial::Counters& counters(const Environment& env, uint32_t device = 0) {
+  const auto* all = static_cast<const partial::Counters*>(
+      api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
+  EXPECT_NE(all, nullptr);
+  return all[device];
+}
+
+inline SessionOptions pinned(std::map<std::string, std::string> pins) {
+  SessionOptions how;
+  how.pins = std::move(pins);
+  how.options["loader.costs"] = "told";  // no copy is made to measure it
+  return how;
+}
+
+}  // namespace backplane

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and semaphores of asynchronous devices.
+#include "backplane/sdk/async.hpp"
+#include "partial_backend/device.h"
+
+namespace backplane::partial {
+namespace {
+
+using sdk::Error;
+
+// What a semaphore is exported as: a pointer to it, for the other devices of this backend.
+constexpr uint32_t kNativeKind = BP_VENDOR + 1;
+
+// Several semaphores may be one timeline, each of another device.
+class Timeline final : public sdk::NativeSemaphore {
+ public:
+  Timeline(Device& device, std::shared_ptr<sdk::HostTimeline> shared) : shared(std::move(shared)), device_(device) {}
+  bool wait(uint64_t value, uint64_t deadline) override { return shared->wait(value, deadline); }
+  void signal(uint64_t value, const Error* failure) override { shared->signal(value, failure); }
+  uint64_t value() override { return shared->value(); }
+  std::optional<Error> failure(uint64_t value) override {
+    ++device_.counters().marks;
+    return shared->failure(value);
+  }
+
+  const std::shared_ptr<sdk::HostTimeline> shared;
+
+ private:
+  Device& device_;
+};
+
+bp_status_t BP_CALL stream_create(bp_device_t* handle, const bp_native_t* native, int32_t, bp_stream_t** out,
+                                  bp_error_t* error) {
+  return fence(error, [&] {
+    of(handle).check();
+    if (native != nullptr) throw Error(BP_UNSUPPORTED, "a partial device takes no streams of others");
+    *out = reinterpret_cast<bp_stream_t*>(static_cast<sdk::Stream*>(new sdk::HostStream));
+  });
+}
+
+void BP_CALL stream_destroy(bp_stream_t* handle) {
+  delete sdk::stream_of(handle);
+}
+
+bp_status_t BP_CALL stream_wait(bp_stream_t* handle, uint64_t deadline, bp_error_t* error) {
+  return fence(error, [&] { sdk::stream_of(handle)->wait(deadline); });
+}
+
+bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_native_t* native, bp_native_semaphore_t** out,
+                                     bp_error_t* error) {
+  return fence(error, [&] {
+    Device& device = of(handle);
+    if (!device.script().marks) throw Error(BP_UNSUPPORTED, "this partial device has no semaphores");
+    if (native != nullptr && native->kind != kNativeKind)
+      throw Error(BP_UNSUPPORTED, "a partial device takes semaphores of partial devices alone");
+    auto shared = native == nullptr ? std::make_shared<sdk::HostTimeline>()
+                                    : reinterpret_cast<Timeline*>(static_cast<uintptr_t>(native->handle))->shared;
+    *out = reinterpret_cast<bp_native_semaphore_t*>(
+        static_cast<sdk::NativeSemaphore*>(new Timeline(device, std::move(shared))));
+  });
+}
+
+void BP_CALL semaphore_destroy(bp_native_semaphore_t* handle) {
+  delete sdk::semaphore_of(handle);
+}
+
+bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, uint64_t, bp_native_t* out, bp_error_t* error) {
+  return fence(error, [&] {
+    auto* const timeline = static_cast<Timeline*>(sdk::semaphore_of(handle));
+    *out = {sizeof *out, kNativeKind, reinterpret_cast<uintptr_t>(timeline)};
+  });
+}
+
+}  // namespace
+
+const bp_sync_api_t kSyncApi = {
+    .size = sizeof(bp_sync_api_t),
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_wait = stream_wait,
+    .semaphore_create = semaphore_create,
+    .semaphore_destroy = semaphore_destroy,
+    .semaphore_export = semaphore_export,
+};
+
+}  // namespace backplane::partial
