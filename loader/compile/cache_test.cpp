@@ -45,7 +45,7 @@ class ProgramCacheTest : public ::testing::Test {
     EnvironmentOptions how;
     how.backend_files = {kPartialFile};
     how.only_given = true;
-    how.options = options;
+    how.options = std::move(options);
     how.log = [](uint32_t, std::string_view) {};
     return Environment(how);
   }

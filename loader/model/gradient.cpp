@@ -230,8 +230,8 @@ class Differentiation {
     return *std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [id](const Node& node) { return node.id == id; });
   }
 
-  static void set(Node& gradient, std::vector<ValueId> inputs) {
-    gradient.inputs = std::move(inputs);
+  static void set(Node& gradient, const std::vector<ValueId>& inputs) {
+    gradient.inputs = inputs;
     for (const char* name : {"xs", "y", "zs"}) gradient.erase(name);
   }
 

@@ -59,7 +59,7 @@ class Builder {
     return graph->add_constant("floats", BP_DTYPE_FLOAT, {static_cast<int64_t>(values.size())}, values.data(),
                                values.size() * 4, model.next_id++);
   }
-  std::vector<ValueId> nodes(std::string op, std::vector<ValueId> inputs, size_t outputs,
+  std::vector<ValueId> nodes(std::string op, const std::vector<ValueId>& inputs, size_t outputs,
                              std::vector<Attribute> attributes = {}, std::string domain = "") {
     Node node;
     node.op_type = op;
@@ -67,15 +67,15 @@ class Builder {
     node.name = op;
     node.id = graph->nodes.size();
     node.schema = newest_schema(domain, op);
-    node.inputs = std::move(inputs);
+    node.inputs = inputs;
     for (size_t i = 0; i < outputs; ++i)
       node.outputs.push_back(graph->add_value("v" + std::to_string(graph->values.size())));
     for (Attribute& attribute : attributes) node.set(std::move(attribute));
     graph->nodes.push_back(node);
     return {node.outputs.begin(), node.outputs.end()};
   }
-  ValueId node(std::string op, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {}) {
-    return nodes(std::move(op), std::move(inputs), 1, std::move(attributes))[0];
+  ValueId node(std::string op, const std::vector<ValueId>& inputs, std::vector<Attribute> attributes = {}) {
+    return nodes(std::move(op), inputs, 1, std::move(attributes))[0];
   }
   Status run() { return infer(model); }
   void expect_ok() {
@@ -91,7 +91,7 @@ class Builder {
                                              "int16", "int32", "int64", "string", "bool"};
     std::string text = type.dtype < 10 ? kNames[type.dtype] : "other";
     if (type.rank < 0) return text;
-    text += "[";
+    text += '[';
     for (size_t i = 0; i < type.dims.size(); ++i) {
       const bp_dim_t& dim = type.dims[i];
       text += i ? "," : "";

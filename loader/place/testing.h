@@ -54,13 +54,13 @@ inline model::Type floats(int64_t count) {
   return {.kind = BP_KIND_TENSOR, .dtype = BP_DTYPE_FLOAT, .rank = 1, .dims = {{count, BP_NONE, 0}}};
 }
 
-inline model::Node& add_node(model::Graph& graph, std::vector<model::ValueId> inputs, uint32_t outputs,
+inline model::Node& add_node(model::Graph& graph, const std::vector<model::ValueId>& inputs, uint32_t outputs,
                              int64_t elements) {
   model::Node& node = graph.nodes.emplace_back();
   node.op_type = "Op";
   node.name = "n" + std::to_string(graph.nodes.size() - 1);
   node.id = graph.nodes.size();
-  node.inputs = std::move(inputs);
+  node.inputs = inputs;
   for (uint32_t k = 0; k < outputs; ++k)
     node.outputs.push_back(graph.add_value("v" + std::to_string(graph.values.size()), floats(elements)));
   return node;

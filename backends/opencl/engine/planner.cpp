@@ -216,8 +216,7 @@ void Emit::moved(uint32_t slot, Shape shape, const View& source) {
 }
 
 void Emit::move(const Shape& shape, const View& source, const View& target) {
-  View to = target;
-  emit_expression(*this, reading(shape, source), to);
+  emit_expression(*this, reading(shape, source), target);
 }
 
 LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string options, std::string code) {
