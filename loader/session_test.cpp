@@ -269,6 +269,39 @@ TEST(Session, CancelledAndLateRunsEndWithTheirCodes) {
   exec.run();
 }
 
+TEST(Session, WhatIsNotKnownIsRefused) {
+  const Environment env = environment({kCpu});
+  const std::string name = "org.example.nobody";
+  bp_chain_t link{};
+  link.size = sizeof link;
+  link.required = 1;
+  link.extension = view::text(name);
+  bp_session_desc_t desc{};
+  desc.size = sizeof desc;
+  bp_session_t* session = nullptr;
+  const Model model = relu_of_sum();
+  desc.flags = 1u << 7;
+  EXPECT_EQ(api().session_create(env.get(), model.get(), &desc, &session, nullptr), BP_INVALID_ARGUMENT);
+  desc.flags = 0;
+  desc.chain = &link;
+  EXPECT_EQ(api().session_create(env.get(), model.get(), &desc, &session, nullptr), BP_UNSUPPORTED);
+  link.required = 0;
+  EXPECT_EQ(api().session_create(env.get(), model.get(), &desc, &session, nullptr), BP_OK);
+  api().session_destroy(session);
+  link.required = 1;
+  bp_model_source_t source{};
+  source.size = sizeof source;
+  source.descriptor = -1;
+  source.chain = &link;
+  bp_model_t* none = nullptr;
+  EXPECT_EQ(api().model_open(env.get(), &source, &none, nullptr), BP_UNSUPPORTED);
+  bp_env_desc_t how{};
+  how.size = sizeof how;
+  how.flags = 1u << 9;
+  bp_env_t* other = nullptr;
+  EXPECT_EQ(api().env_create(&how, &other, nullptr), BP_INVALID_ARGUMENT);
+}
+
 TEST(Session, PlaceOnlyReportsAndDoesNotRun) {
   const Environment env = environment({kCpu});
   SessionOptions how;

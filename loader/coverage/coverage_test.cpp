@@ -137,6 +137,44 @@ SessionOptions told(std::vector<std::string> devices) {
   return how;
 }
 
+const std::string kFake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
+
+TEST(Coverage, ComputeTypesAreThoseThatTheSessionAllows) {
+  const Environment env =
+      environment({kCpuFile, kFake}, {{"fake.ops", "Relu"}, {"fake.compute", std::to_string(BP_COMPUTE_TF32)}});
+  for (const uint32_t allowed : {0u, BP_COMPUTE_FP16, BP_COMPUTE_TF32, BP_COMPUTE_TF32 | BP_COMPUTE_BF16}) {
+    SessionOptions how = told({"fake", "cpu"});
+    how.fallback = BP_FALLBACK_PREFER;
+    how.compute_types = allowed;
+    const Session session = env.compile(alternating(2), how);
+    const bool taken = (allowed & BP_COMPUTE_TF32) != 0;
+    EXPECT_EQ(env.devices()[session.node(1).device - 1].name, taken ? "fake" : "cpu") << allowed;
+    if (!taken) {
+      EXPECT_THAT(session.report(), HasSubstr(R"("reason":"precision")"));
+    }
+  }
+  SessionOptions unknown;
+  unknown.compute_types = 1u << 31;
+  EXPECT_EQ(failure([&] { env.compile(alternating(2), unknown); }).status(), BP_INVALID_ARGUMENT);
+}
+
+// The backend knows all operator sets, this device of it Relu's form of before opset 14 alone.
+TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
+  for (const bool old : {false, true}) {
+    const Environment env =
+        environment({kCpuFile, kFake}, {{"fake.ops", "Identity,Neg"}, {"fake.opset", old ? "12" : "0"}});
+    SessionOptions how = told({"fake", "cpu"});
+    how.fallback = BP_FALLBACK_PREFER;
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_BFLOAT16, {2});  // which Neg has from 13 on
+    const Session session = env.compile(graph.finish({graph.node("Neg", "y", {x})}), how);
+    EXPECT_EQ(env.devices()[session.node(0).device - 1].name, old ? "cpu" : "fake");
+    if (old) {
+      EXPECT_THAT(session.report(), HasSubstr(R"("reason":"opset")"));
+    }
+  }
+}
+
 TEST(Coverage, WhatReviewGivesBackGoesElsewhereUntilAllIsAccepted) {
   // Its islands hold three nodes at most; where a Relu is in one it takes none of it.
   for (const auto& [option, value] :
@@ -158,6 +196,9 @@ TEST(Coverage, WhatReviewGivesBackGoesElsewhereUntilAllIsAccepted) {
       for (const auto& [island, size] : sizes) EXPECT_LE(size, 3) << "island " << island;
     } else {
       EXPECT_THAT(session.report(), HasSubstr("given back in review of an island of 8 nodes"));
+      if (how == "partial.reject") {
+        EXPECT_THAT(session.report(), HasSubstr("nodes: the script rejects Relu"));
+      }
     }
     Exec exec = session.exec();
     exec.bind("x", Tensor::of<float>({2}, {-3, 4}));

@@ -107,10 +107,8 @@ bp_status_t semaphore_wait(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t
 void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure) {
   if (!semaphore) return;
   if (!failure) return semaphore->signal(value);
-  fenced(0, [&] {
-    semaphore->fail(value, Status::reported(failure->status, failure));
-    return 0;
-  });
+  const Status reported = fenced(Status(), [&] { return Status::reported(failure->status, failure); });
+  semaphore->fail(value, reported);  // without memory for the detail it has failed nevertheless
 }
 
 bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {

@@ -2,8 +2,10 @@
 #include "run/exec.h"
 
 #include <algorithm>
+#include <exception>
 #include <list>
 #include <mutex>
+#include <span>
 
 #include "abi.h"
 #include "host/container.h"
@@ -65,6 +67,7 @@ Exec::~Exec() {
 
 // In this order: what comes first looks into what comes after.
 void Exec::drop_route() {
+  if (hung()) return keep_route();
   if (route_) route_->stop();
   planned_ = false;
   runner_.reset();
@@ -72,7 +75,14 @@ void Exec::drop_route() {
   route_.reset();
 }
 
-void Exec::lose() {
+Device* Exec::hung() const {
+  if (!route_) return nullptr;
+  const auto found =
+      std::ranges::find_if(route_->steps, [](const Step& step) { return step.program->device->given_up(); });
+  return found != route_->steps.end() ? found->program->device : nullptr;
+}
+
+void Exec::keep_route() {
   struct Lost {
     std::shared_ptr<const Session> session;
     std::unique_ptr<Route> route;
@@ -84,7 +94,6 @@ void Exec::lose() {
   const std::lock_guard lock(mutex);
   kLost->push_back({session_, std::move(route_), std::move(plan_), std::move(runner_)});
   planned_ = false;
-  lost_ = true;
 }
 
 // Everything that follows from the session and from where bindings lie.
@@ -267,10 +276,16 @@ Status Exec::attempt(const bp_run_t& options) {
     follow();
     Fault fault;
     fault.status = prepare();
-    if (fault.status.ok()) {
+    if (!fault.status.ok()) {
+    } else if (Device* const device = hung()) {  // by the run of another exec
+      fault.status =
+          Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not come back from a run and was given up");
+      fault.device = device;
+    } else {
       fault.status = runner_->run(options);
       if (runner_->gave_up()) {
-        lose();
+        keep_route();
+        lost_ = true;
         return std::move(fault.status);
       }
       fault.device = runner_->failed_device();
@@ -298,7 +313,7 @@ Status Exec::execute(const bp_run_t& options) {
   return {};
 }
 
-// The end of a run that was accepted: `done` first, then the signals.
+// The end of a run that was accepted: `done` first, then the signals, when the exec is free for another run.
 void Exec::report(const bp_run_t& options, const Status& status) {
   if (options.done) {
     std::string text(status.text());
@@ -310,9 +325,12 @@ void Exec::report(const bp_run_t& options, const Status& status) {
     status.write(&error);
     options.done(options.self, status.code(), &error);
   }
-  for (uint32_t i = 0; i < options.signal_count; ++i) {
-    bp_semaphore_t& semaphore = *bp_point_host(&options.signals[i]);
-    status.ok() ? semaphore.signal(options.signals[i].value) : semaphore.fail(options.signals[i].value, status);
+}
+
+void Exec::signal(std::span<const bp_point_t> points, const Status& status) {
+  for (const bp_point_t& point : points) {
+    bp_semaphore_t& semaphore = *bp_point_host(&point);
+    status.ok() ? semaphore.signal(point.value) : semaphore.fail(point.value, status);
   }
 }
 
@@ -347,9 +365,16 @@ Status Exec::run(const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t options, read_run(run));
   if (busy_.exchange(true, std::memory_order_acquire))
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
-  Status status = execute(options);
-  if (status.ok()) report(options, status);
+  Status status;
+  try {
+    status = execute(options);
+    if (status.ok()) report(options, status);
+  } catch (...) {
+    release();
+    throw;
+  }
   release();
+  if (status.ok()) signal({options.signals, options.signal_count}, status);
   return status;
 }
 
@@ -363,9 +388,16 @@ Status Exec::submit(const bp_run_t* run) {
     submitted_.insert(submitted_.end(), options.signals, options.signals + options.signal_count);
     worker_->post([this, own = options]() mutable {
       own.waits = submitted_.data();
-      own.signals = submitted_.data() + own.wait_count;
-      report(own, execute(own));
+      Status status;
+      try {
+        status = execute(own);
+      } catch (const std::exception& thrown) {
+        status = Status(BP_RESOURCE_EXHAUSTED, thrown.what());
+      }
+      report(own, status);
+      const std::vector<bp_point_t> points = std::move(submitted_);
       release();
+      signal(std::span(points).subspan(own.wait_count), status);
     });
   } catch (...) {  // nobody was told of the run
     release();

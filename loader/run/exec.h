@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,8 @@ class Exec {
   explicit Exec(std::shared_ptr<const Session> session) : session_(std::move(session)) {}
   Status make_route();
   void drop_route();
-  void lose();  // keeps everything that a device which did not come back may still touch
+  void keep_route();     // for good: a device which did not come back may still touch it
+  Device* hung() const;  // a device of the route that was given up, or null
   Result<Binding*> binding(uint32_t slot);
   model::ValueId value_of(uint32_t slot) const;
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
@@ -62,6 +64,7 @@ class Exec {
   Status attempt(const bp_run_t& options);
   Status execute(const bp_run_t& options);  // waits, runs
   static void report(const bp_run_t& options, const Status& status);
+  static void signal(std::span<const bp_point_t> points, const Status& status);
   void release();  // the run is over: another may come
 
   std::shared_ptr<const Session> session_;

@@ -27,9 +27,8 @@ Lane::~Lane() {
   if (stream_) device_->backend().plugin->sync->stream_destroy(stream_);
 }
 
-Status Lane::wait() const {
-  PluginError error;
-  return device_status(*device_, error, device_->backend().plugin->sync->stream_wait(stream_, BP_FOREVER, error.get()));
+bp_status_t Lane::wait(PluginError& error) const {
+  return device_->backend().plugin->sync->stream_wait(stream_, BP_FOREVER, error.get());
 }
 
 Mark::~Mark() {

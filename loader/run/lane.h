@@ -25,7 +25,7 @@ class Lane {
   Device& device() const { return *device_; }
   bp_stream_t* stream() const { return stream_; }
   // Until all that was put into it has ended; gives what work without `done` failed with.
-  Status wait() const;
+  bp_status_t wait(PluginError& error) const;
 
  private:
   explicit Lane(Device& device) : device_(&device) {}

@@ -29,7 +29,7 @@ class Plan {
   TaskGraph& tasks() { return *tasks_; }
   // How a task is put into its lane's stream.
   struct Issue {
-    bool in_stream = false;               // none of its inputs is known to the host alone
+    bool in_stream = false;               // it has a lane, and is an island or a copy of bytes
     bool reports = false;                 // the host must hear of its end
     std::vector<uint32_t> host_before;    // tasks whose end the host waits for before it is started
     std::vector<uint32_t> marked_before;  // tasks of other lanes for whose mark it waits

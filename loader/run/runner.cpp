@@ -141,18 +141,22 @@ bool Runner::give_up_is_due() const {
   return deadline_ && monotonic_now() >= deadline_ + kGraceNs;
 }
 
-// Some calls have not ended. Their plugins hear of it, and nothing more is asked of their devices.
+// Calls that have not ended: their plugins hear of it, and nothing more is asked of their devices.
 Status Runner::give_up() {
-  gave_up_ = true;
   std::string names;
   for (Call& call : calls_) {
     if (!call.goes_on || call.ended.load(std::memory_order_acquire)) continue;
+    gave_up_ = true;
     Step& step = route_.steps[route_.tasks[call.task].step];
     Device& device = *step.program->device;
     const bp_instance_api_t& api = *step.program->plugin->instance;
     device.give_up();
     if (api.abandon) api.abandon(step.instance);
     names += (names.empty() ? "'" : ", '") + device.name() + "'";
+  }
+  if (!gave_up_) {  // the last one came just now
+    if (at_once_) plan_.tasks().wait();
+    return {BP_TIMED_OUT, "the deadline passed"};
   }
   return Status(BP_TIMED_OUT, "the deadline passed, and device " + names +
                                   " did not come back: it was given up, and what is bound must stay allocated")
@@ -161,19 +165,35 @@ Status Runner::give_up() {
 
 // After a failure streams may hold work whose end nobody was to report.
 void Runner::drain() {
-  if (failure_.ok() || paced_) return;
-  for (const Lane& lane : route_.lanes) static_cast<void>(lane.wait());
+  if (!failed_ || paced_) return;
+  for (const Lane& lane : route_.lanes) {
+    PluginError error;
+    const bp_status_t code = lane.wait(error);
+    if (code == BP_OK) continue;
+    Status status = Status::reported(code, error.get()).context("device '" + lane.device().name() + "'");
+    if (Call* failed = call_of(error.get()))
+      end_call(*failed, std::move(status));
+    else
+      fail(std::move(status), BP_NONE, &lane.device());
+  }
 }
 
 void Runner::fail(Status status, uint32_t step, Device* device) {
   const std::lock_guard lock(mutex_);
-  if (!failure_.ok()) return;  // what follows from the first is not told
+  // What follows from the first is not told, but where it was heard of before its cause.
+  if (!failure_.ok() && (failure_.code() != BP_DEPENDENCY_FAILED || status.code() == BP_DEPENDENCY_FAILED)) return;
   failure_ = std::move(status);
   failed_ = true;
   failed_step_ = step;
   failed_device_ = device;
   if (at_once_) cancel_.set();
   if (paced_) cancel_going_.set();
+}
+
+// The task whose failure is reported by another one of its stream, or null.
+Runner::Call* Runner::call_of(const bp_error_t* error) {
+  if (!error || !error->run || error->run - first_id_ >= calls_.size()) return nullptr;
+  return &calls_[error->run - first_id_];
 }
 
 Started Runner::start(uint32_t number) {
@@ -292,9 +312,8 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Runner& runner = *call.runner;
   Status status;
   if (code != BP_OK) {
-    // Of an earlier task of the stream, where that had no `done` of its own.
-    const bool other = error && error->run && error->run - runner.first_id_ < runner.calls_.size();
-    Call& failed = other ? runner.calls_[error->run - runner.first_id_] : call;
+    Call* const earlier = runner.call_of(error);  // of the stream, without a `done` of its own
+    Call& failed = earlier ? *earlier : call;
     const Task& task = runner.route_.tasks[failed.task];
     const Device& device = task.step != BP_NONE ? *runner.route_.steps[task.step].program->device
                                                 : runner.route_.lanes[task.lane].device();
@@ -324,6 +343,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
 bp_status_t Runner::on_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                               bp_tensor_t* out) {
   Call& call = *static_cast<Call*>(self);
+  if (call.runner->gave_up_) return BP_CANCELLED;
   Route& route = call.runner->route_;
   return call.runner->output(route.steps[route.tasks[call.task].step], slot, rank, extents, bytes, out);
 }

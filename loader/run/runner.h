@@ -49,6 +49,7 @@ class Runner {
   void look();
   bool give_up_is_due() const;
   Status give_up();
+  Call* call_of(const bp_error_t* error);
   void drain();
   Status transfer(const Transfer& transfer, const bp_run_t* in_stream);
   Status duplicate(const Duplicate& duplicate);
@@ -82,7 +83,7 @@ class Runner {
   std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;
   Device* failed_device_ = nullptr;
-  bool gave_up_ = false;
+  std::atomic<bool> gave_up_{false};
 };
 
 }  // namespace backplane

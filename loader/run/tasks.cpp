@@ -187,6 +187,11 @@ bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch* 
   return true;
 }
 
+void TaskGraph::wait() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [&] { return state_->running == 0; });
+}
+
 void TaskGraph::end(uint32_t task, bool failed) {
   const std::lock_guard lock(state_->mutex);
   state_->finish(task, failed);

@@ -39,6 +39,8 @@ class TaskGraph {
   // have not ended and were given up. Allocates nothing.
   bool run(const std::function<Started(uint32_t task)>& start, const Watch* watch = nullptr);
   void end(uint32_t task, bool failed);
+  // Until the tasks that went on when `run` gave up have ended.
+  void wait();
 
  private:
   struct State;

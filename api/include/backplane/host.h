@@ -118,7 +118,7 @@ struct bp_host_t {
   /* 1 if the token was set; a NULL token never is. [thread-safe] */
   uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
 
-  /* Host semaphores, for plugins whose devices have none that the host can wait for. All [thread-safe]. */
+  /* Host semaphores: those of points of kind BP_POINT_HOST. All [thread-safe]. */
   /* Waits until the semaphore reaches the value. `deadline` in ns on the monotonic clock, BP_FOREVER for none.
    * [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure that it was
    * signalled with). */

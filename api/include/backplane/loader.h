@@ -280,14 +280,14 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, uint32_t slot, ui
  * After BP_OK both were done, `done` first. [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; it
  * is named), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound
  * output), BP_RESOURCE_EXHAUSTED.
- * A device that has not ended its work 100 ms after the deadline is given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The
- * exec is then lost (BP_DEVICE_LOST), further ones are made of other devices, and what is bound to it must stay
- * allocated. */
+ * An asynchronous device that has not ended a run 100 ms after the deadline is given up: BP_TIMED_OUT with
+ * BP_ERROR_ABANDONED. The exec is then lost (BP_DEVICE_LOST), others go on without the device, and what is bound to
+ * them must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* The same, returning at once. BP_OK means accepted: the run's end and its failure are reported by `done` and the
  * signals, `done` first. `run` and its arrays are copied; its cancel token and semaphores live until the signals have
- * advanced. `done` may destroy nothing of the exec, and a call to the exec from within it gives BP_BUSY. [one at a
- * time]. Errors: BP_BUSY, BP_RESOURCE_EXHAUSTED. */
+ * advanced. The exec is free for the next run before the signals advance. A call to it from within `done` gives
+ * BP_BUSY, and `done` destroys nothing of it. [one at a time]. Errors: BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
  * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */

@@ -339,24 +339,26 @@ typedef struct bp_binding_t {
   bp_container_t* container; /* for values that are no tensors; used until rebound */
 } bp_binding_t;
 
-/* One run, or one copy. The callee copies the struct and its arrays; `cancel` and the semaphores live until `done`, or
- * until the signals have advanced where there are any.
+/* One run, or one copy. The callee copies the struct and its arrays; `cancel` and the semaphores live until `done`
+ * was called and the signals have advanced, and without `done` until a later `done` or `stream_wait` of the stream has
+ * reported.
  *
  * The end of a run: the device has stopped touching what was bound (after a failure, a deadline and a cancel too), then
  * `done` is called, then host points advance. Native points advance in the device's order, see sync.h.
  *
  * In a stream a run starts when what was put into the stream before has ended, and the call returns without waiting for
- * either. Without `done` the plugin makes no callback for the run: if it fails, the failure is reported by the next
- * `done` or `stream_wait` of the stream, with this run's id in bp_error_t.run; later runs of the stream start
- * nevertheless. What was put into a stream may run to its end in spite of `deadline` and `cancel`: a host that wants to
- * end a run early runs it without a stream. */
+ * either; the first run with new bindings or extents, and one whose plan follows from the bytes of an input, may wait
+ * for what was put there before. Without `done` the plugin makes no callback for the run: if it fails, the failure is
+ * reported by the next `done` or `stream_wait` of the stream, with this run's id in bp_error_t.run; later runs of the
+ * stream start nevertheless. What was put into a stream may run to its end in spite of `deadline` and `cancel`: a host
+ * that wants to end a run early runs it without a stream. */
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
   uint32_t flags;      /* none defined */
   bp_stream_t* stream; /* of the same device, or NULL: the instance's own order */
   const bp_point_t* waits;
-  const bp_point_t* signals; /* advanced whether the run succeeds, fails or is cancelled */
+  const bp_point_t* signals; /* once accepted: advanced whether the run succeeds, fails or is cancelled */
   uint32_t wait_count;
   uint32_t signal_count;
   uint64_t deadline; /* ns on the monotonic clock, 0: none */
@@ -399,10 +401,10 @@ typedef struct bp_instance_api_t {
    * devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
    * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
-  /* Gives up an instance whose run does not end, though its deadline passed: the device hangs. The host calls no
-   * further slot with the instance, nor with its stream, program, device and backend, and destroys none of them; what
-   * is bound stays allocated, and `done` of the run may still be called. The plugin stops what would wait for the
-   * device. [thread-safe]. NULL: nothing to stop. */
+  /* Gives up an instance whose run does not end, though its deadline passed: the device hangs. The host starts
+   * nothing more on the device, and destroys neither the instance nor what it was made of: program, streams, memory,
+   * device, backend. What is bound stays allocated, and `done` of the run may still be called. The plugin stops what
+   * would wait for the device. [thread-safe]. NULL: nothing to stop. */
   void(BP_CALL* abandon)(bp_instance_t* instance);
 } bp_instance_api_t;
 
@@ -475,8 +477,9 @@ typedef struct bp_sync_api_t {
   bp_status_t(BP_CALL* semaphore_signal)(bp_native_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
   /* Its value now. [thread-safe] */
   bp_status_t(BP_CALL* semaphore_query)(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
-  /* A handle that another device of this backend or another plugin may import while the semaphore lives. `value`: for
-   * kinds of one value. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED. */
+  /* A handle that another device of this backend or another plugin may import while the semaphore lives; a
+   * descriptor is closed by who asked for it, unless an import took it. `value`: for kinds of one value. [thread-safe].
+   * NULL: none. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* semaphore_export)(bp_native_semaphore_t* semaphore, uint64_t value, bp_native_t* out_native,
                                          bp_error_t* error);
 } bp_sync_api_t;

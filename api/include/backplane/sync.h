@@ -5,13 +5,16 @@
  * A timeline semaphore holds a 64-bit number that only grows; a point is a semaphore and a value, and waiting for a
  * point means waiting until the number is at least that value. There are two classes of points:
  *
- *  - Host points advance after `done`, from the host. They carry failure: where a run failed, waiting for its point
- * gives BP_DEPENDENCY_FAILED and the detail of that failure. A failure belongs to the values that its signal added and
- * to no others: values that were reached before stay reached, and the semaphore can be signalled further.
- *  - Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`,
- * and carry no failure: what waits for them on a device runs whether or not the run before succeeded, and may compute
- * on garbage. The failure is reported by the `done` of the run that failed, by `done` of every run that depended on it
- *    (BP_DEPENDENCY_FAILED), and by `stream_wait`: nobody reads a result without seeing it.
+ * Host points advance after `done`, from the host. They carry failure: where a run failed, waiting for its point gives
+ * BP_DEPENDENCY_FAILED and the detail of that failure. A failure belongs to the values that its signal added: values
+ * that were reached before stay reached, and the semaphore can be signalled further. The last 16 failures are kept
+ * apart; of older ones, the values between two count as failed too.
+ *
+ * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
+ * carry no failure: what waits for them on a device runs whether or not the run before succeeded, and may compute on
+ * garbage. The failure is reported by the `done` of the run that failed (without one: by the next `done` or
+ * `stream_wait` of its stream) and, as BP_DEPENDENCY_FAILED, by those of every run that depended on it: nobody reads a
+ * result without seeing it.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H

@@ -56,18 +56,28 @@ void Instance::extents(uint32_t slot, uint32_t rank, const int64_t* extents) {
 }
 
 void Instance::prepare() {
-  // What a plan follows from is read here, when what the stream does before has written it.
-  if (run_queue_ != queue_.get() && (shapes_changed_ || !plan_->host_inputs.empty()))
-    opencl::check(clFinish(run_queue_), "stream before a run");
-  const auto read = [this](uint32_t slot) { return read_input(slot); };
-  if (shapes_changed_ || !follows_from(*plan_, read)) replan();
-  if (bindings_changed_) reach_bound();
+  // In a stream, what comes before has to end where a plan follows from the bytes of an input, and where memory is new:
+  // the host maps it.
+  bool is_alone = run_queue_ == queue_.get();
+  const auto finish = [&] {
+    if (!is_alone) opencl::check(clFinish(run_queue_), "stream before a run");
+    is_alone = true;
+  };
+  const ReadInput read = [&](uint32_t slot) {
+    if (!is_alone) order_->wait();
+    finish();
+    return read_input(slot);
+  };
+  if (shapes_changed_ || !follows_from(*plan_, read)) replan(read);
+  if (bindings_changed_) {
+    finish();
+    reach_bound();
+  }
 }
 
-void Instance::replan() {
+void Instance::replan(const ReadInput& read) {
   std::vector<Shape> shapes;
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
-  const auto read = [this](uint32_t slot) { return read_input(slot); };
   shapes_changed_ = true;  // until all of it has worked
   if (auto plan = island_.plan(shapes, read); plan != plan_) {
     plan_.reset();

@@ -69,7 +69,7 @@ class Instance final : public sdk::Instance {
 
   // ---- what is planned and bound (instance.cpp) ----
   void prepare();  // for the run that is to start
-  void replan();
+  void replan(const ReadInput& read);
   std::vector<std::byte> read_input(uint32_t slot) const;
   void place_kernels(const Plan& plan);
   void reach_bound();

@@ -108,11 +108,15 @@ void Device::copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes
     move(transfers_.get(), CL_TRUE, from, to, bytes);
     return order->end(nullptr);
   }
-  stream->wait_for(order);
-  const Event done = move(stream->queue(), CL_FALSE, from, to, bytes);
-  stream->follow(
-      order, std::make_shared<Flight>([done] { return sdk::caught([&] { check_event(done, "copy in a stream"); }); },
-                                      order->run().id));
+  std::shared_ptr<Flight> wait = stream->wait_for(order);
+  Event done;
+  if (const auto failure = sdk::caught([&] { done = move(stream->queue(), CL_FALSE, from, to, bytes); })) {
+    clFinish(stream->queue());  // a thread may still be in the wait
+    throw sdk::Error(*failure);
+  }
+  stream->follow(order, std::move(wait),
+                 std::make_shared<Flight>(
+                     [done] { return sdk::caught([&] { check_event(done, "copy in a stream"); }); }, order->run().id));
 }
 
 // Starts a copy in the queue and gives its event, if there is one; the call waits for its end where it is `blocking`.

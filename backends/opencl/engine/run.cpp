@@ -78,8 +78,8 @@ void Instance::start() {
 void Instance::start_in(Stream& stream) {
   stream_queue_ = stream.held();
   run_queue_ = stream_queue_.get();
-  stream.wait_for(order_);
   prepare();
+  std::shared_ptr<Flight> wait = stream.wait_for(order_);
   try {
     begin();
     launch(kernels_.size());
@@ -90,7 +90,7 @@ void Instance::start_in(Stream& stream) {
     throw;
   }
   flight_ = std::make_shared<Flight>([this] { return conclude(); }, order_->run().id);
-  stream.follow(order_, flight_);
+  stream.follow(order_, std::move(wait), flight_);
 }
 
 void Instance::abort_start() {

@@ -105,24 +105,35 @@ void Stream::wait(uint64_t deadline) {
     cl_int status = CL_QUEUED;  // while it has not ended
   };
   const auto end = std::make_shared<End>();  // the driver may call when nobody waits any more
-  std::vector<std::shared_ptr<Flight>> flights = take_unreported();
+  std::vector<std::shared_ptr<Flight>> flights;
+  {
+    const std::lock_guard lock(mutex_);
+    flights = unreported_;
+  }
   when_done(queue_.get(), [end](cl_int status) {
     const std::lock_guard lock(end->mutex);
     end->status = status;
     end->changed.notify_all();
   });
   std::unique_lock lock(end->mutex);
-  if (!sdk::wait_until(end->changed, lock, deadline, [&] { return end->status <= CL_COMPLETE; })) {
-    const std::lock_guard unreported(mutex_);
-    unreported_.insert(unreported_.begin(), flights.begin(), flights.end());
+  if (!sdk::wait_until(end->changed, lock, deadline, [&] { return end->status <= CL_COMPLETE; }))
     throw sdk::Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
+  {
+    const std::lock_guard unreported(mutex_);
+    std::erase_if(unreported_, [&](const auto& flight) {
+      return std::find(flights.begin(), flights.end(), flight) != flights.end();
+    });
   }
   if (const auto failure = first_failure(flights)) throw sdk::Error(*failure);
   check(end->status, "work of a stream");
 }
 
-void Stream::wait_for(const std::shared_ptr<const sdk::Order>& order) {
-  if (order->waits().empty()) return;
+std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>& order) {
+  {
+    const std::lock_guard lock(mutex_);
+    unreported_.reserve(unreported_.size() + 2);  // for `follow`, which must not fail
+  }
+  if (order->waits().empty()) return nullptr;
   std::vector<Event> events;
   bool on_host = false;
   for (const bp_point_t& point : order->waits()) {
@@ -158,12 +169,12 @@ void Stream::wait_for(const std::shared_ptr<const sdk::Order>& order) {
     check(clEnqueueBarrierWithWaitList(queue_.get(), static_cast<cl_uint>(raw.size()), raw.data(), nullptr),
           "wait in a stream");
   }
-  const std::lock_guard lock(mutex_);
-  unreported_.push_back(std::make_shared<Flight>([order, failure] { return *failure ? *failure : order->dependency(); },
-                                                 order->run().id));
+  return std::make_shared<Flight>([order, failure] { return *failure ? *failure : order->dependency(); },
+                                  order->run().id);
 }
 
-void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> flight) noexcept {
+void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
+                    std::shared_ptr<Flight> flight) noexcept {
   bool reports = order->run().done != nullptr;
   for (const bp_point_t& point : order->signals()) {
     Timeline* const timeline = timeline_of(point);
@@ -171,10 +182,12 @@ void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_
     if (timeline == nullptr || !sdk::caught([&] { timeline->signal_after(mark(queue_.get()), point.value, flight); }))
       continue;
     clFinish(queue_.get());
-    timeline->signal(point.value, nullptr);
+    const std::optional<sdk::Error> failure = flight->outcome();
+    static_cast<void>(sdk::caught([&] { timeline->signal(point.value, failure ? &*failure : nullptr); }));
   }
   {
     const std::lock_guard lock(mutex_);
+    if (wait) unreported_.push_back(std::move(wait));
     unreported_.push_back(std::move(flight));
   }
   if (!reports) return;
@@ -250,8 +263,10 @@ void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, ui
 void Timeline::signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight) {
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->coming.size() == kKept) state_->coming.pop_front();
-    state_->coming.push_back({value, event, std::move(flight)});
+    std::deque<Coming>& coming = state_->coming;
+    while (coming.size() >= kKept && coming.front().last <= state_->numbers.value()) coming.pop_front();
+    const uint64_t before = coming.empty() ? state_->numbers.value() : coming.back().last;
+    coming.push_back({before + 1, value, event, std::move(flight)});
   }
   reach(state_, event, value);
 }
@@ -259,7 +274,7 @@ void Timeline::signal_after(const Event& event, uint64_t value, std::shared_ptr<
 Event Timeline::coming(uint64_t value) const {
   const std::lock_guard lock(state_->mutex);
   for (const Coming& coming : state_->coming)
-    if (coming.value >= value) return coming.event;
+    if (coming.first <= value && value <= coming.last) return coming.event;
   return {};
 }
 
@@ -268,7 +283,7 @@ std::optional<sdk::Error> Timeline::failure(uint64_t value) {
   {
     const std::lock_guard lock(state_->mutex);
     for (const Coming& coming : state_->coming) {
-      if (coming.value < value) continue;
+      if (value < coming.first || value > coming.last) continue;
       flight = coming.flight;
       break;
     }

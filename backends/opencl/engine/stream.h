@@ -46,10 +46,12 @@ class Stream final : public sdk::Stream {
   bp_native_t native() override;  // the cl_command_queue; it is not retained
 
   // What comes next in the queue waits for the points of `order`: on the device where their events are known, else by a
-  // thread of its own.
-  void wait_for(const std::shared_ptr<const sdk::Order>& order);
-  // The commands of `flight` are in the queue: its signals follow, and its end is reported or kept until another's is.
-  void follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> flight) noexcept;
+  // thread of its own. Gives what becomes of the wait, or null where there is none.
+  std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::Order>& order);
+  // The commands of `flight` are in the queue, behind what `wait_for` gave: its signals follow, and its end is reported
+  // or kept until another's is.
+  void follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
+              std::shared_ptr<Flight> flight) noexcept;
 
  private:
   // Threads of ours or of the driver's that are in a wait or report an end.
@@ -95,7 +97,7 @@ class Timeline final : public sdk::NativeSemaphore {
 
  private:
   struct Coming {
-    uint64_t value;
+    uint64_t first, last;  // values that it brings
     Event event;
     std::shared_ptr<Flight> flight;
   };

@@ -4,6 +4,8 @@
 //   fake.ops      operators that it claims, with commas ("Identity")
 //   fake.fails    operators that it does not compile, though it claimed them (none)
 //   fake.infer    what it tells of outputs: "same" as the first input, "none" (unknown operator), "wrong" ("none")
+//   fake.compute  compute types that it says it uses, a number (0)
+//   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
 // Its extension "compiled" is the text of what it compiled, a line for each node.
 // It computes nothing: each node hands its first input on, which is right for Identity alone.
 #include <algorithm>
@@ -21,12 +23,14 @@
 struct bp_backend_t {
   uint32_t devices = 1;
   std::string ops = "Identity", fails, infer;
+  uint32_t compute = 0, opset = 0;
   std::mutex mutex;
   std::string compiled;
 };
 
 struct bp_device_t {
   bp_backend_t* backend;
+  bp_opset_t opset{};
 };
 
 struct Source {
@@ -145,6 +149,7 @@ const bp_coverage_api_t kCoverageApi = {
         const bool yes = contains(device->backend->ops, view(bp_graph_node(query->graph, verdict.node)->op_type));
         verdict.answer = yes ? BP_ANSWER_YES : BP_ANSWER_NO;
         verdict.reason = yes ? BP_REASON_NONE : BP_REASON_OPERATOR;
+        verdict.compute_types = yes ? device->backend->compute : 0;
         verdict.detail = yes ? bp_text_t{} : text("it is not in the script");
         sink->verdicts(sink->self, &verdict, 1, sizeof verdict);
       }
@@ -158,6 +163,12 @@ const bp_coverage_api_t kCoverageApi = {
       const bp_type_t* type = bp_graph_type(graph, bp_graph_value(graph, bp_node_input(graph, node, 0))->type);
       for (uint32_t slot = 0; slot < node->output_count; ++slot)
         sink->output(sink->self, slot, type->dtype, how == "wrong" ? 99 : type->rank, graph->dims + type->first_dim);
+      return BP_OK;
+    },
+    .opsets = [](bp_device_t* device, bp_opsets_t* out, bp_error_t*) -> bp_status_t {
+      device->opset = kOpsets[0];
+      if (device->backend->opset != 0) device->opset.version = device->backend->opset;
+      *out = {sizeof *out, 9, &device->opset, 1, sizeof device->opset};
       return BP_OK;
     },
 };
@@ -255,6 +266,8 @@ const bp_plugin_t kPlugin = {
       backend->ops = option(how->host, text("ops"), "Identity");
       backend->fails = option(how->host, text("fails"), "");
       backend->infer = option(how->host, text("infer"), "none");
+      backend->compute = static_cast<uint32_t>(std::atoi(option(how->host, text("compute"), "0").c_str()));
+      backend->opset = static_cast<uint32_t>(std::atoi(option(how->host, text("opset"), "0").c_str()));
       *out = backend;
       return BP_OK;
     },

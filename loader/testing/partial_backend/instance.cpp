@@ -126,6 +126,7 @@ void Instance::run(const bp_run_t& run) {
     work(run);
     return order.end(nullptr);
   }
+  if (run.stream == nullptr && !own_) own_.emplace();
   {
     const std::lock_guard lock(mutex_);
     if (in_flight_) throw Error(BP_BUSY, "the instance runs already");
@@ -133,7 +134,6 @@ void Instance::run(const bp_run_t& run) {
   }
   auto* stream = static_cast<sdk::HostStream*>(sdk::stream_of(run.stream));
   if (stream == nullptr) {
-    if (!own_) own_.emplace();
     stream = &*own_;
   } else {
     ++device.counters().stream_runs;

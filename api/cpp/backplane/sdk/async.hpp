@@ -57,14 +57,15 @@ class Order {
   const std::vector<bp_point_t>& waits() const { return waits_; }
   const std::vector<bp_point_t>& signals() const { return signals_; }
 
-  // Whether `wait` would block.
+  // Whether `wait` would block, as far as the host tells.
   bool must_wait() const {
     const bp_host_t* host = host_->raw();
     return std::any_of(waits_.begin(), waits_.end(), [&](const bp_point_t& point) {
       if (NativeSemaphore* native = semaphore_of(bp_point_native(&point))) return !native->wait(point.value, 0);
       uint64_t value = 0;
       bp_semaphore_t* const semaphore = bp_point_host(&point);
-      if (host->semaphore_query == nullptr || semaphore == nullptr) return false;  // `wait` refuses it
+      if (semaphore == nullptr) return false;  // `wait` refuses it
+      if (host->semaphore_query == nullptr) return true;
       static_cast<void>(host->semaphore_query(host, semaphore, &value, nullptr));
       return value < point.value;
     });
@@ -172,13 +173,15 @@ class HostTimeline : public NativeSemaphore {
   }
   void signal(uint64_t value, const Error* failure) override {
     const std::lock_guard lock(mutex_);
-    if (failure != nullptr && value > value_) {
-      // The oldest are dropped: what waited so long ago has reported.
-      if (failures_.size() == kKept) failures_.pop_front();
-      failures_.push_back({value_ + 1, value, *failure});
-    }
+    const uint64_t before = value_;
     value_ = std::max(value_, value);
     changed_.notify_all();
+    if (failure == nullptr || value <= before) return;
+    if (failures_.size() == kKept) {  // the two oldest become one, with the values between them
+      failures_[1].first = failures_[0].first;
+      failures_.pop_front();
+    }
+    failures_.push_back({before + 1, value, *failure});
   }
   uint64_t value() override {
     const std::lock_guard lock(mutex_);

@@ -51,6 +51,7 @@ inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view 
   error.node = node;
   error.vendor_code = vendor_code;
   error.flags = flags;
+  error.run = 0;
   error.text_size = text.size();
   if (error.text != nullptr) std::memcpy(error.text, text.data(), std::min<uint64_t>(text.size(), error.text_capacity));
   std::memcpy(out, &error, std::min<size_t>(out->size, sizeof error));
