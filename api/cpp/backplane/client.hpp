@@ -195,7 +195,7 @@ class Semaphore {
     failure.text_size = failure.text_capacity = text.size();
     detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(&failure));
   }
-  // Any value, and no failures; nobody waits for it and no run will signal it.
+  // Any value, and no failures. Nothing may be waiting for it, and no run may signal it later.
   void reset(uint64_t value) const { detail::call(api().semaphore_reset, semaphore_.get(), value); }
   // Until the value is reached; `deadline` in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {

@@ -307,7 +307,8 @@ BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
  * status is BP_OK). */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,
                                                   bp_error_t* error);
-/* Sets it to any value and forgets its failures. Nobody waits for it and no run will signal it. [thread-safe] */
+/* Sets it to any value and forgets its failures. Nothing may be waiting for it, and no run may signal it later.
+ * [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
 /* `deadline` in ns on the monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT,
  * BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure: text, node, vendor code). */

@@ -13,8 +13,8 @@
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
  * carry no failure: what waits for them on a device runs whether or not the run before succeeded, and may compute on
  * garbage. The failure is reported by the `done` of the run that failed (without one: by the next `done` or
- * `stream_wait` of its stream) and, as BP_DEPENDENCY_FAILED, by those of every run that depended on it: nobody reads a
- * result without seeing it.
+ * `stream_wait` of its stream) and, as BP_DEPENDENCY_FAILED, by those of every run that depended on it: no result is
+ * read before its failure was reported.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H

@@ -224,7 +224,7 @@ std::optional<sdk::Error> Instance::conclude() {
 }
 
 void Instance::tell_end(std::optional<sdk::Error> failure) {
-  const auto order = std::move(order_);  // the next run may start as soon as this one's end is told
+  const auto order = std::move(order_);  // the next run may start as soon as this one's end is reported
   if (!failure) failure = order->dependency();
   forget_run(failure.has_value());
   order->end(failure ? &*failure : nullptr);

@@ -282,7 +282,7 @@ class HostStream : public Stream {
         std::optional<Error> failure = caught([&] { piece.work(piece.order); });
         lock.lock();
         std::swap(ended, piece.order);
-        spare.splice(spare.end(), pieces, pieces.begin());  // whoever hears of the end has room for the next
+        spare.splice(spare.end(), pieces, pieces.begin());  // room for a run that is submitted from `done`
         lock.unlock();
         end_in_stream(ended, unreported, std::move(failure));
         lock.lock();
