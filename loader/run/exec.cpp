@@ -276,12 +276,11 @@ Status Exec::attempt(const bp_run_t& options) {
     follow();
     Fault fault;
     fault.status = prepare();
-    if (!fault.status.ok()) {
-    } else if (Device* const device = hung()) {  // by the run of another exec
+    if (Device* const device = fault.status.ok() ? hung() : nullptr) {  // given up by a run of another exec
       fault.status =
           Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not come back from a run and was given up");
       fault.device = device;
-    } else {
+    } else if (fault.status.ok()) {
       fault.status = runner_->run(options);
       if (runner_->gave_up()) {
         keep_route();

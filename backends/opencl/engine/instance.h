@@ -126,7 +126,7 @@ class Instance final : public sdk::Instance {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool running_ = false;  // from `submit` until the end is told
+  bool running_ = false;  // from `submit` until the end is reported
   uint32_t entered_ = 0;  // threads that the driver calls from, or that wait for what a run waits for
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runs of an instance. `submit` starts one and returns. When its commands have ended, a thread of the driver calls
-// `reached`, which starts the next ones or tells the end. That thread never blocks.
+// `reached`, which starts the next ones or reports the end. That thread never blocks.
 #include <thread>
 
 #include "engine/instance.h"
@@ -116,8 +116,8 @@ void Instance::begin() {
   begun_.emplace_back(event);
 }
 
-// The next command comes after these launches, or, where there are none, after what comes before the kernels. A queue
-// in order need not be told.
+// The next command comes after these launches, or, where there are none, after what comes before the kernels. An
+// in-order queue needs no events for that.
 void Instance::wait_for(const std::vector<uint32_t>& launches) {
   after_.clear();
   if (run_queue_ != queue_.get() || !island_.opencl_device().facts().out_of_order) return;
@@ -238,7 +238,7 @@ void Instance::forget_run(bool failed) {
   changed_.notify_all();
 }
 
-// The device's clock is told to the host's by their difference now, when the last kernel has just ended.
+// Device time becomes host time by the difference between the two clocks now, when the last kernel has just ended.
 void Instance::trace() const {
   if (!tracing_) return;
   const auto time = [](const Event& event, cl_profiling_info what) {

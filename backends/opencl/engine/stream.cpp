@@ -12,7 +12,7 @@ namespace backplane::opencl {
 namespace {
 
 template <class T, class Object>
-T told(cl_int (*ask)(Object, cl_uint, size_t, void*, size_t*), Object object, cl_uint what, std::string_view name) {
+T queried(cl_int (*ask)(Object, cl_uint, size_t, void*, size_t*), Object object, cl_uint what, std::string_view name) {
   T value{};
   check(ask(object, what, sizeof value, &value, nullptr), name);
   return value;
@@ -29,7 +29,7 @@ Event mark(cl_command_queue queue) {
 Event open_gate(cl_command_queue queue) {
   cl_int status = CL_SUCCESS;
   const cl_event event = clCreateUserEvent(
-      told<cl_context>(clGetCommandQueueInfo, queue, CL_QUEUE_CONTEXT, "context of a queue"), &status);
+      queried<cl_context>(clGetCommandQueueInfo, queue, CL_QUEUE_CONTEXT, "context of a queue"), &status);
   check(status, "event of the host");
   return Event(event);
 }
@@ -52,7 +52,7 @@ void when_done(cl_command_queue queue, std::function<void(cl_int)> end) {
     const std::unique_ptr<std::shared_ptr<Ending>> held(static_cast<std::shared_ptr<Ending>*>(self));
     Ending& ending = **held;
     if (ending.settled.exchange(true)) return;
-    ending.marker = {};  // before somebody is told that all is over
+    ending.marker = {};  // before anybody learns that all is over
     ending.end(status);
   };
   auto held = std::make_unique<std::shared_ptr<Ending>>(ending);
@@ -229,11 +229,11 @@ std::unique_ptr<sdk::Stream> Device::stream(const bp_native_t* native, int32_t) 
   const auto raw = reinterpret_cast<cl_command_queue>(given.handle);
   check(clRetainCommandQueue(raw), "import of a command queue");
   Queue queue(raw);
-  if (told<cl_context>(clGetCommandQueueInfo, raw, CL_QUEUE_CONTEXT, "context of a command queue") != context())
+  if (queried<cl_context>(clGetCommandQueueInfo, raw, CL_QUEUE_CONTEXT, "context of a command queue") != context())
     throw sdk::Error(BP_UNSUPPORTED,
                      "the command queue is of another context; that of an exported cl_mem is the device's own");
-  const auto properties = told<cl_command_queue_properties>(clGetCommandQueueInfo, raw, CL_QUEUE_PROPERTIES,
-                                                            "properties of a command queue");
+  const auto properties = queried<cl_command_queue_properties>(clGetCommandQueueInfo, raw, CL_QUEUE_PROPERTIES,
+                                                               "properties of a command queue");
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
     throw sdk::Error(BP_UNSUPPORTED, "the command queue is out of order; a stream works in order");
   return std::make_unique<Stream>(std::move(queue));

@@ -62,7 +62,7 @@ class Stream final : public sdk::Stream {
   };
   void enter();
   static void leave(Reports& reports);
-  // Those whose end nobody asked for so far.
+  // Flights whose end was not reported yet.
   std::vector<std::shared_ptr<Flight>> take_unreported();
 
   Queue queue_;

@@ -42,12 +42,12 @@ bp_host_t lent() {
   return host;
 }
 
-// A run's end, told by `done`.
+// A run's end, as `done` reports it.
 struct Ended {
   std::promise<bp_status_t> promise;
   std::future<bp_status_t> future = promise.get_future();
   uint64_t run = 0;  // that failed
-  static void told(void* self, bp_status_t status, const bp_error_t* error) {
+  static void ended(void* self, bp_status_t status, const bp_error_t* error) {
     if (error != nullptr) static_cast<Ended*>(self)->run = error->run;
     static_cast<Ended*>(self)->promise.set_value(status);
   }
@@ -99,8 +99,8 @@ class SyncTest : public OpenCl {
     error_ = {sizeof error_, BP_OK, BP_NO_NODE, 0, 0, 0, words_, sizeof words_, 0};
     return &error_;
   }
-  std::string told() const { return {words_, error_.text_size}; }
-  void ok(bp_status_t status) { ASSERT_EQ(status, BP_OK) << told(); }
+  std::string detail() const { return {words_, error_.text_size}; }
+  void ok(bp_status_t status) { ASSERT_EQ(status, BP_OK) << detail(); }
 
   bp_native_semaphore_t* semaphore(const bp_native_t* native = nullptr) {
     ok(slots->sync->semaphore_create(device, native, &semaphores_.emplace_back(), error()));
@@ -153,7 +153,7 @@ class SyncTest : public OpenCl {
     run.signal_count = static_cast<uint32_t>(signals.size());
     run.deadline = deadline;
     run.self = end;
-    run.done = end != nullptr ? Ended::told : nullptr;
+    run.done = end != nullptr ? Ended::ended : nullptr;
     return slots->instance->run(instances[instance], &run, error());
   }
   bp_status_t wait(bp_native_semaphore_t* semaphore, uint64_t value) {
@@ -240,7 +240,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   const Semaphore failed;
   failed.fail(1, BP_INTERNAL, "the step before");
   EXPECT_EQ(start(0, &of_host, {failed.at(1)}, {}), BP_DEPENDENCY_FAILED);
-  EXPECT_THAT(told(), HasSubstr("the step before"));
+  EXPECT_THAT(detail(), HasSubstr("the step before"));
   EXPECT_FALSE(of_host.yet(kAWhile));
 }
 
@@ -287,7 +287,7 @@ TEST_F(SyncTest, AStreamKeepsItsOrder) {
   run.stream = stream;
   Ended copied, ended;
   run.self = &copied;
-  run.done = Ended::told;
+  run.done = Ended::ended;
   ok(slots->memory->copy(device, std::array{of(x)}.data(), &a, kElements * sizeof(float), &run, error()));
   ok(start(0, nullptr, {}, {}, 0, stream));
   ok(start(1, &ended, {}, {}, 0, stream));
@@ -316,7 +316,7 @@ TEST_F(SyncTest, AStreamReportsWhatFailedBefore) {
   for (const bool by_done : {true, false}) {
     const uint64_t callbacks = cl_layer().callbacks;
     ok(start(0, nullptr, {}, {}, 0, stream, 77));
-    EXPECT_EQ(cl_layer().callbacks, callbacks);  // nobody asked
+    EXPECT_EQ(cl_layer().callbacks, callbacks);  // none was asked for
     cl_layer().fail("clGetEventInfo", CL_OUT_OF_RESOURCES);
     if (by_done) {
       Ended last;
@@ -396,7 +396,7 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
     const bp_native_t bad{sizeof bad, BP_NATIVE_CL_QUEUE, reinterpret_cast<uint64_t>(queue)};
     bp_stream_t* none = nullptr;
     EXPECT_EQ(slots->sync->stream_create(device, &bad, 0, &none, error()), BP_UNSUPPORTED);
-    EXPECT_THAT(told(), HasSubstr(why));
+    EXPECT_THAT(detail(), HasSubstr(why));
     clReleaseCommandQueue(queue);
   }
   clReleaseContext(elsewhere);

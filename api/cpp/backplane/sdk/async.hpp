@@ -57,7 +57,7 @@ class Order {
   const std::vector<bp_point_t>& waits() const { return waits_; }
   const std::vector<bp_point_t>& signals() const { return signals_; }
 
-  // Whether `wait` would block, as far as the host tells.
+  // Whether `wait` would block. True where the host has no `semaphore_query`.
   bool must_wait() const {
     const bp_host_t* host = host_->raw();
     return std::any_of(waits_.begin(), waits_.end(), [&](const bp_point_t& point) {
@@ -118,7 +118,7 @@ class Order {
 
  private:
   void wait(NativeSemaphore& native, uint64_t value) const {
-    constexpr uint64_t kCancelSliceNs = 2'000'000;  // a token does not wake whoever waits: it is looked at this often
+    constexpr uint64_t kCancelSliceNs = 2'000'000;  // setting a token wakes no waiter, so it is polled this often
     const uint64_t deadline = run_.deadline != 0 ? run_.deadline : BP_FOREVER;
     do {
       host_->check(run_.cancel, run_.deadline);
