@@ -153,7 +153,13 @@ Status Session::refit(std::string_view name, const bp_tensor_t& tensor) const {
   for (const auto& [program, slot] : found) {
     if (!native(std::pair(program, slot))) continue;
     PluginError error;
-    BP_TRY(error.status(program->plugin->weights->refit(program->handle, slot, &tensor, error.get()),
+    const bp_refit_weight_t replaced{slot, 0, &tensor};
+    bp_refit_t what{};
+    what.size = sizeof what;
+    what.count = 1;
+    what.weights = &replaced;
+    what.stride = sizeof replaced;
+    BP_TRY(error.status(program->plugin->weights->refit(program->handle, &what, error.get()),
                         "device '" + program->device->name() + "'"));
   }
   if (std::ranges::all_of(found, native)) {

@@ -63,7 +63,7 @@ TEST_F(Client, RunsAModelByNameAndFollowsNewData) {
   const Tensor y = exec.output(0);
   EXPECT_EQ(y.values<float>()[0], 6);
   EXPECT_THAT(y.extents(), ElementsAre(2, 3));
-  EXPECT_EQ(session.node(0).device, 1u);
+  EXPECT_EQ(env.device(session.node(0).device).index, 1u);
 }
 
 TEST_F(Client, HandlesMayGoInAnyOrder) {

@@ -29,11 +29,12 @@ class AllProgram : public Program, public Refit {
  public:
   using Program::Program;
   std::unique_ptr<Instance> instance() const override { return std::make_unique<AllInstance>(*this); }
-  std::vector<int64_t> output_extents(const std::vector<bp_tensor_t>& inputs, uint32_t) const override {
-    return {inputs[0].extents, inputs[0].extents + inputs[0].rank};
+  void output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<bp_shape_t>& outputs) const override {
+    outputs[0].rank = inputs[0].rank;
+    std::copy_n(inputs[0].extents, inputs[0].rank, outputs[0].extents);
   }
-  void refit(uint32_t weight, const bp_tensor_t&) override {
-    throw Error(BP_NOT_FOUND, "no weight " + std::to_string(weight));
+  void refit(const std::vector<bp_refit_weight_t>& weights) override {
+    throw Error(BP_UNSUPPORTED, std::to_string(weights.size()) + " weights");
   }
   void read_weight(uint32_t, bp_tensor_t& tensor) const override { tensor.rank = 1; }
 };
@@ -56,18 +57,22 @@ class AllDevice : public Device, public Memory, public Sync, public Cache {
 
   bp_space_t space(uint32_t index) override {
     if (index != 0) throw Error(BP_NOT_FOUND, "one space only");
-    return {text("device"), BP_SPACE_DEVICE, 256, 1000, 1000, 0, 0};
+    bp_space_t space{};
+    space.name = text("device");
+    space.flags = BP_SPACE_DEVICE;
+    space.alignment = 256;
+    return space;
   }
-  bp_buffer_t allocate(uint32_t space, uint64_t bytes) override {
-    return {1, space, reinterpret_cast<bp_memory_t*>(this), nullptr, 0, bytes};
+  bp_buffer_t allocate(const bp_allocate_t& what) override {
+    if (what.bytes > 1000) throw Error(BP_RESOURCE_EXHAUSTED, "1000 bytes are all");
+    return {0, 0, 0, reinterpret_cast<bp_memory_t*>(this), nullptr, 0, 0};
   }
-  void release(bp_buffer_t& buffer) noexcept override { buffer = {}; }
-  void* map(const bp_buffer_t&, uint32_t) override { throw Error(BP_UNSUPPORTED, "not mappable"); }
-  void unmap(const bp_buffer_t&, void*) override {}
-  void copy(const bp_buffer_t&, const bp_buffer_t&, uint64_t, const bp_run_t*) override {}
-  void fill(const bp_buffer_t&, const void*, uint32_t, const bp_run_t*) override {}
+  void release(const bp_buffer_t&, bp_stream_t*) noexcept override { ++released; }
+  void copy(const bp_copy_t&) override {}
+  void fill(const bp_fill_t&) override {}
+  int released = 0;
 
-  std::unique_ptr<Stream> stream(const bp_native_t*, int32_t) override { return std::make_unique<AllStream>(); }
+  std::unique_ptr<Stream> stream(const bp_stream_create_t&) override { return std::make_unique<AllStream>(); }
 
   std::string serialize(const Program&) override { return "blob"; }
   uint32_t validate(std::string_view blob, std::string& why) override {
@@ -230,20 +235,34 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   EXPECT_EQ(plugin->cache->validate(device, {blob.data(), blob.size()}, &answer, &detail.error), BP_OK);
   EXPECT_EQ(answer, BP_CACHE_EXACT);
   EXPECT_EQ(detail.text(), "looked at 4 bytes");
-  EXPECT_EQ(plugin->weights->refit(program, 3, nullptr, &detail.error), BP_INVALID_ARGUMENT);
+  const int64_t six[] = {6};
+  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, 0, six, nullptr, {}};
+  bp_refit_weight_t weight{3, 0, &tensor};
+  const bp_refit_t refit{sizeof refit, 1, &weight, sizeof weight, 0};
+  EXPECT_EQ(plugin->weights->refit(program, &refit, &detail.error), BP_NOT_FOUND);
+  EXPECT_THAT(detail.text(), HasSubstr("no weight 3"));
+  weight.tensor = nullptr;
+  EXPECT_EQ(plugin->weights->refit(program, &refit, &detail.error), BP_INVALID_ARGUMENT);
 
   bp_buffer_t buffer{};
-  EXPECT_EQ(plugin->memory->allocate(device, 0, 64, &buffer, &detail.error), BP_OK);
-  EXPECT_EQ(buffer.bytes, 64u);
-  plugin->memory->release(device, &buffer);
-  EXPECT_EQ(buffer.memory, nullptr);
+  bp_allocate_t allocate{sizeof allocate, 0, 64, nullptr, nullptr};
+  EXPECT_EQ(plugin->memory->allocate(device, &allocate, &buffer, &detail.error), BP_OK);
+  EXPECT_NE(buffer.memory, nullptr);
+  const bp_release_t release{sizeof release, 0, &buffer, nullptr};
+  plugin->memory->release(device, &release);
+  EXPECT_EQ(reinterpret_cast<AllDevice*>(device)->released, 1);
+  EXPECT_EQ(plugin->memory->map, nullptr);  // it is not overridden
+  const bp_fill_t fill{sizeof fill, 3, 0, &buffer, nullptr};
+  EXPECT_EQ(plugin->memory->fill(device, &fill, &detail.error), BP_INVALID_ARGUMENT);
   bp_space_t space{};
-  EXPECT_EQ(plugin->memory->space(device, 0, &space, offsetof(bp_space_t, alignment), &detail.error), BP_OK);
+  space.size = sizeof space;
+  EXPECT_EQ(plugin->memory->space(device, 0, &space, &detail.error), BP_OK);
   EXPECT_EQ(space.flags, BP_SPACE_DEVICE);
-  EXPECT_EQ(space.alignment, 0u);
+  EXPECT_EQ(plugin->memory->space(device, 1, &space, &detail.error), BP_NOT_FOUND);
 
   bp_stream_t* stream = nullptr;
-  EXPECT_EQ(plugin->sync->stream_create(device, nullptr, 0, &stream, &detail.error), BP_OK);
+  const bp_stream_create_t how{sizeof how, 0, nullptr, nullptr};
+  EXPECT_EQ(plugin->sync->stream_create(device, &how, &stream, &detail.error), BP_OK);
   EXPECT_EQ(plugin->sync->stream_wait(stream, BP_FOREVER, &detail.error), BP_OK);
   plugin->sync->stream_destroy(stream);
   plugin->sync->stream_destroy(nullptr);
@@ -255,10 +274,10 @@ TEST_F(Sdk, OrdersARun) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);
   bp_instance_t* instance = nullptr;
-  ASSERT_EQ(plugin->instance->create(program, &instance, &detail.error), BP_OK);
+  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK);
   std::vector<float> data(6);
   const int64_t extents[] = {2, 3};
-  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 2, 0, extents, nullptr, {0, 0, nullptr, data.data(), 0, 24}};
+  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 2, 0, extents, nullptr, {0, 0, 0, nullptr, data.data(), 0, 24}};
   bp_binding_t in{sizeof in, 0, &tensor, nullptr}, out{sizeof out, BP_SLOT_OUTPUT, &tensor, nullptr};
   EXPECT_EQ(plugin->instance->bind(instance, &in, &detail.error), BP_OK);
 
@@ -284,8 +303,8 @@ TEST_F(Sdk, OrdersARun) {
 }
 
 TEST_F(Sdk, ParallelLoopsCarryTheFirstExceptionOut) {
-  host.parallel_for = [](const bp_host_t*, uint64_t count, uint64_t, bp_loop_body_t body, void* context) {
-    for (uint64_t i = 0; i < count; ++i) body(context, i, i + 1);
+  host.parallel_for = [](const bp_host_t*, const bp_loop_t* loop) {
+    for (uint64_t i = 0; i < loop->count; ++i) loop->body(loop->context, 0, i, i + 1);
   };
   uint64_t sum = 0;
   const auto add = [&](uint64_t begin, uint64_t) {

@@ -86,8 +86,9 @@ bp_status_t BP_CALL device_open(bp_backend_t* backend, uint32_t index, const bp_
     int threads = backend->threads();
     if (how != nullptr) {
       check_chain(checked(how, "how").chain);
-      if (how->native != 0)
-        throw Failure(BP_UNSUPPORTED, "the cpu device has no native context to share; leave bp_device_open_t.native 0");
+      if (how->native != nullptr)
+        throw Failure(BP_UNSUPPORTED,
+                      "the cpu device has no native context to share; leave bp_device_open_t.native NULL");
       for (uint32_t i = 0; i < how->option_count; ++i) {
         const auto& option = *reinterpret_cast<const bp_option_t*>(reinterpret_cast<const char*>(how->options) +
                                                                    uint64_t{i} * how->option_stride);
@@ -169,22 +170,21 @@ bp_status_t BP_CALL program_info(const bp_program_t* program, bp_program_info_t*
   });
 }
 
-bp_status_t BP_CALL program_output_extents(const bp_program_t* program, const bp_tensor_t* inputs, uint32_t input_count,
-                                           uint32_t input_stride, uint32_t output, uint32_t* out_rank,
-                                           int64_t* out_extents, bp_error_t* error) {
+bp_status_t BP_CALL program_output_extents(const bp_program_t* program, const bp_shape_query_t* query,
+                                           bp_shape_t* out_shapes, bp_error_t* error) {
   return fence(program->device().generation(), error, [&] {
     const bp_graph_t& graph = program->graph();
-    if (input_count != graph.input_count || output >= graph.output_count) {
-      throw Failure(BP_INVALID_ARGUMENT, "output " + std::to_string(output) + " for " + std::to_string(input_count) +
-                                             " inputs was asked; the program has " +
-                                             std::to_string(graph.output_count) + " outputs and " +
-                                             std::to_string(graph.input_count) + " inputs");
+    const uint32_t input_count = checked(query, "query").input_count;
+    if (input_count != graph.input_count) {
+      throw Failure(BP_INVALID_ARGUMENT, "extents for " + std::to_string(input_count) +
+                                             " inputs were asked; the program has " +
+                                             std::to_string(graph.input_count));
     }
     std::vector<cpu::Shape> shapes;
     for (uint32_t i = 0; i < input_count; ++i) {
-      const auto& input = checked(
-          reinterpret_cast<const bp_tensor_t*>(reinterpret_cast<const char*>(inputs) + uint64_t{i} * input_stride),
-          "input");
+      const auto& input = checked(reinterpret_cast<const bp_tensor_t*>(reinterpret_cast<const char*>(query->inputs) +
+                                                                       uint64_t{i} * query->input_stride),
+                                  "input");
       if (input.rank > BP_MAX_RANK ||
           !program->admits(program->type_of(graph.inputs[i]), {input.extents, input.rank})) {
         throw Failure(BP_TYPE_MISMATCH, "extents of input " + std::to_string(i) + " do not fit its declared type");
@@ -192,11 +192,15 @@ bp_status_t BP_CALL program_output_extents(const bp_program_t* program, const bp
       shapes.emplace_back(std::span<const int64_t>(input.extents, input.rank));
     }
     std::shared_ptr<const cpu::Schedule> schedule = program->schedule(shapes);
-    if (!schedule->shaped[graph.outputs[output]])
-      throw Failure(BP_BAD_STATE, "the extents of output " + std::to_string(output) + " are known only during the run");
-    const cpu::Shape& shape = schedule->values[graph.outputs[output]].shape;
-    *out_rank = static_cast<uint32_t>(shape.rank());
-    std::copy(shape.begin(), shape.end(), out_extents);
+    for (uint32_t i = 0; i < graph.output_count; ++i) {
+      bp_shape_t& out =
+          *reinterpret_cast<bp_shape_t*>(reinterpret_cast<char*>(out_shapes) + uint64_t{i} * query->output_stride);
+      out.rank = BP_NONE;
+      if (!schedule->shaped[graph.outputs[i]]) continue;
+      const cpu::Shape& shape = schedule->values[graph.outputs[i]].shape;
+      out.rank = static_cast<uint32_t>(shape.rank());
+      std::copy(shape.begin(), shape.end(), out.extents);
+    }
   });
 }
 
@@ -209,9 +213,13 @@ uint32_t generation(const bp_instance_t* instance) {
   return instance->program().device().generation();
 }
 
-bp_status_t BP_CALL instance_create(const bp_program_t* program, bp_instance_t** out_instance, bp_error_t* error) {
+bp_status_t BP_CALL instance_create(const bp_program_t* program, const bp_instance_create_t* how,
+                                    bp_instance_t** out_instance, bp_error_t* error) {
   *out_instance = nullptr;
-  return fence(program->device().generation(), error, [&] { *out_instance = new bp_instance_t(*program); });
+  return fence(program->device().generation(), error, [&] {
+    if (how != nullptr) check_chain(checked(how, "how").chain);
+    *out_instance = new bp_instance_t(*program);
+  });
 }
 
 void BP_CALL instance_destroy(bp_instance_t* instance) {
@@ -222,9 +230,15 @@ bp_status_t BP_CALL instance_bind(bp_instance_t* instance, const bp_binding_t* b
   return fence(generation(instance), error, [&] { instance->bind(checked(binding, "binding")); });
 }
 
-bp_status_t BP_CALL instance_extents(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* extents,
-                                     bp_error_t* error) {
-  return fence(generation(instance), error, [&] { instance->set_extents(slot, rank, extents); });
+bp_status_t BP_CALL instance_extents(bp_instance_t* instance, const bp_slot_extents_t* slots, uint32_t count,
+                                     uint32_t stride, bp_error_t* error) {
+  return fence(generation(instance), error, [&] {
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto& slot =
+          *reinterpret_cast<const bp_slot_extents_t*>(reinterpret_cast<const char*>(slots) + uint64_t{i} * stride);
+      instance->set_extents(slot.slot, slot.rank, slot.extents);
+    }
+  });
 }
 
 bp_status_t BP_CALL instance_run(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {

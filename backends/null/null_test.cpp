@@ -82,7 +82,7 @@ class NullProgram : public Null {
     const uint32_t w = graph.weight("w", {4}, {1, 1, 1, 1});
     graph.output(graph.node("Relu", 14, {graph.node("Neg", 13, {graph.node("Add", 14, {x, w}, {4})}, {4})}, {4}));
     ASSERT_EQ(null.compile(graph.get(), &program, detail), BP_OK) << detail.text();
-    ASSERT_EQ(null.plugin->instance->create(program, &instance, &detail.error), BP_OK) << detail.text();
+    ASSERT_EQ(null.plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK) << detail.text();
   }
   void TearDown() override {
     null.plugin->instance->destroy(instance);
@@ -114,7 +114,9 @@ TEST_F(NullProgram, NamesWhatIsWrongWithABinding) {
   EXPECT_EQ(null.bind(instance, 0, {4}, small, detail), BP_BUFFER_TOO_SMALL);
   EXPECT_THAT(detail.text(), HasSubstr("needs 16 bytes and was given 12"));
   const int64_t four = 4;
-  EXPECT_EQ(null.plugin->instance->extents(instance, 0, 1, &four, &detail.error), BP_BAD_STATE);
+  EXPECT_EQ(null.plugin->instance->extents(instance, std::array{bp_slot_extents_t{0, 1, &four}}.data(), 1,
+                                           sizeof(bp_slot_extents_t), &detail.error),
+            BP_BAD_STATE);
 }
 
 TEST_F(NullProgram, EveryThreadMayHaveAnInstance) {
@@ -125,7 +127,7 @@ TEST_F(NullProgram, EveryThreadMayHaveAnInstance) {
       bp_instance_t* own = nullptr;
       Detail d;
       std::vector<float> in(4, -static_cast<float>(t)), out(4);
-      null.plugin->instance->create(program, &own, &d.error);
+      null.plugin->instance->create(program, nullptr, &own, &d.error);
       null.bind(own, 0, {4}, in, d);
       null.bind(own, BP_SLOT_OUTPUT, {4}, out, d);
       for (int i = 0; i < 1000; ++i) null.run(own, d);

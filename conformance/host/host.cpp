@@ -63,15 +63,16 @@ struct Host::Slots {
   }
 
   // One piece for each thread; a loop inside a body runs on the thread that it is on.
-  static void parallel_for(const bp_host_t* host, uint64_t count, uint64_t grain, bp_loop_body_t body, void* context) {
+  static void parallel_for(const bp_host_t* host, const bp_loop_t* loop) {
     static thread_local bool inside = false;
+    const uint64_t count = loop->count;
     if (count == 0) return;
     const uint64_t pieces =
-        inside ? 1 : std::clamp<uint64_t>(count / std::max<uint64_t>(grain, 1), 1, self(host).threads_);
+        inside ? 1 : std::clamp<uint64_t>(count / std::max<uint64_t>(loop->grain, 1), 1, self(host).threads_);
     const auto run = [&](uint64_t piece) {
       const bool outer = std::exchange(inside, true);
-      body(context, count / pieces * piece + std::min(piece, count % pieces),
-           count / pieces * (piece + 1) + std::min(piece + 1, count % pieces));
+      loop->body(loop->context, static_cast<uint32_t>(piece), count / pieces * piece + std::min(piece, count % pieces),
+                 count / pieces * (piece + 1) + std::min(piece + 1, count % pieces));
       inside = outer;
     };
     std::vector<std::jthread> threads;

@@ -17,10 +17,9 @@ constexpr std::byte kPoisonByte{0x7B};
 bool in_host_memory(const Device& device) {
   const bp_memory_api_t* memory = device.plugin().memory;
   if (memory == nullptr || memory->space == nullptr) return true;
-  bp_space_t space = {};
+  bp_space_t space = {.size = sizeof space};
   Detail detail;
-  return memory->space(device.raw(), 0, &space, sizeof space, detail.error()) == BP_OK &&
-         (space.flags & BP_SPACE_HOST) != 0;
+  return memory->space(device.raw(), 0, &space, detail.error()) == BP_OK && (space.flags & BP_SPACE_HOST) != 0;
 }
 
 }  // namespace
@@ -29,10 +28,11 @@ Memory::Memory(const Device& device, bp_dtype_t dtype, std::vector<int64_t> exte
     : device_(device), dtype_(dtype), extents_(std::move(extents)), bytes_(onnx::dense_bytes(dtype, extents_)) {
   if (!in_host_memory(device)) {
     Detail detail;
-    const bp_status_t status =
-        device.plugin().memory->allocate(device.raw(), 0, std::max<uint64_t>(bytes_, 1), &buffer_, detail.error());
+    const bp_allocate_t what = {.size = sizeof what, .bytes = std::max<uint64_t>(bytes_, 1)};
+    const bp_status_t status = device.plugin().memory->allocate(device.raw(), &what, &buffer_, detail.error());
     if (status != BP_OK)
       throw Breach(fmt::format("allocate of {} bytes answers {:#x}: {}", bytes_, status, detail.text()));
+    buffer_.bytes = what.bytes;
     return;
   }
   const uint64_t whole = kCanary + misalignment + bytes_ + kCanary;
@@ -48,7 +48,10 @@ Memory::Memory(const Device& device, const onnx::Tensor& content) : Memory(devic
 }
 
 Memory::~Memory() {
-  if (data_ == nullptr) device_.plugin().memory->release(device_.raw(), &buffer_);
+  if (data_ == nullptr) {
+    const bp_release_t what = {.size = sizeof what, .buffer = &buffer_};
+    device_.plugin().memory->release(device_.raw(), &what);
+  }
   std::free(block_);
 }
 
@@ -85,8 +88,9 @@ void Memory::move(void* host, bool to_device) const {
   }
   const bp_buffer_t ours = {.address = host, .bytes = bytes_};
   Detail detail;
-  const bp_status_t status = device_.plugin().memory->copy(
-      device_.raw(), to_device ? &ours : &buffer_, to_device ? &buffer_ : &ours, bytes_, nullptr, detail.error());
+  const bp_copy_t what = {
+      .size = sizeof what, .from = to_device ? &ours : &buffer_, .to = to_device ? &buffer_ : &ours, .bytes = bytes_};
+  const bp_status_t status = device_.plugin().memory->copy(device_.raw(), &what, detail.error());
   if (status != BP_OK) throw Breach(fmt::format("copy of {} bytes answers {:#x}: {}", bytes_, status, detail.text()));
 }
 

@@ -39,7 +39,7 @@ bp_program_info_t Program::info() const {
 std::unique_ptr<Instance> Instance::create(const Program& program, Answer& out_answer) {
   bp_instance_t* raw = nullptr;
   Detail detail;
-  const bp_status_t status = program.device().plugin().instance->create(program.raw(), &raw, detail.error());
+  const bp_status_t status = program.device().plugin().instance->create(program.raw(), nullptr, &raw, detail.error());
   out_answer = {status, Stage::kInstance, detail.text()};
   if (status != BP_OK) return nullptr;
   if (raw == nullptr) throw Breach("instance create answers BP_OK and gives no instance");

@@ -239,7 +239,7 @@ struct Placement {
   uint32_t elsewhere = 0;  // on another device
 };
 
-Placement placement_of(const Session& session, uint32_t device) {
+Placement placement_of(const Session& session, uint64_t device) {
   Placement placement;
   for (uint32_t i = 0; i < session.model().graph().node_count(); ++i) {
     const bp_placed_node_t node = session.node(i);
@@ -264,13 +264,13 @@ OnnxCases::OnnxCases(const Target& target)
       device_(target.device) {
   std::string there;
   for (const Device& device : env_.devices()) {
-    if (index_ == 0 && (device_.empty() || device.name == device_)) {
-      index_ = device.index;
+    if (id_ == 0 && (device_.empty() || device.name == device_)) {
+      id_ = device.info.id;
       device_ = device.name;
     }
     there += (there.empty() ? "" : ", ") + device.name;
   }
-  if (index_ != 0) return;
+  if (id_ != 0) return;
   std::string text = target.device.empty() ? fmt::format("'{}' has no device", target.plugin)
                                            : fmt::format("there is no device '{}'", target.device);
   text += there.empty() ? "; no backend was accepted" : "; there is " + there;
@@ -290,7 +290,7 @@ Result OnnxCases::run(const fs::path& folder, const Tolerance& tolerance) const 
   try {
     const Session session = env_.compile(env_.open((folder / "model.onnx").string()), options);
     is_made = true;
-    placement = placement_of(session, index_);
+    placement = placement_of(session, id_);
     if (placement.elsewhere > 0) {
       return failed(fmt::format("{} nodes ran on another device although that was forbidden", placement.elsewhere));
     }

@@ -30,7 +30,7 @@ class OnnxCases {
  private:
   Environment env_;
   std::string device_;
-  uint32_t index_ = 0;
+  uint64_t id_ = 0;
 };
 
 }  // namespace backplane::conform

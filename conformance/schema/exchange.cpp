@@ -38,8 +38,10 @@ Tensor to_host(const Environment& env, bp_tensor_t tensor) {
   std::vector<std::byte> staging;
   if (tensor.buffer.memory != nullptr && tensor.buffer.bytes > 0) {
     staging.resize(tensor.buffer.bytes);
-    const bp_buffer_t host = {0, 0, nullptr, staging.data(), 0, staging.size()};
-    client::detail::call(api().memory_copy, env.get(), &tensor.buffer, &host, uint64_t{staging.size()});
+    bp_buffer_t host = {};
+    host.address = staging.data();
+    host.bytes = staging.size();
+    env.copy(tensor.buffer, host, host.bytes);
     tensor.buffer = host;
   }
   return Tensor::copy(tensor);

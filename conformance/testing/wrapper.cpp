@@ -96,8 +96,9 @@ void destroy_program(bp_program_t* program) {
   honest->program->destroy(program);
 }
 
-bp_status_t create(const bp_program_t* program, bp_instance_t** out_instance, bp_error_t* error) {
-  const bp_status_t status = honest->instance->create(program, out_instance, error);
+bp_status_t create(const bp_program_t* program, const bp_instance_create_t* how, bp_instance_t** out_instance,
+                   bp_error_t* error) {
+  const bp_status_t status = honest->instance->create(program, how, out_instance, error);
   const std::lock_guard lock(mutex);
   if (status == BP_OK) {
     instances[*out_instance].op = programs[program].op;

@@ -225,7 +225,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     return {};
   };
 
-  const auto body = [&](uint64_t begin, uint64_t end) {
+  auto body = [&](uint64_t begin, uint64_t end) {
     for (uint64_t k = begin; k < end; ++k) {
       statuses[k] = compile_one(k);
       if (!options.progress) continue;
@@ -233,10 +233,14 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
       options.progress(++done, static_cast<uint32_t>(programs.size()));
     }
   };
-  services.parallel_for(
-      programs.size(), 1,
-      [](void* self, uint64_t begin, uint64_t end) { (*static_cast<decltype(&body)>(self))(begin, end); },
-      const_cast<void*>(static_cast<const void*>(&body)));
+  bp_loop_t loop{};
+  loop.size = sizeof loop;
+  loop.count = programs.size();
+  loop.context = &body;
+  loop.body = [](void* self, uint32_t, uint64_t begin, uint64_t end) {
+    (*static_cast<decltype(&body)>(self))(begin, end);
+  };
+  services.parallel_for(loop);
   for (Status& status : statuses) BP_TRY(std::move(status));
   return {};
 }

@@ -89,7 +89,7 @@ TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
   // The graph stays the one with the bodies, and each of their nodes tells where it runs.
   const std::string_view where[] = {"cpu", "fake", "fake", "cpu", "fake", "fake"};
   ASSERT_EQ(model.graph().node_count(), 6u);
-  for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(env.devices()[session.node(i).device - 1].name, where[i]) << i;
+  for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(env.device(session.node(i).device).name, where[i]) << i;
   EXPECT_EQ(session.node(1).island, session.node(2).island);
   EXPECT_THAT(session.report(), HasSubstr(R"("name":"call/second")"));
   EXPECT_THAT(session.report(), HasSubstr(R"--("call":"node 'call' (my.Pass)")--"));
@@ -141,10 +141,10 @@ TEST(Calls, ACallInABodyIsTakenWholeToo) {
       kFunctions, 10);
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "If,Pass"}});
   const Session taken = env.compile(env.parse(bytes), on({"fake", "cpu"}));
-  EXPECT_EQ(env.devices()[taken.node(0).device - 1].name, "fake") << taken.report();
+  EXPECT_EQ(env.device(taken.node(0).device).name, "fake") << taken.report();
   const Environment without = environment({kCpu, kFake}, {{"fake.ops", "If"}});
   const Session refused = without.compile(without.parse(bytes), on({"fake", "cpu"}));
-  EXPECT_EQ(without.devices()[refused.node(0).device - 1].name, "cpu");
+  EXPECT_EQ(without.device(refused.node(0).device).name, "cpu");
   EXPECT_THAT(refused.report(), HasSubstr("in its body Neg 'in_body/first' (operator): it is not in the script"));
 }
 

@@ -112,11 +112,11 @@ TEST(Coverage, ADeviceTakesANodeWithBodiesIfItTakesAllOfThem) {
   how.options = {{"loader.costs", "told"}};
   for (const bool deeper : {false, true}) {
     const Session fits = env.compile(branches("Relu", deeper), how);
-    EXPECT_EQ(env.devices()[fits.node(0).device - 1].name, "partial") << fits.report();
+    EXPECT_EQ(env.device(fits.node(0).device).name, "partial") << fits.report();
     EXPECT_THAT(run(fits), ElementsAre(0, 4));
 
     const Session other = env.compile(branches("Exp", deeper), how);
-    EXPECT_EQ(env.devices()[other.node(0).device - 1].name, "cpu") << other.report();
+    EXPECT_EQ(env.device(other.node(0).device).name, "cpu") << other.report();
     EXPECT_THAT(other.report(), HasSubstr(R"("reason":"subgraph","detail":"in its body Exp 'Exp' (operator): )"));
     EXPECT_NEAR(run(other)[1], std::exp(4.0f), 1e-3);
   }
@@ -148,7 +148,7 @@ TEST(Coverage, ComputeTypesAreThoseThatTheSessionAllows) {
     how.compute_types = allowed;
     const Session session = env.compile(alternating(2), how);
     const bool taken = (allowed & BP_COMPUTE_TF32) != 0;
-    EXPECT_EQ(env.devices()[session.node(1).device - 1].name, taken ? "fake" : "cpu") << allowed;
+    EXPECT_EQ(env.device(session.node(1).device).name, taken ? "fake" : "cpu") << allowed;
     if (!taken) {
       EXPECT_THAT(session.report(), HasSubstr(R"("reason":"precision")"));
     }
@@ -168,7 +168,7 @@ TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
     Graph graph;
     const uint32_t x = graph.input("x", BP_DTYPE_BFLOAT16, {2});  // which Neg has from 13 on
     const Session session = env.compile(graph.finish({graph.node("Neg", "y", {x})}), how);
-    EXPECT_EQ(env.devices()[session.node(0).device - 1].name, old ? "cpu" : "fake");
+    EXPECT_EQ(env.device(session.node(0).device).name, old ? "cpu" : "fake");
     if (old) {
       EXPECT_THAT(session.report(), HasSubstr(R"("reason":"opset")"));
     }
@@ -188,7 +188,7 @@ TEST(Coverage, WhatReviewGivesBackGoesElsewhereUntilAllIsAccepted) {
     for (uint32_t i = 0; i < 8; ++i) {
       const bp_placed_node_t node = session.node(i);
       ++sizes[node.island];
-      given_back += env.devices()[node.device - 1].name == "cpu";
+      given_back += env.device(node.device).name == "cpu";
     }
     const std::string_view how(option);
     EXPECT_EQ(given_back, how == "partial.max_nodes" ? 0 : how == "partial.split" ? 4 : 8) << session.report();
@@ -218,7 +218,7 @@ TEST(Coverage, AnIslandThatDoesNotPayIsLeftOutUnlessPinned) {
               HasSubstr(R"("savings":[{"island":0,"device":"cpu","instead_of":"partial","nodes":[1],"seconds":2)"));
   how.pins = {{"op=Ab*", "partial"}};
   const Session pinned = env.compile(model, how);
-  EXPECT_EQ(env.devices()[pinned.node(1).device - 1].name, "partial");
+  EXPECT_EQ(env.device(pinned.node(1).device).name, "partial");
   EXPECT_THAT(pinned.report(), HasSubstr(R"("savings":[])"));
 }
 
@@ -264,7 +264,7 @@ TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
   SessionOptions how;
   how.devices = {"partial", "cpu"};
   const Session session = env.compile(model, how);
-  EXPECT_EQ(env.devices()[session.node(0).device - 1].name, "cpu") << session.report().substr(0, 1000);
+  EXPECT_EQ(env.device(session.node(0).device).name, "cpu") << session.report().substr(0, 1000);
   const auto copies = [&] { return counters(env).copies.load(); };
   const uint64_t before = copies();
   EXPECT_GT(before, 0u);

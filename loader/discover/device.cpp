@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -13,7 +14,9 @@ namespace backplane {
 Backend::Backend() : tables(std::make_unique<PluginTables>()), plugin(&tables->plugin) {}
 
 Backend::~Backend() {
-  if (handle) plugin->destroy(handle);
+  if (!handle) return;
+  host->finish();
+  plugin->destroy(handle);
 }
 
 Device::Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info)
@@ -24,6 +27,22 @@ Device::Device(Backend& backend, uint32_t index, std::string name, const bp_devi
     texts_[i] = abi::view(*fields[i]);
     *fields[i] = abi::text(texts_[i]);
   }
+  constexpr uint32_t kMost = 1000;  // peers, properties
+  if (info.peers) peers_.assign(info.peers, info.peers + std::min(info.peer_count, kMost));
+  for (uint32_t i = 0; info.properties && i < std::min(info.property_count, kMost); ++i) {
+    const bp_option_t property = abi::element(info.properties, i, info.property_stride);
+    property_texts_.push_back({abi::string(property.name), abi::string(property.value)});
+  }
+  for (const auto& [property, value] : property_texts_) properties_.push_back({abi::text(property), abi::text(value)});
+  info_.peers = peers_.data();
+  info_.peer_count = static_cast<uint32_t>(peers_.size());
+  info_.properties = properties_.data();
+  info_.property_count = static_cast<uint32_t>(properties_.size());
+  info_.property_stride = sizeof(bp_option_t);
+}
+
+bool Device::reads_from(const Device& other) const {
+  return backend_ == other.backend_ && std::ranges::find(peers_, other.plugin_index_) != peers_.end();
 }
 
 Device::~Device() {
@@ -38,6 +57,7 @@ Result<bp_device_t*> Device::open() {
   if (handle_) return handle_;
   bp_device_open_t how{};
   how.size = sizeof how;
+  how.id = id();
   PluginError error;
   bp_device_t* opened = nullptr;
   if (const bp_status_t code =

@@ -171,6 +171,24 @@ struct Environment::Maker {
     return {};
   }
 
+  static uint64_t fnv1a(std::string_view text) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return hash;
+  }
+
+  // By what the device is where its driver says so, otherwise by its number: the same in every process.
+  uint64_t id_of(std::string_view backend, const bp_device_info_t& info) const {
+    const std::span<const uint8_t> uuid(info.uuid);
+    std::string identity = fmt::format("{}|{}|", backend, abi::view(info.pci));
+    for (const uint8_t byte : uuid) fmt::format_to(std::back_inserter(identity), "{:02x}", byte);
+    const bool unique = info.pci.size != 0 || std::ranges::any_of(uuid, [](uint8_t byte) { return byte != 0; });
+    if (!unique) fmt::format_to(std::back_inserter(identity), "|{}", info.index);
+    uint64_t id = fnv1a(identity);
+    while (id == 0 || env.device_of(id).ok()) ++id;
+    return id;
+  }
+
   Refusal list_devices(Backend& backend, std::vector<std::unique_ptr<Device>>& out) const {
     auto refused = [&](std::string_view why) {
       return Refusal{BP_REFUSED_DEVICES, fmt::format("{}: {}", backend.library, why)};
@@ -183,8 +201,7 @@ struct Environment::Maker {
       return refused(error.text().empty() ? "it finds no device here"
                                           : "it finds no device here: " + std::string(error.text()));
     if (count > kMaxDevices)
-      return refused(fmt::format("it tells of {} devices; at most {} are believed", count, kMaxDevices));
-    backend.host->set_first_device(static_cast<uint32_t>(env.devices_.size()) + 1);
+      return refused(fmt::format("it reports {} devices; at most {} are believed", count, kMaxDevices));
     for (uint32_t i = 0; i < count; ++i) {
       bp_device_info_t info{};
       info.size = sizeof info;
@@ -193,6 +210,8 @@ struct Environment::Maker {
         return refused(why.status(code, fmt::format("device {} cannot be described", i)).text());
       info.size = sizeof info;
       info.index = i;
+      info.id = id_of(backend.id, info);
+      if (i == 0) backend.host->set_first_device(info.id);
       const uint32_t index = static_cast<uint32_t>(env.devices_.size()) + i + 1;
       out.push_back(
           std::make_unique<Device>(backend, index, i == 0 ? backend.id : fmt::format("{}:{}", backend.id, i), info));
@@ -230,7 +249,7 @@ struct Environment::Maker {
     candidate.device_count = static_cast<uint32_t>(devices.size());
     env.backends_.push_back(std::move(backend));
     for (auto& device : devices) {
-      env.services_->trace().name_device(device->index(), device->name());
+      env.services_->trace().name_device(device->id(), device->name());
       env.devices_.push_back(std::move(device));
     }
     return {};
@@ -277,6 +296,12 @@ Result<Device*> Environment::device(uint32_t index) const {
     return Status(BP_NOT_FOUND,
                   fmt::format("there is no device {}: they are numbered from 1 to {}", index, devices_.size()));
   return devices_[index - 1].get();
+}
+
+Result<Device*> Environment::device_of(uint64_t id) const {
+  for (const auto& device : devices_)
+    if (device->id() == id) return device.get();
+  return Status(BP_NOT_FOUND, fmt::format("there is no device with the id {:#x}: see bp_device_info_t.id", id));
 }
 
 }  // namespace backplane

@@ -48,8 +48,11 @@ class Device {
   Backend& backend() const { return *backend_; }
   uint32_t index() const { return info_.index; }  // in the environment
   uint32_t plugin_index() const { return plugin_index_; }
+  uint64_t id() const { return info_.id; }
   const std::string& name() const { return name_; }  // "cpu", "opencl:1"
   const bp_device_info_t& info() const { return info_; }
+  // Whether its `copy` takes buffers of that device as a source.
+  bool reads_from(const Device& other) const;
   // Thread-safe. A failure is not remembered: the next call tries again.
   Result<bp_device_t*> open();
   // What it knows of ONNX; it was opened.
@@ -65,6 +68,9 @@ class Device {
   uint32_t plugin_index_;
   std::string name_;
   std::string texts_[5];  // what info_ points at
+  std::vector<uint32_t> peers_;
+  std::vector<std::array<std::string, 2>> property_texts_;
+  std::vector<bp_option_t> properties_;
   bp_device_info_t info_;
   std::mutex mutex_;
   bp_device_t* handle_ = nullptr;
@@ -97,6 +103,7 @@ class Environment {
   // By name ("cpu" is "cpu:0"); BP_NOT_FOUND lists the names there are.
   Result<Device*> find(std::string_view name) const;
   Result<Device*> device(uint32_t index) const;
+  Result<Device*> device_of(uint64_t id) const;
   Services& services() const { return *services_; }
   const CacheSettings& cache() const { return cache_; }
 

@@ -117,9 +117,9 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
     const uint32_t chosen = placement.device[i];
     bp_placed_node_t out{};
     out.size = sizeof out;
-    out.device = out.island = BP_NONE;
+    out.island = BP_NONE;
     if (chosen == BP_NONE) return abi::write(out, out_node, "out_node");
-    out.device = s.coverage()[chosen].device->index();
+    out.device = s.coverage()[chosen].device->id();
     out.island = placement.island[i];
     out.seconds = placement.seconds[i * s.coverage().size() + chosen];
     if (!placement.pin[i].empty())

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/host.h"
 
+#include <unistd.h>
+
+#include <iterator>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "abi.h"
@@ -52,7 +56,7 @@ void trace(const bp_host_t* host, const bp_span_t* span) {
   fenced(0, [&] {
     auto known = abi::read(span, "bp_span_t");
     if (!known.ok()) return 0;
-    known->device += self(host).first_device();
+    if (known->device == 0) known->device = self(host).first_device();
     self(host).services().trace().add(*known);
     return 0;
   });
@@ -67,8 +71,43 @@ void release(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t align
 }
 
 // Not fenced: what a body throws would be the plugin's own breach, and there is no way to tell that pieces are missing.
-void parallel_for(const bp_host_t* host, uint64_t count, uint64_t grain, bp_loop_body_t body, void* context) noexcept {
-  self(host).services().parallel_for(count, grain, body, context);
+void parallel_for(const bp_host_t* host, const bp_loop_t* loop) noexcept {
+  if (const auto known = abi::read(loop, "bp_loop_t"); known.ok() && known->body)
+    self(host).services().parallel_for(*known);
+}
+
+bp_status_t submit_task(const bp_host_t* host, const bp_task_t* task) {
+  return fenced_status([&]() -> bp_status_t {
+    const auto known = abi::read(task, "bp_task_t");
+    if (!known.ok() || !known->run) return BP_INVALID_ARGUMENT;
+    return self(host).submit(*known).code();
+  });
+}
+
+// What a link of the ABI is.
+struct Link {
+  Link(const bp_cancel_t& token, const bp_on_cancel_t& what) : link(token, what.cancelled, what.self) {}
+  CancelLink link;
+};
+
+bp_status_t on_cancel(const bp_host_t*, const bp_cancel_t* token, const bp_on_cancel_t* what,
+                      bp_cancel_link_t** out_link) {
+  if (!token || !out_link) return BP_INVALID_ARGUMENT;
+  *out_link = nullptr;
+  return fenced_status([&]() -> bp_status_t {
+    const auto known = abi::read(what, "bp_on_cancel_t");
+    if (!known.ok() || !known->cancelled) return BP_INVALID_ARGUMENT;
+    try {
+      *out_link = reinterpret_cast<bp_cancel_link_t*>(new Link(*token, *known));
+    } catch (const std::system_error&) {
+      return BP_RESOURCE_EXHAUSTED;
+    }
+    return BP_OK;
+  });
+}
+
+void off_cancel(const bp_host_t*, bp_cancel_link_t* link) {
+  delete reinterpret_cast<Link*>(link);
 }
 
 uint32_t thread_count(const bp_host_t* host) {
@@ -92,6 +131,15 @@ bp_status_t option(const bp_host_t* host, bp_text_t name, bp_text_t* out_value) 
     *out_value = abi::text(found->second);
     return BP_OK;
   });
+}
+
+bp_status_t option_at(const bp_host_t* host, uint32_t index, bp_option_t* out_option) {
+  if (!out_option) return BP_INVALID_ARGUMENT;
+  const Host::Options& options = self(host).options();
+  if (index >= options.size()) return BP_NOT_FOUND;
+  const auto& [name, value] = *std::next(options.begin(), index);
+  *out_option = {abi::text(name), abi::text(value)};
+  return BP_OK;
 }
 
 uint32_t is_cancelled(const bp_host_t*, const bp_cancel_t* token) {
@@ -138,7 +186,10 @@ const void* get_extension(const bp_host_t*, bp_text_t, uint32_t) {
 }  // namespace
 
 Host::Host(std::shared_ptr<Services> services, std::string backend_id, Options options, uint32_t version)
-    : services_(std::move(services)), backend_id_(std::move(backend_id)), options_(std::move(options)) {
+    : services_(std::move(services)),
+      backend_id_(std::move(backend_id)),
+      options_(std::move(options)),
+      owner_(getpid()) {
   table_ = {
       .size = sizeof(bp_host_t),
       .version = version,
@@ -160,7 +211,47 @@ Host::Host(std::shared_ptr<Services> services, std::string backend_id, Options o
       .container_create = container_create,
       .container_destroy = container_destroy,
       .get_extension = get_extension,
+      .submit = submit_task,
+      .on_cancel = on_cancel,
+      .off_cancel = off_cancel,
+      .option_at = option_at,
   };
+}
+
+struct Host::Task {
+  Host& host;
+  bp_task_t task;
+};
+
+Status Host::submit(const bp_task_t& task) {
+  auto held = std::make_unique<Task>(Task{*this, task});
+  bp_task_t counted{};
+  counted.size = sizeof counted;
+  counted.self = held.get();
+  counted.run = [](void* self) {
+    const std::unique_ptr<Task> mine(static_cast<Task*>(self));
+    mine->task.run(mine->task.self);
+    const std::lock_guard lock(mine->host.mutex_);
+    if (--mine->host.tasks_ == 0) mine->host.changed_.notify_all();
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    ++tasks_;
+  }
+  Status status = services_->submit(counted);
+  if (status.ok()) {
+    static_cast<void>(held.release());
+  } else {
+    const std::lock_guard lock(mutex_);
+    if (--tasks_ == 0) changed_.notify_all();
+  }
+  return status;
+}
+
+void Host::finish() {
+  if (owner_ != getpid()) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return tasks_ == 0; });
 }
 
 }  // namespace backplane

@@ -3,8 +3,10 @@
 // options, and its name before each log line).
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "backplane/loader.h"
@@ -22,7 +24,9 @@ class Services {
   Log& log() { return log_; }
   Trace& trace() { return trace_; }
   uint32_t thread_count() const;
-  void parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, void* context);
+  void parallel_for(const bp_loop_t& loop);
+  // host.h: bp_host_t.submit.
+  Status submit(const bp_task_t& task);
   void* allocate(uint64_t bytes, uint64_t alignment);
   void release(void* memory, uint64_t bytes, uint64_t alignment);
   Status topology(bp_topology_t& out);
@@ -43,15 +47,24 @@ class Host {
   Services& services() const { return *services_; }
   const Options& options() const { return options_; }
   const std::string& backend_id() const { return backend_id_; }
-  // The environment's number of the backend's device 0: spans count from 0 in each plugin.
-  uint32_t first_device() const { return first_device_; }
-  void set_first_device(uint32_t index) { first_device_ = index; }
+  // The id of the backend's device 0, for spans without one.
+  void set_first_device(uint64_t id) { first_device_ = id; }
+  uint64_t first_device() const { return first_device_; }
+  // Runs a task of the backend's on another thread.
+  Status submit(const bp_task_t& task);
+  // Waits until all of them have ended.
+  void finish();
 
  private:
+  struct Task;
   std::shared_ptr<Services> services_;
   std::string backend_id_;
   Options options_;
-  uint32_t first_device_ = 0;
+  uint64_t first_device_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t tasks_ = 0;
+  const int owner_;  // the process: a fork's child has no threads that would end its tasks
   bp_host_t table_;
 };
 

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -67,6 +69,11 @@ TEST_F(HostTest, OptionsAreFoundByName) {
   EXPECT_EQ(host->option(host, abi::text("threads"), &value), BP_OK);
   EXPECT_EQ(abi::view(value), "2");
   EXPECT_EQ(host->option(host, abi::text("colour"), &value), BP_NOT_FOUND);
+  bp_option_t option{};
+  EXPECT_EQ(host->option_at(host, 0, &option), BP_OK);
+  EXPECT_EQ(abi::view(option.name), "threads");
+  EXPECT_EQ(abi::view(option.value), "2");
+  EXPECT_EQ(host->option_at(host, 1, &option), BP_NOT_FOUND);
 }
 
 TEST_F(HostTest, MemoryIsAlignedAndBadRequestsGiveNull) {
@@ -83,17 +90,21 @@ TEST_F(HostTest, ParallelForVisitsEachIndexOnceInPiecesOfTheGrain) {
   struct Visit {
     std::vector<std::atomic<int>> seen = std::vector<std::atomic<int>>(10'000);
     std::atomic<uint64_t> smallest{UINT64_MAX};
+    std::array<std::atomic<bool>, 4> busy{};
+    std::atomic<bool> shared{false};
   } visit;
-  host->parallel_for(
-      host, visit.seen.size(), 300,
-      [](void* context, uint64_t begin, uint64_t end) {
+  const bp_loop_t loop{
+      sizeof loop, 0, visit.seen.size(), 300, &visit, [](void* context, uint32_t worker, uint64_t begin, uint64_t end) {
         auto& v = *static_cast<Visit*>(context);
+        v.shared = v.shared || worker >= 4 || v.busy[worker].exchange(true);
         for (uint64_t i = begin; i < end; ++i) ++v.seen[i];
         uint64_t smallest = v.smallest;
         while (end - begin < smallest && !v.smallest.compare_exchange_weak(smallest, end - begin)) {
         }
-      },
-      &visit);
+        v.busy[worker] = false;
+      }};
+  host->parallel_for(host, &loop);
+  EXPECT_FALSE(visit.shared) << "two pieces at one time with one worker";
   for (const auto& count : visit.seen) ASSERT_EQ(count, 1);
   EXPECT_GE(visit.smallest, 300u);
   EXPECT_EQ(host->thread_count(host), 4u);
@@ -103,18 +114,27 @@ TEST_F(HostTest, ParallelForMayBeNested) {
   struct Sum {
     const bp_host_t* host;
     std::atomic<uint64_t> value{0};
-  } sum{host};
-  host->parallel_for(
-      host, 8, 1,
-      [](void* context, uint64_t begin, uint64_t end) {
-        auto& outer = *static_cast<Sum*>(context);
-        for (uint64_t i = begin; i < end; ++i)
-          outer.host->parallel_for(
-              outer.host, 100, 1,
-              [](void* inner, uint64_t from, uint64_t to) { static_cast<Sum*>(inner)->value += to - from; }, &outer);
-      },
-      &sum);
-  EXPECT_EQ(sum.value, 800u);
+    std::array<std::atomic<bool>, 4> busy{};
+    std::atomic<bool> shared{false};
+  } sum{host, {}, {}, {}};
+  const bp_loop_t outer{sizeof outer, 0, 8, 1, &sum, [](void* self, uint32_t worker, uint64_t begin, uint64_t end) {
+                          auto& sum = *static_cast<Sum*>(self);
+                          if (sum.busy[worker].exchange(true)) sum.shared = true;
+                          for (uint64_t i = begin; i < end; ++i) {
+                            const bp_loop_t inner{sizeof inner,
+                                                  0,
+                                                  100,
+                                                  1,
+                                                  self,
+                                                  [](void* self, uint32_t, uint64_t from, uint64_t to) {
+                                                    static_cast<Sum*>(self)->value += to - from; }};
+                            sum.host->parallel_for(sum.host, &inner);
+                          }
+                          sum.busy[worker] = false;
+                        }};
+  for (int i = 0; i < 100; ++i) host->parallel_for(host, &outer);
+  EXPECT_EQ(sum.value, 80'000u);
+  EXPECT_FALSE(sum.shared) << "a piece that waits for a loop within it shares its worker with another piece";
 }
 
 TEST(TopologyTest, CountsCoresNotTheirThreads) {
@@ -151,7 +171,9 @@ TEST_F(HostTest, TraceIsPerfettoJson) {
   span.kind = BP_SPAN_COMPUTE;
   span.begin = 1'234'567;
   span.end = 2'000'000;
-  span.node = 7;
+  const uint64_t node = 7;
+  span.nodes = &node;
+  span.node_count = 1;
   span.device = 1;
   span.name = abi::text("Conv \"a\"\n\\");
   std::string out;
@@ -179,6 +201,81 @@ TEST_F(HostTest, TraceIsPerfettoJson) {
   EXPECT_DOUBLE_EQ(complete[0]["ts"].get<double>(), 1234.567);
   EXPECT_DOUBLE_EQ(complete[0]["dur"].get<double>(), 765.433);
   EXPECT_EQ(complete[0]["args"]["node"], 7);
+}
+
+TEST_F(HostTest, TasksThatWaitForEachOtherEnd) {
+  bp_semaphore_t semaphore;
+  struct Step {
+    const bp_host_t* host;
+    bp_semaphore_t* semaphore;
+    uint64_t value;
+  };
+  constexpr uint64_t kSteps = 20;  // more than there are processors: each blocks a thread
+  std::vector<Step> steps;
+  for (uint64_t i = 0; i < kSteps; ++i) steps.push_back({host, &semaphore, kSteps - i});
+  for (Step& step : steps) {
+    const bp_task_t task{sizeof task, 0, &step, [](void* self) {
+                           const Step& step = *static_cast<Step*>(self);
+                           step.host->semaphore_wait(step.host, step.semaphore, step.value - 1, BP_FOREVER, nullptr,
+                                                     nullptr);
+                           step.host->semaphore_signal(step.host, step.semaphore, step.value, nullptr);
+                         }};
+    ASSERT_EQ(host->submit(host, &task), BP_OK);
+  }
+  EXPECT_TRUE(semaphore.wait(kSteps).ok());
+  backend->finish();
+  EXPECT_EQ(host->submit(host, nullptr), BP_INVALID_ARGUMENT);
+}
+
+TEST_F(HostTest, ACancelTokenCallsOnceAndNotAfterItsLinkIsGone) {
+  struct Called {
+    std::atomic<int> times{0};
+    bp_semaphore_t semaphore;
+  } called, late;
+  const auto count = [](void* self) {
+    auto& called = *static_cast<Called*>(self);
+    ++called.times;
+    called.semaphore.signal(1);
+  };
+  bp_cancel_t token, other;
+  bp_cancel_link_t *link = nullptr, *gone = nullptr;
+  const bp_on_cancel_t what{sizeof what, 0, &called, count}, never{sizeof never, 0, &late, count};
+  ASSERT_EQ(host->on_cancel(host, &token, &what, &link), BP_OK);
+  ASSERT_EQ(host->on_cancel(host, &token, &never, &gone), BP_OK);
+  host->off_cancel(host, gone);
+  other.set();
+  token.set();
+  token.set();
+  EXPECT_TRUE(called.semaphore.wait(1).ok());
+  host->off_cancel(host, link);
+  EXPECT_EQ(called.times, 1);
+  EXPECT_EQ(late.times, 0);
+  // One that was set before.
+  ASSERT_EQ(host->on_cancel(host, &token, &never, &gone), BP_OK);
+  EXPECT_TRUE(late.semaphore.wait(1).ok());
+  host->off_cancel(host, gone);
+  // A token that follows another, from a signal handler.
+  bp_cancel_t follower, followed;
+  follower.follow(&followed);
+  static bp_cancel_t* to_set = &followed;
+  ASSERT_EQ(host->on_cancel(host, &follower, &what, &link), BP_OK);
+  std::signal(SIGUSR1, [](int) { to_set->set(); });
+  std::raise(SIGUSR1);
+  std::signal(SIGUSR1, SIG_DFL);
+  called.semaphore.reset(0);
+  while (called.times != 2) std::this_thread::yield();
+  host->off_cancel(host, link);
+}
+
+TEST_F(HostTest, ACancelTokenEndsAWait) {
+  bp_semaphore_t semaphore;
+  bp_cancel_t token;
+  std::thread setter([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    token.set();
+  });
+  EXPECT_EQ(semaphore.wait(1, BP_FOREVER, &token).code(), BP_CANCELLED);
+  setter.join();
 }
 
 TEST(Semaphore, WaitersWakeWhenTheValueIsReached) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -48,11 +49,24 @@ Status bp_semaphore_t::failure_of(uint64_t value) const {
 }
 
 Status bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) {
-  // A token may be set from a signal handler, which cannot notify: it is looked at this often.
-  constexpr nanoseconds kCancelSlice = std::chrono::milliseconds(2);
   const bool forever = deadline > static_cast<uint64_t>(INT64_MAX);
   const Clock::time_point end = forever ? Clock::time_point::max() : Clock::time_point(nanoseconds(deadline));
 
+  {
+    const std::lock_guard lock(mutex_);
+    if (value <= value_) return failure_of(value);
+  }
+  // Made and destroyed without the lock, which its call takes.
+  std::optional<backplane::CancelLink> link;
+  if (cancel)
+    link.emplace(
+        *cancel,
+        [](void* self) {
+          auto& semaphore = *static_cast<bp_semaphore_t*>(self);
+          const std::lock_guard lock(semaphore.mutex_);
+          semaphore.changed_.notify_all();
+        },
+        this);
   std::unique_lock lock(mutex_);
   for (;;) {
     if (value <= value_) return failure_of(value);
@@ -60,10 +74,10 @@ Status bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t
     if (backplane::cancelled(cancel)) return {BP_CANCELLED, missing()};
     const Clock::time_point now = Clock::now();
     if (now >= end) return {BP_TIMED_OUT, missing()};
-    if (forever && !cancel)
+    if (forever)
       changed_.wait(lock);
     else
-      changed_.wait_until(lock, cancel ? std::min(end, now + kCancelSlice) : end);
+      changed_.wait_until(lock, end);
   }
 }
 

@@ -3,10 +3,13 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <system_error>
 
 #include "host/host.h"
 #include "host/threads.h"
 #include "host/topology.h"
+#include "host/workers.h"
 
 namespace backplane {
 
@@ -14,15 +17,18 @@ struct Services::Impl {
   explicit Impl(const bp_env_desc_t& desc)
       : self(desc.self),
         framework_loop(desc.parallel_for),
+        framework_submit(desc.submit),
         framework_allocate(desc.release ? desc.allocate : nullptr),
         framework_release(desc.allocate ? desc.release : nullptr),
         threads(desc.threads) {}
 
   void* self;  // the framework's
   decltype(bp_env_desc_t::parallel_for) framework_loop;
+  decltype(bp_env_desc_t::submit) framework_submit;
   decltype(bp_env_desc_t::allocate) framework_allocate;
   decltype(bp_env_desc_t::release) framework_release;
   Threads threads;
+  Workers workers;
 
   std::once_flag topology_read;
   std::optional<Result<Topology>> topology;
@@ -37,9 +43,21 @@ uint32_t Services::thread_count() const {
   return impl_->threads.count();
 }
 
-void Services::parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, void* context) {
-  if (impl_->framework_loop) return impl_->framework_loop(impl_->self, count, grain, body, context);
-  impl_->threads.parallel_for(count, grain, body, context);
+void Services::parallel_for(const bp_loop_t& loop) {
+  if (impl_->framework_loop) return impl_->framework_loop(impl_->self, &loop);
+  impl_->threads.parallel_for(loop);
+}
+
+Status Services::submit(const bp_task_t& task) try {
+  if (impl_->framework_submit) {
+    if (const bp_status_t code = impl_->framework_submit(impl_->self, &task))
+      return {code, "the framework's threads took no task"};
+    return {};
+  }
+  impl_->workers.submit(task);
+  return {};
+} catch (const std::system_error& error) {
+  return {BP_RESOURCE_EXHAUSTED, std::string("no thread can be started: ") + error.what()};
 }
 
 void* Services::allocate(uint64_t bytes, uint64_t alignment) {

@@ -51,21 +51,29 @@ Threads::Threads(uint32_t count)
 
 Threads::~Threads() = default;
 
-void Threads::parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, void* context) {
+void Threads::parallel_for(const bp_loop_t& loop) {
+  const uint64_t count = loop.count;
   if (count == 0) return;
   // Pieces are of equal size and so never below the grain, as halving ranges would be.
-  const uint64_t pieces = std::min(count / std::max<uint64_t>(grain, 1), count_ * kPiecesPerThread);
-  if (pieces <= 1 || count_ == 1) return body(context, 0, count);
+  const uint64_t pieces = std::min(count / std::max<uint64_t>(loop.grain, 1), count_ * kPiecesPerThread);
+  const auto worker = [] {
+    return static_cast<uint32_t>(std::max(0, oneapi::tbb::this_task_arena::current_thread_index()));
+  };
+  if (pieces <= 1 || count_ == 1) return loop.body(loop.context, worker() < count_ ? worker() : 0, 0, count);
 
   const uint64_t length = count / pieces, longer = count % pieces;  // the first `longer` pieces have one more
   int start, end;                                                   // addresses only: the order of spawn and join
   happens_before(&start);
   arena_->tasks.execute([&] {
-    oneapi::tbb::parallel_for(uint64_t{0}, pieces, [&](uint64_t i) {
-      happens_after(&start);
-      const uint64_t begin = i * length + std::min(i, longer);
-      body(context, begin, begin + length + (i < longer ? 1 : 0));
-      happens_before(&end);
+    // Isolated: a thread that waits for a loop within a piece takes no other piece of the loop around it, which would
+    // have the same worker as the one that waits.
+    oneapi::tbb::this_task_arena::isolate([&] {
+      oneapi::tbb::parallel_for(uint64_t{0}, pieces, [&](uint64_t i) {
+        happens_after(&start);
+        const uint64_t begin = i * length + std::min(i, longer);
+        loop.body(loop.context, worker(), begin, begin + length + (i < longer ? 1 : 0));
+        happens_before(&end);
+      });
     });
   });
   happens_after(&end);

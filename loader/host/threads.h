@@ -18,7 +18,7 @@ class Threads {
   // The most threads that a loop uses, the caller included.
   uint32_t count() const { return count_; }
   // host.h: bp_host_t.parallel_for.
-  void parallel_for(uint64_t count, uint64_t grain, bp_loop_body_t body, void* context);
+  void parallel_for(const bp_loop_t& loop);
 
  private:
   struct Arena;

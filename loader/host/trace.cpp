@@ -75,8 +75,16 @@ void Trace::start() {
 void Trace::add(const bp_span_t& span) {
   if (!active()) return;
   const uint32_t thread = span.flags & BP_SPAN_DEVICE_CLOCK ? kDeviceClockRow : this_thread();
-  Event event{span.begin, span.end,    span.trace_id, span.node, span.bytes,
-              span.kind,  span.device, span.flags,    thread,    abi::string(span.name)};
+  Event event{span.begin,
+              span.end,
+              span.trace_id,
+              span.bytes,
+              span.device,
+              span.kind,
+              span.flags,
+              thread,
+              {span.nodes, span.nodes + (span.nodes ? span.node_count : 0)},
+              abi::string(span.name)};
   std::lock_guard lock(mutex_);
   if (!active()) return;
   if (events_.size() == kMaxEvents) {
@@ -86,14 +94,14 @@ void Trace::add(const bp_span_t& span) {
   events_.push_back(std::move(event));
 }
 
-void Trace::name_device(uint32_t device, std::string name) {
+void Trace::name_device(uint64_t device, std::string name) {
   std::lock_guard lock(mutex_);
   devices_[device] = std::move(name);
 }
 
 Status Trace::stop(bp_text_sink_t sink, void* context) {
   std::vector<Event> events;
-  std::map<uint32_t, std::string> devices;
+  std::map<uint64_t, std::string> devices;
   uint64_t dropped;
   {
     std::lock_guard lock(mutex_);
@@ -114,9 +122,12 @@ Status Trace::stop(bp_text_sink_t sink, void* context) {
     piece.clear();
   };
 
+  std::map<uint64_t, uint32_t> numbers;  // a process of the timeline has a small number, a device a large id
+  for (const auto& [device, name] : devices) numbers.try_emplace(device, static_cast<uint32_t>(numbers.size()));
+  for (const Event& e : events) numbers.try_emplace(e.device, static_cast<uint32_t>(numbers.size()));
   std::set<std::pair<uint32_t, uint32_t>> rows;
-  for (const Event& e : events) rows.emplace(e.device, e.thread);
-  for (const auto& [device, name] : devices) put(metadata("process_name", device, 0, name));
+  for (const Event& e : events) rows.emplace(numbers[e.device], e.thread);
+  for (const auto& [device, name] : devices) put(metadata("process_name", numbers[device], 0, name));
   for (const auto& [device, thread] : rows)
     put(metadata("thread_name", device, thread,
                  thread == kDeviceClockRow ? "device" : fmt::format("thread {}", thread)));
@@ -124,12 +135,13 @@ Status Trace::stop(bp_text_sink_t sink, void* context) {
   for (const Event& e : events) {
     std::string args;
     if (e.trace_id) args += fmt::format(",\"trace_id\":{}", e.trace_id);
-    if (e.node != BP_NO_NODE) args += fmt::format(",\"node\":{}", e.node);
+    if (e.nodes.size() == 1) args += fmt::format(",\"node\":{}", e.nodes[0]);
+    if (e.nodes.size() > 1) args += fmt::format(",\"nodes\":[{}]", fmt::join(e.nodes, ","));
     if (e.bytes) args += fmt::format(",\"bytes\":{}", e.bytes);
     if (!args.empty()) args.erase(0, 1);
     put(fmt::format(
         "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",
-        as_json(e.name), category(e.kind), e.device, e.thread, microseconds(e.begin),
+        as_json(e.name), category(e.kind), numbers[e.device], e.thread, microseconds(e.begin),
         microseconds(e.end > e.begin ? e.end - e.begin : 0), args));
   }
   piece += "\n]}\n";

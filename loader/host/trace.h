@@ -21,23 +21,25 @@ class Trace {
   bool active() const { return active_.load(std::memory_order_relaxed); }
   // Collects from now on; what was collected before is dropped.
   void start();
-  // Copies the span; does nothing while inactive. Fields that the span's maker did not know are zero (abi::read).
+  // Copies the span and its nodes; does nothing while inactive. Fields that the span's maker did not know are zero
+  // (abi::read).
   void add(const bp_span_t& span);
   // What a device is called in the timeline. Spans of device 0 are the host's.
-  void name_device(uint32_t device, std::string name);
+  void name_device(uint64_t device, std::string name);
   // Ends it and writes what was collected, in pieces. BP_BAD_STATE if it was not started.
   Status stop(bp_text_sink_t sink, void* context);
 
  private:
   struct Event {
-    uint64_t begin, end, trace_id, node, bytes;
-    uint32_t kind, device, flags, thread;
+    uint64_t begin, end, trace_id, bytes, device;
+    uint32_t kind, flags, thread;
+    std::vector<uint64_t> nodes;
     std::string name;
   };
 
   std::atomic<bool> active_{false};
   std::mutex mutex_;
-  std::map<uint32_t, std::string> devices_;
+  std::map<uint64_t, std::string> devices_;  // by id
   std::vector<Event> events_;
   uint64_t dropped_ = 0;
 };

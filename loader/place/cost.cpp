@@ -127,8 +127,7 @@ bool in_host_memory(const Device& device) {
 }
 
 bool peers(const Device& from, const Device& to) {
-  const uint32_t peer = to.plugin_index();
-  return &from.backend() == &to.backend() && peer < 64 && (from.info().peers >> peer & 1);
+  return to.reads_from(from);
 }
 
 namespace {

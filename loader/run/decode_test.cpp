@@ -80,7 +80,7 @@ Model gpt2(bool cached) {
 }
 
 // Where the caches lie, and what they were to cost.
-void decode(const Environment& env, uint32_t cache_device, const partial::Counters* counters) {
+void decode(const Environment& env, uint64_t cache_device, const partial::Counters* counters) {
   const Model model = gpt2(true);
   Exec exec = env.compile(model).exec();
   Tensor token = Tensor::of<int64_t>({1, 1}, {7}), place = Tensor::of<int64_t>({1}, {0});
@@ -89,22 +89,14 @@ void decode(const Environment& env, uint32_t cache_device, const partial::Counte
   exec.bind("places", place);
   exec.bind("length", length);
   exec.bind_output(0u, logits);
-  std::vector<bp_buffer_t> caches(2 * kLayers);
-  const int64_t extents[] = {1, kCapacity, kWidth};
-  for (uint32_t i = 0; i < caches.size(); ++i) {
-    detail::call(api().memory_allocate, env.get(), cache_device, 0u, uint64_t{kCapacity * kWidth * 4}, &caches[i]);
+  std::vector<Buffer> caches;
+  const std::vector<int64_t> extents = {1, kCapacity, kWidth};
+  for (uint32_t i = 0; i < 2 * kLayers; ++i) {
+    caches.push_back(env.allocate(cache_device, kCapacity * kWidth * 4));
     const Tensor zero(BP_DTYPE_FLOAT, {1, kCapacity, kWidth});
-    const bp_tensor_t from = zero.abi();
-    detail::call(api().memory_copy, env.get(), &from.buffer, static_cast<const bp_buffer_t*>(&caches[i]),
-                 caches[i].bytes);
-    bp_tensor_t tensor{};
-    tensor.size = sizeof tensor;
-    tensor.dtype = BP_DTYPE_FLOAT;
-    tensor.rank = 3;
-    tensor.extents = extents;
-    tensor.buffer = caches[i];
-    detail::call(api().exec_bind, exec.get(), 3 + i, static_cast<const bp_tensor_t*>(&tensor));
-    detail::call(api().exec_bind, exec.get(), BP_SLOT_OUTPUT + 1 + i, static_cast<const bp_tensor_t*>(&tensor));
+    env.copy(zero.abi().buffer, caches[i].abi(), caches[i].abi().bytes);
+    exec.bind_memory(3 + i, caches[i].tensor(BP_DTYPE_FLOAT, extents));
+    exec.bind_memory(BP_SLOT_OUTPUT + 1 + i, caches[i].tensor(BP_DTYPE_FLOAT, extents));
   }
 
   std::vector<int64_t> said = {7};
@@ -156,16 +148,16 @@ void decode(const Environment& env, uint32_t cache_device, const partial::Counte
     for (size_t word = 0; word < kWords; ++word)
       worst = std::max(worst, std::abs(scores[step][word] - expected[step * kWords + word]));
   EXPECT_LT(worst, 1e-4f);
-  for (bp_buffer_t& cache : caches) api().memory_release(env.get(), &cache);
 }
 
 TEST(Decode, CachesInHostMemoryAreUpdatedInPlace) {
-  decode(environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so"}), 1, nullptr);
+  const Environment env = environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so"});
+  decode(env, env.devices().front().info.id, nullptr);
 }
 
 TEST(Decode, CachesInDeviceMemoryAreUpdatedInPlace) {
   const Environment env = environment({BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
-  decode(env, 1, &counters(env));
+  decode(env, env.devices().front().info.id, &counters(env));
 }
 
 TEST(Decode, SharedMemoryThatNobodyUpdatesInPlaceIsRefused) {

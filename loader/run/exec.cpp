@@ -162,7 +162,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
             name + " needs " + std::to_string(bytes) + " bytes, its buffer has " + std::to_string(tensor.buffer.bytes)};
   Device* device = nullptr;
   if (tensor.buffer.memory) {
-    BP_ASSIGN(device, session_->environment().device(tensor.buffer.device));
+    BP_ASSIGN(device, session_->environment().device_of(tensor.buffer.device));
     Services& services = session_->environment().services();
     BP_ASSIGN(const Memory memory, Memory::of(*device, services));
     if (!memory.device()) BP_TRY(Memory::lent(*device, tensor.buffer.space, services).take_status().context(name));

@@ -17,8 +17,10 @@ Result<Lane> Lane::make(Device& device) {
   Lane lane(device);
   BP_ASSIGN(bp_device_t * handle, device.open());
   PluginError error;
+  bp_stream_create_t how{};
+  how.size = sizeof how;
   BP_TRY(device_status(device, error,
-                       device.backend().plugin->sync->stream_create(handle, nullptr, 0, &lane.stream_, error.get())));
+                       device.backend().plugin->sync->stream_create(handle, &how, &lane.stream_, error.get())));
   if (!lane.stream_) return Status(BP_INTERNAL, "device '" + device.name() + "': stream_create made no stream");
   return lane;
 }
@@ -44,12 +46,15 @@ void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, 
   if (!maker.ok() || !taker.ok()) return;
   auto made = mark ? std::move(mark) : std::make_unique<Mark>(from);
   PluginError error;
-  if (!made->own_ && api->semaphore_create(*maker, nullptr, &made->own_, error.get()) != BP_OK) return;
+  bp_semaphore_create_t how{};
+  how.size = sizeof how;
+  if (!made->own_ && api->semaphore_create(*maker, &how, &made->own_, error.get()) != BP_OK) return;
   bp_native_t native{};
   native.size = sizeof native;
   bp_native_semaphore_t* copy = nullptr;
+  how.native = &native;
   if (api->semaphore_export(made->own_, 0, &native, error.get()) == BP_OK &&
-      other->semaphore_create(*taker, &native, &copy, error.get()) == BP_OK && copy)
+      other->semaphore_create(*taker, &how, &copy, error.get()) == BP_OK && copy)
     made->copies_.push_back({number, other, copy});
   if (!made->copies_.empty()) mark = std::move(made);
 }

@@ -9,6 +9,27 @@
 #include "run/device_status.h"
 
 namespace backplane {
+namespace {
+
+constexpr uint64_t kMaxHostAlignment = 4096;  // of bp_host_t.allocate
+
+Result<bp_space_t> space_of(const Device& device, const bp_memory_api_t& api, bp_device_t* handle, uint32_t index) {
+  bp_space_t space{};
+  space.size = sizeof space;
+  PluginError error;
+  BP_TRY(error.status(api.space(handle, index, &space, error.get()), "device '" + device.name() + "'"));
+  if (space.alignment == 0 || (space.alignment & (space.alignment - 1)) != 0)
+    return Status(BP_INTERNAL, "device '" + device.name() + "' reports an alignment of " +
+                                   std::to_string(space.alignment) + ", which is no power of two");
+  return space;
+}
+
+bool imports(const bp_space_t& space, uint32_t kind) {
+  return space.imports &&
+         std::find(space.imports, space.imports + space.import_count, kind) != space.imports + space.import_count;
+}
+
+}  // namespace
 
 Result<Memory> Memory::of(Device& device, Services& services) {
   Memory memory(services);
@@ -20,17 +41,16 @@ Result<Memory> Memory::of(Device& device, Services& services) {
   const uint32_t count = std::max(1u, device.info().space_count);
   const bool unified = device.info().flags & BP_DEVICE_UNIFIED_MEMORY;
   for (uint32_t i = 0; i < count; ++i) {
-    bp_space_t space{};
-    PluginError error;
-    BP_TRY(error.status(api->space(handle, i, &space, sizeof space, error.get()), "device '" + device.name() + "'"));
+    BP_ASSIGN(const bp_space_t space, space_of(device, *api, handle, i));
     if (i == 0 && (space.flags & BP_SPACE_HOST)) return memory;
-    const uint64_t alignment = std::clamp<uint64_t>(space.alignment, 64, 4096);
+    const uint64_t alignment = std::max<uint64_t>(space.alignment, 64);
     if (!chosen && ((space.flags & BP_SPACE_DEVICE) || i == 0)) {
       chosen = space.flags & BP_SPACE_DEVICE;
       memory.space_ = i;
       memory.alignment_ = alignment;
     }
-    if (unified && api->import && !memory.shares_host_ && (space.imports >> BP_EXTERNAL_HOST_POINTER & 1)) {
+    if (unified && api->import && !memory.shares_host_ && imports(space, BP_EXTERNAL_HOST_POINTER) &&
+        alignment <= kMaxHostAlignment) {
       memory.shares_host_ = true;
       memory.import_space_ = i;
       memory.coherent_ = space.flags & BP_SPACE_COHERENT;
@@ -52,15 +72,14 @@ Result<Memory> Memory::lent(Device& device, uint32_t index, Services& services) 
   memory.api_ = device.backend().plugin->memory;
   bp_space_t space{};
   space.flags = BP_SPACE_HOST;
-  PluginError error;
-  if (memory.api_ && memory.api_->space)
-    BP_TRY(error.status(memory.api_->space(memory.handle_, index, &space, sizeof space, error.get()),
-                        "device '" + device.name() + "'"));
+  if (memory.api_ && memory.api_->space) {
+    BP_ASSIGN(space, space_of(device, *memory.api_, memory.handle_, index));
+  }
   if ((space.flags & BP_SPACE_HOST) || !memory.api_->copy)
     return Status(BP_UNSUPPORTED, "device '" + device.name() + "' works on host memory: bind host memory");
   memory.device_ = &device;
   memory.space_ = index;
-  memory.alignment_ = std::clamp<uint64_t>(space.alignment, 64, 4096);
+  memory.alignment_ = std::max<uint64_t>(space.alignment, 64);
   memory.as_it_is_ = space.flags & BP_SPACE_DEVICE;
   return memory;
 }
@@ -73,11 +92,15 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
   bytes = std::max<uint64_t>(bytes, 1);
   bp_buffer_t buffer{};
   if (device_) {
+    bp_allocate_t what{};
+    what.size = sizeof what;
+    what.space = space_;
+    what.bytes = bytes;
     PluginError error;
-    BP_TRY(status(error, api_->allocate(handle_, space_, bytes, &buffer, error.get())));
+    BP_TRY(status(error, api_->allocate(handle_, &what, &buffer, error.get())));
     if (!buffer.memory)
       return Status(BP_INTERNAL, "device '" + device_->name() + "': allocate answered BP_OK without memory");
-    buffer.device = device_->index();
+    buffer.device = device_->id();
     buffer.space = space_;
   } else {
     buffer.address = services_->allocate(bytes, alignment_);
@@ -96,31 +119,43 @@ Result<bp_buffer_t> Memory::import(void* host, uint64_t bytes) const {
   external.bytes = bytes;
   bp_buffer_t buffer{};
   PluginError error;
-  BP_TRY(status(error, api_->import(handle_, import_space_, &external, &buffer, error.get())));
-  buffer.device = device_->index();
+  bp_import_t what{};
+  what.size = sizeof what;
+  what.space = import_space_;
+  what.external = &external;
+  BP_TRY(status(error, api_->import(handle_, &what, &buffer, error.get())));
+  buffer.device = device_->id();
   buffer.space = import_space_;
   buffer.bytes = bytes;
   return buffer;
 }
 
 void Memory::release(bp_buffer_t& buffer) const {
-  if (device_)
-    api_->release(handle_, &buffer);
-  else
+  if (device_) {
+    bp_release_t what{};
+    what.size = sizeof what;
+    what.buffer = &buffer;
+    api_->release(handle_, &what);
+  } else {
     services_->release(buffer.address, buffer.bytes, alignment_);
+  }
   buffer = bp_buffer_t{};
 }
 
 Status Memory::flush(const bp_buffer_t& buffer, uint32_t access) const {
   if (coherent_ || !api_->flush) return {};
+  bp_map_t what{};
+  what.size = sizeof what;
+  what.access = access;
+  what.buffer = &buffer;
   PluginError error;
-  return status(error, api_->flush(handle_, &buffer, access, error.get()));
+  return status(error, api_->flush(handle_, &what, error.get()));
 }
 
 bool direct(const Memory& from, const Memory& to) {
   const Device *a = from.device(), *b = to.device();
   if (!a || !b || a == b) return true;
-  return &a->backend() == &b->backend() && b->plugin_index() < 64 && (a->info().peers >> b->plugin_index() & 1);
+  return b->reads_from(*a);
 }
 
 Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
@@ -134,8 +169,14 @@ Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to
   if (!direct(from_memory, to_memory))
     return {BP_UNSUPPORTED, "devices '" + from_memory.device()->name() + "' and '" + to_memory.device()->name() +
                                 "' do not reach each other's memory"};
+  bp_copy_t what{};
+  what.size = sizeof what;
+  what.from = &from;
+  what.to = &to;
+  what.bytes = bytes;
+  what.run = run;
   PluginError error;
-  return by.status(error, by.api_->copy(by.handle_, &from, &to, bytes, run, error.get()));
+  return by.status(error, by.api_->copy(by.handle_, &what, error.get()));
 }
 
 uint64_t new_serial() {

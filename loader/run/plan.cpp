@@ -136,11 +136,28 @@ Status Plan::settle(Step& step) {
   return bind(step);
 }
 
+Result<std::vector<bp_shape_t>> Plan::ask_shapes(const Step& step) const {
+  const Program& program = *step.program;
+  std::vector<bp_tensor_t> inputs;  // no data: what is planned holds for other data too
+  for (const Place& place : step.inputs) inputs.push_back(route_.edges[place.edge].tensor(BP_NONE));
+  std::vector<bp_shape_t> shapes(step.outputs.size(), bp_shape_t{BP_NONE, 0, {}});
+  bp_shape_query_t query{};
+  query.size = sizeof query;
+  query.inputs = inputs.data();
+  query.input_count = static_cast<uint32_t>(inputs.size());
+  query.input_stride = sizeof(bp_tensor_t);
+  query.output_stride = sizeof(bp_shape_t);
+  PluginError error;
+  BP_TRY(error.status(program.plugin->program->output_extents(program.handle, &query, shapes.data(), error.get()),
+                      "device '" + program.device->name() + "'"));
+  return shapes;
+}
+
 Status Plan::shape_outputs(Step& step) {
   const Program& program = *step.program;
   const bp_graph_t& graph = *program.view->abi();
   const std::string device = "device '" + program.device->name() + "'";
-  std::vector<bp_tensor_t> inputs;
+  std::vector<bp_shape_t> shapes;
   for (uint32_t o = 0; o < step.outputs.size(); ++o) {
     Edge& edge = route_.edges[step.outputs[o].edge];
     if (edge.kind != BP_KIND_TENSOR) continue;
@@ -153,20 +170,13 @@ Status Plan::shape_outputs(Step& step) {
     } else if (program.info.shapes != BP_SHAPES_COMPUTED || !program.plugin->program->output_extents) {
       continue;  // the program asks for its memory during the run
     } else {
-      if (inputs.empty())
-        for (const Place& place : step.inputs) {
-          // No data: what is planned holds for other data too.
-          inputs.push_back(route_.edges[place.edge].tensor(BP_NONE));
-        }
-      uint32_t rank = 0;
-      extents.resize(BP_MAX_RANK);
-      PluginError error;
-      BP_TRY(error.status(
-          program.plugin->program->output_extents(program.handle, inputs.data(), static_cast<uint32_t>(inputs.size()),
-                                                  sizeof(bp_tensor_t), o, &rank, extents.data(), error.get()),
-          device));
-      if (rank > BP_MAX_RANK) return {BP_INTERNAL, device + " tells a rank of " + std::to_string(rank)};
-      extents.resize(rank);
+      if (shapes.empty()) {
+        BP_ASSIGN(shapes, ask_shapes(step));
+      }
+      const bp_shape_t& shape = shapes[o];
+      if (shape.rank == BP_NONE) continue;  // as above
+      if (shape.rank > BP_MAX_RANK) return {BP_INTERNAL, device + " reports a rank of " + std::to_string(shape.rank)};
+      extents.assign(shape.extents, shape.extents + shape.rank);
     }
     BP_TRY(set_extents(edge, std::move(extents)));
   }
@@ -274,7 +284,8 @@ Status Plan::bind_slot(Step& step, uint32_t slot, const Place& place, Step::Boun
     if (bound.extents == edge.extents) return {};
     if (api.extents) {
       bound.is = false;
-      BP_TRY(device_status(device, error, api.extents(step.instance, slot, tensor.rank, tensor.extents, error.get())));
+      const bp_slot_extents_t extents{slot, tensor.rank, tensor.extents};
+      BP_TRY(device_status(device, error, api.extents(step.instance, &extents, 1, sizeof extents, error.get())));
       bound.extents = edge.extents;
       bound.is = true;
       return {};

@@ -41,6 +41,8 @@ class Plan {
 
  private:
   Status shape_all();
+  // The extents of its outputs, as the program computes them from those of its inputs.
+  Result<std::vector<bp_shape_t>> ask_shapes(const Step& step) const;
   Status shape_outputs(Step& step);
   Status set_extents(Edge& edge, std::vector<int64_t> extents) const;
   Status place_buffers();

@@ -170,7 +170,9 @@ class Maker {
     }
     step.bound.resize(step.inputs.size() + step.outputs.size());
     PluginError error;
-    const bp_status_t code = program.plugin->instance->create(program.handle, &step.instance, error.get());
+    bp_instance_create_t how{};
+    how.size = sizeof how;
+    const bp_status_t code = program.plugin->instance->create(program.handle, &how, &step.instance, error.get());
     route_.steps.push_back(std::move(step));
     BP_TRY(error.status(code, "device '" + program.device->name() + "'"));
     for (const Place& place : route_.steps.back().outputs) {

@@ -92,33 +92,20 @@ TEST(Run, BuffersThatCannotBeSharedAreCopied) {
 
 TEST(Run, TheFrameworkBindsMemoryOfADevice) {
   const Environment env = partial_environment({{"partial.memory", "own"}});
-  const uint32_t device = env.devices().back().index;
+  const uint64_t device = env.devices().back().info.id;
   Exec exec = env.compile(chain_of_three(), pinned({{"*", "partial"}})).exec();
-  bp_buffer_t buffers[2] = {};
-  const int64_t extent = 2;
-  for (uint32_t i = 0; i < 2; ++i) {
-    detail::call(api().memory_allocate, env.get(), device, 0u, uint64_t{8}, &buffers[i]);
-    bp_tensor_t tensor{};
-    tensor.size = sizeof tensor;
-    tensor.dtype = BP_DTYPE_FLOAT;
-    tensor.rank = 1;
-    tensor.extents = &extent;
-    tensor.buffer = buffers[i];
-    detail::call(api().exec_bind, exec.get(), i ? BP_SLOT_OUTPUT : 0u, static_cast<const bp_tensor_t*>(&tensor));
-  }
+  const Buffer x = env.allocate(device, 8), y = env.allocate(device, 8);
+  exec.bind_memory(0, x.tensor(BP_DTYPE_FLOAT, {2}));
+  exec.bind_memory(BP_SLOT_OUTPUT, y.tensor(BP_DTYPE_FLOAT, {2}));
   float values[2] = {3, -4};
   bp_buffer_t host{};
   host.address = values;
   host.bytes = sizeof values;
-  const auto copy = [&](const bp_buffer_t& from, const bp_buffer_t& to) {
-    detail::call(api().memory_copy, env.get(), &from, &to, uint64_t{8});
-  };
-  copy(host, buffers[0]);
+  env.copy(host, x.abi(), 8);
   exec.run();
-  copy(buffers[1], host);
+  env.copy(y.abi(), host, 8);
   EXPECT_THAT(values, ElementsAre(-3, -4));
   EXPECT_EQ(counters(env).copies, 2u);  // the test's own
-  for (bp_buffer_t& buffer : buffers) api().memory_release(env.get(), &buffer);
 }
 
 // Two branches of one input that meet again.
@@ -293,7 +280,7 @@ TEST(Run, AFaultInTheSecondOfThreeIslandsIsRunElsewhere) {
         const Environment env = partial_environment(options);
         const Session session = env.compile(chain_of_three(), on_partial_devices());
         Exec exec = session.exec(), other = session.exec();
-        EXPECT_EQ(session.node(1).device, env.devices()[2].index);
+        EXPECT_EQ(session.node(1).device, env.devices()[2].info.id);
         EXPECT_THAT(session.report(), HasSubstr("\"faults\":[]"));
         EXPECT_THAT(run(exec, {1, -2}), ElementsAre(-1, -2));
         RunOptions bounded;
@@ -301,7 +288,7 @@ TEST(Run, AFaultInTheSecondOfThreeIslandsIsRunElsewhere) {
         exec.bind("x", Tensor::of<float>({2}, {3, -4}));
         exec.run(bounded);  // the fault
         EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-3, -4));
-        EXPECT_EQ(session.node(1).device, env.devices()[3].index);
+        EXPECT_EQ(session.node(1).device, env.devices()[3].info.id);
         EXPECT_THAT(session.report(), HasSubstr("\"faults\":[\"device 'partial:1' was left: it failed in a run: "));
         EXPECT_THAT(run(exec, {5}), ElementsAre(-5));
         EXPECT_THAT(run(other, {6}), ElementsAre(-6));

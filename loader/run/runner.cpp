@@ -230,12 +230,13 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
   }
   call.begin = session_.environment().services().trace().active() ? monotonic_now() : 0;
   if (!in_stream) return;
+  const uint64_t device = route_.lanes[task.lane].device().id();
   run.stream = route_.lanes[task.lane].stream();
   call.waits.clear();
   call.signals.clear();
   for (uint32_t before : issue.marked_before)
-    call.waits.push_back(bp_native_point(route_.tasks[before].mark->of(task.lane), mark_));
-  if (issue.marks) call.signals.push_back(bp_native_point(task.mark->own(), mark_));
+    call.waits.push_back(bp_native_point(route_.tasks[before].mark->of(task.lane), device, mark_));
+  if (issue.marks) call.signals.push_back(bp_native_point(task.mark->own(), device, mark_));
   run.waits = call.waits.data();
   run.wait_count = static_cast<uint32_t>(call.waits.size());
   run.signals = call.signals.data();
@@ -437,9 +438,8 @@ void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t 
   span.begin = begin;
   span.end = monotonic_now();
   span.trace_id = trace_id_;
-  span.node = BP_NO_NODE;
   span.bytes = bytes;
-  span.device = device ? device->index() : 0;
+  span.device = device ? device->id() : 0;
   span.name = abi::text(name);
   session_.environment().services().trace().add(span);
 }

@@ -71,14 +71,14 @@ std::pair<std::string, std::string> split_setting(std::string_view option, const
 }
 
 std::vector<std::string> devices_used(const Environment& env, const Session& session) {
-  std::set<uint32_t> used;
+  std::set<uint64_t> used;
   for (uint32_t i = 0; i < session.model().graph().node_count(); ++i) {
     const bp_placed_node_t node = session.node(i);
     if (node.island != BP_NONE) used.insert(node.device);
   }
   std::vector<std::string> names;
   for (const Device& device : env.devices()) {
-    if (used.contains(device.index)) names.push_back(device.name);
+    if (used.contains(device.info.id)) names.push_back(device.name);
   }
   return names;
 }

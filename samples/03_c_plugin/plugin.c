@@ -127,7 +127,8 @@ static bp_status_t BP_CALL program_info(const bp_program_t* program, bp_program_
   memcpy(out, &known, out->size < sizeof known ? out->size : sizeof known);
   return BP_OK;
 }
-static bp_status_t BP_CALL create_instance(const bp_program_t* program, bp_instance_t** out, bp_error_t* error) {
+static bp_status_t BP_CALL create_instance(const bp_program_t* program, const bp_instance_create_t* how,
+                                           bp_instance_t** out, bp_error_t* error) {
   if ((*out = calloc(1, sizeof **out)) == NULL)
     return fail(error, BP_RESOURCE_EXHAUSTED, BP_NO_NODE, "out of host memory");
   (*out)->graph = program->graph;
@@ -155,13 +156,6 @@ static bp_status_t BP_CALL bind(bp_instance_t* instance, const bp_binding_t* bin
     return fail(error, BP_BUFFER_TOO_SMALL, BP_NO_NODE, "too few bytes");
   instance->slots[output ? 2 : binding->slot] = (float*)((char*)t->buffer.address + t->buffer.offset);
   return BP_OK;
-}
-static bp_status_t BP_CALL extents(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* numbers,
-                                   bp_error_t* error) {
-  const bp_type_t* t = type_of(instance->graph, instance->graph->outputs[0]); /* all slots have one shape */
-  int same = slot <= BP_SLOT_OUTPUT && rank == (uint32_t)t->rank;
-  for (int32_t i = 0; same && i < t->rank; ++i) same = numbers[i] == extent(instance->graph, t, i);
-  return same ? BP_OK : fail(error, BP_TYPE_MISMATCH, BP_NO_NODE, "shapes are static: they are those of the graph");
 }
 static bp_status_t BP_CALL run(bp_instance_t* instance, const bp_run_t* how, bp_error_t* error) {
   const bp_graph_t* g = instance->graph;
@@ -193,12 +187,8 @@ static const bp_coverage_api_t kCoverage = {.size = sizeof kCoverage,
                                             .review = review};
 static const bp_program_api_t kPrograms = {
     .size = sizeof kPrograms, .compile = compile, .destroy = program_destroy, .info = program_info};
-static const bp_instance_api_t kInstances = {.size = sizeof kInstances,
-                                             .create = create_instance,
-                                             .destroy = destroy_instance,
-                                             .bind = bind,
-                                             .extents = extents,
-                                             .run = run};
+static const bp_instance_api_t kInstances = {
+    .size = sizeof kInstances, .create = create_instance, .destroy = destroy_instance, .bind = bind, .run = run};
 #define COMMON \
   .size = sizeof(bp_plugin_t), .version_min = BP_ABI_VERSION, .version_max = BP_ABI_VERSION, .id = TEXT("c_sample")
 static const bp_plugin_t kPlugin = {COMMON,

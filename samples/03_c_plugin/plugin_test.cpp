@@ -56,7 +56,7 @@ TEST_F(CPlugin, RunsWhatItCoversAndRefusesTheRest) {
   bp_program_t* program = nullptr;
   bp_instance_t* instance = nullptr;
   ASSERT_EQ(under_test.compile(g.get(), &program, detail), BP_OK) << detail.text();
-  ASSERT_EQ(plugin->instance->create(program, &instance, nullptr), BP_OK);
+  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, nullptr), BP_OK);
   std::vector<float> one{1, 2, 3, 4}, two{10, 20, 30, 40}, sum(4);
   EXPECT_EQ(under_test.run(instance, detail), BP_BAD_STATE);
   EXPECT_EQ(under_test.bind(instance, 0, {2, 2}, one, detail), BP_OK);

@@ -26,7 +26,7 @@ int main(int argc, char** argv) try {
     exec.bind(input.name(), ramp);
   }
   exec.run();
-  std::cout << "on " << env.devices().at(session.node(0).device - 1).name << ":";
+  std::cout << "on " << env.device(session.node(0).device).name << ":";
   for (const float y : exec.output(0).values<float>()) std::cout << ' ' << y;
   std::cout << '\n';
 } catch (const std::exception& error) {

@@ -245,6 +245,8 @@ class Exec {
   // Binds memory to an input. It is kept alive, and used until the input is bound anew: write new data into it between
   // runs.
   void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
+  // Any memory, bound to input `slot` or to output `slot - BP_SLOT_OUTPUT`.
+  void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }
   void bind(std::string_view input, const Tensor& tensor) { bind_slot(find_input(input), tensor); }
   // Outputs that are not bound are allocated by the loader.
   void bind_output(uint32_t output, const Tensor& tensor) { bind_slot(BP_SLOT_OUTPUT + output, tensor); }
@@ -289,8 +291,9 @@ class Exec {
     if (from.buffer.memory == nullptr || from.buffer.bytes == 0) return Tensor::copy(from);
     std::vector<char> staging(from.buffer.bytes);
     bp_tensor_t host = from;
-    host.buffer = bp_buffer_t{0, 0, nullptr, staging.data(), 0, from.buffer.bytes};
-    detail::call(api().memory_copy, env_.get(), &from.buffer, &host.buffer, from.buffer.bytes);
+    host.buffer = bp_buffer_t{0, 0, 0, nullptr, staging.data(), 0, from.buffer.bytes};
+    const bp_copy_t copy{sizeof copy, 0, &from.buffer, &host.buffer, from.buffer.bytes, nullptr};
+    detail::call(api().memory_copy, env_.get(), &copy);
     return Tensor::copy(host);
   }
   Tensor output(std::string_view name) const { return output(find_output(name)); }
@@ -372,6 +375,32 @@ class Session {
   std::shared_ptr<bp_session_t> session_;  // destroyed first
 };
 
+// Memory of a device, released with this.
+class Buffer {
+ public:
+  const bp_buffer_t& abi() const { return *buffer_; }
+  // All of it or its beginning as a tensor; `extents` is borrowed.
+  bp_tensor_t tensor(bp_dtype_t dtype, const std::vector<int64_t>& extents) const {
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = dtype;
+    tensor.rank = static_cast<uint32_t>(extents.size());
+    tensor.extents = extents.data();
+    tensor.buffer = *buffer_;
+    return tensor;
+  }
+
+ private:
+  friend class Environment;
+  Buffer(std::shared_ptr<bp_env_t> env, const bp_buffer_t& buffer)
+      : buffer_(new bp_buffer_t(buffer), [env = std::move(env)](bp_buffer_t* b) {
+          const bp_release_t what{sizeof what, 0, b, nullptr};
+          api().memory_release(env.get(), &what);
+          delete b;
+        }) {}
+  std::shared_ptr<bp_buffer_t> buffer_;
+};
+
 struct EnvironmentOptions {
   std::vector<std::string> backend_files;    // libraries or manifests
   std::vector<std::string> backend_folders;  // folders of manifests
@@ -436,6 +465,13 @@ class Environment {
     }
     return result;
   }
+  // Throws BP_NOT_FOUND where none has this id.
+  Device device(uint64_t id) const {
+    for (Device& device : devices()) {
+      if (device.info.id == id) return std::move(device);
+    }
+    throw Error(BP_NOT_FOUND, "there is no device with the id " + std::to_string(id));
+  }
   // Every file that was considered, with the reason where it was refused. Text lives as long as the environment.
   std::vector<bp_candidate_t> candidates() const {
     std::vector<bp_candidate_t> result(api().env_candidate_count(get()));
@@ -444,6 +480,33 @@ class Environment {
       detail::call(api().env_candidate, static_cast<const bp_env_t*>(get()), i, &result[i]);
     }
     return result;
+  }
+  // Memory of a device (bp_device_info_t.id), in one of its memory spaces.
+  Buffer allocate(uint64_t device, uint64_t bytes, uint32_t space = 0) const {
+    const bp_allocate_t what{sizeof what, space, bytes, nullptr, nullptr};
+    bp_buffer_t buffer{};
+    detail::call(api().memory_allocate, get(), device, &what, &buffer);
+    return Buffer(env_, buffer);
+  }
+  // Memory of somebody else, which must live until external.release is called.
+  Buffer import_memory(uint64_t device, const bp_external_t& external, uint32_t space = 0) const {
+    const bp_import_t what{sizeof what, space, &external};
+    bp_buffer_t buffer{};
+    detail::call(api().memory_import, get(), device, &what, &buffer);
+    return Buffer(env_, buffer);
+  }
+  // As a handle of the kind BP_EXTERNAL_*, owned by the caller.
+  bp_external_t export_memory(const Buffer& buffer, uint32_t kind) const {
+    const bp_export_t what{sizeof what, kind, &buffer.abi()};
+    bp_external_t external{};
+    external.size = sizeof external;
+    detail::call(api().memory_export, get(), &what, &external);
+    return external;
+  }
+  // Returns when it is done. Host memory: bp_buffer_t with its `address` and `bytes` alone.
+  void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const {
+    const bp_copy_t what{sizeof what, 0, &from, &to, bytes, nullptr};
+    detail::call(api().memory_copy, get(), &what);
   }
   // What `backplane list --json` prints.
   std::string report() const { return detail::collect(api().env_report, get()); }

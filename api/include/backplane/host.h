@@ -35,14 +35,15 @@ typedef struct bp_host_offer_t {
 /* A finished piece of work for the timeline. */
 typedef struct bp_span_t {
   uint32_t size;
-  uint32_t kind;     /* BP_SPAN_* */
-  uint64_t begin;    /* ns on the monotonic clock; device time that was converted says so in `flags` */
-  uint64_t end;      /* ns */
-  uint64_t trace_id; /* bp_run_t.trace_id, or 0 */
-  uint64_t node;     /* bp_node_t.id, or BP_NO_NODE */
-  uint64_t bytes;    /* moved, or 0 */
-  uint32_t device;   /* the plugin's own number of it, from 0 */
-  uint32_t flags;    /* BP_SPAN_DEVICE_CLOCK */
+  uint32_t kind;         /* BP_SPAN_* */
+  uint64_t begin;        /* ns on the monotonic clock; device time that was converted says so in `flags` */
+  uint64_t end;          /* ns */
+  uint64_t trace_id;     /* bp_run_t.trace_id, or 0 */
+  const uint64_t* nodes; /* bp_node_t.id of each node that it computed; a fused kernel has several */
+  uint32_t node_count;
+  uint32_t flags;  /* BP_SPAN_DEVICE_CLOCK */
+  uint64_t bytes;  /* moved, or 0 */
+  uint64_t device; /* the device's id; 0: the plugin's first */
   bp_text_t name;
 } bp_span_t;
 
@@ -81,8 +82,36 @@ typedef struct bp_topology_t {
 /* A cancel token; it can only go from 0 to 1. */
 typedef struct bp_cancel_t bp_cancel_t;
 
-/* The body of a parallel loop: handles [begin, end). It must not throw and must not wait for another iteration. */
-typedef void(BP_CALL* bp_loop_body_t)(void* context, uint64_t begin, uint64_t end);
+/* A parallel loop over [0, count). */
+typedef struct bp_loop_t {
+  uint32_t size;
+  uint32_t flags; /* none defined */
+  uint64_t count;
+  uint64_t grain; /* a piece has at least so many iterations; 0: 1 */
+  void* context;
+  /* Handles [begin, end). Of the pieces that run at one time each has another `worker`, below `thread_count`. It must
+   * not throw and must not wait for another piece. */
+  void(BP_CALL* body)(void* context, uint32_t worker, uint64_t begin, uint64_t end);
+} bp_loop_t;
+
+/* Work for a thread of the host. */
+typedef struct bp_task_t {
+  uint32_t size;
+  uint32_t flags; /* none defined */
+  void* self;
+  void(BP_CALL* run)(void* self); /* must not throw; may block */
+} bp_task_t;
+
+/* What is called when a cancel token is set. */
+typedef struct bp_on_cancel_t {
+  uint32_t size;
+  uint32_t reserved;
+  void* self;
+  /* Called at most once, on a thread of the host, soon after the token was set. It must not throw and must not block;
+   * it may enter no slot but `semaphore_signal`. */
+  void(BP_CALL* cancelled)(void* self);
+} bp_on_cancel_t;
+typedef struct bp_cancel_link_t bp_cancel_link_t; /* opaque */
 
 typedef struct bp_host_t bp_host_t;
 struct bp_host_t {
@@ -103,10 +132,9 @@ struct bp_host_t {
   /* `bytes` and `alignment` as they were asked for. [thread-safe] */
   void(BP_CALL* release)(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t alignment);
 
-  /* Runs `body` over [0, count) on the host's threads in pieces of at least `grain`, the calling thread included, and
-   * returns when all are done. May be called from within a body. [thread-safe] [blocks]. NULL slot: run it yourself. */
-  void(BP_CALL* parallel_for)(const bp_host_t* host, uint64_t count, uint64_t grain, bp_loop_body_t body,
-                              void* context);
+  /* Runs a loop on the host's threads, the calling thread included, and returns when all of it is done. May be called
+   * from within a body. [thread-safe] [blocks]. NULL slot: run it yourself. */
+  void(BP_CALL* parallel_for)(const bp_host_t* host, const bp_loop_t* loop);
   /* How many threads `parallel_for` uses at most, the caller included; at least 1. [thread-safe] */
   uint32_t(BP_CALL* thread_count)(const bp_host_t* host);
   /* The machine. [thread-safe] [blocks] the first time. Errors: BP_UNSUPPORTED. */
@@ -140,6 +168,22 @@ struct bp_host_t {
 
   /* A table by name and version, or NULL. It lives as long as this table. [thread-safe] */
   const void*(BP_CALL* get_extension)(const bp_host_t* host, bp_text_t name, uint32_t version);
+
+  /* Runs a task on a thread of the host that is not the caller's, without waiting for it. The host waits for all tasks
+   * of a plugin before it calls its `destroy`. [thread-safe]. NULL: start a thread of your own. Errors:
+   * BP_RESOURCE_EXHAUSTED (the task will not run). */
+  bp_status_t(BP_CALL* submit)(const bp_host_t* host, const bp_task_t* task);
+  /* Asks to be called when a token is set; if it is set already, soon. Every link is unlinked before the token is
+   * destroyed, which is at the end of the run or call that it came with. [thread-safe]. NULL: poll `cancelled`.
+   * Errors: BP_RESOURCE_EXHAUSTED. */
+  bp_status_t(BP_CALL* on_cancel)(const bp_host_t* host, const bp_cancel_t* token, const bp_on_cancel_t* what,
+                                  bp_cancel_link_t** out_link);
+  /* Afterwards the callback is not running and will not run. Must not be called from within it. [thread-safe]
+   * [blocks] */
+  void(BP_CALL* off_cancel)(const bp_host_t* host, bp_cancel_link_t* link);
+  /* Setting `index` of this plugin, in the order of their names, so that unknown ones can be refused. [thread-safe].
+   * NULL: ask `option`. Errors: BP_NOT_FOUND (there are no more). */
+  bp_status_t(BP_CALL* option_at)(const bp_host_t* host, uint32_t index, bp_option_t* out_option);
 };
 
 BP_EXTERN_C_END

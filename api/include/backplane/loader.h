@@ -51,7 +51,8 @@ typedef struct bp_env_desc_t {
   /* Where log lines go. NULL: standard error. [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
   /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
-  void(BP_CALL* parallel_for)(void* self, uint64_t count, uint64_t grain, bp_loop_body_t body, void* context);
+  void(BP_CALL* parallel_for)(void* self, const bp_loop_t* loop);
+  bp_status_t(BP_CALL* submit)(void* self, const bp_task_t* task);
   void*(BP_CALL* allocate)(void* self, uint64_t bytes, uint64_t alignment);
   void(BP_CALL* release)(void* self, void* memory, uint64_t bytes, uint64_t alignment);
   const bp_chain_t* chain;
@@ -228,10 +229,9 @@ typedef struct bp_session_desc_t {
 /* Where a node went. */
 typedef struct bp_placed_node_t {
   uint32_t size;
-  uint32_t device; /* index as in bp_env_device; BP_NONE when no device takes it (BP_SESSION_PLACE_ONLY) */
   uint32_t island; /* from 0 in the order in which islands run; BP_NONE for nodes computed while the session was made */
-  uint32_t reserved;
-  double seconds;   /* expected, 0 when unknown */
+  uint64_t device; /* its id; 0 when no device takes the node (BP_SESSION_PLACE_ONLY) */
+  double seconds;  /* expected, 0 when unknown */
   bp_text_t reason; /* why here and not on a device listed before */
 } bp_placed_node_t;
 
@@ -328,21 +328,20 @@ BP_EXPORT bp_status_t BP_CALL bp_container_create(uint32_t kind, bp_container_t*
 BP_EXPORT void BP_CALL bp_container_destroy(bp_container_t* container);
 BP_EXPORT const bp_container_api_t* BP_CALL bp_container_api(void);
 
-/* Memory of a device (index as in bp_env_device; it is opened if it was not). As in plugin.h. [thread-safe] [blocks].
+/* Memory of a device, by its id; it is opened if it was not. As in plugin.h. [thread-safe] [blocks].
  * Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
-BP_EXPORT bp_status_t BP_CALL bp_memory_space(bp_env_t* env, uint32_t device, uint32_t index, bp_space_t* out_space,
-                                              uint32_t space_size, bp_error_t* error);
-BP_EXPORT bp_status_t BP_CALL bp_memory_allocate(bp_env_t* env, uint32_t device, uint32_t space, uint64_t bytes,
+BP_EXPORT bp_status_t BP_CALL bp_memory_space(bp_env_t* env, uint64_t device, uint32_t index, bp_space_t* out_space,
+                                              bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_memory_allocate(bp_env_t* env, uint64_t device, const bp_allocate_t* what,
                                                  bp_buffer_t* out_buffer, bp_error_t* error);
-BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint32_t device, uint32_t space,
-                                               const bp_external_t* external, bp_buffer_t* out_buffer,
+BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint64_t device, const bp_import_t* what,
+                                               bp_buffer_t* out_buffer, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external_t* out_external,
                                                bp_error_t* error);
-BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_buffer_t* buffer, bp_external_t* out_external,
-                                               bp_error_t* error);
-BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, bp_buffer_t* buffer);
-/* Copies between any two buffers, through host memory where there is no shorter way. Returns when done. */
-BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_buffer_t* from, const bp_buffer_t* to,
-                                             uint64_t bytes, bp_error_t* error);
+BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what);
+/* Copies between any two buffers, through host memory where there is no shorter way. With a run, which must be of one
+ * device (its stream's, or that of either buffer), in that run's order; otherwise it returns when done. */
+BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 
 /* Collects spans of all sessions of the environment from now on. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_trace_start(bp_env_t* env, bp_error_t* error);
@@ -407,12 +406,12 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* container_create)(uint32_t, bp_container_t**, bp_error_t*);
   void(BP_CALL* container_destroy)(bp_container_t*);
   const bp_container_api_t*(BP_CALL* container_api)(void);
-  bp_status_t(BP_CALL* memory_space)(bp_env_t*, uint32_t, uint32_t, bp_space_t*, uint32_t, bp_error_t*);
-  bp_status_t(BP_CALL* memory_allocate)(bp_env_t*, uint32_t, uint32_t, uint64_t, bp_buffer_t*, bp_error_t*);
-  bp_status_t(BP_CALL* memory_import)(bp_env_t*, uint32_t, uint32_t, const bp_external_t*, bp_buffer_t*, bp_error_t*);
-  bp_status_t(BP_CALL* memory_export)(bp_env_t*, const bp_buffer_t*, bp_external_t*, bp_error_t*);
-  void(BP_CALL* memory_release)(bp_env_t*, bp_buffer_t*);
-  bp_status_t(BP_CALL* memory_copy)(bp_env_t*, const bp_buffer_t*, const bp_buffer_t*, uint64_t, bp_error_t*);
+  bp_status_t(BP_CALL* memory_space)(bp_env_t*, uint64_t, uint32_t, bp_space_t*, bp_error_t*);
+  bp_status_t(BP_CALL* memory_allocate)(bp_env_t*, uint64_t, const bp_allocate_t*, bp_buffer_t*, bp_error_t*);
+  bp_status_t(BP_CALL* memory_import)(bp_env_t*, uint64_t, const bp_import_t*, bp_buffer_t*, bp_error_t*);
+  bp_status_t(BP_CALL* memory_export)(bp_env_t*, const bp_export_t*, bp_external_t*, bp_error_t*);
+  void(BP_CALL* memory_release)(bp_env_t*, const bp_release_t*);
+  bp_status_t(BP_CALL* memory_copy)(bp_env_t*, const bp_copy_t*, bp_error_t*);
   bp_status_t(BP_CALL* trace_start)(bp_env_t*, bp_error_t*);
   bp_status_t(BP_CALL* trace_stop)(bp_env_t*, bp_text_sink_t, void*, bp_error_t*);
   const char*(BP_CALL* status_name)(bp_status_t);

@@ -13,13 +13,16 @@ typedef struct bp_memory_t bp_memory_t; /* an allocation or import of a plugin; 
 
 /* A kind of memory that a device reaches. Space 0 of every device is host memory if BP_SPACE_HOST is set on it. */
 typedef struct bp_space_t {
-  bp_text_t name;     /* "host", "device", "pinned" */
-  uint32_t flags;     /* BP_SPACE_* */
-  uint32_t alignment; /* bytes, a power of two: every buffer in it starts on a multiple */
-  uint64_t capacity;  /* bytes, 0 when unknown */
-  uint64_t budget;    /* bytes that may be allocated now, 0 when unknown */
-  uint32_t imports;   /* bits (1 << BP_EXTERNAL_*) that `import` takes */
-  uint32_t exports;   /* bits (1 << BP_EXTERNAL_*) that `export_` gives */
+  uint32_t size;
+  uint32_t flags;          /* BP_SPACE_* */
+  bp_text_t name;          /* "host", "device", "pinned"; lives as long as the device, as the arrays below do */
+  uint64_t alignment;      /* bytes, a power of two: every buffer in it starts on a multiple */
+  uint64_t capacity;       /* bytes, 0 when unknown */
+  uint64_t budget;         /* bytes that may be allocated now, 0 when unknown */
+  const uint32_t* imports; /* the BP_EXTERNAL_* that `import` takes into this space */
+  const uint32_t* exports; /* the BP_EXTERNAL_* that `export_` returns for its buffers */
+  uint32_t import_count;
+  uint32_t export_count;
 } bp_space_t;
 
 #define BP_SPACE_HOST 0x1u     /* plain memory of the process: any host pointer is in it */
@@ -28,15 +31,20 @@ typedef struct bp_space_t {
 #define BP_SPACE_DEVICE 0x8u   /* fastest for the device */
 
 /* A piece of memory. In a space with BP_SPACE_HOST `memory` is NULL and `address` is a pointer. Elsewhere `memory` is a
- * handle of the device's plugin and `address` is 0 or, where the plugin offers it, the device address. Never grows. */
+ * handle of the device's plugin and `address` is 0 or, where the plugin offers it, the device address. Who makes a
+ * buffer fills it: a plugin's `allocate` and `import` write `memory`, `address` and `offset`, their caller the rest.
+ * Never grows. */
 typedef struct bp_buffer_t {
-  uint32_t device; /* bp_device_info_t.index in the host's list; 0 for host memory that belongs to no device */
+  uint64_t device; /* its id (bp_device_open_t.id); 0: host memory that belongs to no device */
   uint32_t space;  /* index in the device's spaces */
+  uint32_t flags;  /* BP_BUFFER_* */
   bp_memory_t* memory;
   void* address;
   uint64_t offset; /* bytes from `memory` or `address` */
   uint64_t bytes;
 } bp_buffer_t;
+
+#define BP_BUFFER_READ_ONLY 0x1u /* nobody writes to it: binding it to an output is refused */
 
 /* How elements lie in a buffer. 0 is dense row-major, in elements (sub-byte types packed). */
 #define BP_LAYOUT_DENSE 0u
@@ -85,14 +93,22 @@ typedef struct bp_container_api_t {
 #define BP_EXTERNAL_CUDA_IPC 4u     /* handle: pointer to the 64 bytes of a cudaIpcMemHandle_t */
 #define BP_EXTERNAL_CUDA_POINTER 5u /* handle: a CUdeviceptr */
 #define BP_EXTERNAL_CL_MEM 6u       /* handle: a cl_mem; import retains it */
-#define BP_EXTERNAL_DLPACK 7u       /* handle: a DLManagedTensor*; import takes ownership on success */
+#define BP_EXTERNAL_DLPACK 7u       /* handle: a DLManagedTensorVersioned*; import takes ownership on success */
+#define BP_EXTERNAL_MEMFD 8u        /* handle: a file descriptor that can be mapped; it stays the caller's */
 
 typedef struct bp_external_t {
   uint32_t size;
   uint32_t kind; /* BP_EXTERNAL_* */
   uint64_t handle;
   uint64_t bytes;
-  uint64_t offset; /* of the first byte, from the handle */
+  uint64_t offset;   /* of the first byte, from the handle */
+  uint64_t modifier; /* how a dma-buf is laid out (DRM_FORMAT_MOD_*), 0: linear */
+  uint32_t flags;    /* BP_BUFFER_* */
+  uint32_t reserved;
+  void* self;
+  /* Import: called once, from any thread, when the import has ended and the device has let go of the memory; not called
+   * for an import that failed. May be NULL. Export: NULL. */
+  void(BP_CALL* release)(void* self);
   const bp_chain_t* chain;
 } bp_external_t;
 

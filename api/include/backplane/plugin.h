@@ -55,15 +55,21 @@ typedef struct bp_device_info_t {
   double ops_int8;
   bp_dtype_set_t dtypes; /* what values may have on this device */
   uint32_t space_count;
-  uint32_t max_instances; /* of all programs together, 0 when unbounded */
-  uint64_t peers;         /* bit i: device i of this plugin is reached without the host */
+  uint32_t peer_count;
+  const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory this one's `copy` reads */
+  /* What has no field, for people and tools: "cuda.index", "pci.luid", "clock.mhz". Lives as long as the backend. */
+  const bp_option_t* properties;
+  uint32_t property_count;
+  uint32_t property_stride;
+  uint64_t id; /* 0 from a plugin; in loader.h the device's id: the same in every process on this machine */
 } bp_device_info_t;
 
 /* How a device is opened. */
 typedef struct bp_device_open_t {
   uint32_t size;
-  uint32_t native_kind; /* BP_NATIVE_*; only with a handle */
-  uint64_t native;      /* the framework's own context, stream or queue to share, or 0 */
+  uint32_t reserved;
+  uint64_t id;               /* by which the host knows the device: in buffers, points and spans */
+  const bp_native_t* native; /* the framework's own context to work in, or NULL; it outlives the device */
   const bp_option_t* options;
   uint32_t option_count;
   uint32_t option_stride;
@@ -125,18 +131,16 @@ typedef struct bp_range_t {
 
 /* What a device says of one node. */
 typedef struct bp_verdict_t {
-  uint32_t node;            /* index into bp_graph_t.nodes */
-  uint32_t answer;          /* BP_ANSWER_* */
-  uint32_t reason;          /* BP_REASON_*, with BP_ANSWER_NO */
-  uint32_t compute_types;   /* BP_COMPUTE_* in which it computes, of those that the query allows; 0: the node's own */
-  bp_text_t detail;         /* for people: what was seen and what is supported; copied */
-  double seconds;           /* expected time, 0 when unknown */
-  uint64_t bytes;           /* device memory beside inputs and outputs, 0 when unknown */
-  float confidence;         /* of `seconds`: 0 a guess … 1 measured here */
-  uint32_t layout;          /* the layout in which it would rather take its first input, BP_LAYOUT_DENSE otherwise */
-  const bp_range_t* ranges; /* with BP_ANSWER_CONDITIONAL; copied */
+  uint32_t node;          /* index into bp_graph_t.nodes */
+  uint32_t answer;        /* BP_ANSWER_* */
+  uint32_t reason;        /* BP_REASON_*, with BP_ANSWER_NO */
+  uint32_t compute_types; /* BP_COMPUTE_* in which it computes, of those that the query allows; 0: the node's own */
+  bp_text_t detail;       /* for people: what was seen and what is supported; copied */
+  double seconds;         /* expected time, 0 when unknown */
+  uint64_t bytes;         /* device memory beside inputs and outputs, 0 when unknown */
+  float confidence;       /* of `seconds`: 0 a guess … 1 measured here */
   uint32_t range_count;
-  uint32_t reserved;
+  const bp_range_t* ranges; /* with BP_ANSWER_CONDITIONAL; copied */
 } bp_verdict_t;
 
 /* Nodes that the device would run as one: a fusion or an alternative. A node may be in several. */
@@ -206,9 +210,9 @@ typedef struct bp_review_t {
   uint32_t size;
   uint32_t answer; /* BP_REVIEW_* */
   uint32_t reason; /* BP_REASON_*, unless accepted */
-  uint32_t layout; /* in which its outputs could be taken over by another island of this device */
-  double seconds;  /* expected time of the whole island, 0 when unknown */
-  uint64_t bytes;  /* device memory it needs, 0 when unknown */
+  uint32_t reserved;
+  double seconds; /* expected time of the whole island, 0 when unknown */
+  uint64_t bytes; /* device memory it needs, 0 when unknown */
   void* split_self;
   /* Set by the host. With BP_REVIEW_SPLIT the plugin calls it once for each part it would accept, with node indices of
    * the island; nodes in no part are given back. */
@@ -296,14 +300,29 @@ typedef struct bp_program_info_t {
   uint32_t shapes;        /* BP_SHAPES_*, the hardest of its outputs */
   uint64_t scratch_bytes; /* that an instance wants bound in slot BP_SLOT_SCRATCH; 0: none or it brings its own */
   uint32_t scratch_space;
-  uint32_t max_instances; /* 0: unbounded */
-  uint32_t flags;         /* BP_PROGRAM_* */
+  uint32_t flags; /* none defined */
   uint32_t inplace_count;
+  uint32_t reserved;
   const bp_inplace_t* inplace; /* lives as long as the program */
   uint64_t device_bytes;       /* that the program itself holds: weights, code */
 } bp_program_info_t;
 
-#define BP_PROGRAM_CAPTURABLE 0x1u /* a run may be recorded on a stream and replayed */
+/* The inputs for which output extents are asked. */
+typedef struct bp_shape_query_t {
+  uint32_t size;
+  uint32_t input_count;
+  /* One for each input, with data only where it is host memory and known (NULL address otherwise). */
+  const bp_tensor_t* inputs;
+  uint32_t input_stride;
+  uint32_t output_stride; /* of the array that takes the answer */
+} bp_shape_query_t;
+
+/* Never grows. */
+typedef struct bp_shape_t {
+  uint32_t rank; /* BP_NONE: known only during the run */
+  uint32_t reserved;
+  int64_t extents[BP_MAX_RANK];
+} bp_shape_t;
 
 typedef struct bp_program_api_t {
   uint32_t size;
@@ -316,12 +335,10 @@ typedef struct bp_program_api_t {
   void(BP_CALL* destroy)(bp_program_t* program);
   /* [thread-safe] */
   bp_status_t(BP_CALL* info)(const bp_program_t* program, bp_program_info_t* out_info, bp_error_t* error);
-  /* The extents of an output for given inputs. `inputs` has one tensor for each input, with data only where it is host
-   * memory and known (NULL address otherwise). `out_extents` has room for BP_MAX_RANK numbers. [thread-safe]. NULL:
-   * shapes are static or data-dependent. Errors: BP_TYPE_MISMATCH, BP_BAD_STATE (data-dependent). */
-  bp_status_t(BP_CALL* output_extents)(const bp_program_t* program, const bp_tensor_t* inputs, uint32_t input_count,
-                                       uint32_t input_stride, uint32_t output, uint32_t* out_rank, int64_t* out_extents,
-                                       bp_error_t* error);
+  /* The extents of all outputs for given inputs; `out_shapes` has one element for each output. [thread-safe]. NULL:
+   * shapes are static or data-dependent. Errors: BP_TYPE_MISMATCH. */
+  bp_status_t(BP_CALL* output_extents)(const bp_program_t* program, const bp_shape_query_t* query,
+                                       bp_shape_t* out_shapes, bp_error_t* error);
 } bp_program_api_t;
 
 /* ---- run --------------------------------------------------------------------------------------------------------- */
@@ -338,6 +355,20 @@ typedef struct bp_binding_t {
   bp_tensor_t* tensor;       /* borrowed for the call; its memory stays the caller's and is used until rebound */
   bp_container_t* container; /* for values that are no tensors; used until rebound */
 } bp_binding_t;
+
+/* New extents for a slot. */
+typedef struct bp_slot_extents_t {
+  uint32_t slot;
+  uint32_t rank;
+  const int64_t* extents; /* `rank` numbers */
+} bp_slot_extents_t;
+
+/* How an instance is made. */
+typedef struct bp_instance_create_t {
+  uint32_t size;
+  uint32_t flags; /* none defined */
+  const bp_chain_t* chain;
+} bp_instance_create_t;
 
 /* One run, or one copy. The callee copies the struct and its arrays; `cancel` and the semaphores live until `done`
  * was called and the signals have advanced, and without `done` until a later `done` or `stream_wait` of the stream has
@@ -364,7 +395,7 @@ struct bp_run_t {
   uint64_t deadline; /* ns on the monotonic clock, 0: none */
   const bp_cancel_t* cancel;
   uint64_t id;      /* the host's own, for bp_error_t.run; 0: none */
-  int32_t priority; /* 0 normal, more is sooner */
+  int32_t priority; /* BP_PRIORITY_LOW … BP_PRIORITY_HIGH */
   uint32_t reserved;
   uint64_t trace_id;
   void* self;
@@ -380,20 +411,27 @@ struct bp_run_t {
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 
+/* A hint between runs and streams of one device; what the device cannot tell apart it takes for the nearest. */
+#define BP_PRIORITY_LOW (-100)
+#define BP_PRIORITY_NORMAL 0
+#define BP_PRIORITY_HIGH 100
+
 typedef struct bp_instance_api_t {
   uint32_t size;
   uint32_t reserved;
   /* [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* create)(const bp_program_t* program, bp_instance_t** out_instance, bp_error_t* error);
+  bp_status_t(BP_CALL* create)(const bp_program_t* program, const bp_instance_create_t* how,
+                               bp_instance_t** out_instance, bp_error_t* error);
   /* Waits for a run in flight. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_instance_t* instance);
   /* Binds memory to a slot; it stays bound for all further runs. [one at a time]. Errors: BP_TYPE_MISMATCH,
    * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (space or layout). */
   bp_status_t(BP_CALL* bind)(bp_instance_t* instance, const bp_binding_t* binding, bp_error_t* error);
-  /* New extents for a bound input or output within its capacity, without rebinding. [one at a time].
-   * Errors: BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE (not bound). */
-  bp_status_t(BP_CALL* extents)(bp_instance_t* instance, uint32_t slot, uint32_t rank, const int64_t* extents,
-                                bp_error_t* error);
+  /* New extents for bound inputs and outputs within their capacity, without rebinding: for all of them or, where the
+   * call fails, for none. [one at a time]. NULL: the host binds anew. Errors: BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL,
+   * BP_BAD_STATE (not bound). */
+  bp_status_t(BP_CALL* extents)(bp_instance_t* instance, const bp_slot_extents_t* slots, uint32_t count,
+                                uint32_t stride, bp_error_t* error);
   /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time; a
    * run without `done` counts as ended once a later `done` or `stream_wait` of its stream has reported.
    * A call that does not return BP_OK has touched neither signals nor `done`, whenever it failed: the caller does both.
@@ -413,62 +451,137 @@ typedef struct bp_instance_api_t {
 #define BP_MAP_READ 0x1u
 #define BP_MAP_WRITE 0x2u
 
-/* A device without this table lives in host memory (space 0, BP_SPACE_HOST). */
+/* What is to be allocated. */
+typedef struct bp_allocate_t {
+  uint32_t size;
+  uint32_t space;
+  uint64_t bytes;
+  bp_stream_t* stream; /* of this device: only work that is put into it later uses the memory; NULL: anybody may */
+  const bp_chain_t* chain;
+} bp_allocate_t;
+
+/* What is to be freed. */
+typedef struct bp_release_t {
+  uint32_t size;
+  uint32_t flags; /* none defined */
+  const bp_buffer_t* buffer;
+  bp_stream_t* stream; /* freed when what it holds now has ended; NULL: work that uses the memory has ended */
+} bp_release_t;
+
+/* Memory made visible to the host. */
+typedef struct bp_map_t {
+  uint32_t size;
+  uint32_t access; /* BP_MAP_* */
+  const bp_buffer_t* buffer;
+} bp_map_t;
+
+/* `bytes` from the beginning of one buffer to the beginning of another. They do not overlap. */
+typedef struct bp_copy_t {
+  uint32_t size;
+  uint32_t flags; /* none defined */
+  const bp_buffer_t* from;
+  const bp_buffer_t* to;
+  uint64_t bytes;
+  const bp_run_t* run; /* order, `done` and signals as for a run; NULL: at once */
+} bp_copy_t;
+
+/* A pattern of 1, 2, 4 or 8 bytes, repeated over a whole buffer. */
+typedef struct bp_fill_t {
+  uint32_t size;
+  uint32_t pattern_bytes;
+  uint64_t pattern; /* its first `pattern_bytes` bytes */
+  const bp_buffer_t* buffer;
+  const bp_run_t* run; /* as in bp_copy_t */
+} bp_fill_t;
+
+/* Memory of somebody else. */
+typedef struct bp_import_t {
+  uint32_t size;
+  uint32_t space;
+  const bp_external_t* external;
+} bp_import_t;
+
+/* A handle for somebody else. */
+typedef struct bp_export_t {
+  uint32_t size;
+  uint32_t kind; /* BP_EXTERNAL_* */
+  const bp_buffer_t* buffer;
+} bp_export_t;
+
+/* A device without this table lives in host memory (space 0, BP_SPACE_HOST). With it all slots but those that say so
+ * are offered. */
 typedef struct bp_memory_api_t {
   uint32_t size;
   uint32_t reserved;
   /* [thread-safe]. Errors: BP_NOT_FOUND. */
-  bp_status_t(BP_CALL* space)(bp_device_t* device, uint32_t index, bp_space_t* out_space, uint32_t space_size,
-                              bp_error_t* error);
+  bp_status_t(BP_CALL* space)(bp_device_t* device, uint32_t index, bp_space_t* out_space, bp_error_t* error);
   /* [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* allocate)(bp_device_t* device, uint32_t space, uint64_t bytes, bp_buffer_t* out_buffer,
+  bp_status_t(BP_CALL* allocate)(bp_device_t* device, const bp_allocate_t* what, bp_buffer_t* out_buffer,
                                  bp_error_t* error);
-  /* Frees what `allocate` or `import` gave. Work that uses it has ended. [thread-safe] */
-  void(BP_CALL* release)(bp_device_t* device, bp_buffer_t* buffer);
-  /* A host pointer to the buffer until `unmap`. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* map)(bp_device_t* device, const bp_buffer_t* buffer, uint32_t access, void** out_pointer,
-                            bp_error_t* error);
-  bp_status_t(BP_CALL* unmap)(bp_device_t* device, const bp_buffer_t* buffer, void* pointer, bp_error_t* error);
+  /* Frees what `allocate` or `import` returned. [thread-safe] */
+  void(BP_CALL* release)(bp_device_t* device, const bp_release_t* what);
+  /* A host pointer to the buffer until `unmap`. [thread-safe] [blocks]. NULL: the host copies. Errors: BP_UNSUPPORTED,
+   * BP_DEVICE_LOST. */
+  bp_status_t(BP_CALL* map)(bp_device_t* device, const bp_map_t* what, void** out_pointer, bp_error_t* error);
+  /* [thread-safe] [blocks]. NULL where `map` is. Errors: BP_DEVICE_LOST. */
+  bp_status_t(BP_CALL* unmap)(bp_device_t* device, const bp_map_t* what, void* pointer, bp_error_t* error);
   /* Makes host writes to a mapping visible to the device (BP_MAP_WRITE) or device writes visible to the host
-   * (BP_MAP_READ). NULL: mappings are coherent. */
-  bp_status_t(BP_CALL* flush)(bp_device_t* device, const bp_buffer_t* buffer, uint32_t access, bp_error_t* error);
-  /* Copies between buffers of this device, or one of this device and one of the host, in stream order; without a stream
-   * it returns when done. [thread-safe] [blocks without a stream]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* copy)(bp_device_t* device, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
-                             const bp_run_t* run, bp_error_t* error);
-  /* Repeats a pattern of 1, 2, 4 or 8 bytes. Order as for `copy`. NULL: the host copies a filled buffer. */
-  bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_buffer_t* buffer, const void* pattern,
-                             uint32_t pattern_bytes, const bp_run_t* run, bp_error_t* error);
+   * (BP_MAP_READ). [thread-safe] [blocks]. NULL: mappings are coherent. Errors: BP_DEVICE_LOST. */
+  bp_status_t(BP_CALL* flush)(bp_device_t* device, const bp_map_t* what, bp_error_t* error);
+  /* Copies between buffers of this device, of this device and the host, or from one of a peer's
+   * (bp_device_info_t.peers) to one of this device. [thread-safe] [blocks without a run]. Errors: BP_UNSUPPORTED,
+   * BP_DEVICE_LOST, and those of `run`. */
+  bp_status_t(BP_CALL* copy)(bp_device_t* device, const bp_copy_t* what, bp_error_t* error);
+  /* [thread-safe] [blocks without a run]. NULL: the host copies a filled buffer. Errors: as for `copy`. */
+  bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_fill_t* what, bp_error_t* error);
   /* Memory of somebody else; `release` ends the import, not the memory. [thread-safe]. NULL: none.
    * Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
-  bp_status_t(BP_CALL* import)(bp_device_t* device, uint32_t space, const bp_external_t* external,
-                               bp_buffer_t* out_buffer, bp_error_t* error);
-  /* A handle for somebody else, of the kind set in `out_external->kind`; who imports it closes it. NULL: none.
-   * Errors: BP_UNSUPPORTED. */
-  bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_buffer_t* buffer, bp_external_t* out_external,
+  bp_status_t(BP_CALL* import)(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer,
+                               bp_error_t* error);
+  /* A handle for somebody else, owned by the caller, who closes a descriptor or passes it on. BP_EXTERNAL_CUDA_IPC:
+   * `out_external->handle` points at the caller's 64 bytes. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED. */
+  bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_export_t* what, bp_external_t* out_external,
                                 bp_error_t* error);
 } bp_memory_api_t;
 
 /* ---- sync -------------------------------------------------------------------------------------------------------- */
 
+/* How a stream is made. */
+typedef struct bp_stream_create_t {
+  uint32_t size;
+  int32_t priority;          /* BP_PRIORITY_LOW … BP_PRIORITY_HIGH */
+  const bp_native_t* native; /* the framework's, which outlives the stream; NULL: a new one */
+  const bp_chain_t* chain;
+} bp_stream_create_t;
+
+/* How a semaphore is made. */
+typedef struct bp_semaphore_create_t {
+  uint32_t size;
+  uint32_t flags;            /* none defined */
+  uint64_t value;            /* from which a new one starts */
+  const bp_native_t* native; /* one of another device or framework; NULL: a new one */
+  const bp_chain_t* chain;
+} bp_semaphore_create_t;
+
 /* A synchronous device has no such table; the host then uses its own semaphores around `run`. */
 typedef struct bp_sync_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* `native` NULL: a new stream; otherwise the framework's. [thread-safe]. Errors: BP_UNSUPPORTED,
-   * BP_RESOURCE_EXHAUSTED. */
-  bp_status_t(BP_CALL* stream_create)(bp_device_t* device, const bp_native_t* native, int32_t priority,
-                                      bp_stream_t** out_stream, bp_error_t* error);
+  /* [thread-safe]. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  bp_status_t(BP_CALL* stream_create)(bp_device_t* device, const bp_stream_create_t* how, bp_stream_t** out_stream,
+                                      bp_error_t* error);
+  /* Waits for what the stream holds. The framework's own goes on. [one at a time] [blocks] */
   void(BP_CALL* stream_destroy)(bp_stream_t* stream);
   /* Waits until all work of the stream ended. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and what
    * work without `done` failed with. */
   bp_status_t(BP_CALL* stream_wait)(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
-  /* The native handle of a stream. NULL: none. Errors: BP_UNSUPPORTED. */
+  /* The native handle of a stream, valid while the stream lives. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* stream_export)(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
-  /* A timeline semaphore of the device, from 0, or one of another device or framework. [thread-safe]. NULL: none; runs
-   * then wait for and signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
-  bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_native_t* native,
+  /* A timeline semaphore of the device. [thread-safe]. NULL: none; runs then wait for and signal host semaphores.
+   * Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_semaphore_create_t* how,
                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
+  /* Nothing waits for it or signals it any more. [one at a time] */
   void(BP_CALL* semaphore_destroy)(bp_native_semaphore_t* semaphore);
   /* Waits for the value; it carries no failure. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
@@ -509,13 +622,29 @@ typedef struct bp_cache_api_t {
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-/* Weights are shared between the programs of a device by their content hash; that needs no slot. NULL: no refit. */
+/* A weight and what replaces it. */
+typedef struct bp_refit_weight_t {
+  uint32_t weight; /* index in the island's graph */
+  uint32_t reserved;
+  const bp_tensor_t* tensor; /* of the same type and extents, in host memory or a space of this device */
+} bp_refit_weight_t;
+
+typedef struct bp_refit_t {
+  uint32_t size;
+  uint32_t count;
+  const bp_refit_weight_t* weights;
+  uint32_t stride;
+  uint32_t flags; /* none defined */
+} bp_refit_t;
+
+/* Weights are shared between the programs of a device by their content hash, which needs no slot; a refit changes the
+ * program's alone. NULL: no refit. */
 typedef struct bp_weights_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Replaces a weight (index in the island's graph) by a tensor of the same type and extents. Runs in flight end
-   * before; later runs use it. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
-  bp_status_t(BP_CALL* refit)(bp_program_t* program, uint32_t weight, const bp_tensor_t* tensor, bp_error_t* error);
+  /* Replaces weights: all or, where the call fails, none. Runs in flight end before; later runs use the new ones.
+   * [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
+  bp_status_t(BP_CALL* refit)(bp_program_t* program, const bp_refit_t* what, bp_error_t* error);
   /* Reads it back, dense. `out_tensor` has the caller's memory. [thread-safe] [blocks]. Errors: as above. */
   bp_status_t(BP_CALL* read)(const bp_program_t* program, uint32_t weight, bp_tensor_t* out_tensor, bp_error_t* error);
 } bp_weights_api_t;

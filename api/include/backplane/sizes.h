@@ -21,11 +21,14 @@
   X(bp_graph_api_t, 40u) \
   X(bp_graph_t, 248u) \
   X(bp_host_offer_t, 32u) \
-  X(bp_span_t, 72u) \
+  X(bp_span_t, 80u) \
   X(bp_core_t, 56u) \
   X(bp_topology_t, 40u) \
-  X(bp_host_t, 152u) \
-  X(bp_env_desc_t, 104u) \
+  X(bp_loop_t, 40u) \
+  X(bp_task_t, 24u) \
+  X(bp_on_cancel_t, 24u) \
+  X(bp_host_t, 184u) \
+  X(bp_env_desc_t, 112u) \
   X(bp_candidate_t, 96u) \
   X(bp_model_source_t, 64u) \
   X(bp_node_desc_t, 120u) \
@@ -33,16 +36,16 @@
   X(bp_session_desc_t, 96u) \
   X(bp_placed_node_t, 40u) \
   X(bp_loader_api_t, 488u) \
-  X(bp_space_t, 48u) \
-  X(bp_buffer_t, 40u) \
-  X(bp_tensor_t, 72u) \
+  X(bp_space_t, 72u) \
+  X(bp_buffer_t, 48u) \
+  X(bp_tensor_t, 80u) \
   X(bp_container_api_t, 64u) \
-  X(bp_external_t, 40u) \
-  X(bp_device_info_t, 192u) \
-  X(bp_device_open_t, 40u) \
+  X(bp_external_t, 72u) \
+  X(bp_device_info_t, 216u) \
+  X(bp_device_open_t, 48u) \
   X(bp_device_api_t, 48u) \
   X(bp_range_t, 24u) \
-  X(bp_verdict_t, 72u) \
+  X(bp_verdict_t, 64u) \
   X(bp_group_t, 56u) \
   X(bp_coverage_sink_t, 32u) \
   X(bp_coverage_query_t, 64u) \
@@ -54,13 +57,28 @@
   X(bp_coverage_api_t, 56u) \
   X(bp_inplace_t, 16u) \
   X(bp_program_info_t, 56u) \
+  X(bp_shape_query_t, 24u) \
+  X(bp_shape_t, 264u) \
   X(bp_program_api_t, 40u) \
   X(bp_binding_t, 24u) \
+  X(bp_slot_extents_t, 16u) \
+  X(bp_instance_create_t, 16u) \
   X(bp_run_t, 104u) \
   X(bp_instance_api_t, 56u) \
+  X(bp_allocate_t, 32u) \
+  X(bp_release_t, 24u) \
+  X(bp_map_t, 16u) \
+  X(bp_copy_t, 40u) \
+  X(bp_fill_t, 32u) \
+  X(bp_import_t, 16u) \
+  X(bp_export_t, 16u) \
   X(bp_memory_api_t, 88u) \
+  X(bp_stream_create_t, 24u) \
+  X(bp_semaphore_create_t, 32u) \
   X(bp_sync_api_t, 88u) \
   X(bp_cache_api_t, 32u) \
+  X(bp_refit_weight_t, 16u) \
+  X(bp_refit_t, 24u) \
   X(bp_weights_api_t, 24u) \
   X(bp_backend_create_t, 40u) \
   X(bp_plugin_t, 208u) \

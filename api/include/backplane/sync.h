@@ -31,21 +31,20 @@ typedef struct bp_native_semaphore_t bp_native_semaphore_t; /* a semaphore of a 
 typedef struct bp_point_t {
   uint64_t handle;
   uint32_t kind;   /* BP_POINT_* */
-  uint32_t device; /* of a native point in loader.h: the device whose it is, as in bp_env_device; otherwise 0 */
+  uint32_t flags;  /* none defined */
+  uint64_t device; /* of a native point: the id of the device whose it is; otherwise 0 */
   uint64_t value;
-  uint32_t flags; /* none defined */
-  uint32_t reserved;
 } bp_point_t;
 
 #define BP_POINT_HOST 1u   /* handle: bp_semaphore_t* */
-#define BP_POINT_NATIVE 2u /* handle: bp_native_semaphore_t* of the device that is asked */
+#define BP_POINT_NATIVE 2u /* handle: bp_native_semaphore_t*; in plugin.h one of the device that is called */
 
 static inline bp_point_t bp_host_point(bp_semaphore_t* semaphore, uint64_t value) {
-  bp_point_t point = {(uint64_t)(uintptr_t)semaphore, BP_POINT_HOST, 0, value, 0, 0};
+  bp_point_t point = {(uint64_t)(uintptr_t)semaphore, BP_POINT_HOST, 0, 0, value};
   return point;
 }
-static inline bp_point_t bp_native_point(bp_native_semaphore_t* semaphore, uint64_t value) {
-  bp_point_t point = {(uint64_t)(uintptr_t)semaphore, BP_POINT_NATIVE, 0, value, 0, 0};
+static inline bp_point_t bp_native_point(bp_native_semaphore_t* semaphore, uint64_t device, uint64_t value) {
+  bp_point_t point = {(uint64_t)(uintptr_t)semaphore, BP_POINT_NATIVE, 0, device, value};
   return point;
 }
 /* The semaphore of a point, or NULL where it is of the other kind. */
@@ -57,11 +56,14 @@ static inline bp_native_semaphore_t* bp_point_native(const bp_point_t* point) {
 }
 
 /* Native things that can be imported and exported. Kinds from BP_VENDOR up are a vendor's own. */
-#define BP_NATIVE_CUDA_STREAM 1u /* handle: cudaStream_t */
-#define BP_NATIVE_CL_QUEUE 2u    /* handle: cl_command_queue; import retains it */
-#define BP_NATIVE_CUDA_EVENT 3u  /* handle: cudaEvent_t, a semaphore of one value */
-#define BP_NATIVE_CL_EVENT 4u    /* handle: cl_event, a semaphore of one value */
-#define BP_NATIVE_SYNC_FD 5u     /* handle: a sync_file descriptor; import takes ownership on success */
+#define BP_NATIVE_CUDA_STREAM 1u  /* handle: cudaStream_t */
+#define BP_NATIVE_CL_QUEUE 2u     /* handle: cl_command_queue; import retains it */
+#define BP_NATIVE_CUDA_EVENT 3u   /* handle: cudaEvent_t, a semaphore of one value */
+#define BP_NATIVE_CL_EVENT 4u     /* handle: cl_event, a semaphore of one value */
+#define BP_NATIVE_SYNC_FD 5u      /* handle: a sync_file descriptor; import takes ownership on success */
+#define BP_NATIVE_TIMELINE_FD 6u  /* handle: a descriptor of a driver's timeline; import takes ownership on success */
+#define BP_NATIVE_CUDA_CONTEXT 7u /* handle: CUcontext; the plugin retains it where the driver can */
+#define BP_NATIVE_CL_CONTEXT 8u   /* handle: cl_context; the plugin retains it */
 
 typedef struct bp_native_t {
   uint32_t size;

@@ -17,9 +17,9 @@
  *    success only; a created handle's out-argument is set to NULL on failure.
  *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their
  *    parents.
- *  - Slots are marked [thread-safe] (any thread, at any time), [one at a time] (any thread; one call per object at a
- *    time, the caller orders them) or [main] (the thread that created the object). [blocks] says a call may wait for a
- *    device, a file or another thread; without it a call returns in microseconds.
+ *  - Slots are marked [thread-safe] (any thread, at any time) or [one at a time] (any thread; one call per object at a
+ *    time, the caller orders them). [blocks] says a call may wait for a device, a file or another thread; without it a
+ *    call returns in microseconds.
  *  - "Errors" lists the codes that a slot gives by name; any slot may also give BP_INVALID_ARGUMENT, BP_INTERNAL and,
  *    after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.

@@ -183,7 +183,7 @@ TEST_F(Engine, RefusesBadBindings) {
   Compiled program(plugin, b.graph());
   const bp_instance_api_t& api = *plugin.api->instance;
   bp_instance_t* instance = nullptr;
-  ASSERT_EQ(api.create(program.program, &instance, nullptr), BP_OK);
+  ASSERT_EQ(api.create(program.program, nullptr, &instance, nullptr), BP_OK);
   auto bind = [&](uint32_t slot, bp_tensor_t tensor, ErrorText* error) {
     bp_binding_t binding{sizeof(binding), slot, &tensor, nullptr};
     return api.bind(instance, &binding, &error->error);
@@ -216,8 +216,9 @@ TEST_F(Engine, RefusesBadBindings) {
   ASSERT_EQ(bind(0, good.view(), &error), BP_OK);
   ASSERT_EQ(bind(BP_SLOT_OUTPUT, small.view(), &error), BP_OK);
   EXPECT_EQ(api.run(instance, &run, &error.error), BP_BUFFER_TOO_SMALL);
-  int64_t extents[] = {2, 1};
-  ASSERT_EQ(api.extents(instance, 0, 2, extents, &error.error), BP_OK);
+  const int64_t extents[] = {2, 1};
+  const bp_slot_extents_t slot{0, 2, extents};
+  ASSERT_EQ(api.extents(instance, &slot, 1, sizeof slot, &error.error), BP_OK);
   ASSERT_EQ(api.run(instance, &run, &error.error), BP_OK) << error.str();
   EXPECT_THAT(small.as<float>(), ElementsAre(-1, -2));
   api.destroy(instance);
@@ -229,7 +230,7 @@ TEST_F(Engine, LeavesDoneAndSignalsToTheCallerWhenARunFails) {
   Compiled program(plugin, b.graph());
   const bp_instance_api_t& api = *plugin.api->instance;
   bp_instance_t* instance = nullptr;
-  ASSERT_EQ(api.create(program.program, &instance, nullptr), BP_OK);
+  ASSERT_EQ(api.create(program.program, nullptr, &instance, nullptr), BP_OK);
   HostTensor x = floats({1}, {1}), y = floats({1}, {0});
   bp_tensor_t x_view = x.view(), y_view = y.view();
   bp_binding_t in{sizeof(in), 0, &x_view, nullptr}, out{sizeof(out), BP_SLOT_OUTPUT, &y_view, nullptr};

@@ -43,7 +43,8 @@ void RunContext::end_span(uint64_t begin, const bp_node_t& node) const {
   span.begin = begin;
   span.end = now();
   span.trace_id = trace_id;
-  span.node = node.id;
+  span.nodes = &node.id;
+  span.node_count = 1;
   span.name = node.op_type;
   host->trace(host, &span);
 }

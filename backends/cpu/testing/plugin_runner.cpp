@@ -77,8 +77,13 @@ std::vector<std::string> HostTensor::texts() const {
 }
 
 bp_tensor_t HostTensor::view() {
-  return {sizeof(bp_tensor_t), dtype,   static_cast<uint32_t>(extents.size()),         BP_LAYOUT_DENSE,
-          extents.data(),      nullptr, {0, 0, nullptr, bytes.data(), 0, bytes.size()}};
+  return {sizeof(bp_tensor_t),
+          dtype,
+          static_cast<uint32_t>(extents.size()),
+          BP_LAYOUT_DENSE,
+          extents.data(),
+          nullptr,
+          {0, 0, 0, nullptr, bytes.data(), 0, bytes.size()}};
 }
 
 Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
@@ -160,7 +165,7 @@ Outcome Compiled::run(std::vector<HostTensor> inputs, uint64_t deadline) {
   const bp_instance_api_t& api = *plugin.api->instance;
   bp_instance_t* instance = nullptr;
   ErrorText error;
-  result.status = api.create(program, &instance, &error.error);
+  result.status = api.create(program, nullptr, &instance, &error.error);
   for (uint32_t i = 0; i < inputs.size() && result.status == BP_OK; ++i) {
     bp_tensor_t tensor = inputs[i].view();
     bp_binding_t binding{sizeof(binding), i, &tensor, nullptr};

@@ -37,18 +37,18 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   // ABI memory. Space `device_space()` holds cl_mem; where the device shares the host's memory, space 0 is that.
   uint32_t device_space() const { return facts_.unified ? 1 : 0; }
   bp_space_t space(uint32_t index) override;
-  bp_buffer_t allocate(uint32_t space, uint64_t bytes) override;
-  void release(bp_buffer_t& buffer) noexcept override;
+  bp_buffer_t allocate(const bp_allocate_t& what) override;
+  void release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept override;
   void* map(const bp_buffer_t& buffer, uint32_t access) override;
   void unmap(const bp_buffer_t& buffer, void* pointer) override;
-  void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) override;
-  void fill(const bp_buffer_t& buffer, const void* pattern, uint32_t bytes, const bp_run_t* run) override;
+  void copy(const bp_copy_t& what) override;
+  void fill(const bp_fill_t& what) override;
   bp_buffer_t import_memory(uint32_t space, const bp_external_t& external) override;
   bp_external_t export_memory(const bp_buffer_t& buffer, uint32_t kind) override;
 
   // Streams, and semaphores that the framework's events can be imported to.
-  std::unique_ptr<sdk::Stream> stream(const bp_native_t* native, int32_t priority) override;
-  std::unique_ptr<sdk::NativeSemaphore> semaphore(const bp_native_t* native) override;
+  std::unique_ptr<sdk::Stream> stream(const bp_stream_create_t& how) override;
+  std::unique_ptr<sdk::NativeSemaphore> semaphore(const bp_semaphore_create_t& how) override;
 
  private:
   Event move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
@@ -72,7 +72,9 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
 // What bp_buffer_t.memory points at in the device's own space.
 struct Allocation {
   Buffer buffer;
-  uint64_t offset;  // of the allocation in the buffer, of an import
+  uint64_t offset;                        // of the allocation in the buffer, of an import
+  void (*release)(void* self) = nullptr;  // of an import: its owner wants to know
+  void* self = nullptr;
 };
 inline const Allocation& allocation(const bp_buffer_t& buffer) {
   return *reinterpret_cast<const Allocation*>(buffer.memory);

@@ -50,8 +50,8 @@ void Instance::bind(const bp_binding_t& binding) {
   shapes_changed_ = true;
 }
 
-void Instance::extents(uint32_t slot, uint32_t rank, const int64_t* extents) {
-  sdk::Instance::extents(slot, rank, extents);
+void Instance::extents(const sdk::Slots& slots) {
+  sdk::Instance::extents(slots);
   shapes_changed_ = true;
 }
 

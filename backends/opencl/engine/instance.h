@@ -52,7 +52,7 @@ class Instance final : public sdk::Instance {
   ~Instance() override;  // waits for a run in flight
 
   void bind(const bp_binding_t& binding) override;
-  void extents(uint32_t slot, uint32_t rank, const int64_t* extents) override;
+  void extents(const sdk::Slots& slots) override;
   // Starts a run and returns; what tells its end comes from a thread of the driver.
   void submit(const bp_run_t& what) override;
 

@@ -139,7 +139,7 @@ bp_program_info_t Island::info() const {
   return info;
 }
 
-std::vector<int64_t> Island::output_extents(const std::vector<bp_tensor_t>& inputs, uint32_t output) const {
+void Island::output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<bp_shape_t>& outputs) const {
   std::vector<Shape> shapes;
   for (const bp_tensor_t& tensor : inputs) shapes.emplace_back(tensor.extents, tensor.extents + tensor.rank);
   const auto read = [&](uint32_t slot) {
@@ -148,7 +148,12 @@ std::vector<int64_t> Island::output_extents(const std::vector<bp_tensor_t>& inpu
       throw sdk::Error(BP_BAD_STATE, "the extents follow from input " + std::to_string(slot) + ", which is not known");
     return host_copy(tensor);
   };
-  return plan(shapes, read)->outputs[output];
+  const std::shared_ptr<const Plan> made = plan(shapes, read);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Shape& shape = made->outputs[i];
+    outputs[i].rank = static_cast<uint32_t>(shape.size());
+    std::copy(shape.begin(), shape.end(), outputs[i].extents);
+  }
 }
 
 std::vector<std::byte> host_copy(const bp_tensor_t& tensor) {

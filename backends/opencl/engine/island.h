@@ -21,7 +21,7 @@ class Island final : public sdk::Program {
 
   std::unique_ptr<sdk::Instance> instance() const override;
   bp_program_info_t info() const override;
-  std::vector<int64_t> output_extents(const std::vector<bp_tensor_t>& inputs, uint32_t output) const override;
+  void output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<bp_shape_t>& outputs) const override;
 
  private:
   struct Entry {

@@ -90,7 +90,6 @@ void KernelCache::tell(const KernelSource& source, std::chrono::steady_clock::ti
   span.kind = BP_SPAN_COMPILE;
   span.begin = time(begin);
   span.end = time(end);
-  span.node = BP_NO_NODE;
   span.name = sdk::text(source.entry);
   host_.trace(span);
 }

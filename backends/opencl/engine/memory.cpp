@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device's memory as the ABI sees it.
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "engine/device.h"
 #include "engine/stream.h"
@@ -51,8 +53,9 @@ bp_space_t Device::space(uint32_t index) {
     space.name = sdk::text("device");
     space.flags = BP_SPACE_MAPPABLE | BP_SPACE_COHERENT | BP_SPACE_DEVICE;
     space.alignment = facts_.alignment;
-    space.imports = 1u << BP_EXTERNAL_CL_MEM;
-    space.exports = 1u << BP_EXTERNAL_CL_MEM;
+    static constexpr uint32_t kKinds[] = {BP_EXTERNAL_CL_MEM};
+    space.imports = space.exports = kKinds;
+    space.import_count = space.export_count = std::size(kKinds);
   } else {
     throw sdk::Error(BP_NOT_FOUND, facts_.name + " has no memory space " + std::to_string(index) + "; it has " +
                                        std::to_string(device_space() + 1));
@@ -61,7 +64,8 @@ bp_space_t Device::space(uint32_t index) {
   return space;
 }
 
-bp_buffer_t Device::allocate(uint32_t index, uint64_t bytes) {
+bp_buffer_t Device::allocate(const bp_allocate_t& what) {
+  const auto [index, bytes] = std::pair(what.space, what.bytes);
   space(index);  // refuses what is not there
   if (index == device_space()) return device_buffer(index, bytes, buffer(bytes), 0);
   bp_buffer_t result{};
@@ -70,12 +74,18 @@ bp_buffer_t Device::allocate(uint32_t index, uint64_t bytes) {
   return result;
 }
 
-void Device::release(bp_buffer_t& buffer) noexcept {
-  if (buffer.memory != nullptr)
-    delete reinterpret_cast<Allocation*>(buffer.memory);
-  else if (buffer.address != nullptr)
+// OpenCL keeps a cl_mem until the commands that use it have ended; of what is not its own that has to be waited for.
+void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
+  auto* const memory = reinterpret_cast<Allocation*>(buffer.memory);
+  if (stream != nullptr && (memory == nullptr || memory->release != nullptr))
+    clFinish(static_cast<Stream*>(sdk::stream_of(stream))->queue());
+  if (memory != nullptr) {
+    const auto [release, self] = std::pair(memory->release, memory->self);
+    delete memory;
+    if (release != nullptr) release(self);
+  } else if (buffer.address != nullptr) {
     host().release(buffer.address, std::max<uint64_t>(buffer.bytes, 1), kHostAlignment);
-  buffer = {};
+  }
 }
 
 void* Device::map(const bp_buffer_t& buffer, uint32_t access) {
@@ -94,7 +104,10 @@ void Device::unmap(const bp_buffer_t& buffer, void* pointer) {
   check(clFinish(transfers_.get()), "unmapping");
 }
 
-void Device::copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) {
+void Device::copy(const bp_copy_t& what) {
+  const bp_buffer_t &from = *what.from, &to = *what.to;
+  const uint64_t bytes = what.bytes;
+  const bp_run_t* const run = what.run;
   check_reach(from, bytes);
   check_reach(to, bytes);
   if (run == nullptr) {
@@ -145,16 +158,17 @@ Event Device::move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& 
   return Event(event);
 }
 
-void Device::fill(const bp_buffer_t& buffer, const void* pattern, uint32_t bytes, const bp_run_t* run) {
-  if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
-    throw sdk::Error(BP_INVALID_ARGUMENT, "a pattern has 1, 2, 4 or 8 bytes, not " + std::to_string(bytes));
+void Device::fill(const bp_fill_t& what) {
+  const bp_buffer_t& buffer = *what.buffer;
+  const bp_run_t* const run = what.run;
+  const char* const pattern = reinterpret_cast<const char*>(&what.pattern);
   // By way of a filled copy: neither offset nor size need be a multiple of the pattern.
   const auto filled = std::make_shared<std::vector<char>>(buffer.bytes);
-  for (size_t i = 0; i < filled->size(); ++i) (*filled)[i] = static_cast<const char*>(pattern)[i % bytes];
+  for (size_t i = 0; i < filled->size(); ++i) (*filled)[i] = pattern[i % what.pattern_bytes];
   bp_buffer_t from{};
   from.address = filled->data();
   from.bytes = filled->size();
-  copy(from, buffer, from.bytes, run);
+  copy({sizeof(bp_copy_t), 0, &from, &buffer, from.bytes, run});
   if (run == nullptr || run->stream == nullptr) return;
   const cl_command_queue queue = stream_of(*run)->queue();
   if (sdk::caught([&] { when_done(queue, [filled](cl_int) {}); })) clFinish(queue);  // it is read until then
@@ -165,7 +179,10 @@ bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external)
   if (index == device_space() && external.kind == BP_EXTERNAL_CL_MEM) {
     const auto memory = reinterpret_cast<cl_mem>(external.handle);
     check(clRetainMemObject(memory), "import of a cl_mem");
-    return device_buffer(index, external.bytes, Buffer(memory), external.offset);
+    bp_buffer_t buffer = device_buffer(index, external.bytes, Buffer(memory), external.offset);
+    reinterpret_cast<Allocation*>(buffer.memory)->release = external.release;
+    reinterpret_cast<Allocation*>(buffer.memory)->self = external.self;
+    return buffer;
   }
   throw sdk::Error(BP_UNSUPPORTED, "memory of kind " + std::to_string(external.kind) + " cannot be imported to space " +
                                        std::to_string(index) + "; its `imports` names what can");

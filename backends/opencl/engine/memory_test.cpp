@@ -21,7 +21,8 @@ bp_device_info_t device_of(const Environment& env) {
 
 bp_space_t space_of(const Environment& env, uint32_t index) {
   bp_space_t space{};
-  detail::call(api().memory_space, env.get(), device_of(env).index, index, &space, static_cast<uint32_t>(sizeof space));
+  space.size = sizeof space;
+  detail::call(api().memory_space, env.get(), device_of(env).id, index, &space);
   return space;
 }
 
@@ -31,29 +32,20 @@ uint32_t own_space(const Environment& env) {
 }
 
 bp_buffer_t host_buffer(std::vector<float>& memory) {
-  return {0, 0, nullptr, memory.data(), 0, memory.size() * sizeof(float)};
+  return {0, 0, 0, nullptr, memory.data(), 0, memory.size() * sizeof(float)};
 }
 
 void copy(const Environment& env, const bp_buffer_t& from, const bp_buffer_t& to) {
-  detail::call(api().memory_copy, env.get(), &from, &to, to.bytes);
+  env.copy(from, to, to.bytes);
 }
 
-// A buffer of the device, released at the end.
-class DeviceBuffer {
- public:
-  DeviceBuffer(const Environment& env, uint64_t bytes) : env_(env) {
-    detail::call(api().memory_allocate, env.get(), device_of(env).index, own_space(env), bytes, &buffer);
-  }
-  DeviceBuffer(const Environment& env, const bp_external_t& external) : env_(env) {
-    detail::call(api().memory_import, env.get(), device_of(env).index, own_space(env), &external, &buffer);
-  }
-  DeviceBuffer(const DeviceBuffer&) = delete;
-  ~DeviceBuffer() { api().memory_release(env_.get(), &buffer); }
-  bp_buffer_t buffer{};
+Buffer device_buffer(const Environment& env, uint64_t bytes) {
+  return env.allocate(device_of(env).id, bytes, own_space(env));
+}
 
- private:
-  const Environment& env_;
-};
+Buffer import_of(const Environment& env, const bp_external_t& external) {
+  return env.import_memory(device_of(env).id, external, own_space(env));
+}
 
 // y = -|-x| over kElements floats, so that the device of each node can be chosen.
 Model chain_of_three(int64_t n) {
@@ -157,38 +149,42 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     SCOPED_TRACE(memory);
     const Environment env = opencl({{"opencl.memory", memory}});
     const uint32_t space = own_space(env);
-    EXPECT_EQ(space_of(env, space).imports, 1u << BP_EXTERNAL_CL_MEM);
+    ASSERT_EQ(space_of(env, space).import_count, 1u);
+    EXPECT_EQ(space_of(env, space).imports[0], BP_EXTERNAL_CL_MEM);
     // A context is the device's own: a buffer of it tells which.
-    const DeviceBuffer any(env, 16);
-    bp_external_t told{sizeof told, BP_EXTERNAL_CL_MEM, 0, 0, 0};
-    detail::call(api().memory_export, env.get(), &any.buffer, &told);
-    EXPECT_EQ(told.bytes, 16u);
+    const Buffer any = device_buffer(env, 16);
+    const bp_external_t exported = env.export_memory(any, BP_EXTERNAL_CL_MEM);
+    EXPECT_EQ(exported.bytes, 16u);
     cl_context context = nullptr;
-    ASSERT_EQ(
-        clGetMemObjectInfo(reinterpret_cast<cl_mem>(told.handle), CL_MEM_CONTEXT, sizeof context, &context, nullptr),
-        CL_SUCCESS);
+    ASSERT_EQ(clGetMemObjectInfo(reinterpret_cast<cl_mem>(exported.handle), CL_MEM_CONTEXT, sizeof context, &context,
+                                 nullptr),
+              CL_SUCCESS);
     const uint64_t head = space_of(env, space).alignment, bytes = kElements * sizeof(float);
     cl_int status = CL_SUCCESS;
     const cl_mem framework = clCreateBuffer(context, CL_MEM_READ_WRITE, head + bytes, nullptr, &status);
     ASSERT_EQ(status, CL_SUCCESS);
     const cl_mem y = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, &status);
     ASSERT_EQ(status, CL_SUCCESS);
+    int released = 0;
     {
       // x begins in the middle of the framework's buffer.
-      const bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
+      bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
+      x_is.self = &released;
+      x_is.release = [](void* self) { ++*static_cast<int*>(self); };
       const bp_external_t y_is{sizeof y_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(y), bytes, 0};
-      const DeviceBuffer x_buffer(env, x_is), y_buffer(env, y_is);
+      const Buffer x_buffer = import_of(env, x_is), y_buffer = import_of(env, y_is);
       std::vector<float> values(kElements, 7), back(kElements);
-      copy(env, host_buffer(values), x_buffer.buffer);
+      copy(env, host_buffer(values), x_buffer.abi());
       Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
-      bind(exec, 0, x_buffer.buffer);
-      bind(exec, BP_SLOT_OUTPUT, y_buffer.buffer);
+      bind(exec, 0, x_buffer.abi());
+      bind(exec, BP_SLOT_OUTPUT, y_buffer.abi());
       const uint64_t copies = cl_layer().copies;
       exec.run();
       EXPECT_EQ(cl_layer().copies, copies);
-      copy(env, y_buffer.buffer, host_buffer(back));
+      copy(env, y_buffer.abi(), host_buffer(back));
       EXPECT_EQ(back, std::vector<float>(kElements, -7));
     }
+    EXPECT_EQ(released, 1);
     // An import ends without the framework's reference.
     cl_uint references = 0;
     clGetMemObjectInfo(framework, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr);
@@ -205,25 +201,25 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
   const uint64_t bytes = kElements * sizeof(float);
   for (const auto& [middle, ends, expected_copies] : {std::tuple{"opencl", "cpu", 2u}, {"cpu", "opencl", 0u}}) {
     SCOPED_TRACE(ends);
-    const DeviceBuffer x(env, bytes), y(env, bytes);
+    const Buffer x = device_buffer(env, bytes), y = device_buffer(env, bytes);
     std::vector<float> values(kElements, 7), back(kElements);
-    copy(env, host_buffer(values), x.buffer);
+    copy(env, host_buffer(values), x.abi());
     Exec exec = env.compile(chain_of_three(kElements), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
-    bind(exec, 0, x.buffer);
-    bind(exec, BP_SLOT_OUTPUT, y.buffer);
+    bind(exec, 0, x.abi());
+    bind(exec, BP_SLOT_OUTPUT, y.abi());
     const uint64_t copies = cl_layer().copies;
     exec.run();
     EXPECT_EQ(cl_layer().copies - copies, expected_copies);
-    copy(env, y.buffer, host_buffer(back));
+    copy(env, y.abi(), host_buffer(back));
     EXPECT_EQ(back, std::vector<float>(kElements, -7));
     // Host memory in its place, and back again.
     exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, 8)));
     exec.run();
-    copy(env, y.buffer, host_buffer(back));
+    copy(env, y.abi(), host_buffer(back));
     EXPECT_EQ(back, std::vector<float>(kElements, -8));
-    bind(exec, 0, x.buffer);
+    bind(exec, 0, x.abi());
     exec.run();
-    copy(env, y.buffer, host_buffer(back));
+    copy(env, y.abi(), host_buffer(back));
     EXPECT_EQ(back, std::vector<float>(kElements, -7));
   }
 }
@@ -231,17 +227,13 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
 TEST_F(MemoryTest, WhatCannotBeImportedOrExportedIsNamed) {
   const Environment env = opencl();
   bp_external_t external{sizeof external, BP_EXTERNAL_DMA_BUF, 0, 16, 0};
-  bp_buffer_t out{};
-  const uint32_t device = device_of(env).index, space = own_space(env);
-  const bp_external_t& as_it_is = external;
-  Error error = failure([&] { detail::call(api().memory_import, env.get(), device, space, &as_it_is, &out); });
+  Error error = failure([&] { import_of(env, external); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
   external.kind = BP_EXTERNAL_CL_MEM;  // of the handle 0
-  error = failure([&] { detail::call(api().memory_import, env.get(), device, space, &as_it_is, &out); });
+  error = failure([&] { import_of(env, external); });
   EXPECT_NE(error.status(), BP_OK);
-  const DeviceBuffer buffer(env, 16);
-  external.kind = BP_EXTERNAL_HOST_POINTER;
-  error = failure([&] { detail::call(api().memory_export, env.get(), &buffer.buffer, &external); });
+  const Buffer buffer = device_buffer(env, 16);
+  error = failure([&] { env.export_memory(buffer, BP_EXTERNAL_HOST_POINTER); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
   EXPECT_THAT(error.text(), HasSubstr("space 'device' is exported as a cl_mem"));
 }

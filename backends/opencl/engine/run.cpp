@@ -49,14 +49,14 @@ void Instance::run(const bp_run_t&) {
   }
   enter();
   try {
-    std::thread([this] {
+    host().submit([this]() noexcept {
       const auto failure = sdk::caught([this] {
         order_->wait();
         start();
       });
       if (failure) tell_end(failure);
       leave();
-    }).detach();
+    });
   } catch (...) {
     leave();
     throw;
@@ -251,12 +251,16 @@ void Instance::trace() const {
   const uint64_t shift = sdk::monotonic_now() - last;
   bp_span_t span{};
   span.trace_id = order_->run().trace_id;
+  span.device = island_.device().id();
   for (size_t l = 0; l < launched_.size() && last != 0; ++l) {
     const Launch& launch = plan_->launches[l];
     span.kind = BP_SPAN_COMPUTE;
     span.begin = time(launched_[l], CL_PROFILING_COMMAND_START) + shift;
     span.end = time(launched_[l], CL_PROFILING_COMMAND_END) + shift;
-    span.node = launch.node < island_.graph().node_count() ? island_.graph().node(launch.node).id() : BP_NO_NODE;
+    const bool known = launch.node < island_.graph().node_count();
+    const uint64_t node = known ? island_.graph().node(launch.node).id() : BP_NO_NODE;
+    span.nodes = &node;
+    span.node_count = known ? 1 : 0;
     span.flags = BP_SPAN_DEVICE_CLOCK;
     span.name = sdk::text(launch.source.entry);
     host().trace(span);
@@ -265,7 +269,7 @@ void Instance::trace() const {
   span.kind = BP_SPAN_COPY;
   span.begin = begin_time_;
   span.end = sdk::monotonic_now();
-  span.node = BP_NO_NODE;
+  span.node_count = 0;
   span.flags = 0;
   span.bytes = copied_;
   span.name = sdk::text("copies to and from the host");

@@ -220,9 +220,9 @@ bp_native_t Stream::native() {
   return {sizeof(bp_native_t), BP_NATIVE_CL_QUEUE, reinterpret_cast<uint64_t>(queue_.get())};
 }
 
-std::unique_ptr<sdk::Stream> Device::stream(const bp_native_t* native, int32_t) {
-  if (native == nullptr) return std::make_unique<Stream>(queue());
-  const bp_native_t given = sdk::read(native, "native");
+std::unique_ptr<sdk::Stream> Device::stream(const bp_stream_create_t& how) {
+  if (how.native == nullptr) return std::make_unique<Stream>(queue());
+  const bp_native_t given = sdk::read(how.native, "native");
   if (given.kind != BP_NATIVE_CL_QUEUE || given.handle == 0)
     throw sdk::Error(BP_UNSUPPORTED, "a stream cannot be made of a native of kind " + std::to_string(given.kind) +
                                          "; a cl_command_queue can");
@@ -292,9 +292,13 @@ std::optional<sdk::Error> Timeline::failure(uint64_t value) {
   return state_->numbers.failure(value);
 }
 
-std::unique_ptr<sdk::NativeSemaphore> Device::semaphore(const bp_native_t* native) {
-  if (native == nullptr) return std::make_unique<Timeline>();
-  const bp_native_t given = sdk::read(native, "native");
+std::unique_ptr<sdk::NativeSemaphore> Device::semaphore(const bp_semaphore_create_t& how) {
+  if (how.native == nullptr) {
+    auto made = std::make_unique<Timeline>();
+    made->signal(how.value, nullptr);
+    return made;
+  }
+  const bp_native_t given = sdk::read(how.native, "native");
   if (given.kind != BP_NATIVE_CL_EVENT || given.handle == 0)
     throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot be made of a native of kind " + std::to_string(given.kind) +
                                          "; a cl_event can");

@@ -79,7 +79,7 @@ class SyncTest : public OpenCl {
     what.size = sizeof what;
     what.graph = api().model_graph(model_->get());
     ok(slots->program->compile(device, &what, &program_, error()));
-    for (auto& instance : instances) ok(slots->instance->create(program_, &instance, error()));
+    for (auto& instance : instances) ok(slots->instance->create(program_, nullptr, &instance, error()));
   }
   void TearDown() override {
     for (auto* semaphore : semaphores_) slots->sync->semaphore_destroy(semaphore);
@@ -87,7 +87,10 @@ class SyncTest : public OpenCl {
     for (auto*& instance : instances) {
       if (instance != nullptr) slots->instance->destroy(instance);
     }
-    for (auto& buffer : buffers_) slots->memory->release(device, &buffer);
+    for (auto& buffer : buffers_) {
+      const bp_release_t what{sizeof what, 0, &buffer, nullptr};
+      slots->memory->release(device, &what);
+    }
     if (program_ != nullptr) slots->program->destroy(program_);
     if (device != nullptr) slots->device->close(device);
     if (backend_ != nullptr) slots->destroy(backend_);
@@ -103,11 +106,13 @@ class SyncTest : public OpenCl {
   void ok(bp_status_t status) { ASSERT_EQ(status, BP_OK) << detail(); }
 
   bp_native_semaphore_t* semaphore(const bp_native_t* native = nullptr) {
-    ok(slots->sync->semaphore_create(device, native, &semaphores_.emplace_back(), error()));
+    const bp_semaphore_create_t how{sizeof how, 0, 0, native, nullptr};
+    ok(slots->sync->semaphore_create(device, &how, &semaphores_.emplace_back(), error()));
     return semaphores_.back();
   }
   bp_stream_t* stream(const bp_native_t* native = nullptr) {
-    ok(slots->sync->stream_create(device, native, 0, &streams_.emplace_back(), error()));
+    const bp_stream_create_t how{sizeof how, 0, native, nullptr};
+    ok(slots->sync->stream_create(device, &how, &streams_.emplace_back(), error()));
     return streams_.back();
   }
   cl_command_queue queue_of(bp_stream_t* stream) {
@@ -126,12 +131,13 @@ class SyncTest : public OpenCl {
     bp_device_info_t info{};
     info.size = sizeof info;
     ok(slots->device->info(backend_, 0, &info, error()));
-    ok(slots->memory->allocate(device, info.space_count - 1, kElements * sizeof(float), &buffers_.emplace_back(),
-                               error()));
+    const bp_allocate_t what{sizeof what, info.space_count - 1, kElements * sizeof(float), nullptr, nullptr};
+    ok(slots->memory->allocate(device, &what, &buffers_.emplace_back(), error()));
+    buffers_.back().bytes = what.bytes;
     return buffers_.back();
   }
   static bp_buffer_t of(std::vector<float>& memory) {
-    return {0, 0, nullptr, memory.data(), 0, memory.size() * sizeof(float)};
+    return {0, 0, 0, nullptr, memory.data(), 0, memory.size() * sizeof(float)};
   }
   void bind(int instance, const bp_buffer_t& x, const bp_buffer_t& y) {
     for (const uint32_t slot : {0u, BP_SLOT_OUTPUT}) {
@@ -196,7 +202,7 @@ TEST_F(SyncTest, RunsWaitForEachOtherInWhateverOrderTheyAreStarted) {
   const Semaphore of_host;
   bp_native_semaphore_t* const native = semaphore();
   for (const bool on_host : {true, false}) {
-    const auto at = [&](uint64_t value) { return on_host ? of_host.at(value) : bp_native_point(native, value); };
+    const auto at = [&](uint64_t value) { return on_host ? of_host.at(value) : bp_native_point(native, 0, value); };
     y.assign(kElements, 0);
     z.assign(kElements, 0);
     bind(0, of(x), of(y));
@@ -226,15 +232,15 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
   Ended first, second;
-  ok(start(1, &second, {bp_native_point(semaphore, 1)}, {bp_native_point(last, 1)}));
+  ok(start(1, &second, {bp_native_point(semaphore, 0, 1)}, {bp_native_point(last, 0, 1)}));
   cl_layer().fail("the end", CL_OUT_OF_RESOURCES);
-  ok(start(0, &first, {}, {bp_native_point(semaphore, 1)}));
+  ok(start(0, &first, {}, {bp_native_point(semaphore, 0, 1)}));
   EXPECT_EQ(first.status(), BP_RESOURCE_EXHAUSTED);
   cl_layer().mend();
   EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
   ok(wait(last, 1));  // native points carry no failure
   Ended third, of_host;
-  ok(start(0, &third, {bp_native_point(last, 1)}, {}));
+  ok(start(0, &third, {bp_native_point(last, 0, 1)}, {}));
   EXPECT_EQ(third.status(), BP_DEPENDENCY_FAILED);
   // Host points do, and where it is known before the run is started, the call returns it and reports nothing.
   const Semaphore failed;
@@ -248,7 +254,7 @@ TEST_F(SyncTest, ADeadlineEndsAWaitForWhatNeverComes) {
   bp_native_semaphore_t* const semaphore = this->semaphore();
   const Semaphore of_host;
   bind(0, of(x), of(y));
-  for (const bp_point_t& never : {bp_native_point(semaphore, 1), of_host.at(1)}) {
+  for (const bp_point_t& never : {bp_native_point(semaphore, 0, 1), of_host.at(1)}) {
     Ended end;
     ok(start(0, &end, {never}, {}, in(kAWhile)));
     EXPECT_EQ(end.status(), BP_TIMED_OUT);
@@ -263,7 +269,7 @@ TEST_F(SyncTest, AnInstanceHasOneRunAndOutlivesIt) {
   bp_native_semaphore_t* const semaphore = this->semaphore();
   bind(0, of(x), of(y));
   Ended end, other;
-  ok(start(0, &end, {bp_native_point(semaphore, 1)}, {}));
+  ok(start(0, &end, {bp_native_point(semaphore, 0, 1)}, {}));
   EXPECT_EQ(start(0, &other, {}, {}), BP_BUSY);
   std::thread signaller([&] {
     std::this_thread::sleep_for(kAWhile);
@@ -288,17 +294,20 @@ TEST_F(SyncTest, AStreamKeepsItsOrder) {
   Ended copied, ended;
   run.self = &copied;
   run.done = Ended::ended;
-  ok(slots->memory->copy(device, std::array{of(x)}.data(), &a, kElements * sizeof(float), &run, error()));
+  const bp_buffer_t from = of(x), to = of(y);
+  const bp_copy_t first{sizeof first, 0, &from, &a, kElements * sizeof(float), &run};
+  ok(slots->memory->copy(device, &first, error()));
   ok(start(0, nullptr, {}, {}, 0, stream));
   ok(start(1, &ended, {}, {}, 0, stream));
   ok(slots->sync->stream_wait(stream, in(std::chrono::seconds(30)), error()));
   EXPECT_EQ(z, std::vector<float>(kElements, 3));
   EXPECT_EQ(copied.status(), BP_OK);
   EXPECT_EQ(ended.status(), BP_OK);
-  const float pattern = 5;
   run.done = nullptr;
-  ok(slots->memory->fill(device, &b, &pattern, sizeof pattern, &run, error()));
-  ok(slots->memory->copy(device, &b, std::array{of(y)}.data(), kElements * sizeof(float), &run, error()));
+  const bp_fill_t fives{sizeof fives, 4, std::bit_cast<uint32_t>(5.0f), &b, &run};
+  ok(slots->memory->fill(device, &fives, error()));
+  const bp_copy_t last{sizeof last, 0, &b, &to, kElements * sizeof(float), &run};
+  ok(slots->memory->copy(device, &last, error()));
   ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
   EXPECT_EQ(y, std::vector<float>(kElements, 5));
 }
@@ -347,8 +356,8 @@ TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   y.assign(kElements, 0);
   z.assign(kElements, 0);
   Ended last;
-  ok(start(0, nullptr, {go.at(1)}, {bp_native_point(native, 1)}, 0, one));
-  ok(start(1, &last, {bp_native_point(native, 1)}, {}, 0, two));
+  ok(start(0, nullptr, {go.at(1)}, {bp_native_point(native, 0, 1)}, 0, one));
+  ok(start(1, &last, {bp_native_point(native, 0, 1)}, {}, 0, two));
   EXPECT_FALSE(last.yet(kAWhile));
   EXPECT_EQ(z, std::vector<float>(kElements));
   go.signal(1);
@@ -357,8 +366,8 @@ TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   ok(slots->sync->stream_wait(one, BP_FOREVER, error()));
   // A point that failed: the stream goes on, and both ends say so.
   Ended first, second;
-  ok(start(0, &first, {go.at(2)}, {bp_native_point(native, 2)}, 0, one));
-  ok(start(1, &second, {bp_native_point(native, 2)}, {}, 0, two));
+  ok(start(0, &first, {go.at(2)}, {bp_native_point(native, 0, 2)}, 0, one));
+  ok(start(1, &second, {bp_native_point(native, 0, 2)}, {}, 0, two));
   go.fail(2, BP_INTERNAL, "the host's part");
   EXPECT_EQ(first.status(), BP_DEPENDENCY_FAILED);
   EXPECT_EQ(second.status(), BP_OK);  // of a run whose own work succeeded, on what it was given
@@ -395,7 +404,8 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
   for (const auto& [queue, why] : {std::pair{out_of_order, "is out of order"}, {foreign, "is of another context"}}) {
     const bp_native_t bad{sizeof bad, BP_NATIVE_CL_QUEUE, reinterpret_cast<uint64_t>(queue)};
     bp_stream_t* none = nullptr;
-    EXPECT_EQ(slots->sync->stream_create(device, &bad, 0, &none, error()), BP_UNSUPPORTED);
+    const bp_stream_create_t how{sizeof how, 0, &bad, nullptr};
+    EXPECT_EQ(slots->sync->stream_create(device, &how, &none, error()), BP_UNSUPPORTED);
     EXPECT_THAT(detail(), HasSubstr(why));
     clReleaseCommandQueue(queue);
   }
@@ -410,7 +420,7 @@ TEST_F(SyncTest, AnEventOfTheFrameworkIsWaitedFor) {
   bp_native_semaphore_t* const semaphore = this->semaphore(&native);
   bind(0, of(x), of(y));
   Ended end;
-  ok(start(0, &end, {bp_native_point(semaphore, 1)}, {}));
+  ok(start(0, &end, {bp_native_point(semaphore, 0, 1)}, {}));
   EXPECT_FALSE(end.yet(kAWhile));
   clSetUserEventStatus(event, CL_COMPLETE);
   EXPECT_EQ(end.status(), BP_OK);

@@ -125,8 +125,9 @@ static bp_status_t program_info(const bp_program_t* program, bp_program_info_t* 
   return BP_UNSUPPORTED;
 }
 
-static bp_status_t create_instance(const bp_program_t* program, bp_instance_t** out_instance, bp_error_t* error) {
-  (void)program, (void)out_instance, (void)error;
+static bp_status_t create_instance(const bp_program_t* program, const bp_instance_create_t* how,
+                                   bp_instance_t** out_instance, bp_error_t* error) {
+  (void)program, (void)how, (void)out_instance, (void)error;
   return BP_UNSUPPORTED;
 }
 

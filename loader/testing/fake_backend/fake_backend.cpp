@@ -202,25 +202,29 @@ const bp_program_api_t kProgramApi = {
       std::memcpy(out, &info, std::min<size_t>(out->size, sizeof info));
       return BP_OK;
     },
-    .output_extents = [](const bp_program_t* program, const bp_tensor_t* inputs, uint32_t, uint32_t stride,
-                         uint32_t output, uint32_t* out_rank, int64_t* out_extents, bp_error_t*) -> bp_status_t {
-      const Source& source = program->outputs[output];
-      const int64_t* extents = source.extents.data();
-      *out_rank = static_cast<uint32_t>(source.extents.size());
-      if (source.input != BP_NONE) {
-        const auto* input =
-            reinterpret_cast<const bp_tensor_t*>(reinterpret_cast<const char*>(inputs) + size_t{source.input} * stride);
-        extents = input->extents;
-        *out_rank = input->rank;
+    .output_extents = [](const bp_program_t* program, const bp_shape_query_t* query, bp_shape_t* out_shapes,
+                         bp_error_t*) -> bp_status_t {
+      for (size_t i = 0; i < program->outputs.size(); ++i) {
+        const Source& source = program->outputs[i];
+        auto& shape = *reinterpret_cast<bp_shape_t*>(reinterpret_cast<char*>(out_shapes) + i * query->output_stride);
+        const int64_t* extents = source.extents.data();
+        shape.rank = static_cast<uint32_t>(source.extents.size());
+        if (source.input != BP_NONE) {
+          const auto* input = reinterpret_cast<const bp_tensor_t*>(reinterpret_cast<const char*>(query->inputs) +
+                                                                   size_t{source.input} * query->input_stride);
+          extents = input->extents;
+          shape.rank = input->rank;
+        }
+        std::copy_n(extents, shape.rank, shape.extents);
       }
-      std::copy_n(extents, *out_rank, out_extents);
       return BP_OK;
     },
 };
 
 const bp_instance_api_t kInstanceApi = {
     .size = sizeof(bp_instance_api_t),
-    .create = [](const bp_program_t* program, bp_instance_t** out, bp_error_t*) -> bp_status_t {
+    .create = [](const bp_program_t* program, const bp_instance_create_t*, bp_instance_t** out,
+                 bp_error_t*) -> bp_status_t {
       *out = new bp_instance_t{program, {}};
       return BP_OK;
     },
@@ -230,7 +234,9 @@ const bp_instance_api_t kInstanceApi = {
       instance->bound[binding->slot] = binding->tensor->buffer;
       return BP_OK;
     },
-    .extents = [](bp_instance_t*, uint32_t, uint32_t, const int64_t*, bp_error_t*) -> bp_status_t { return BP_OK; },
+    .extents = [](bp_instance_t*, const bp_slot_extents_t*, uint32_t, uint32_t, bp_error_t*) -> bp_status_t {
+      return BP_OK;
+    },
     .run = [](bp_instance_t* instance, const bp_run_t*, bp_error_t*) -> bp_status_t {
       for (uint32_t i = 0; i < instance->program->outputs.size(); ++i) {
         const Source& source = instance->program->outputs[i];

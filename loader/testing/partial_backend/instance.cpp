@@ -23,7 +23,7 @@ uint64_t now() {
 // The same tensor as the CPU backend may have it.
 bp_tensor_t reached(const Device& device, const bp_tensor_t& tensor) {
   bp_tensor_t host = tensor;
-  host.buffer = bp_buffer_t{0, 0, nullptr, reach(device, tensor.buffer), 0, tensor.buffer.bytes};
+  host.buffer = bp_buffer_t{0, 0, 0, nullptr, reach(device, tensor.buffer), 0, tensor.buffer.bytes};
   return host;
 }
 
@@ -161,12 +161,13 @@ void Instance::abandon() {
 
 namespace {
 
-bp_status_t BP_CALL create(const bp_program_t* handle, bp_instance_t** out, bp_error_t* error) {
+bp_status_t BP_CALL create(const bp_program_t* handle, const bp_instance_create_t* how, bp_instance_t** out,
+                           bp_error_t* error) {
   return fence(error, [&] {
     const Program& program = partial::of(handle);
     program.device->check();
     auto instance = std::make_unique<Instance>(program);
-    pass(cpu->instance->create(program.inner, &instance->inner, error));
+    pass(cpu->instance->create(program.inner, how, &instance->inner, error));
     ++program.device->counters().instances;
     *out = reinterpret_cast<bp_instance_t*>(instance.release());
   });
@@ -182,9 +183,9 @@ bp_status_t BP_CALL bind(bp_instance_t* handle, const bp_binding_t* binding, bp_
   return fence(error, [&] { of(handle).bind(*binding, error); });
 }
 
-bp_status_t BP_CALL extents(bp_instance_t* handle, uint32_t slot, uint32_t rank, const int64_t* extents,
+bp_status_t BP_CALL extents(bp_instance_t* handle, const bp_slot_extents_t* slots, uint32_t count, uint32_t stride,
                             bp_error_t* error) {
-  return cpu->instance->extents(of(handle).inner, slot, rank, extents, error);
+  return cpu->instance->extents(of(handle).inner, slots, count, stride, error);
 }
 
 bp_status_t BP_CALL run(bp_instance_t* handle, const bp_run_t* run, bp_error_t* error) {

@@ -15,7 +15,7 @@ Allocation& allocation_of(bp_memory_t* handle) {
   return *reinterpret_cast<Allocation*>(handle);
 }
 
-bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, uint32_t size, bp_error_t* error) {
+bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, bp_error_t* error) {
   return fence(error, [&] {
     const Memory kind = of(handle).script().memory;
     if (index != 0) throw Error(BP_NOT_FOUND, "a partial device has one memory space, number 0");
@@ -28,20 +28,23 @@ bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, 
       space.name = {"device", 6};
       space.flags = BP_SPACE_DEVICE;
       if (kind == Memory::kShared) space.flags |= BP_SPACE_COHERENT;
-      if (kind != Memory::kOwn) space.imports = 1u << BP_EXTERNAL_HOST_POINTER;
+      static constexpr uint32_t kImports[] = {BP_EXTERNAL_HOST_POINTER};
+      space.imports = kImports;
+      space.import_count = kind != Memory::kOwn ? 1 : 0;
     }
-    std::memcpy(static_cast<void*>(out), &space, std::min<size_t>(size, sizeof space));
+    sdk::write(out, space, "out_space");
   });
 }
 
-bp_status_t BP_CALL allocate(bp_device_t* handle, uint32_t index, uint64_t bytes, bp_buffer_t* out, bp_error_t* error) {
+bp_status_t BP_CALL allocate(bp_device_t* handle, const bp_allocate_t* what, bp_buffer_t* out, bp_error_t* error) {
   return fence(error, [&] {
+    const uint64_t bytes = what->bytes;
     Device& device = of(handle);
     device.check();
     auto* data = static_cast<char*>(std::aligned_alloc(64, (std::max<uint64_t>(bytes, 1) + 63) / 64 * 64));
     if (data == nullptr) throw std::bad_alloc();
     ++device.counters().allocations;
-    *out = bp_buffer_t{0, index, nullptr, nullptr, 0, bytes};
+    *out = {};
     if (device.script().memory == Memory::kHost)
       out->address = data;
     else
@@ -49,21 +52,36 @@ bp_status_t BP_CALL allocate(bp_device_t* handle, uint32_t index, uint64_t bytes
   });
 }
 
-void BP_CALL release(bp_device_t* handle, bp_buffer_t* buffer) {
-  ++of(handle).counters().releases;
-  if (buffer->memory == nullptr) return std::free(buffer->address);
-  Allocation* allocation = &allocation_of(buffer->memory);
+void free_memory(Device& device, bp_memory_t* memory, void* address) {
+  ++device.counters().releases;
+  if (memory == nullptr) return std::free(address);
+  Allocation* allocation = &allocation_of(memory);
   if (allocation->data != allocation->imported) std::free(allocation->data);
+  if (allocation->release != nullptr) allocation->release(allocation->self);
   delete allocation;
 }
 
-bp_status_t BP_CALL copy(bp_device_t* handle, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
-                         const bp_run_t* run, bp_error_t* error) {
+void BP_CALL release(bp_device_t* handle, const bp_release_t* what) {
+  Device& device = of(handle);
+  bp_memory_t* const memory = what->buffer->memory;
+  void* const address = what->buffer->address;
+  if (what->stream == nullptr) return free_memory(device, memory, address);
+  bp_run_t order{};
+  order.size = sizeof order;
+  static_cast<sdk::HostStream*>(sdk::stream_of(what->stream))
+      ->submit(*device.backend->sdk_host, order,
+               [&device, memory, address](const sdk::Order&) { free_memory(device, memory, address); });
+}
+
+bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t* error) {
   return fence(error, [&] {
     Device& device = of(handle);
     device.check();
-    if (bytes > from->bytes || bytes > to->bytes) throw Error(BP_BUFFER_TOO_SMALL, "a copy beyond its buffers");
-    char *const target = reach(device, *to, true), *const source = reach(device, *from, true);
+    const uint64_t bytes = what->bytes;
+    const bp_run_t* const run = what->run;
+    if (bytes > what->from->bytes || bytes > what->to->bytes)
+      throw Error(BP_BUFFER_TOO_SMALL, "a copy beyond its buffers");
+    char *const target = reach(device, *what->to, true), *const source = reach(device, *what->from, true);
     const auto work = [&device, target, source, bytes] {
       take_time(device.script().copy_us);
       constexpr int kPatience = 10'000;  // milliseconds
@@ -84,22 +102,23 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_buffer_t* from, const bp_
   });
 }
 
-bp_status_t BP_CALL flush(bp_device_t* handle, const bp_buffer_t* buffer, uint32_t access, bp_error_t* error) {
+bp_status_t BP_CALL flush(bp_device_t* handle, const bp_map_t* what, bp_error_t* error) {
   return fence(error, [&] {
+    const bp_buffer_t* const buffer = what->buffer;
     Device& device = of(handle);
     ++device.counters().flushes;
     char* seen = reach(device, *buffer);
     const Allocation& allocation = allocation_of(buffer->memory);
     if (allocation.imported == nullptr || allocation.imported == allocation.data) return;
     char* host = allocation.imported + (seen - allocation.data);
-    if (access & BP_MAP_WRITE) std::memcpy(seen, host, buffer->bytes);
-    if (access & BP_MAP_READ) std::memcpy(host, seen, buffer->bytes);
+    if (what->access & BP_MAP_WRITE) std::memcpy(seen, host, buffer->bytes);
+    if (what->access & BP_MAP_READ) std::memcpy(host, seen, buffer->bytes);
   });
 }
 
-bp_status_t BP_CALL import(bp_device_t* handle, uint32_t index, const bp_external_t* external, bp_buffer_t* out,
-                           bp_error_t* error) {
+bp_status_t BP_CALL import(bp_device_t* handle, const bp_import_t* what, bp_buffer_t* out, bp_error_t* error) {
   return fence(error, [&] {
+    const bp_external_t* const external = what->external;
     Device& device = of(handle);
     const Memory kind = device.script().memory;
     if (external->kind != BP_EXTERNAL_HOST_POINTER || kind == Memory::kHost || kind == Memory::kOwn)
@@ -107,10 +126,11 @@ bp_status_t BP_CALL import(bp_device_t* handle, uint32_t index, const bp_externa
     char* host = reinterpret_cast<char*>(external->handle) + external->offset;
     if (reinterpret_cast<uintptr_t>(host) % 64 != 0)
       throw Error(BP_UNSUPPORTED, "imported memory must start on a multiple of 64 bytes");
-    auto* allocation = new Allocation{&device, host, external->bytes, host};
+    auto* allocation = new Allocation{&device, host, external->bytes, host, external->release, external->self};
     if (kind == Memory::kFlushed) allocation->data = static_cast<char*>(std::calloc(1, external->bytes));
     ++device.counters().imports;
-    *out = bp_buffer_t{0, index, reinterpret_cast<bp_memory_t*>(allocation), nullptr, 0, external->bytes};
+    *out = {};
+    out->memory = reinterpret_cast<bp_memory_t*>(allocation);
   });
 }
 

@@ -11,6 +11,8 @@ struct Allocation {
   char* data;  // what the device sees
   uint64_t bytes;
   char* imported = nullptr;  // the host memory that it is an import of
+  void (*release)(void* self) = nullptr;
+  void* self = nullptr;
 };
 
 // Where the bytes of a buffer lie that `device` (or, for copies, a peer of it) reaches. Throws where it does not.

@@ -50,12 +50,10 @@ bp_status_t BP_CALL info(const bp_program_t* handle, bp_program_info_t* out, bp_
   return cpu->program->info(of(handle).inner, out, error);
 }
 
-bp_status_t BP_CALL output_extents(const bp_program_t* handle, const bp_tensor_t* inputs, uint32_t input_count,
-                                   uint32_t input_stride, uint32_t output, uint32_t* out_rank, int64_t* out_extents,
+bp_status_t BP_CALL output_extents(const bp_program_t* handle, const bp_shape_query_t* query, bp_shape_t* out_shapes,
                                    bp_error_t* error) {
   ++of(handle).device->counters().shape_queries;
-  return cpu->program->output_extents(of(handle).inner, inputs, input_count, input_stride, output, out_rank,
-                                      out_extents, error);
+  return cpu->program->output_extents(of(handle).inner, query, out_shapes, error);
 }
 
 // ---- stored programs: a header and a body that tells damage; the program itself is compiled from the graph again.

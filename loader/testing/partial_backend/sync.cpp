@@ -29,11 +29,11 @@ class Timeline final : public sdk::NativeSemaphore {
   Device& device_;
 };
 
-bp_status_t BP_CALL stream_create(bp_device_t* handle, const bp_native_t* native, int32_t, bp_stream_t** out,
+bp_status_t BP_CALL stream_create(bp_device_t* handle, const bp_stream_create_t* how, bp_stream_t** out,
                                   bp_error_t* error) {
   return fence(error, [&] {
     of(handle).check();
-    if (native != nullptr) throw Error(BP_UNSUPPORTED, "a partial device takes no streams of others");
+    if (how->native != nullptr) throw Error(BP_UNSUPPORTED, "a partial device takes no streams of others");
     *out = reinterpret_cast<bp_stream_t*>(static_cast<sdk::Stream*>(new sdk::HostStream));
   });
 }
@@ -46,14 +46,15 @@ bp_status_t BP_CALL stream_wait(bp_stream_t* handle, uint64_t deadline, bp_error
   return fence(error, [&] { sdk::stream_of(handle)->wait(deadline); });
 }
 
-bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_native_t* native, bp_native_semaphore_t** out,
+bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_semaphore_create_t* how, bp_native_semaphore_t** out,
                                      bp_error_t* error) {
   return fence(error, [&] {
     Device& device = of(handle);
+    const bp_native_t* const native = how->native;
     if (!device.script().marks) throw Error(BP_UNSUPPORTED, "this partial device has no semaphores");
     if (native != nullptr && native->kind != kNativeKind)
       throw Error(BP_UNSUPPORTED, "a partial device takes semaphores of partial devices alone");
-    auto shared = native == nullptr ? std::make_shared<sdk::HostTimeline>()
+    auto shared = native == nullptr ? std::make_shared<sdk::HostTimeline>(how->value)
                                     : reinterpret_cast<Timeline*>(static_cast<uintptr_t>(native->handle))->shared;
     *out = reinterpret_cast<bp_native_semaphore_t*>(
         static_cast<sdk::NativeSemaphore*>(new Timeline(device, std::move(shared))));

@@ -107,6 +107,9 @@ class Device : public Object {
  public:
   explicit Device(const Backend& backend) : host_(backend.host()) {}
   const Host& host() const { return host_; }
+  // By which the host knows it: for spans.
+  uint64_t id() const { return id_; }
+  void set_id(uint64_t id) { id_ = id; }  // by the SDK, once it was opened
 
   // One call for all nodes. Usually: table.answer(coverage).
   virtual void cover(Coverage& coverage) = 0;
@@ -120,6 +123,7 @@ class Device : public Object {
 
  private:
   const Host& host_;
+  uint64_t id_ = 0;
 };
 
 // An island compiled: immutable, used by many threads.
@@ -133,12 +137,32 @@ class Program : public Object {
   virtual std::unique_ptr<Instance> instance() const = 0;
   // Scratch, in-place pairs, how shapes come about. `size` and the counts are filled in by the SDK.
   virtual bp_program_info_t info() const { return {}; }
-  // slot: the extents of an output for these inputs.
-  virtual std::vector<int64_t> output_extents(const std::vector<bp_tensor_t>&, uint32_t) const { return {}; }
+  // slot: the extents of all outputs for these inputs, whose extents were checked against the graph. An output whose
+  // rank stays BP_NONE is known only during the run.
+  virtual void output_extents(const std::vector<bp_tensor_t>& /*inputs*/, std::vector<bp_shape_t>& /*outputs*/) const {}
 
  private:
   const Device& device_;
   Graph graph_;
+};
+
+// New extents for some slots.
+class Slots {
+ public:
+  Slots(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride)
+      : slots_(reinterpret_cast<const char*>(slots)), count_(count), stride_(stride) {
+    if (count != 0 && (slots == nullptr || stride < kSize10<bp_slot_extents_t>))
+      throw Error(BP_INVALID_ARGUMENT, "slots is NULL, or its stride below that of ABI 1.0");
+  }
+  uint32_t size() const { return count_; }
+  const bp_slot_extents_t& operator[](uint32_t i) const {
+    return *reinterpret_cast<const bp_slot_extents_t*>(slots_ + uint64_t{i} * stride_);
+  }
+
+ private:
+  const char* slots_;
+  uint32_t count_;
+  uint32_t stride_;
 };
 
 // A program's run state. It keeps what is bound and checks it against the graph, so that a backend writes `run` alone.
@@ -190,11 +214,14 @@ class Instance : public Object {
     slot.bound = true;
   }
 
-  virtual void extents(uint32_t index, uint32_t rank, const int64_t* extents) {
-    Binding& slot = find(index);
-    if (!slot.bound) throw Error(BP_BAD_STATE, where(index) + " is not bound; call bind before extents");
-    check(index, slot.tensor.dtype, rank, extents, slot.tensor.buffer.bytes);
-    set_extents(slot, rank, extents);
+  // All of them or, where it throws, none.
+  virtual void extents(const Slots& slots) {
+    for (uint32_t i = 0; i < slots.size(); ++i) {
+      const Binding& slot = find(slots[i].slot);
+      if (!slot.bound) throw Error(BP_BAD_STATE, where(slots[i].slot) + " is not bound; call bind before extents");
+      check(slots[i].slot, slot.tensor.dtype, slots[i].rank, slots[i].extents, slot.tensor.buffer.bytes);
+    }
+    for (uint32_t i = 0; i < slots.size(); ++i) set_extents(find(slots[i].slot), slots[i].rank, slots[i].extents);
   }
 
  protected:
@@ -308,15 +335,15 @@ class Memory {
  public:
   virtual ~Memory() = default;
   virtual bp_space_t space(uint32_t index) = 0;  // throws BP_NOT_FOUND
-  virtual bp_buffer_t allocate(uint32_t space, uint64_t bytes) = 0;
-  virtual void release(bp_buffer_t& buffer) noexcept = 0;
-  virtual void* map(const bp_buffer_t& buffer, uint32_t access) = 0;
-  virtual void unmap(const bp_buffer_t& buffer, void* pointer) = 0;
-  virtual void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run) = 0;
-  virtual void flush(const bp_buffer_t&, uint32_t /*access*/) {}                                          // slot
-  virtual void fill(const bp_buffer_t&, const void* /*pattern*/, uint32_t /*bytes*/, const bp_run_t*) {}  // slot
-  virtual bp_buffer_t import_memory(uint32_t /*space*/, const bp_external_t&) { return {}; }              // slot
-  virtual bp_external_t export_memory(const bp_buffer_t&, uint32_t /*kind*/) { return {}; }               // slot
+  virtual bp_buffer_t allocate(const bp_allocate_t& what) = 0;
+  virtual void release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept = 0;
+  virtual void copy(const bp_copy_t& what) = 0;
+  virtual void* map(const bp_buffer_t&, uint32_t /*access*/) { return nullptr; }              // slot
+  virtual void unmap(const bp_buffer_t&, void* /*pointer*/) {}                                // slot
+  virtual void flush(const bp_buffer_t&, uint32_t /*access*/) {}                              // slot
+  virtual void fill(const bp_fill_t&) {}                                                      // slot
+  virtual bp_buffer_t import_memory(uint32_t /*space*/, const bp_external_t&) { return {}; }  // slot
+  virtual bp_external_t export_memory(const bp_buffer_t&, uint32_t /*kind*/) { return {}; }   // slot
 };
 
 // A queue of work. bp_stream_t is a Stream.
@@ -357,12 +384,12 @@ class Abandon {
   virtual void abandon() noexcept = 0;
 };
 
-// A Device with streams. `native` is the framework's own, or NULL.
+// A Device with streams. `native` in what is asked for is the framework's own, or NULL.
 class Sync {
  public:
   virtual ~Sync() = default;
-  virtual std::unique_ptr<Stream> stream(const bp_native_t* native, int32_t priority) = 0;
-  virtual std::unique_ptr<NativeSemaphore> semaphore(const bp_native_t*) { return nullptr; }  // slot
+  virtual std::unique_ptr<Stream> stream(const bp_stream_create_t& how) = 0;
+  virtual std::unique_ptr<NativeSemaphore> semaphore(const bp_semaphore_create_t&) { return nullptr; }  // slot
 };
 
 // A Device whose programs can be stored. `blob` is untrusted.
@@ -378,7 +405,8 @@ class Cache {
 class Refit {
  public:
   virtual ~Refit() = default;
-  virtual void refit(uint32_t weight, const bp_tensor_t& tensor) = 0;
+  // All of them or, where it throws, none.
+  virtual void refit(const std::vector<bp_refit_weight_t>& weights) = 0;
   virtual void read_weight(uint32_t weight, bp_tensor_t& tensor) const = 0;
 };
 

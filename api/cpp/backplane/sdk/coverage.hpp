@@ -22,7 +22,6 @@ struct Verdict {
   float confidence = 0;
   uint32_t compute_types = 0;  // BP_COMPUTE_* in which it computes
   uint64_t bytes = 0;
-  uint32_t layout = BP_LAYOUT_DENSE;
   std::vector<bp_range_t> ranges;  // makes a yes conditional
 };
 
@@ -74,7 +73,6 @@ class Coverage {
       out.seconds = v.seconds;
       out.bytes = v.bytes;
       out.confidence = v.confidence;
-      out.layout = v.layout;
       out.ranges = v.ranges.data();
       out.range_count = static_cast<uint32_t>(v.ranges.size());
       verdicts.push_back(out);

@@ -5,7 +5,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <initializer_list>
+#include <memory>
 #include <optional>
+#include <thread>
+#include <type_traits>
 
 #include "backplane/graph.hpp"
 #include "backplane/sdk/fence.hpp"
@@ -43,26 +46,52 @@ class Host {
     slots_.release(host_, memory, bytes, alignment);
   }
 
-  // body(begin, end) over [0, count) in pieces of at least `grain`. The first exception of a body is thrown here.
+  // body(begin, end) over [0, count) in pieces of at least `grain`; or body(worker, begin, end), where no two pieces
+  // that run at one time have the same worker, below `thread_count`. The first exception of a body is thrown here.
   template <class Body>
   void parallel_for(uint64_t count, uint64_t grain, Body&& body) const {
     if (count == 0) return;
-    if (slots_.parallel_for == nullptr) return body(uint64_t{0}, count);
     struct Loop {
       Body& body;
       std::atomic<bool> failed{false};
       std::exception_ptr failure;
+      void piece(uint32_t worker, uint64_t begin, uint64_t end) {
+        if constexpr (std::is_invocable_v<Body&, uint32_t, uint64_t, uint64_t>)
+          body(worker, begin, end);
+        else
+          body(begin, end);
+      }
     } loop{body, {}, {}};
-    const bp_loop_body_t piece = [](void* context, uint64_t begin, uint64_t end) {
+    if (slots_.parallel_for == nullptr) return loop.piece(0, 0, count);
+    const auto piece = [](void* context, uint32_t worker, uint64_t begin, uint64_t end) noexcept {
       Loop& loop = *static_cast<Loop*>(context);
       try {
-        loop.body(begin, end);
+        loop.piece(worker, begin, end);
       } catch (...) {
         if (!loop.failed.exchange(true)) loop.failure = std::current_exception();
       }
     };
-    slots_.parallel_for(host_, count, grain, piece, &loop);
+    const bp_loop_t what{sizeof what, 0, count, grain, &loop, piece};
+    slots_.parallel_for(host_, &what);
     if (loop.failure) std::rethrow_exception(loop.failure);
+  }
+  // Runs `task`, which must not throw, on a thread of the host's, or of its own where the host lends none. Throws
+  // BP_RESOURCE_EXHAUSTED where it will not run. The backend must not be destroyed before the task has ended, which a
+  // host that lends threads takes care of.
+  template <class Task>
+  void submit(Task&& task) const {
+    auto held = std::make_unique<std::decay_t<Task>>(std::forward<Task>(task));
+    const auto run = [](void* self) noexcept {
+      (*std::unique_ptr<std::decay_t<Task>>(static_cast<std::decay_t<Task>*>(self)))();
+    };
+    if (slots_.submit == nullptr) {
+      std::thread(run, held.get()).detach();
+    } else {
+      const bp_task_t what{sizeof what, 0, held.get(), run};
+      if (const bp_status_t status = slots_.submit(host_, &what); status != BP_OK)
+        throw Error(status, "the host has no thread for a task");
+    }
+    static_cast<void>(held.release());  // the task's own now
   }
   uint32_t thread_count() const { return slots_.thread_count != nullptr ? slots_.thread_count(host_) : 1; }
   std::optional<bp_topology_t> topology() const {
@@ -78,6 +107,9 @@ class Host {
     if (slots_.option == nullptr || slots_.option(host_, text(name), &value) != BP_OK) return std::nullopt;
     return text(value);
   }
+
+  // All settings of this plugin; those that `names` does not have are an Error (BP_NOT_FOUND).
+  void allow_options(std::initializer_list<std::string_view> names) const;
 
   // Throws Error when the run or compile should end: cancelled, or past its deadline (0: none).
   void check(const bp_cancel_t* cancel, uint64_t deadline = 0) const {
@@ -150,6 +182,34 @@ class Options {
   const bp_option_t* first_ = nullptr;
   uint32_t count_ = 0;
   uint32_t stride_ = 0;
+};
+
+inline void Host::allow_options(std::initializer_list<std::string_view> names) const {
+  bp_option_t option{};
+  for (uint32_t i = 0; slots_.option_at != nullptr && slots_.option_at(host_, i, &option) == BP_OK; ++i)
+    Options(&option, 1, sizeof option).allow(names);
+}
+
+// Calls back when a token is set, as long as this lives: at most once, on a thread of the host's, where nothing may be
+// done that blocks. Where the host does not offer that, `linked` is false and the token is to be polled.
+class OnCancel {
+ public:
+  template <class Body>  // noexcept; lives as long as this
+  OnCancel(const Host& host, const bp_cancel_t* token, Body& body) : host_(host.raw()) {
+    if (token == nullptr || !BP_HAS(host_, host_->size, off_cancel) || host_->on_cancel == nullptr) return;
+    const bp_on_cancel_t what{sizeof what, 0, &body, [](void* self) noexcept { (*static_cast<Body*>(self))(); }};
+    if (host_->on_cancel(host_, token, &what, &link_) != BP_OK) link_ = nullptr;
+  }
+  OnCancel(const OnCancel&) = delete;
+  OnCancel& operator=(const OnCancel&) = delete;
+  ~OnCancel() {
+    if (link_ != nullptr) host_->off_cancel(host_, link_);
+  }
+  bool linked() const { return link_ != nullptr; }
+
+ private:
+  const bp_host_t* host_;
+  bp_cancel_link_t* link_ = nullptr;
 };
 
 }  // namespace backplane::sdk

@@ -128,8 +128,10 @@ class Plugin {
       t.space = T::space;
       t.allocate = T::allocate;
       t.release = T::release;
-      t.map = T::map;
-      t.unmap = T::unmap;
+      if constexpr (overrides<Memory>(&D::map)) {
+        t.map = T::map;
+        t.unmap = T::unmap;
+      }
       t.copy = T::copy;
       if constexpr (overrides<Memory>(&D::flush)) t.flush = T::flush;
       if constexpr (overrides<Memory>(&D::fill)) t.fill = T::fill;

@@ -99,8 +99,10 @@ struct Tables {
       bp_device_open_t copy{};
       if (how != nullptr) copy = read(how, "how");
       check_chain(copy.chain);
+      check_native(copy.native);
       backend(h)->mark_opened();
       hand_over<D>(backend(h)->open(index, Options(copy.options, copy.option_count, copy.option_stride), copy), out);
+      device(*out)->set_id(copy.id);
     });
   }
   static void BP_CALL close(bp_device_t* h) noexcept { destroy(device(h)); }
@@ -165,33 +167,51 @@ struct Tables {
       write(out, info, "out_info");
     });
   }
-  static bp_status_t BP_CALL output_extents(const bp_program_t* h, const bp_tensor_t* inputs, uint32_t input_count,
-                                            uint32_t input_stride, uint32_t output, uint32_t* out_rank,
-                                            int64_t* out_extents, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL output_extents(const bp_program_t* h, const bp_shape_query_t* query,
+                                            bp_shape_t* out_shapes, bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
       const Graph& graph = program(h)->graph();
-      if (input_count != graph.input_count() || output >= graph.output_count()) {
-        throw Error(BP_INVALID_ARGUMENT, "the island has " + std::to_string(graph.input_count()) + " inputs and " +
-                                             std::to_string(graph.output_count()) + " outputs; asked with " +
-                                             std::to_string(input_count) + " inputs for output " +
-                                             std::to_string(output));
+      const bp_shape_query_t question = read(query, "query");
+      if (question.input_count != graph.input_count()) {
+        throw Error(BP_INVALID_ARGUMENT, "the island has " + std::to_string(graph.input_count()) +
+                                             " inputs; asked with " + std::to_string(question.input_count));
       }
+      if (question.output_stride < kSize10<bp_shape_t>)
+        throw Error(BP_INVALID_ARGUMENT, "query.output_stride is " + std::to_string(question.output_stride));
       std::vector<bp_tensor_t> tensors;
-      for (uint32_t i = 0; i < input_count; ++i) {
-        const char* at = reinterpret_cast<const char*>(inputs) + uint64_t{i} * input_stride;
+      for (uint32_t i = 0; i < question.input_count; ++i) {
+        const char* at = reinterpret_cast<const char*>(question.inputs) + uint64_t{i} * question.input_stride;
         tensors.push_back(read(reinterpret_cast<const bp_tensor_t*>(at), "inputs"));
+        check_input(graph.input(i), tensors.back());
       }
-      const std::vector<int64_t> extents = program(h)->output_extents(tensors, output);
-      required(out_rank, "out_rank") = static_cast<uint32_t>(extents.size());
-      std::copy(extents.begin(), extents.end(), &required(out_extents, "out_extents"));
+      std::vector<bp_shape_t> shapes(graph.output_count(), bp_shape_t{BP_NONE, 0, {}});
+      program(h)->output_extents(tensors, shapes);
+      if (shapes.empty()) return;
+      char* const out = reinterpret_cast<char*>(&required(out_shapes, "out_shapes"));
+      for (size_t i = 0; i < shapes.size(); ++i)
+        std::memcpy(out + i * question.output_stride, &shapes[i], sizeof shapes[i]);
     });
+  }
+  // Throws BP_TYPE_MISMATCH where an input cannot have these extents.
+  static void check_input(const Value& value, const bp_tensor_t& tensor) {
+    bool fits = tensor.rank <= BP_MAX_RANK && (tensor.rank == 0 || tensor.extents != nullptr) &&
+                (value.rank() < 0 || static_cast<uint32_t>(value.rank()) == tensor.rank);
+    for (uint32_t d = 0; fits && d < tensor.rank; ++d) {
+      const int64_t declared = value.rank() < 0 ? -1 : value.extent(d);
+      fits = tensor.extents[d] >= 0 && (declared < 0 || declared == tensor.extents[d]);
+    }
+    if (!fits)
+      throw Error(BP_TYPE_MISMATCH,
+                  "extents of input '" + std::string(value.name()) + "' do not fit the type it was declared with");
   }
 
   // ---- running -----------------------------------------------------------------------------------------------------
 
-  static bp_status_t BP_CALL create_instance(const bp_program_t* h, bp_instance_t** out, bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL create_instance(const bp_program_t* h, const bp_instance_create_t* how,
+                                             bp_instance_t** out, bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
       required(out, "out_instance") = nullptr;
+      if (how != nullptr) check_chain(read(how, "how").chain);
       hand_over<I>(program(h)->instance(), out);
     });
   }
@@ -199,9 +219,9 @@ struct Tables {
   static bp_status_t BP_CALL bind(bp_instance_t* h, const bp_binding_t* binding, bp_error_t* error) noexcept {
     return fence(instance(h), error, [&] { instance(h)->bind(read(binding, "binding")); });
   }
-  static bp_status_t BP_CALL extents(bp_instance_t* h, uint32_t slot, uint32_t rank, const int64_t* extents,
+  static bp_status_t BP_CALL extents(bp_instance_t* h, const bp_slot_extents_t* slots, uint32_t count, uint32_t stride,
                                      bp_error_t* error) noexcept {
-    return fence(instance(h), error, [&] { instance(h)->extents(slot, rank, extents); });
+    return fence(instance(h), error, [&] { instance(h)->extents(Slots(slots, count, stride)); });
   }
   static bp_status_t BP_CALL run(bp_instance_t* h, const bp_run_t* run, bp_error_t* error) noexcept {
     return fence(instance(h), error, [&] { instance(h)->submit(read(run, "run")); });
@@ -213,64 +233,88 @@ struct Tables {
 
   // ---- memory: a Device that is also a Memory ----------------------------------------------------------------------
 
-  static bp_status_t BP_CALL space(bp_device_t* h, uint32_t index, bp_space_t* out, uint32_t size,
-                                   bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] {
-      const bp_space_t space = device(h)->space(index);
-      std::memcpy(&required(out, "out_space"), &space, std::min<size_t>(size, sizeof space));
-    });
+  static bp_status_t BP_CALL space(bp_device_t* h, uint32_t index, bp_space_t* out, bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] { write(out, device(h)->space(index), "out_space"); });
   }
-  static bp_status_t BP_CALL allocate(bp_device_t* h, uint32_t space, uint64_t bytes, bp_buffer_t* out,
+  static bp_status_t BP_CALL allocate(bp_device_t* h, const bp_allocate_t* what, bp_buffer_t* out,
                                       bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] { required(out, "out_buffer") = device(h)->allocate(space, bytes); });
-  }
-  static void BP_CALL release(bp_device_t* h, bp_buffer_t* buffer) noexcept {
-    if (buffer != nullptr) fence(device(h), nullptr, [&] { device(h)->release(*buffer); });
-  }
-  static bp_status_t BP_CALL map(bp_device_t* h, const bp_buffer_t* buffer, uint32_t access, void** out,
-                                 bp_error_t* error) noexcept {
-    return fence(device(h), error,
-                 [&] { required(out, "out_pointer") = device(h)->map(required(buffer, "buffer"), access); });
-  }
-  static bp_status_t BP_CALL unmap(bp_device_t* h, const bp_buffer_t* buffer, void* pointer,
-                                   bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] { device(h)->unmap(required(buffer, "buffer"), pointer); });
-  }
-  static bp_status_t BP_CALL flush(bp_device_t* h, const bp_buffer_t* buffer, uint32_t access,
-                                   bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] { device(h)->flush(required(buffer, "buffer"), access); });
-  }
-  static bp_status_t BP_CALL copy(bp_device_t* h, const bp_buffer_t* from, const bp_buffer_t* to, uint64_t bytes,
-                                  const bp_run_t* run, bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] { device(h)->copy(required(from, "from"), required(to, "to"), bytes, run); });
-  }
-  static bp_status_t BP_CALL fill(bp_device_t* h, const bp_buffer_t* buffer, const void* pattern, uint32_t bytes,
-                                  const bp_run_t* run, bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] { device(h)->fill(required(buffer, "buffer"), pattern, bytes, run); });
-  }
-  static bp_status_t BP_CALL import_memory(bp_device_t* h, uint32_t space, const bp_external_t* external,
-                                           bp_buffer_t* out, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
-      const bp_external_t copy = read(external, "external");
+      const bp_allocate_t copy = read(what, "what");
       check_chain(copy.chain);
-      required(out, "out_buffer") = device(h)->import_memory(space, copy);
+      required(out, "out_buffer") = device(h)->allocate(copy);
     });
   }
-  static bp_status_t BP_CALL export_memory(bp_device_t* h, const bp_buffer_t* buffer, bp_external_t* out,
+  static void BP_CALL release(bp_device_t* h, const bp_release_t* what) noexcept {
+    fence(device(h), nullptr, [&] {
+      const bp_release_t copy = read(what, "what");
+      device(h)->release(required(copy.buffer, "what.buffer"), copy.stream);
+    });
+  }
+  static bp_status_t BP_CALL map(bp_device_t* h, const bp_map_t* what, void** out, bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] {
+      const bp_map_t copy = read(what, "what");
+      required(out, "out_pointer") = device(h)->map(required(copy.buffer, "what.buffer"), copy.access);
+    });
+  }
+  static bp_status_t BP_CALL unmap(bp_device_t* h, const bp_map_t* what, void* pointer, bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] {
+      const bp_map_t copy = read(what, "what");
+      device(h)->unmap(required(copy.buffer, "what.buffer"), pointer);
+    });
+  }
+  static bp_status_t BP_CALL flush(bp_device_t* h, const bp_map_t* what, bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] {
+      const bp_map_t copy = read(what, "what");
+      device(h)->flush(required(copy.buffer, "what.buffer"), copy.access);
+    });
+  }
+  static bp_status_t BP_CALL copy(bp_device_t* h, const bp_copy_t* what, bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] {
+      const bp_copy_t copy = read(what, "what");
+      static_cast<void>(required(copy.from, "what.from")), static_cast<void>(required(copy.to, "what.to"));
+      device(h)->copy(copy);
+    });
+  }
+  static bp_status_t BP_CALL fill(bp_device_t* h, const bp_fill_t* what, bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] {
+      const bp_fill_t copy = read(what, "what");
+      const uint32_t bytes = copy.pattern_bytes;
+      if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
+        throw Error(BP_INVALID_ARGUMENT, "a pattern of " + std::to_string(bytes) + " bytes; it has 1, 2, 4 or 8");
+      static_cast<void>(required(copy.buffer, "what.buffer"));
+      device(h)->fill(copy);
+    });
+  }
+  static bp_status_t BP_CALL import_memory(bp_device_t* h, const bp_import_t* what, bp_buffer_t* out,
                                            bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
-      write(out, device(h)->export_memory(required(buffer, "buffer"), read(out, "out_external").kind), "out_external");
+      const bp_import_t copy = read(what, "what");
+      const bp_external_t external = read(copy.external, "what.external");
+      check_chain(external.chain);
+      required(out, "out_buffer") = device(h)->import_memory(copy.space, external);
+    });
+  }
+  static bp_status_t BP_CALL export_memory(bp_device_t* h, const bp_export_t* what, bp_external_t* out,
+                                           bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] {
+      const bp_export_t copy = read(what, "what");
+      write(out, device(h)->export_memory(required(copy.buffer, "what.buffer"), copy.kind), "out_external");
     });
   }
 
   // ---- sync: a Device that is also a Sync --------------------------------------------------------------------------
 
-  static bp_status_t BP_CALL stream_create(bp_device_t* h, const bp_native_t* native, int32_t priority,
-                                           bp_stream_t** out, bp_error_t* error) noexcept {
+  static void check_native(const bp_native_t* native) {
+    if (native != nullptr) check_chain(read(native, "native").chain);
+  }
+  static bp_status_t BP_CALL stream_create(bp_device_t* h, const bp_stream_create_t* how, bp_stream_t** out,
+                                           bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_stream") = nullptr;
-      if (native != nullptr) check_chain(read(native, "native").chain);
-      hand_over<Stream>(device(h)->stream(native, priority), out);
+      const bp_stream_create_t copy = read(how, "how");
+      check_chain(copy.chain);
+      check_native(copy.native);
+      hand_over<Stream>(device(h)->stream(copy), out);
     });
   }
   static void BP_CALL stream_destroy(bp_stream_t* h) noexcept { destroy(stream_of(h)); }
@@ -280,12 +324,14 @@ struct Tables {
   static bp_status_t BP_CALL stream_export(bp_stream_t* h, bp_native_t* out, bp_error_t* error) noexcept {
     return fence(stream_of(h), error, [&] { write(out, stream_of(h)->native(), "out_native"); });
   }
-  static bp_status_t BP_CALL semaphore_create(bp_device_t* h, const bp_native_t* native, bp_native_semaphore_t** out,
-                                              bp_error_t* error) noexcept {
+  static bp_status_t BP_CALL semaphore_create(bp_device_t* h, const bp_semaphore_create_t* how,
+                                              bp_native_semaphore_t** out, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_semaphore") = nullptr;
-      if (native != nullptr) check_chain(read(native, "native").chain);
-      hand_over<NativeSemaphore>(device(h)->semaphore(native), out);
+      const bp_semaphore_create_t copy = read(how, "how");
+      check_chain(copy.chain);
+      check_native(copy.native);
+      hand_over<NativeSemaphore>(device(h)->semaphore(copy), out);
     });
   }
   static void BP_CALL semaphore_destroy(bp_native_semaphore_t* h) noexcept { destroy(semaphore_of(h)); }
@@ -337,9 +383,20 @@ struct Tables {
 
   // ---- weights: a Program that is also a Refit ---------------------------------------------------------------------
 
-  static bp_status_t BP_CALL refit(bp_program_t* h, uint32_t weight, const bp_tensor_t* tensor,
-                                   bp_error_t* error) noexcept {
-    return fence(program(h), error, [&] { program(h)->refit(weight, read(tensor, "tensor")); });
+  static bp_status_t BP_CALL refit(bp_program_t* h, const bp_refit_t* what, bp_error_t* error) noexcept {
+    return fence(program(h), error, [&] {
+      const bp_refit_t copy = read(what, "what");
+      std::vector<bp_refit_weight_t> weights;
+      for (uint32_t i = 0; i < copy.count; ++i) {
+        const char* at =
+            reinterpret_cast<const char*>(&required(copy.weights, "what.weights")) + uint64_t{i} * copy.stride;
+        weights.push_back(*reinterpret_cast<const bp_refit_weight_t*>(at));
+        static_cast<void>(read(weights.back().tensor, "what.weights.tensor"));
+        if (weights.back().weight >= program(h)->graph().raw()->weight_count)
+          throw Error(BP_NOT_FOUND, "the island has no weight " + std::to_string(weights.back().weight));
+      }
+      program(h)->refit(weights);
+    });
   }
   static bp_status_t BP_CALL read_weight(const bp_program_t* h, uint32_t weight, bp_tensor_t* out,
                                          bp_error_t* error) noexcept {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A token may be set from a signal handler, where nothing can be locked or notified. So `set` writes to an eventfd, and
+// one thread of the process reads it and looks which of the linked tokens are set.
+#include "host/cancel.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace backplane {
+
+class CancelWatch {
+ public:
+  // That of this process: after a fork the child has no such thread and makes its own. Never destroyed, for tokens are
+  // set until the process ends.
+  static CancelWatch& get() {
+    static std::mutex mutex;
+    static CancelWatch* watch = nullptr;
+    static pid_t owner = 0;
+    const std::lock_guard lock(mutex);
+    if (!watch || owner != getpid()) {
+      watch = new CancelWatch;  // the parent's stays as the fork left it, perhaps locked
+      owner = getpid();
+    }
+    return *watch;
+  }
+  // Async-signal-safe.
+  static void wake() noexcept {
+    const int fd = wake_fd_.load();
+    if (fd < 0) return;  // no link was ever made
+    const int saved = errno;
+    const uint64_t one = 1;
+    static_cast<void>(!write(fd, &one, sizeof one));
+    errno = saved;
+  }
+
+  void add(CancelLink* link) {
+    {
+      const std::lock_guard lock(mutex_);
+      links_.push_back(link);
+    }
+    if (link->token_.is_set()) wake();
+  }
+  void remove(CancelLink* link) {
+    const std::lock_guard lock(mutex_);  // the call is made under it
+    std::erase(links_, link);
+  }
+
+ private:
+  CancelWatch() : fd_(eventfd(0, EFD_CLOEXEC)) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    std::thread([this] { look(); }).detach();
+    wake_fd_.store(fd_);
+  }
+
+  void look() {
+    for (;;) {
+      uint64_t count = 0;
+      if (read(fd_, &count, sizeof count) < 0 && errno != EINTR) return;
+      const std::lock_guard lock(mutex_);
+      std::erase_if(links_, [](CancelLink* link) {
+        if (!link->token_.is_set()) return false;
+        link->what_(link->self_);
+        return true;
+      });
+    }
+  }
+
+  static inline std::atomic<int> wake_fd_{-1};
+  const int fd_;
+  std::mutex mutex_;
+  std::vector<CancelLink*> links_;
+};
+
+CancelLink::CancelLink(const bp_cancel_t& token, void (*what)(void* self), void* self)
+    : token_(token), what_(what), self_(self) {
+  CancelWatch::get().add(this);
+}
+
+CancelLink::~CancelLink() {
+  CancelWatch::get().remove(this);
+}
+
+}  // namespace backplane
+
+void bp_cancel_t::set() noexcept {
+  set_.store(1);  // in one order with `wake_fd_`, so that either this or `add` sees the other
+  backplane::CancelWatch::wake();
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads for tasks that may block: as many as there are tasks at one time, kept for the next ones.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "backplane/host.h"
+
+namespace backplane {
+
+class Workers {
+ public:
+  Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  // Waits for all tasks.
+  ~Workers();
+  // Throws std::system_error where there is no thread for it; it will not run then.
+  void submit(const bp_task_t& task);
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<bp_task_t> queue_;
+  std::vector<std::thread> threads_;
+  size_t idle_ = 0;
+  bool ending_ = false;
+  const int owner_;  // the process: a fork's child has none of the threads
+};
+
+}  // namespace backplane
