@@ -100,7 +100,7 @@ class Sdk : public ::testing::Test {
  protected:
   void SetUp() override {
     on_health = [] {};
-    bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, BP_SANITIZER_NONE, {}};
+    bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer, {}};
     plugin = Plugin<All>::query(&offer);
     host.size = sizeof host;
     bp_backend_create_t how{};
@@ -129,6 +129,14 @@ class Sdk : public ::testing::Test {
   bp_device_t* device = nullptr;
   Detail detail;
 };
+
+TEST_F(Sdk, RefusesAHostWithAnotherSanitizer) {
+  const bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer + 1, {}};
+  const bp_plugin_t* answer = Plugin<All>::query(&offer);
+  EXPECT_EQ(answer->version, 0u);
+  EXPECT_EQ(answer->refusal, BP_INCOMPATIBLE);
+  EXPECT_EQ(answer->create, nullptr);
+}
 
 TEST_F(Sdk, OffersWhatIsOverriddenAndNothingElse) {
   EXPECT_NE(plugin->device->health, nullptr);

@@ -12,6 +12,7 @@
 
 #include "backplane/graph.hpp"
 #include "backplane/plugin.h"
+#include "backplane/sdk/tables.hpp"
 
 namespace backplane::testing {
 
@@ -141,6 +142,7 @@ class PluginUnderTest {
     offer.size = sizeof offer;
     offer.version_min = BP_ABI_VERSION_MIN;
     offer.version_max = BP_ABI_VERSION;
+    offer.sanitizer = sdk::kSanitizer;
     plugin = query(&offer);
     host_.size = sizeof host_;
     host_.version = plugin->version;

@@ -15,10 +15,13 @@ class Plugin {
         refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");
     static const bp_plugin_t kNoVersion =
         refuse(BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
+    static const bp_plugin_t kOtherSanitizer =
+        refuse(BP_INCOMPATIBLE, "the host and this plugin were built with different sanitizers; build both alike");
     static const auto kAccepted = accept(std::make_index_sequence<kVersionCount>());
     if (offer == nullptr || offer->size < kSize10<bp_host_offer_t>) return &kNoOffer;
     const uint32_t version = std::min<uint32_t>(offer->version_max, BP_ABI_VERSION);
     if (version < offer->version_min || version < BP_ABI_VERSION_MIN) return &kNoVersion;
+    if (offer->sanitizer != kSanitizer) return &kOtherSanitizer;
     return &kAccepted[version - BP_ABI_VERSION_MIN];
   }
 
