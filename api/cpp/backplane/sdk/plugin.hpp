@@ -29,6 +29,7 @@ class Plugin {
   using T = Tables<B>;
   using D = typename B::Device;
   using P = typename B::Program;
+  using I = typename B::Instance;
   static constexpr size_t kVersionCount = BP_ABI_VERSION - BP_ABI_VERSION_MIN + 1;
 
   static bp_plugin_t base() {
@@ -118,8 +119,8 @@ class Plugin {
       t.destroy = T::destroy_instance;
       t.bind = T::bind;
       t.extents = T::extents;
-      t.run = T::run;
-      if constexpr (std::is_base_of_v<Abandon, typename B::Instance>) t.abandon = T::abandon;
+      t.run = overrides<Instance>(&I::submit) ? T::run : T::run_synchronously;
+      if constexpr (std::is_base_of_v<Abandon, I>) t.abandon = T::abandon;
       return t;
     }();
     return &kTable;

@@ -206,6 +206,9 @@ struct Tables {
   static bp_status_t BP_CALL run(bp_instance_t* h, const bp_run_t* run, bp_error_t* error) noexcept {
     return fence(instance(h), error, [&] { instance(h)->submit(read(run, "run")); });
   }
+  static bp_status_t BP_CALL run_synchronously(bp_instance_t* h, const bp_run_t* run, bp_error_t* error) noexcept {
+    return fence(instance(h), error, [&] { instance(h)->run_synchronously(read(run, "run")); });
+  }
 
   static void BP_CALL abandon(bp_instance_t* h) noexcept {
     if (h != nullptr && !instance(h)->forked()) instance(h)->abandon();
