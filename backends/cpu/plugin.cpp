@@ -14,7 +14,6 @@
 
 namespace cpu = backplane::cpu;
 using cpu::checked;
-using cpu::Failure;
 using cpu::fence;
 
 struct bp_backend_t : cpu::Backend {
@@ -43,7 +42,8 @@ std::string string(bp_text_t view) {
 void check_chain(const bp_chain_t* chain) {
   for (; chain != nullptr; chain = chain->next)
     if (chain->required != 0)
-      throw Failure(BP_UNSUPPORTED, "extension '" + string(chain->extension) + "' is required and not known here");
+      throw backplane::sdk::Error(BP_UNSUPPORTED,
+                                  "extension '" + string(chain->extension) + "' is required and not known here");
 }
 
 // ---- devices
@@ -54,8 +54,8 @@ bp_status_t BP_CALL device_count(bp_backend_t* backend, uint32_t* out_count, bp_
 
 void check_index(uint32_t index) {
   if (index != 0)
-    throw Failure(BP_NOT_FOUND,
-                  "device " + std::to_string(index) + " does not exist; the cpu backend has device 0 only");
+    throw backplane::sdk::Error(
+        BP_NOT_FOUND, "device " + std::to_string(index) + " does not exist; the cpu backend has device 0 only");
 }
 
 bp_status_t BP_CALL device_info(bp_backend_t* backend, uint32_t index, bp_device_info_t* out_info, bp_error_t* error) {
@@ -87,13 +87,14 @@ bp_status_t BP_CALL device_open(bp_backend_t* backend, uint32_t index, const bp_
     if (how != nullptr) {
       check_chain(checked(how, "how").chain);
       if (how->native != 0)
-        throw Failure(BP_UNSUPPORTED, "the cpu device has no native context to share; leave bp_device_open_t.native 0");
+        throw backplane::sdk::Error(BP_UNSUPPORTED,
+                                    "the cpu device has no native context to share; leave bp_device_open_t.native 0");
       for (uint32_t i = 0; i < how->option_count; ++i) {
         const auto& option = *reinterpret_cast<const bp_option_t*>(reinterpret_cast<const char*>(how->options) +
                                                                    uint64_t{i} * how->option_stride);
         if (string(option.name) != "threads")
-          throw Failure(BP_NOT_FOUND,
-                        "option '" + string(option.name) + "' is unknown; the cpu device knows 'threads'");
+          throw backplane::sdk::Error(
+              BP_NOT_FOUND, "option '" + string(option.name) + "' is unknown; the cpu device knows 'threads'");
         threads = cpu::parse_threads(string(option.value));
       }
     }
@@ -135,11 +136,12 @@ void check_compile(const bp_compile_t& what) {
   checked(what.graph, "graph");
   for (const bp_chain_t* link = what.chain; link != nullptr; link = link->next) {
     if (link->required == 1)
-      throw Failure(BP_UNSUPPORTED, "extension '" + string(link->extension) + "' is required but not known");
+      throw backplane::sdk::Error(BP_UNSUPPORTED,
+                                  "extension '" + string(link->extension) + "' is required but not known");
   }
   if (what.option_count != 0)
-    throw Failure(BP_NOT_FOUND,
-                  "option '" + string(what.options->name) + "' is unknown; compiling for the cpu has none");
+    throw backplane::sdk::Error(
+        BP_NOT_FOUND, "option '" + string(what.options->name) + "' is unknown; compiling for the cpu has none");
 }
 
 bp_status_t BP_CALL program_compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
@@ -175,10 +177,10 @@ bp_status_t BP_CALL program_output_extents(const bp_program_t* program, const bp
   return fence(program->device().generation(), error, [&] {
     const bp_graph_t& graph = program->graph();
     if (input_count != graph.input_count || output >= graph.output_count) {
-      throw Failure(BP_INVALID_ARGUMENT, "output " + std::to_string(output) + " for " + std::to_string(input_count) +
-                                             " inputs was asked; the program has " +
-                                             std::to_string(graph.output_count) + " outputs and " +
-                                             std::to_string(graph.input_count) + " inputs");
+      throw backplane::sdk::Error(BP_INVALID_ARGUMENT,
+                                  "output " + std::to_string(output) + " for " + std::to_string(input_count) +
+                                      " inputs was asked; the program has " + std::to_string(graph.output_count) +
+                                      " outputs and " + std::to_string(graph.input_count) + " inputs");
     }
     std::vector<cpu::Shape> shapes;
     for (uint32_t i = 0; i < input_count; ++i) {
@@ -187,13 +189,15 @@ bp_status_t BP_CALL program_output_extents(const bp_program_t* program, const bp
           "input");
       if (input.rank > BP_MAX_RANK ||
           !program->admits(program->type_of(graph.inputs[i]), {input.extents, input.rank})) {
-        throw Failure(BP_TYPE_MISMATCH, "extents of input " + std::to_string(i) + " do not fit its declared type");
+        throw backplane::sdk::Error(BP_TYPE_MISMATCH,
+                                    "extents of input " + std::to_string(i) + " do not fit its declared type");
       }
       shapes.emplace_back(std::span<const int64_t>(input.extents, input.rank));
     }
     std::shared_ptr<const cpu::Schedule> schedule = program->schedule(shapes);
     if (!schedule->shaped[graph.outputs[output]])
-      throw Failure(BP_BAD_STATE, "the extents of output " + std::to_string(output) + " are known only during the run");
+      throw backplane::sdk::Error(BP_BAD_STATE,
+                                  "the extents of output " + std::to_string(output) + " are known only during the run");
     const cpu::Shape& shape = schedule->values[graph.outputs[output]].shape;
     *out_rank = static_cast<uint32_t>(shape.rank());
     std::copy(shape.begin(), shape.end(), out_extents);

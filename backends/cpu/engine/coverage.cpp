@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backplane/sdk/fence.hpp"
 #include "engine/device.h"
 #include "engine/fence.h"
 #include "engine/table.h"
@@ -155,13 +156,13 @@ void cover(const Device& device, const bp_coverage_query_t& query, const bp_cove
   std::vector<std::string> details(kBatch);
   for (uint32_t first = 0; first < count; first += kBatch) {
     if (query.cancel != nullptr && host->cancelled(host, query.cancel))
-      throw Failure(BP_CANCELLED, "coverage was cancelled");
+      throw sdk::Error(BP_CANCELLED, "coverage was cancelled");
     batch.clear();
     for (uint32_t i = first; i < std::min(count, first + kBatch); ++i) {
       uint32_t index = query.nodes != nullptr ? query.nodes[i] : i;
       if (index >= graph.node_count) {
-        throw Failure(BP_INVALID_ARGUMENT,
-                      "node " + std::to_string(index) + " is beyond the graph's " + std::to_string(graph.node_count));
+        throw sdk::Error(BP_INVALID_ARGUMENT, "node " + std::to_string(index) + " is beyond the graph's " +
+                                                  std::to_string(graph.node_count));
       }
       Node node(graph, index);
       Verdict verdict = judge(node, nullptr);

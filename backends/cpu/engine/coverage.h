@@ -20,7 +20,7 @@ bp_dtype_set_t supported_dtypes();
 // Seconds that the node takes at the device's nominal rates, 0 where extents are unknown.
 double estimate(const Node& node, const Device& device);
 
-// Answers a coverage query. Throws Failure.
+// Answers a coverage query. Throws sdk::Error.
 void cover(const Device& device, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink);
 
 }  // namespace backplane::cpu

@@ -72,7 +72,7 @@ bool choose_reference(const bp_host_t* host) {
   std::string_view value = variable != nullptr ? variable : "0";
   if (auto given = option(host, "reference")) value = *given;
   if (value != "0" && value != "1")
-    throw Failure(BP_INVALID_ARGUMENT, "option reference is '" + std::string(value) + "'; give 0 or 1");
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option reference is '" + std::string(value) + "'; give 0 or 1");
   return value == "1";
 }
 
@@ -82,8 +82,8 @@ int parse_threads(std::string_view text) {
   int threads = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
   if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > kMaxThreads) {
-    throw Failure(BP_INVALID_ARGUMENT, "option threads is '" + std::string(text) + "'; give a number from 1 to " +
-                                           std::to_string(kMaxThreads));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option threads is '" + std::string(text) + "'; give a number from 1 to " +
+                                              std::to_string(kMaxThreads));
   }
   return threads;
 }

@@ -21,7 +21,7 @@ struct Processor {
 };
 Processor read_processor(const bp_host_t* host);
 
-// A number of threads from the text of the option "threads". Throws Failure.
+// A number of threads from the text of the option "threads". Throws sdk::Error.
 int parse_threads(std::string_view text);
 
 class Backend {

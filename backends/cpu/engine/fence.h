@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line between C++ and the C ABI. Inside the engine a failure is thrown; each slot runs its body within `fence`,
-// which turns whatever was thrown into a status and an error text. Nothing is ever thrown across the ABI.
+// The line between C++ and the C ABI. Inside the engine an sdk::Error is thrown; each slot runs its body within
+// `fence`, which turns whatever was thrown into a status and an error text. Nothing is ever thrown across the ABI.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "backplane/sizes.hpp"
+#include "backplane/sdk/fence.hpp"
 
 namespace backplane::cpu {
-
-// Why something cannot be done: a status of the ABI, one line of text and, where one is to blame, the node.
-class Failure : public std::exception {
- public:
-  Failure(bp_status_t status, std::string text, uint64_t node = BP_NO_NODE)
-      : status(status), text(std::move(text)), node(node) {}
-  const char* what() const noexcept override { return text.c_str(); }
-
-  bp_status_t status;
-  std::string text;
-  uint64_t node;
-};
 
 // Writes what is known of a failure where the caller wants it; `error` may be null. Returns the status.
 bp_status_t report(bp_error_t* error, bp_status_t status, std::string_view text, uint64_t node = BP_NO_NODE) noexcept;
@@ -44,7 +32,7 @@ bp_status_t fence(uint32_t made_under, bp_error_t* error, Body&& body) noexcept 
   try {
     body();
     return BP_OK;
-  } catch (const Failure& failure) {
+  } catch (const sdk::Error& failure) {
     return report(error, failure.status, failure.text, failure.node);
   } catch (const std::bad_alloc&) {
     return report(error, BP_RESOURCE_EXHAUSTED, "out of host memory");
@@ -59,10 +47,10 @@ bp_status_t fence(uint32_t made_under, bp_error_t* error, Body&& body) noexcept 
 // not have are read behind BP_HAS.
 template <class T>
 const T& checked(const T* in, const char* name) {
-  if (in == nullptr) throw Failure(BP_INVALID_ARGUMENT, std::string(name) + " is null");
+  if (in == nullptr) throw sdk::Error(BP_INVALID_ARGUMENT, std::string(name) + " is null");
   if (in->size < kSize10<T>) {
-    throw Failure(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(in->size) + ", ABI 1.0 has " +
-                                           std::to_string(kSize10<T>));
+    throw sdk::Error(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(in->size) +
+                                              ", ABI 1.0 has " + std::to_string(kSize10<T>));
   }
   return *in;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backplane/sdk/fence.hpp"
 #include "engine/container.h"
 #include "engine/device.h"
 #include "engine/fence.h"
@@ -49,9 +50,10 @@ Instance::Slot& Instance::slot_of(uint32_t slot, uint32_t* out_value) {
     *out_value = graph.outputs[slot - BP_SLOT_OUTPUT];
     return outputs_[slot - BP_SLOT_OUTPUT];
   }
-  throw Failure(BP_INVALID_ARGUMENT, "slot " + std::to_string(slot) + " does not exist: the program has " +
-                                         std::to_string(graph.input_count) + " inputs and " +
-                                         std::to_string(graph.output_count) + " outputs, and wants no scratch memory");
+  throw sdk::Error(BP_INVALID_ARGUMENT, "slot " + std::to_string(slot) + " does not exist: the program has " +
+                                            std::to_string(graph.input_count) + " inputs and " +
+                                            std::to_string(graph.output_count) +
+                                            " outputs, and wants no scratch memory");
 }
 
 std::string Instance::name_of(uint32_t slot, uint32_t value) const {
@@ -62,23 +64,23 @@ std::string Instance::name_of(uint32_t slot, uint32_t value) const {
 void Instance::check_extents(uint32_t slot, uint32_t value, const Shape& shape, uint64_t capacity) const {
   const bp_type_t& type = program().type_of(value);
   if (!program().admits(type, shape.span())) {
-    throw Failure(BP_TYPE_MISMATCH,
-                  name_of(slot, value) + ": extents " + text_of(shape) + " do not fit the declared type");
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     name_of(slot, value) + ": extents " + text_of(shape) + " do not fit the declared type");
   }
   int64_t elements = 1;
   bool beyond = false;
   for (int64_t extent : shape) {
     if (extent < 0)
-      throw Failure(BP_INVALID_ARGUMENT, name_of(slot, value) + ": an extent is " + std::to_string(extent));
+      throw sdk::Error(BP_INVALID_ARGUMENT, name_of(slot, value) + ": an extent is " + std::to_string(extent));
     beyond = beyond || __builtin_mul_overflow(elements, extent, &elements);
   }
   if (beyond || elements > (int64_t{1} << 56))
-    throw Failure(BP_INVALID_ARGUMENT, name_of(slot, value) + ": extents " + text_of(shape) + " are too large");
+    throw sdk::Error(BP_INVALID_ARGUMENT, name_of(slot, value) + ": extents " + text_of(shape) + " are too large");
   auto needed = static_cast<uint64_t>(bytes_of(type.dtype, elements));
   if (needed > capacity) {
-    throw Failure(BP_BUFFER_TOO_SMALL, name_of(slot, value) + ": extents " + text_of(shape) + " need " +
-                                           std::to_string(needed) + " bytes, the buffer has " +
-                                           std::to_string(capacity));
+    throw sdk::Error(BP_BUFFER_TOO_SMALL, name_of(slot, value) + ": extents " + text_of(shape) + " need " +
+                                              std::to_string(needed) + " bytes, the buffer has " +
+                                              std::to_string(capacity));
   }
 }
 
@@ -88,21 +90,21 @@ void Instance::bind(const bp_binding_t& binding) {
   const bp_type_t& type = program().type_of(value);
   if (type.kind != BP_KIND_TENSOR) return bind_container(binding, value, slot);
   if (binding.container != nullptr || binding.tensor == nullptr)
-    throw Failure(BP_TYPE_MISMATCH, name_of(binding.slot, value) + " is a tensor; bind one, and no container");
+    throw sdk::Error(BP_TYPE_MISMATCH, name_of(binding.slot, value) + " is a tensor; bind one, and no container");
   const bp_tensor_t& tensor = checked<bp_tensor_t>(binding.tensor, "binding.tensor");
   if (tensor.dtype != type.dtype) {
-    throw Failure(BP_TYPE_MISMATCH, name_of(binding.slot, value) + ": data type " + std::to_string(tensor.dtype) +
-                                        " was given, the program has " + std::to_string(type.dtype));
+    throw sdk::Error(BP_TYPE_MISMATCH, name_of(binding.slot, value) + ": data type " + std::to_string(tensor.dtype) +
+                                           " was given, the program has " + std::to_string(type.dtype));
   }
   if (tensor.rank > BP_MAX_RANK || (tensor.rank != 0 && tensor.extents == nullptr)) {
-    throw Failure(BP_INVALID_ARGUMENT,
-                  name_of(binding.slot, value) + ": rank " + std::to_string(tensor.rank) + " without valid extents");
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     name_of(binding.slot, value) + ": rank " + std::to_string(tensor.rank) + " without valid extents");
   }
   if (tensor.buffer.memory != nullptr) {
-    throw Failure(BP_UNSUPPORTED, name_of(binding.slot, value) + ": the buffer is not in host memory");
+    throw sdk::Error(BP_UNSUPPORTED, name_of(binding.slot, value) + ": the buffer is not in host memory");
   }
   if (!dense(tensor))
-    throw Failure(BP_UNSUPPORTED, name_of(binding.slot, value) + ": only dense row-major tensors can be bound");
+    throw sdk::Error(BP_UNSUPPORTED, name_of(binding.slot, value) + ": only dense row-major tensors can be bound");
 
   Shape shape({tensor.extents, tensor.rank});
   uint64_t capacity = tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
@@ -111,8 +113,9 @@ void Instance::bind(const bp_binding_t& binding) {
   int64_t width = type.dtype == BP_DTYPE_STRING ? int64_t{sizeof(int64_t)} : bytes_of(type.dtype, 1);
   auto align = static_cast<uintptr_t>(std::clamp<int64_t>(width, 1, 8));
   if (reinterpret_cast<uintptr_t>(where) % align != 0) {
-    throw Failure(BP_INVALID_ARGUMENT, name_of(binding.slot, value) +
-                                           ": the address is no multiple of the element size " + std::to_string(align));
+    throw sdk::Error(
+        BP_INVALID_ARGUMENT,
+        name_of(binding.slot, value) + ": the address is no multiple of the element size " + std::to_string(align));
   }
   inputs_changed_ = true;
   slot = {shape, where, capacity, nullptr, true};
@@ -121,13 +124,13 @@ void Instance::bind(const bp_binding_t& binding) {
 void Instance::bind_container(const bp_binding_t& binding, uint32_t value, Slot& slot) {
   std::string name = name_of(binding.slot, value);
   if (binding.container == nullptr || binding.tensor != nullptr)
-    throw Failure(BP_TYPE_MISMATCH, name + " is no tensor; bind a container");
+    throw sdk::Error(BP_TYPE_MISMATCH, name + " is no tensor; bind a container");
   if (program().device().host()->containers == nullptr)
-    throw Failure(BP_UNSUPPORTED, name + ": the host offers no containers");
+    throw sdk::Error(BP_UNSUPPORTED, name + ": the host offers no containers");
   // Outputs are written while what the inputs hold is still borrowed.
   for (const Slot& other : binding.slot < BP_SLOT_OUTPUT ? outputs_ : inputs_) {
     if (other.container == binding.container)
-      throw Failure(BP_INVALID_ARGUMENT, name + ": the container is bound to an input and to an output");
+      throw sdk::Error(BP_INVALID_ARGUMENT, name + ": the container is bound to an input and to an output");
   }
   slot = {Shape(), nullptr, 0, binding.container, true};
 }
@@ -135,9 +138,9 @@ void Instance::bind_container(const bp_binding_t& binding, uint32_t value, Slot&
 void Instance::set_extents(uint32_t slot_number, uint32_t rank, const int64_t* extents) {
   uint32_t value = BP_NONE;
   Slot& slot = slot_of(slot_number, &value);
-  if (!slot.bound) throw Failure(BP_BAD_STATE, name_of(slot_number, value) + " is not bound; call bind first");
+  if (!slot.bound) throw sdk::Error(BP_BAD_STATE, name_of(slot_number, value) + " is not bound; call bind first");
   if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr))
-    throw Failure(BP_INVALID_ARGUMENT, "extents of rank " + std::to_string(rank) + " are not valid");
+    throw sdk::Error(BP_INVALID_ARGUMENT, "extents of rank " + std::to_string(rank) + " are not valid");
   Shape shape({extents, rank});
   check_extents(slot_number, value, shape, slot.capacity);
   inputs_changed_ = true;
@@ -150,7 +153,7 @@ void Instance::prepare(const bp_run_t& run) {
   for (uint32_t i = 0; i < inputs_.size() && inputs_changed_; ++i) {
     const Slot& slot = inputs_[i];
     uint32_t value = graph.inputs[i];
-    if (!slot.bound) throw Failure(BP_BAD_STATE, name_of(i, value) + " is not bound; call bind first");
+    if (!slot.bound) throw sdk::Error(BP_BAD_STATE, name_of(i, value) + " is not bound; call bind first");
     if (slot.container == nullptr)
       frame_.set_input(i, Value::of({program().type_of(value).dtype, slot.shape, slot.address}));
   }
@@ -160,9 +163,10 @@ void Instance::prepare(const bp_run_t& run) {
     uint32_t value = graph.outputs[o];
     if (run.output != nullptr && program().type_of(value).kind == BP_KIND_TENSOR) continue;
     if (!outputs_[o].bound)
-      throw Failure(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " is not bound; call bind first");
+      throw sdk::Error(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " is not bound; call bind first");
     if (outputs_[o].container == nullptr && !frame_.schedule().shaped[value])
-      throw Failure(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " has data-dependent extents; set bp_run_t.output");
+      throw sdk::Error(BP_BAD_STATE,
+                       name_of(BP_SLOT_OUTPUT, value) + " has data-dependent extents; set bp_run_t.output");
   }
 }
 
@@ -207,8 +211,8 @@ class Instance::RunOutputs final : public Outputs {
     bp_status_t status = run_.output(run_.self, BP_SLOT_OUTPUT + output, static_cast<uint32_t>(tensor.shape.rank()),
                                      tensor.shape.begin(), bytes, &given);
     if (status != BP_OK) {
-      throw Failure(status, instance_.name_of(BP_SLOT_OUTPUT, value) + ": the run gave no memory for extents " +
-                                text_of(tensor.shape));
+      throw sdk::Error(status, instance_.name_of(BP_SLOT_OUTPUT, value) + ": the run gave no memory for extents " +
+                                   text_of(tensor.shape));
     }
     uint64_t needed = bytes != 0 ? bytes : static_cast<uint64_t>(bytes_of(tensor.dtype, tensor.shape.elements()));
     if (needed != 0 && (given.buffer.address == nullptr || given.buffer.bytes < needed))
@@ -217,9 +221,10 @@ class Instance::RunOutputs final : public Outputs {
   }
 
   [[noreturn]] void too_small(uint32_t output, const Shape& shape, uint64_t needed, uint64_t given) const {
-    throw Failure(BP_BUFFER_TOO_SMALL, instance_.name_of(BP_SLOT_OUTPUT, instance_.program().graph().outputs[output]) +
-                                           ": extents " + text_of(shape) + " need " + std::to_string(needed) +
-                                           " bytes, the run gave " + std::to_string(given));
+    throw sdk::Error(BP_BUFFER_TOO_SMALL,
+                     instance_.name_of(BP_SLOT_OUTPUT, instance_.program().graph().outputs[output]) + ": extents " +
+                         text_of(shape) + " need " + std::to_string(needed) + " bytes, the run gave " +
+                         std::to_string(given));
   }
 
   Instance& instance_;
@@ -229,18 +234,18 @@ class Instance::RunOutputs final : public Outputs {
 
 void Instance::run(const bp_run_t& run) {
   if (busy_.exchange(true, std::memory_order_acquire))
-    throw Failure(BP_BUSY, "the instance runs already; make one instance for each concurrent run");
+    throw sdk::Error(BP_BUSY, "the instance runs already; make one instance for each concurrent run");
   struct Release {
     std::atomic<bool>& busy;
     ~Release() { busy.store(false, std::memory_order_release); }
   } release{busy_};
   const bp_host_t* host = program().device().host();
   if (run.stream != nullptr)
-    throw Failure(BP_UNSUPPORTED, "the cpu device is synchronous and has no streams; leave bp_run_t.stream null");
+    throw sdk::Error(BP_UNSUPPORTED, "the cpu device is synchronous and has no streams; leave bp_run_t.stream null");
   for (uint32_t i = 0; i < run.wait_count + run.signal_count; ++i) {
     const bp_point_t& point = i < run.wait_count ? run.waits[i] : run.signals[i - run.wait_count];
     if (bp_point_host(&point) == nullptr)
-      throw Failure(BP_UNSUPPORTED, "the cpu device waits for and signals host points only");
+      throw sdk::Error(BP_UNSUPPORTED, "the cpu device waits for and signals host points only");
   }
   UseThreads use(program().device().threads());
   prepare(run);
@@ -249,7 +254,7 @@ void Instance::run(const bp_run_t& run) {
   for (uint32_t i = 0; i < run.wait_count; ++i) {
     bp_status_t status = host->semaphore_wait(host, bp_point_host(&run.waits[i]), run.waits[i].value,
                                               run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel, nullptr);
-    if (status != BP_OK) throw Failure(status, "a semaphore that the run waited for did not reach its value");
+    if (status != BP_OK) throw sdk::Error(status, "a semaphore that the run waited for did not reach its value");
   }
   execute(run);
   if (run.done != nullptr) run.done(run.self, BP_OK, nullptr);
@@ -267,7 +272,7 @@ void Instance::read_inputs() {
       frame_.set_input(i, read_container(program().device().host(), graph, type, slot.container));
     } else if (type.dtype == BP_DTYPE_STRING) {
       std::string wrong = check_texts({type.dtype, slot.shape, slot.address}, slot.capacity);
-      if (!wrong.empty()) throw Failure(BP_INVALID_ARGUMENT, name_of(i, graph.inputs[i]) + ": " + wrong);
+      if (!wrong.empty()) throw sdk::Error(BP_INVALID_ARGUMENT, name_of(i, graph.inputs[i]) + ": " + wrong);
     }
   }
 }

@@ -14,7 +14,7 @@ class Instance {
 
   const Program& program() const { return frame_.program(); }
 
-  // These throw Failure.
+  // These throw sdk::Error.
   void bind(const bp_binding_t& binding);
   void set_extents(uint32_t slot, uint32_t rank, const int64_t* extents);
   // Throws without having touched signals or `done` where the run is refused. A run that began and failed has called

@@ -16,7 +16,7 @@ struct RunContext {
   uint64_t trace_id = 0;
 
   bool watched() const { return cancel != nullptr || deadline != 0; }
-  // Throws Failure where the run was cancelled or is late.
+  // Throws sdk::Error where the run was cancelled or is late.
   void check() const;
   // When a span begins, or 0 where nobody traces; and its end.
   uint64_t begin_span() const;
