@@ -60,7 +60,7 @@ class Backend : public Object {
 class Compile {
  public:
   Compile(const Host& host, const bp_compile_t& raw)
-      : host_(host), raw_(raw), graph_(&required(raw.graph, "what.graph")) {}
+      : host_(host), raw_(raw), graph_(&checked(raw.graph, "what.graph")) {}
 
   const bp_compile_t& raw() const { return raw_; }
   const Graph& graph() const { return graph_; }                  // lives as long as the program
@@ -145,13 +145,16 @@ class Program : public Object {
 class Instance : public Object {
  public:
   explicit Instance(const Program& program)
-      : program_(program), inputs_(program.graph().input_count()), outputs_(program.graph().output_count()) {
+      : program_(program),
+        host_(program.host()),
+        inputs_(program.graph().input_count()),
+        outputs_(program.graph().output_count()) {
     const bp_program_info_t info = program.info();
     wants_scratch_ = info.scratch_bytes != 0;
     is_data_dependent_ = info.shapes == BP_SHAPES_DATA_DEPENDENT;
   }
   const Program& program() const { return program_; }
-  const Host& host() const { return program_.host(); }
+  const Host& host() const { return host_; }
 
   // The work. Every slot is bound, the waits are over. Returns when it is done.
   virtual void run(const bp_run_t& run) = 0;
@@ -200,6 +203,8 @@ class Instance : public Object {
         std::copy_n(tensor.strides, tensor.rank, slot.strides.begin());
         slot.tensor.strides = slot.strides.data();
       }
+    } else {
+      check_container(binding);
     }
     slot.container = binding.container;
     slot.bound = true;
@@ -227,6 +232,10 @@ class Instance : public Object {
                                             : static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
   }
 
+  // Bytes of memory behind a tensor.
+  static uint64_t capacity(const bp_tensor_t& tensor) {
+    return tensor.buffer.memory == nullptr && tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
+  }
   // Elements of a tensor: its capacity may be larger.
   static uint64_t count(const bp_tensor_t& tensor) {
     uint64_t n = 1;
@@ -351,9 +360,6 @@ class Instance : public Object {
     if (slot == BP_SLOT_SCRATCH) return {};
     return slot < BP_SLOT_OUTPUT ? program_.graph().input(slot) : program_.graph().output(slot - BP_SLOT_OUTPUT);
   }
-  static uint64_t capacity(const bp_tensor_t& tensor) {
-    return tensor.buffer.memory == nullptr && tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
-  }
   static void set_extents(Binding& slot, uint32_t rank, const int64_t* extents) {
     std::copy_n(extents, rank, slot.extents.begin());
     slot.tensor.rank = rank;
@@ -370,11 +376,22 @@ class Instance : public Object {
     }
     all_bound_ = all;
   }
+  // Outputs are written while what the inputs hold is still borrowed.
+  void check_container(const bp_binding_t& binding) const {
+    if (host().containers() == nullptr)
+      throw Error(BP_UNSUPPORTED, where(binding.slot) + " is a container; the host offers none");
+    for (const Binding& other : binding.slot < BP_SLOT_OUTPUT ? outputs_ : inputs_) {
+      if (other.container == binding.container)
+        throw Error(BP_INVALID_ARGUMENT,
+                    where(binding.slot) + " was given a container that is bound on the other side");
+    }
+  }
   void check_bound(uint32_t slot, const Binding& binding) const {
     if (!binding.bound) throw Error(BP_BAD_STATE, where(slot) + " is not bound; call bind before run");
   }
 
   const Program& program_;
+  const Host& host_;
   std::vector<Binding> inputs_;
   std::vector<Binding> outputs_;
   Binding scratch_;
