@@ -27,25 +27,23 @@ void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> i
 }  // namespace
 
 void RunContext::check() const {
-  if (cancel != nullptr && host->cancelled(host, cancel)) throw sdk::Error(BP_CANCELLED, "the run was cancelled");
-  if (deadline != 0 && now() >= deadline) throw sdk::Error(BP_TIMED_OUT, "the deadline of the run passed");
+  host->check(cancel, deadline);
 }
 
 uint64_t RunContext::begin_span() const {
-  return host->tracing != nullptr && host->tracing(host) != 0 ? now() : 0;
+  return host->tracing() ? now() : 0;
 }
 
 void RunContext::end_span(uint64_t begin, const bp_node_t& node) const {
   if (begin == 0) return;
   bp_span_t span{};
-  span.size = sizeof(span);
   span.kind = BP_SPAN_COMPUTE;
   span.begin = begin;
   span.end = now();
   span.trace_id = trace_id;
   span.node = node.id;
   span.name = node.op_type;
-  host->trace(host, &span);
+  host->trace(span);
 }
 
 Frame::Frame(const Program& program)

@@ -115,13 +115,9 @@ void Program::map_weights() {
     }
     const void* data = weight.data;
     if (data == nullptr && needed != 0) {
-      char text[512];
-      bp_error_t error{sizeof(error), BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof(text), 0};
-      bp_status_t status = graph_.api->weight_map(&graph_, value.weight, &data, &error);
-      if (status != BP_OK) {
-        throw sdk::Error(
-            status, "weight '" + name + "': " + std::string(text, std::min<uint64_t>(error.text_size, sizeof(text))));
-      }
+      sdk::Detail detail;
+      detail.check(graph_.api->weight_map(&graph_, value.weight, &data, detail.get()),
+                   "weight '" + name + "' cannot be read");
     }
     // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: odd addresses are
     // copied. Matrices are left alone until a kernel wants them as they are: most pack them anyway.
@@ -162,12 +158,10 @@ void* Program::aligned(uint32_t value) const {
 }
 
 void Program::create_kernels(const bp_compile_t& what) {
-  const bp_host_t* host = device_.host();
   what_ = &what;
   calls_.resize(graph_.node_count);
   for (uint32_t i = 0; i < graph_.node_count; ++i) {
-    if (what.cancel != nullptr && host->cancelled(host, what.cancel))
-      throw sdk::Error(BP_CANCELLED, "compilation was cancelled");
+    device_.host().check(what.cancel);
     Node node(graph_, i, this);
     const Row* row = nullptr;
     if (Verdict verdict = judge(node, &row); !verdict) {

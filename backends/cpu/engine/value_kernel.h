@@ -3,14 +3,14 @@
 // run graphs.
 #pragma once
 
-#include "backplane/host.h"
+#include "backplane/sdk/host.hpp"
 #include "engine/value.h"
 
 namespace backplane::cpu {
 
 // What a run brings along for all that happens in it.
 struct RunContext {
-  const bp_host_t* host = nullptr;
+  const sdk::Host* host = nullptr;
   const bp_cancel_t* cancel = nullptr;
   uint64_t deadline = 0;
   uint64_t trace_id = 0;
