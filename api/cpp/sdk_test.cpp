@@ -105,7 +105,7 @@ class Sdk : public ::testing::Test {
  protected:
   void SetUp() override {
     on_health = [] {};
-    bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, BP_SANITIZER_NONE, {}};
+    bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer, {}};
     plugin = Plugin<All>::query(&offer);
     host.size = sizeof host;
     bp_backend_create_t how{};
@@ -134,6 +134,14 @@ class Sdk : public ::testing::Test {
   bp_device_t* device = nullptr;
   Detail detail;
 };
+
+TEST_F(Sdk, RefusesAHostWithAnotherSanitizer) {
+  const bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer + 1, {}};
+  const bp_plugin_t* answer = Plugin<All>::query(&offer);
+  EXPECT_EQ(answer->version, 0u);
+  EXPECT_EQ(answer->refusal, BP_INCOMPATIBLE);
+  EXPECT_EQ(answer->create, nullptr);
+}
 
 TEST_F(Sdk, OffersWhatIsOverriddenAndNothingElse) {
   EXPECT_NE(plugin->device->health, nullptr);
@@ -298,6 +306,77 @@ TEST_F(Sdk, OrdersARun) {
   run.deadline = 1;  // long past
   EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_TIMED_OUT);
   EXPECT_EQ(done, 1);
+  plugin->instance->destroy(instance);
+  plugin->program->destroy(program);
+}
+
+// What a device without streams of its own runs is over when the call returns: one at a time, in the host's order.
+TEST_F(Sdk, RefusesRunsThatItCannotOrder) {
+  TinyGraph graph;
+  bp_program_t* program = compile(graph);
+  bp_instance_t* instance = nullptr;
+  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK);
+  std::vector<float> data(6);
+  const int64_t extents[] = {2, 3};
+  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 2, 0, extents, nullptr, {0, 0, 0, nullptr, data.data(), 0, 24}};
+  for (const uint32_t slot : {0u, BP_SLOT_OUTPUT}) {
+    const bp_binding_t binding{sizeof binding, slot, &tensor, nullptr};
+    ASSERT_EQ(plugin->instance->bind(instance, &binding, &detail.error), BP_OK);
+  }
+  bp_run_t run{};
+  run.size = sizeof run;
+  bp_status_t second = BP_OK;
+  on_health = [&] { second = plugin->instance->run(instance, &run, &detail.error); };
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_OK);
+  EXPECT_EQ(second, BP_BUSY);
+  int runs = 0;
+  on_health = [&] { ++runs; };
+  const bp_point_t native{1, BP_POINT_NATIVE, 0, 1, 0};
+  run.signals = &native;
+  run.signal_count = 1;
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_UNSUPPORTED);
+  run.signal_count = 0;
+  run.stream = reinterpret_cast<bp_stream_t*>(&run);
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_UNSUPPORTED);
+  EXPECT_EQ(runs, 0);
+  run.stream = nullptr;
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_OK);
+  EXPECT_EQ(runs, 1);
+  plugin->instance->destroy(instance);
+  plugin->program->destroy(program);
+}
+
+TEST_F(Sdk, RefusesBindingsThatNoRunCouldUse) {
+  TinyGraph graph;
+  graph.output(graph.node("Relu", 14, {graph.input("open", {-1, 3})}, {-1, 3}));
+  bp_program_t* program = nullptr;
+  bp_compile_t what{};
+  what.size = sizeof what;
+  what.graph = graph.get();
+  ASSERT_EQ(plugin->program->compile(device, &what, &program, &detail.error), BP_OK);
+  bp_instance_t* instance = nullptr;
+  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK);
+  std::vector<float> data(6);
+  int64_t extents[] = {2, 3};
+  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 2, 0, extents, nullptr, {0, 0, 0, nullptr, data.data(), 0, 24}};
+  bp_binding_t binding{sizeof binding, 0, &tensor, nullptr};
+  const auto bind = [&] { return plugin->instance->bind(instance, &binding, &detail.error); };
+  EXPECT_EQ(bind(), BP_OK);
+  binding.container = reinterpret_cast<bp_container_t*>(&data);
+  EXPECT_EQ(bind(), BP_TYPE_MISMATCH);
+  binding.container = nullptr;
+  binding.slot = BP_SLOT_SCRATCH;  // of which the program wants none
+  EXPECT_EQ(bind(), BP_INVALID_ARGUMENT);
+  binding.slot = 0;
+  tensor.buffer.address = nullptr;
+  EXPECT_EQ(bind(), BP_BUFFER_TOO_SMALL);
+  extents[0] = 0;
+  EXPECT_EQ(bind(), BP_OK);
+  tensor.buffer.address = data.data();
+  for (const int64_t impossible : {int64_t{-1}, INT64_MAX / 8}) {
+    extents[0] = impossible;
+    EXPECT_EQ(bind(), BP_TYPE_MISMATCH);
+  }
   plugin->instance->destroy(instance);
   plugin->program->destroy(program);
 }

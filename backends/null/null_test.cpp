@@ -27,6 +27,7 @@ TEST_F(Null, RefusesAHostOfAnotherMajorVersionWithAReason) {
   bp_host_offer_t offer{};
   offer.size = sizeof offer;
   offer.version_min = offer.version_max = BP_MAKE_VERSION(2, 0);
+  offer.sanitizer = null.plugin->sanitizer;
   EXPECT_EQ(null.query(&offer)->version, 0u);
   EXPECT_EQ(null.query(&offer)->refusal, BP_INCOMPATIBLE);
   EXPECT_GT(null.query(&offer)->refusal_text.size, 0u);

@@ -9,6 +9,7 @@ class Device : public backplane::sdk::Device {
   using backplane::sdk::Device::Device;
   void cover(Coverage& coverage) override { kOps.answer(coverage); }
   std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override {
+    what.options().allow({});
     return std::make_unique<Program>(*this, what);
   }
 };

@@ -12,6 +12,7 @@
 
 #include "backplane/graph.hpp"
 #include "backplane/plugin.h"
+#include "backplane/sdk/tables.hpp"
 
 namespace backplane::testing {
 
@@ -129,10 +130,11 @@ class TinyGraph {
   bp_graph_t graph_{};
 };
 
-// A plugin that was loaded, created with a bare host (every optional slot NULL) and opened on its first device.
+// A plugin that was loaded, created and opened on its first device; `device` is NULL where it has none. The host has
+// the slots that the test gives it: without any it is bare.
 class PluginUnderTest {
  public:
-  explicit PluginUnderTest(const std::string& path) {
+  explicit PluginUnderTest(const std::string& path, const bp_host_t& slots = {}) : host_(slots) {
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library_ == nullptr) throw std::runtime_error(dlerror());
     query = reinterpret_cast<bp_plugin_query_t>(dlsym(library_, BP_PLUGIN_SYMBOL));
@@ -141,6 +143,7 @@ class PluginUnderTest {
     offer.size = sizeof offer;
     offer.version_min = BP_ABI_VERSION_MIN;
     offer.version_max = BP_ABI_VERSION;
+    offer.sanitizer = sdk::kSanitizer;
     plugin = query(&offer);
     host_.size = sizeof host_;
     host_.version = plugin->version;
@@ -149,6 +152,9 @@ class PluginUnderTest {
     how.host = &host_;
     Detail d;
     if (plugin->create(&how, &backend, &d.error) != BP_OK) throw std::runtime_error(d.text());
+    uint32_t count = 0;
+    if (plugin->device->count(backend, &count, &d.error) != BP_OK) throw std::runtime_error(d.text());
+    if (count == 0) return;
     if (plugin->device->open(backend, 0, nullptr, &device, &d.error) != BP_OK) throw std::runtime_error(d.text());
   }
   ~PluginUnderTest() {
@@ -219,7 +225,7 @@ class PluginUnderTest {
 
  private:
   void* library_ = nullptr;
-  bp_host_t host_{};
+  bp_host_t host_;
 };
 
 }  // namespace backplane::testing

@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 class Body {
  public:
-  // Throws Failure. `parent` is the program of the node's graph and outlives the body.
+  // Throws sdk::Error. `parent` is the program of the node's graph and outlives the body.
   Body(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph) : program_(parent, what, graph) {}
 
   const Program& program() const { return program_; }
@@ -25,7 +25,7 @@ class Body {
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    // Inputs are moved from. Throws Failure.
+    // Inputs are moved from. Throws sdk::Error.
     void run(std::span<Value> inputs, std::span<Value> outputs, const RunContext& context);
 
    private:

@@ -7,11 +7,11 @@
 
 namespace backplane::cpu {
 
-// What a host's container of a type of `graph` holds; tensors are borrowed from it. Throws Failure where its elements
-// are not of that type.
-Value read_container(const bp_host_t* host, const bp_graph_t& graph, const bp_type_t& type,
+// What a host's container of a type of `graph` holds; tensors are borrowed from it. Throws sdk::Error where its
+// elements are not of that type.
+Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, const bp_type_t& type,
                      const bp_container_t* container);
-// Replaces what a host's container holds. Throws Failure.
-void write_container(const bp_host_t* host, const Value& value, bp_container_t* container);
+// Replaces what a host's container holds. Throws sdk::Error.
+void write_container(const bp_container_api_t& api, const Value& value, bp_container_t* container);
 
 }  // namespace backplane::cpu

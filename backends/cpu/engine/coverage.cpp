@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine/device.h"
-#include "engine/fence.h"
 #include "engine/table.h"
 
 namespace backplane::cpu {
@@ -13,7 +12,7 @@ namespace {
 
 // What calling a step costs beside its work.
 constexpr double kStepSeconds = 100e-9;
-constexpr uint32_t kBatch = 256;
+constexpr uint32_t kNodesBetweenChecks = 256;
 
 constexpr int kMaxDepth = 16;  // of containers
 
@@ -95,17 +94,8 @@ bp_dtype_set_t supported_dtypes() {
   return kAll;
 }
 
-std::span<const bp_opset_t> newest_opsets() {
-  static constexpr bp_opset_t kNewest[] = {{{"", 0}, 27, 0},
-                                           {{"ai.onnx.ml", 10}, 5, 0},
-                                           {{"ai.onnx.preview", 15}, 1, 0},
-                                           {{"ai.onnx.preview.training", 24}, 1, 0},
-                                           {{"com.microsoft", 13}, 1, 0}};
-  return kNewest;
-}
-
 Verdict judge(const Node& node, const Row** out_row) {
-  for (const bp_opset_t& opset : newest_opsets())
+  for (const bp_opset_t& opset : kNewestOpsets)
     if (node.domain() == std::string_view(opset.domain.data, opset.domain.size) && node.since_version() > opset.version)
       return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
                                      " is newer than version " + std::to_string(opset.version) +
@@ -147,34 +137,19 @@ double estimate(const Node& node, const Device& device) {
   return kStepSeconds + std::max(flops / device.flops(), bytes / device.bytes_per_second());
 }
 
-void cover(const Device& device, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink) {
-  const bp_graph_t& graph = checked(query.graph, "graph");
-  uint32_t count = query.nodes != nullptr ? query.node_count : graph.node_count;
-  const bp_host_t* host = device.host();
-  std::vector<bp_verdict_t> batch;
-  std::vector<std::string> details(kBatch);
-  for (uint32_t first = 0; first < count; first += kBatch) {
-    if (query.cancel != nullptr && host->cancelled(host, query.cancel))
-      throw Failure(BP_CANCELLED, "coverage was cancelled");
-    batch.clear();
-    for (uint32_t i = first; i < std::min(count, first + kBatch); ++i) {
-      uint32_t index = query.nodes != nullptr ? query.nodes[i] : i;
-      if (index >= graph.node_count) {
-        throw Failure(BP_INVALID_ARGUMENT,
-                      "node " + std::to_string(index) + " is beyond the graph's " + std::to_string(graph.node_count));
-      }
-      Node node(graph, index);
-      Verdict verdict = judge(node, nullptr);
-      bp_verdict_t answer{};
-      answer.node = index;
-      answer.answer = verdict ? BP_ANSWER_YES : BP_ANSWER_NO;
-      answer.reason = verdict.reason;
-      std::string& detail = details[i - first] = std::move(verdict.detail);
-      answer.detail = {detail.data(), detail.size()};
-      if (answer.answer == BP_ANSWER_YES) answer.seconds = estimate(node, device);
-      batch.push_back(answer);
+void cover(const Device& device, sdk::Coverage& coverage) {
+  const bp_graph_t& graph = *coverage.graph().raw();
+  for (uint32_t i = 0; i < coverage.node_count(); ++i) {
+    if (i % kNodesBetweenChecks == 0) coverage.check_cancelled();
+    const sdk::Node asked = coverage.node(i);
+    if (asked.index() >= graph.node_count) {
+      throw sdk::Error(BP_INVALID_ARGUMENT, "node " + std::to_string(asked.index()) + " is beyond the graph's " +
+                                                std::to_string(graph.node_count));
     }
-    sink.verdicts(sink.self, batch.data(), static_cast<uint32_t>(batch.size()), sizeof(bp_verdict_t));
+    const Node node(graph, asked.index());
+    Verdict verdict = judge(node, nullptr);
+    coverage.answer(asked,
+                    verdict ? sdk::yes(estimate(node, device)) : sdk::no(verdict.reason, std::move(verdict.detail)));
   }
 }
 

@@ -2,6 +2,7 @@
 // What the device says of a node: the one predicate that both coverage and compilation ask.
 #pragma once
 
+#include "backplane/sdk/coverage.hpp"
 #include "engine/kernel.h"
 
 namespace backplane::cpu {
@@ -11,8 +12,12 @@ class Device;
 // Whether the node can be run; then `out_row` (may be null) is its row.
 Verdict judge(const Node& node, const Row** out_row);
 
-// The newest operator set known for each domain. Static.
-std::span<const bp_opset_t> newest_opsets();
+// The newest operator set known for each domain.
+inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
+                                               {{"ai.onnx.ml", 10}, 5, 0},
+                                               {{"ai.onnx.preview", 15}, 1, 0},
+                                               {{"ai.onnx.preview.training", 24}, 1, 0},
+                                               {{"com.microsoft", 13}, 1, 0}};
 
 // Data types that values may have on this device.
 bp_dtype_set_t supported_dtypes();
@@ -20,7 +25,7 @@ bp_dtype_set_t supported_dtypes();
 // Seconds that the node takes at the device's nominal rates, 0 where extents are unknown.
 double estimate(const Node& node, const Device& device);
 
-// Answers a coverage query. Throws Failure.
-void cover(const Device& device, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink);
+// Answers for all nodes that are asked about. Throws sdk::Error.
+void cover(const Device& device, sdk::Coverage& coverage);
 
 }  // namespace backplane::cpu

@@ -10,7 +10,8 @@
 #include <fstream>
 #include <optional>
 
-#include "engine/fence.h"
+#include "engine/coverage.h"
+#include "engine/island.h"
 
 namespace backplane::cpu {
 
@@ -54,41 +55,34 @@ int allowed_cores() {
   return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-std::optional<std::string_view> option(const bp_host_t* host, std::string_view name) {
-  bp_text_t value{};
-  if (host->option == nullptr || host->option(host, {name.data(), name.size()}, &value) != BP_OK) return std::nullopt;
-  return std::string_view(value.data, value.size);
-}
-
-int choose_threads(const bp_host_t* host, int cores) {
-  if (auto value = option(host, "threads")) return parse_threads(*value);
-  if (host->thread_count != nullptr) return std::clamp(static_cast<int>(host->thread_count(host)), 1, kMaxThreads);
-  return std::min(cores, kMaxThreads);
-}
-
-// The option "reference", else the environment's BACKPLANE_CPU_REFERENCE.
-bool choose_reference(const bp_host_t* host) {
-  const char* variable = std::getenv("BACKPLANE_CPU_REFERENCE");
-  std::string_view value = variable != nullptr ? variable : "0";
-  if (auto given = option(host, "reference")) value = *given;
-  if (value != "0" && value != "1")
-    throw Failure(BP_INVALID_ARGUMENT, "option reference is '" + std::string(value) + "'; give 0 or 1");
-  return value == "1";
-}
-
 }  // namespace
 
 int parse_threads(std::string_view text) {
   int threads = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
   if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > kMaxThreads) {
-    throw Failure(BP_INVALID_ARGUMENT, "option threads is '" + std::string(text) + "'; give a number from 1 to " +
-                                           std::to_string(kMaxThreads));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option threads is '" + std::string(text) + "'; give a number from 1 to " +
+                                              std::to_string(kMaxThreads));
   }
   return threads;
 }
 
-Processor read_processor(const bp_host_t* host) {
+int choose_threads(const sdk::Host& host, int cores) {
+  if (const auto value = host.option("threads")) return parse_threads(*value);
+  const int wanted = host.raw()->thread_count != nullptr ? static_cast<int>(host.thread_count()) : cores;
+  return std::clamp(wanted, 1, kMaxThreads);
+}
+
+// The option "reference", else the environment's BACKPLANE_CPU_REFERENCE.
+bool choose_reference(const sdk::Host& host) {
+  const char* variable = std::getenv("BACKPLANE_CPU_REFERENCE");
+  const std::string_view value = host.option("reference").value_or(variable != nullptr ? variable : "0");
+  if (value != "0" && value != "1")
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option reference is '" + std::string(value) + "'; give 0 or 1");
+  return value == "1";
+}
+
+Processor read_processor(const sdk::Host& host) {
   Processor processor;
   InstructionSet set = instruction_set();
   processor.arch = set.name;
@@ -101,11 +95,10 @@ Processor read_processor(const bp_host_t* host) {
   std::from_chars(clock.data(), clock.data() + clock.size(), megahertz);
   processor.flops_per_core = (megahertz > 0 ? megahertz : 2000) * 1e6 * set.flops_per_cycle;
 
-  bp_topology_t topology{};
-  topology.size = sizeof(topology);
-  if (host->topology != nullptr && host->topology(host, &topology) == BP_OK && topology.memory_bytes != 0) {
-    processor.memory_bytes = topology.memory_bytes;
-    processor.numa_nodes = topology.numa_count;
+  const std::optional<bp_topology_t> topology = host.topology();
+  if (topology && topology->memory_bytes != 0) {
+    processor.memory_bytes = topology->memory_bytes;
+    processor.numa_nodes = topology->numa_count;
   } else {
     processor.memory_bytes =
         static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
@@ -113,11 +106,13 @@ Processor read_processor(const bp_host_t* host) {
   return processor;
 }
 
-Backend::Backend(const bp_host_t* host)
-    : host_(host),
-      processor_(read_processor(host)),
-      threads_(choose_threads(host, processor_.cores)),
-      reference_(choose_reference(host)),
-      generation_(fork_generation()) {}
+void Device::cover(sdk::Coverage& coverage) {
+  cpu::cover(*this, coverage);
+}
+
+std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {
+  what.options().allow({});
+  return std::make_unique<Island>(*this, what);
+}
 
 }  // namespace backplane::cpu

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "backplane/host.h"
+#include "backplane/sdk/backend.hpp"
 #include "engine/threads.h"
 
 namespace backplane::cpu {
@@ -19,42 +19,31 @@ struct Processor {
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal, in fp32
 };
-Processor read_processor(const bp_host_t* host);
+Processor read_processor(const sdk::Host& host);
 
-// A number of threads from the text of the option "threads". Throws Failure.
+// Settings of the plugin, which throw sdk::Error where they make no sense: how many threads a device has unless it is
+// opened with another number, and whether kernels follow the operators' definitions (threads.h).
+int choose_threads(const sdk::Host& host, int cores);
+bool choose_reference(const sdk::Host& host);
+
+// A number of threads from the text of the option "threads". Throws sdk::Error.
 int parse_threads(std::string_view text);
 
-class Backend {
+class Device final : public sdk::Device {
  public:
-  explicit Backend(const bp_host_t* host);
-  const bp_host_t* host() const { return host_; }
-  const Processor& processor() const { return processor_; }
-  int threads() const { return threads_; }
-  bool reference() const { return reference_; }
-  uint32_t generation() const { return generation_; }
-
- private:
-  const bp_host_t* host_;
-  Processor processor_;
-  int threads_;
-  bool reference_;
-  uint32_t generation_;
-};
-
-class Device {
- public:
-  Device(const Backend& backend, int threads)
-      : backend_(backend), threads_(threads, backend.reference(), backend.processor().numa_nodes) {}
-  const bp_host_t* host() const { return backend_.host(); }
-  uint32_t generation() const { return backend_.generation(); }
+  Device(const sdk::Backend& backend, const Processor& processor, int threads, bool reference)
+      : sdk::Device(backend), processor_(processor), threads_(threads, reference, processor.numa_nodes) {}
   Threads& threads() { return threads_; }
 
   // Nominal rates for estimates.
-  double flops() const { return backend_.processor().flops_per_core * threads_.count() / 2; }
+  double flops() const { return processor_.flops_per_core * threads_.count() / 2; }
   double bytes_per_second() const { return 20e9; }
 
+  void cover(sdk::Coverage& coverage) override;
+  std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
+
  private:
-  const Backend& backend_;
+  const Processor& processor_;
   Threads threads_;
 };
 

@@ -202,7 +202,7 @@ TEST_F(Engine, RefusesBadBindings) {
   bp_tensor_t view = good.view();
   view.buffer.bytes = 15;
   EXPECT_EQ(bind(0, view, &error), BP_BUFFER_TOO_SMALL);
-  EXPECT_THAT(error.str(), HasSubstr("need 16 bytes"));
+  EXPECT_THAT(error.str(), HasSubstr("needs 16 bytes"));
   EXPECT_EQ(bind(1, good.view(), &error), BP_INVALID_ARGUMENT);
   EXPECT_EQ(bind(BP_SLOT_SCRATCH, good.view(), &error), BP_INVALID_ARGUMENT);
   int64_t strides[] = {1, 2};

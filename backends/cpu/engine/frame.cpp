@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "engine/fence.h"
+#include "backplane/sdk/fence.hpp"
 
 namespace backplane::cpu {
 
@@ -20,25 +20,23 @@ void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> i
               void* scratch, const RunContext& context) {
   uint64_t begin = context.begin_span();
   if (auto failed = step.run(inputs, outputs, scratch))
-    throw Failure(BP_INVALID_ARGUMENT, describe(node) + ": " + *failed, node.id);
+    throw sdk::Error(BP_INVALID_ARGUMENT, describe(node) + ": " + *failed, node.id);
   context.end_span(begin, node);
 }
 
 }  // namespace
 
 void RunContext::check() const {
-  if (cancel != nullptr && host->cancelled(host, cancel)) throw Failure(BP_CANCELLED, "the run was cancelled");
-  if (deadline != 0 && now() >= deadline) throw Failure(BP_TIMED_OUT, "the deadline of the run passed");
+  host->check(cancel, deadline);
 }
 
 uint64_t RunContext::begin_span() const {
-  return host->tracing != nullptr && host->tracing(host) != 0 ? now() : 0;
+  return host->tracing() ? now() : 0;
 }
 
 void RunContext::end_span(uint64_t begin, const bp_node_t& node) const {
   if (begin == 0) return;
   bp_span_t span{};
-  span.size = sizeof(span);
   span.kind = BP_SPAN_COMPUTE;
   span.begin = begin;
   span.end = now();
@@ -46,7 +44,7 @@ void RunContext::end_span(uint64_t begin, const bp_node_t& node) const {
   span.nodes = &node.id;
   span.node_count = 1;
   span.name = node.op_type;
-  host->trace(host, &span);
+  host->trace(span);
 }
 
 Frame::Frame(const Program& program)
@@ -63,7 +61,7 @@ void Frame::set_input(uint32_t index, Value value) {
   if (value.kind != type.kind ||
       value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
       (changed && value.kind == BP_KIND_TENSOR && !program_.admits(type, value.tensor.shape.span()))) {
-    throw Failure(BP_TYPE_MISMATCH, program_.name_of(id) + " is given a value that does not fit its declared type");
+    throw sdk::Error(BP_TYPE_MISMATCH, program_.name_of(id) + " is given a value that does not fit its declared type");
   }
   extents_changed_ = extents_changed_ || changed;
   addresses_changed_ = addresses_changed_ || inputs_[index].tensor.data != value.tensor.data;
@@ -224,10 +222,10 @@ const Plan& Frame::plan_later(uint32_t index, std::span<const Tensor> inputs) {
   if (!planned.by_extents) planned.plan = call.kernel->plan(inputs);
   if (!planned.plan.step) {
     const std::string& error = planned.plan.error;
-    throw Failure(planned.plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH,
-                  describe(*call.node) + ": " +
-                      (planned.plan.later ? "its extents cannot be told even with all inputs known" : error),
-                  call.node->id);
+    throw sdk::Error(planned.plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH,
+                     describe(*call.node) + ": " +
+                         (planned.plan.later ? "its extents cannot be told even with all inputs known" : error),
+                     call.node->id);
   }
   planned.plan = with_dense_operands(std::move(planned.plan), inputs);
   return planned.plan;
@@ -295,11 +293,11 @@ void Frame::run_whole(const Call& call, const RunContext& context) {
   std::vector<Value> outputs(call.outputs.size());
   uint64_t begin = context.begin_span();
   try {
-    if (auto failed = call.whole->run(inputs, outputs, context)) throw Failure(BP_INVALID_ARGUMENT, *failed);
-  } catch (const Failure& failure) {
+    if (auto failed = call.whole->run(inputs, outputs, context)) throw sdk::Error(BP_INVALID_ARGUMENT, *failed);
+  } catch (const sdk::Error& failure) {
     bool named = failure.node != BP_NO_NODE || failure.status == BP_CANCELLED || failure.status == BP_TIMED_OUT;
     if (named) throw;
-    throw Failure(failure.status, describe(*call.node) + ": " + failure.text, call.node->id);
+    throw sdk::Error(failure.status, describe(*call.node) + ": " + failure.text, call.node->id);
   }
   context.end_span(begin, *call.node);
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -312,9 +310,9 @@ void Frame::run_whole(const Call& call, const RunContext& context) {
       fits = outputs[i].tensor.dtype == type.dtype && program_.admits(type, outputs[i].tensor.shape.span());
     }
     if (!fits) {
-      throw Failure(BP_TYPE_MISMATCH,
-                    describe(*call.node) + ": output " + std::to_string(i) + " does not fit its declared type",
-                    call.node->id);
+      throw sdk::Error(BP_TYPE_MISMATCH,
+                       describe(*call.node) + ": output " + std::to_string(i) + " does not fit its declared type",
+                       call.node->id);
     }
     values_[value] = std::move(outputs[i]);
   }

@@ -16,9 +16,9 @@ class Outputs {
     std::shared_ptr<const void> holder;  // null: it stays valid until the run ends
   };
   virtual ~Outputs() = default;
-  // Memory for an output of these extents; it will be there when the run ends. Throws Failure.
+  // Memory for an output of these extents; it will be there when the run ends. Throws sdk::Error.
   virtual Memory memory(uint32_t output, const Tensor& tensor) = 0;
-  // An output that is elsewhere, or came about during the run. Throws Failure.
+  // An output that is elsewhere, or came about during the run. Throws sdk::Error.
   virtual void take(uint32_t output, Value value) = 0;
 };
 
@@ -29,9 +29,9 @@ class Frame {
   const Program& program() const { return program_; }
 
   // The value of an input for the runs to come; a container for one run only, unless the input is a captured one.
-  // Throws Failure where it does not fit the declared type.
+  // Throws sdk::Error where it does not fit the declared type.
   void set_input(uint32_t index, Value value);
-  // Plans for the extents that are set. Throws Failure.
+  // Plans for the extents that are set. Throws sdk::Error.
   void prepare();
   // Only after `prepare`.
   const Schedule& schedule() const { return *schedule_; }

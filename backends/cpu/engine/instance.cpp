@@ -6,7 +6,6 @@
 
 #include "engine/container.h"
 #include "engine/device.h"
-#include "engine/fence.h"
 
 namespace backplane::cpu {
 
@@ -30,148 +29,66 @@ bool dense(const bp_tensor_t& tensor) {
   return true;
 }
 
-void* address(const bp_buffer_t& buffer) {
-  return buffer.address == nullptr ? nullptr : static_cast<std::byte*>(buffer.address) + buffer.offset;
+std::span<const int64_t> extents_of(const bp_tensor_t& tensor) {
+  return {tensor.extents, tensor.rank};
 }
 
 }  // namespace
 
-Instance::Instance(const Program& program)
-    : frame_(program), inputs_(program.graph().input_count), outputs_(program.graph().output_count) {}
-
-Instance::Slot& Instance::slot_of(uint32_t slot, uint32_t* out_value) {
+Instance::Instance(const Island& island) : sdk::Instance(island), frame_(island.program()) {
   const bp_graph_t& graph = program().graph();
-  if (slot < graph.input_count) {
-    *out_value = graph.inputs[slot];
-    return inputs_[slot];
+  for (uint32_t i = 0; i < graph.input_count; ++i) {
+    const bp_type_t& type = program().type_of(graph.inputs[i]);
+    reads_inputs_ = reads_inputs_ || type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_STRING;
   }
-  if (slot >= BP_SLOT_OUTPUT && slot - BP_SLOT_OUTPUT < graph.output_count) {
-    *out_value = graph.outputs[slot - BP_SLOT_OUTPUT];
-    return outputs_[slot - BP_SLOT_OUTPUT];
-  }
-  throw Failure(BP_INVALID_ARGUMENT, "slot " + std::to_string(slot) + " does not exist: the program has " +
-                                         std::to_string(graph.input_count) + " inputs and " +
-                                         std::to_string(graph.output_count) + " outputs, and wants no scratch memory");
 }
 
-std::string Instance::name_of(uint32_t slot, uint32_t value) const {
-  bp_text_t name = bp_graph_value(&program().graph(), value)->name;
-  return std::string(slot < BP_SLOT_OUTPUT ? "input" : "output") + " '" + std::string(name.data, name.size) + "'";
-}
-
-void Instance::check_extents(uint32_t slot, uint32_t value, const Shape& shape, uint64_t capacity) const {
-  const bp_type_t& type = program().type_of(value);
-  if (!program().admits(type, shape.span())) {
-    throw Failure(BP_TYPE_MISMATCH,
-                  name_of(slot, value) + ": extents " + text_of(shape) + " do not fit the declared type");
+bool Instance::reaches(const bp_tensor_t& tensor) const {
+  const int64_t width = tensor.dtype == BP_DTYPE_STRING ? int64_t{sizeof(int64_t)} : bytes_of(tensor.dtype, 1);
+  const auto align = static_cast<uintptr_t>(std::clamp<int64_t>(width, 1, 8));
+  if (tensor.buffer.memory == nullptr && reinterpret_cast<uintptr_t>(address(tensor)) % align != 0) {
+    throw sdk::Error(BP_INVALID_ARGUMENT, "the address of a tensor of " + std::string(view::dtype_name(tensor.dtype)) +
+                                              " is no multiple of " + std::to_string(align));
   }
-  int64_t elements = 1;
-  bool beyond = false;
-  for (int64_t extent : shape) {
-    if (extent < 0)
-      throw Failure(BP_INVALID_ARGUMENT, name_of(slot, value) + ": an extent is " + std::to_string(extent));
-    beyond = beyond || __builtin_mul_overflow(elements, extent, &elements);
-  }
-  if (beyond || elements > (int64_t{1} << 56))
-    throw Failure(BP_INVALID_ARGUMENT, name_of(slot, value) + ": extents " + text_of(shape) + " are too large");
-  auto needed = static_cast<uint64_t>(bytes_of(type.dtype, elements));
-  if (needed > capacity) {
-    throw Failure(BP_BUFFER_TOO_SMALL, name_of(slot, value) + ": extents " + text_of(shape) + " need " +
-                                           std::to_string(needed) + " bytes, the buffer has " +
-                                           std::to_string(capacity));
-  }
+  return tensor.buffer.memory == nullptr && dense(tensor);
 }
 
 void Instance::bind(const bp_binding_t& binding) {
-  uint32_t value = BP_NONE;
-  Slot& slot = slot_of(binding.slot, &value);
-  const bp_type_t& type = program().type_of(value);
-  if (type.kind != BP_KIND_TENSOR) return bind_container(binding, value, slot);
-  if (binding.container != nullptr || binding.tensor == nullptr)
-    throw Failure(BP_TYPE_MISMATCH, name_of(binding.slot, value) + " is a tensor; bind one, and no container");
-  const bp_tensor_t& tensor = checked<bp_tensor_t>(binding.tensor, "binding.tensor");
-  if (tensor.dtype != type.dtype) {
-    throw Failure(BP_TYPE_MISMATCH, name_of(binding.slot, value) + ": data type " + std::to_string(tensor.dtype) +
-                                        " was given, the program has " + std::to_string(type.dtype));
-  }
-  if (tensor.rank > BP_MAX_RANK || (tensor.rank != 0 && tensor.extents == nullptr)) {
-    throw Failure(BP_INVALID_ARGUMENT,
-                  name_of(binding.slot, value) + ": rank " + std::to_string(tensor.rank) + " without valid extents");
-  }
-  if (tensor.buffer.memory != nullptr) {
-    throw Failure(BP_UNSUPPORTED, name_of(binding.slot, value) + ": the buffer is not in host memory");
-  }
-  if (!dense(tensor))
-    throw Failure(BP_UNSUPPORTED, name_of(binding.slot, value) + ": only dense row-major tensors can be bound");
-
-  Shape shape({tensor.extents, tensor.rank});
-  uint64_t capacity = tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
-  check_extents(binding.slot, value, shape, capacity);
-  void* where = address(tensor.buffer);
-  int64_t width = type.dtype == BP_DTYPE_STRING ? int64_t{sizeof(int64_t)} : bytes_of(type.dtype, 1);
-  auto align = static_cast<uintptr_t>(std::clamp<int64_t>(width, 1, 8));
-  if (reinterpret_cast<uintptr_t>(where) % align != 0) {
-    throw Failure(BP_INVALID_ARGUMENT, name_of(binding.slot, value) +
-                                           ": the address is no multiple of the element size " + std::to_string(align));
-  }
+  sdk::Instance::bind(binding);
   inputs_changed_ = true;
-  slot = {shape, where, capacity, nullptr, true};
 }
 
-void Instance::bind_container(const bp_binding_t& binding, uint32_t value, Slot& slot) {
-  std::string name = name_of(binding.slot, value);
-  if (binding.container == nullptr || binding.tensor != nullptr)
-    throw Failure(BP_TYPE_MISMATCH, name + " is no tensor; bind a container");
-  if (program().device().host()->containers == nullptr)
-    throw Failure(BP_UNSUPPORTED, name + ": the host offers no containers");
-  // Outputs are written while what the inputs hold is still borrowed.
-  for (const Slot& other : binding.slot < BP_SLOT_OUTPUT ? outputs_ : inputs_) {
-    if (other.container == binding.container)
-      throw Failure(BP_INVALID_ARGUMENT, name + ": the container is bound to an input and to an output");
-  }
-  slot = {Shape(), nullptr, 0, binding.container, true};
-}
-
-void Instance::set_extents(uint32_t slot_number, uint32_t rank, const int64_t* extents) {
-  uint32_t value = BP_NONE;
-  Slot& slot = slot_of(slot_number, &value);
-  if (!slot.bound) throw Failure(BP_BAD_STATE, name_of(slot_number, value) + " is not bound; call bind first");
-  if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr))
-    throw Failure(BP_INVALID_ARGUMENT, "extents of rank " + std::to_string(rank) + " are not valid");
-  Shape shape({extents, rank});
-  check_extents(slot_number, value, shape, slot.capacity);
+void Instance::extents(const sdk::Slots& slots) {
+  sdk::Instance::extents(slots);
   inputs_changed_ = true;
-  slot.shape = shape;
 }
 
-// Plans for what is bound, and checks that there is somewhere for the outputs to go.
-void Instance::prepare(const bp_run_t& run) {
+// Every tensor, though only those whose extents come about during the run have to be asked for.
+bool Instance::may_ask(uint32_t output, const bp_run_t& run) const {
+  return run.output != nullptr && program().type_of(program().graph().outputs[output]).kind == BP_KIND_TENSOR;
+}
+
+void Instance::plan(const bp_run_t& run) {
   const bp_graph_t& graph = program().graph();
-  for (uint32_t i = 0; i < inputs_.size() && inputs_changed_; ++i) {
-    const Slot& slot = inputs_[i];
-    uint32_t value = graph.inputs[i];
-    if (!slot.bound) throw Failure(BP_BAD_STATE, name_of(i, value) + " is not bound; call bind first");
-    if (slot.container == nullptr)
-      frame_.set_input(i, Value::of({program().type_of(value).dtype, slot.shape, slot.address}));
+  for (uint32_t i = 0; i < graph.input_count && inputs_changed_; ++i) {
+    if (input_container(i) != nullptr) continue;
+    const bp_tensor_t& tensor = input(i);
+    frame_.set_input(i, Value::of({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}));
   }
   inputs_changed_ = false;
   frame_.prepare();
-  for (uint32_t o = 0; o < outputs_.size(); ++o) {
-    uint32_t value = graph.outputs[o];
-    if (run.output != nullptr && program().type_of(value).kind == BP_KIND_TENSOR) continue;
-    if (!outputs_[o].bound)
-      throw Failure(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " is not bound; call bind first");
-    if (outputs_[o].container == nullptr && !frame_.schedule().shaped[value])
-      throw Failure(BP_BAD_STATE, name_of(BP_SLOT_OUTPUT, value) + " has data-dependent extents; set bp_run_t.output");
+  for (uint32_t o = 0; o < graph.output_count && run.output == nullptr; ++o) {
+    if (output_container(o) == nullptr && !frame_.schedule().shaped[graph.outputs[o]])
+      throw sdk::Error(BP_BAD_STATE, where(BP_SLOT_OUTPUT + o) + " has data-dependent extents; set bp_run_t.output");
   }
 }
 
-// Outputs go to what is bound, or to what the run gives where the extents are told by the run alone or nothing is
-// bound.
+// Outputs go to what is bound, or to what bp_run_t.output returns where extents come about during the run or nothing
+// is bound.
 class Instance::RunOutputs final : public Outputs {
  public:
   RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {
-    given_.assign(instance.outputs_.size(), std::nullopt);
+    given_.assign(instance.program().graph().output_count, std::nullopt);
   }
 
   Memory memory(uint32_t output, const Tensor& tensor) override {
@@ -181,7 +98,7 @@ class Instance::RunOutputs final : public Outputs {
 
   void take(uint32_t output, Value value) override {
     if (value.kind != BP_KIND_TENSOR) {
-      write_container(instance_.program().device().host(), value, instance_.outputs_[output].container);
+      write_container(*instance_.host().containers(), value, instance_.output_container(output));
       return;
     }
     const Tensor& tensor = value.tensor;
@@ -194,32 +111,34 @@ class Instance::RunOutputs final : public Outputs {
  private:
   // `bytes`: of texts.
   void* place(uint32_t output, const Tensor& tensor, uint64_t bytes) {
-    const Slot& slot = instance_.outputs_[output];
     uint32_t value = instance_.program().graph().outputs[output];
-    bool told = instance_.frame_.schedule().shaped[value] || instance_.program().has_numbers(value);
-    if (slot.bound && ((told && bytes == 0) || run_.output == nullptr)) {
-      instance_.check_extents(BP_SLOT_OUTPUT + output, value, tensor.shape, slot.capacity);
-      if (bytes > slot.capacity) too_small(output, tensor.shape, bytes, slot.capacity);
-      return slot.address;
+    bool known_before = instance_.frame_.schedule().shaped[value] || instance_.program().has_numbers(value);
+    if (instance_.is_output_bound(output) && ((known_before && bytes == 0) || run_.output == nullptr)) {
+      const bp_tensor_t& bound = instance_.output(output);
+      if (!std::ranges::equal(tensor.shape, extents_of(bound))) {
+        instance_.check(BP_SLOT_OUTPUT + output, tensor.dtype, static_cast<uint32_t>(tensor.shape.rank()),
+                        tensor.shape.begin(), capacity(bound));
+      }
+      if (bytes > capacity(bound)) too_small(output, tensor.shape, bytes, capacity(bound));
+      return address(bound);
     }
     bp_tensor_t given{};
     given.size = sizeof(given);
     bp_status_t status = run_.output(run_.self, BP_SLOT_OUTPUT + output, static_cast<uint32_t>(tensor.shape.rank()),
                                      tensor.shape.begin(), bytes, &given);
     if (status != BP_OK) {
-      throw Failure(status, instance_.name_of(BP_SLOT_OUTPUT, value) + ": the run gave no memory for extents " +
-                                text_of(tensor.shape));
+      throw sdk::Error(status, instance_.where(BP_SLOT_OUTPUT + output) + ": the run gave no memory for extents " +
+                                   text_of(tensor.shape));
     }
     uint64_t needed = bytes != 0 ? bytes : static_cast<uint64_t>(bytes_of(tensor.dtype, tensor.shape.elements()));
-    if (needed != 0 && (given.buffer.address == nullptr || given.buffer.bytes < needed))
-      too_small(output, tensor.shape, needed, given.buffer.bytes);
-    return address(given.buffer);
+    if (needed > capacity(given)) too_small(output, tensor.shape, needed, capacity(given));
+    return address(given);
   }
 
   [[noreturn]] void too_small(uint32_t output, const Shape& shape, uint64_t needed, uint64_t given) const {
-    throw Failure(BP_BUFFER_TOO_SMALL, instance_.name_of(BP_SLOT_OUTPUT, instance_.program().graph().outputs[output]) +
-                                           ": extents " + text_of(shape) + " need " + std::to_string(needed) +
-                                           " bytes, the run gave " + std::to_string(given));
+    throw sdk::Error(BP_BUFFER_TOO_SMALL, instance_.where(BP_SLOT_OUTPUT + output) + ": extents " + text_of(shape) +
+                                              " need " + std::to_string(needed) + " bytes, the run gave " +
+                                              std::to_string(given));
   }
 
   Instance& instance_;
@@ -228,56 +147,26 @@ class Instance::RunOutputs final : public Outputs {
 };
 
 void Instance::run(const bp_run_t& run) {
-  if (busy_.exchange(true, std::memory_order_acquire))
-    throw Failure(BP_BUSY, "the instance runs already; make one instance for each concurrent run");
-  struct Release {
-    std::atomic<bool>& busy;
-    ~Release() { busy.store(false, std::memory_order_release); }
-  } release{busy_};
-  const bp_host_t* host = program().device().host();
-  if (run.stream != nullptr)
-    throw Failure(BP_UNSUPPORTED, "the cpu device is synchronous and has no streams; leave bp_run_t.stream null");
-  for (uint32_t i = 0; i < run.wait_count + run.signal_count; ++i) {
-    const bp_point_t& point = i < run.wait_count ? run.waits[i] : run.signals[i - run.wait_count];
-    if (bp_point_host(&point) == nullptr)
-      throw Failure(BP_UNSUPPORTED, "the cpu device waits for and signals host points only");
-  }
-  UseThreads use(program().device().threads());
-  prepare(run);
-
-  // Whatever is thrown from here on leaves `done` and the signals to the caller, as the ABI says.
-  for (uint32_t i = 0; i < run.wait_count; ++i) {
-    bp_status_t status = host->semaphore_wait(host, bp_point_host(&run.waits[i]), run.waits[i].value,
-                                              run.deadline == 0 ? BP_FOREVER : run.deadline, run.cancel, nullptr);
-    if (status != BP_OK) throw Failure(status, "a semaphore that the run waited for did not reach its value");
-  }
-  execute(run);
-  if (run.done != nullptr) run.done(run.self, BP_OK, nullptr);
-  for (uint32_t i = 0; i < run.signal_count; ++i)
-    host->semaphore_signal(host, bp_point_host(&run.signals[i]), run.signals[i].value, nullptr);
-}
-
-// Texts and containers are looked at when the run may: what it waits for could still be writing them before.
-void Instance::read_inputs() {
-  const bp_graph_t& graph = program().graph();
-  for (uint32_t i = 0; i < inputs_.size(); ++i) {
-    const Slot& slot = inputs_[i];
-    const bp_type_t& type = program().type_of(graph.inputs[i]);
-    if (slot.container != nullptr) {
-      frame_.set_input(i, read_container(program().device().host(), graph, type, slot.container));
-    } else if (type.dtype == BP_DTYPE_STRING) {
-      std::string wrong = check_texts({type.dtype, slot.shape, slot.address}, slot.capacity);
-      if (!wrong.empty()) throw Failure(BP_INVALID_ARGUMENT, name_of(i, graph.inputs[i]) + ": " + wrong);
-    }
-  }
-}
-
-void Instance::execute(const bp_run_t& run) {
-  read_inputs();
+  if (reads_inputs_) read_inputs();
   RunOutputs outputs(*this, run);
   run_inside(program().device().threads(), [&] {
-    frame_.run(outputs, {program().device().host(), run.cancel, run.deadline, run.trace_id});
+    frame_.run(outputs, {&host(), run.cancel, run.deadline, run.trace_id});
   });
+}
+
+// When what the run waits for is over: it could still be writing them before.
+void Instance::read_inputs() {
+  const bp_graph_t& graph = program().graph();
+  for (uint32_t i = 0; i < graph.input_count; ++i) {
+    const bp_tensor_t& tensor = input(i);
+    if (input_container(i) != nullptr) {
+      frame_.set_input(
+          i, read_container(*host().containers(), graph, program().type_of(graph.inputs[i]), input_container(i)));
+    } else if (tensor.dtype == BP_DTYPE_STRING) {
+      std::string wrong = check_texts({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}, tensor.buffer.bytes);
+      if (!wrong.empty()) throw sdk::Error(BP_INVALID_ARGUMENT, where(i) + ": " + wrong);
+    }
+  }
 }
 
 }  // namespace backplane::cpu

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/fence.h"
+#include "backplane/sdk/fence.hpp"
 
 namespace backplane::cpu {
 
@@ -29,14 +29,14 @@ int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, const bp_node_t& nod
   bool empty = false;
   for (int64_t extent : shape) {
     if (extent < 0) {
-      throw Failure(BP_INVALID_MODEL, describe(node) + ": an output extent is " + std::to_string(extent), node.id);
+      throw sdk::Error(BP_INVALID_MODEL, describe(node) + ": an output extent is " + std::to_string(extent), node.id);
     }
     empty |= extent == 0;
     beyond = beyond || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxBytes / 16;
   }
   if (empty) return 0;
   if (beyond)
-    throw Failure(BP_RESOURCE_EXHAUSTED, describe(node) + ": an output would be larger than all memory", node.id);
+    throw sdk::Error(BP_RESOURCE_EXHAUSTED, describe(node) + ": an output would be larger than all memory", node.id);
   return bytes_of(dtype, elements);
 }
 
@@ -78,15 +78,15 @@ bool Planner::plan(uint32_t index) {
   std::vector<Tensor> inputs = gather(call.inputs, values);
   Plan plan = ask(call, inputs);
   if (plan.later) return false;
-  if (!plan.step) throw Failure(BP_TYPE_MISMATCH, describe(*call.node) + ": " + plan.error, call.node->id);
+  if (!plan.step) throw sdk::Error(BP_TYPE_MISMATCH, describe(*call.node) + ": " + plan.error, call.node->id);
 
   std::vector<Tensor> outputs = gather(call.outputs, values);
   int64_t output_bytes = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
     if (i >= plan.shapes.size()) {
-      throw Failure(BP_INVALID_MODEL, describe(*call.node) + ": the operator makes no output " + std::to_string(i),
-                    call.node->id);
+      throw sdk::Error(BP_INVALID_MODEL, describe(*call.node) + ": the operator makes no output " + std::to_string(i),
+                       call.node->id);
     }
     outputs[i].shape = plan.shapes[i];
     output_bytes += checked_bytes(outputs[i].dtype, outputs[i].shape, *call.node);
@@ -195,7 +195,7 @@ void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inp
   if (!alias) {
     Block scratch = allocate_pages(step.scratch_bytes());
     if (auto failed = step.run(inputs, outputs, scratch.get())) {
-      throw Failure(BP_INVALID_MODEL, describe(*call.node) + ": " + *failed, call.node->id);
+      throw sdk::Error(BP_INVALID_MODEL, describe(*call.node) + ": " + *failed, call.node->id);
     }
   }
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -25,7 +25,7 @@ class Planner {
     uint32_t output_count;
   };
   // Plans all calls that are not folded yet. Those that it could neither plan nor fold end up in `later`. Throws
-  // Failure.
+  // sdk::Error.
   void walk();
   // After the walk: `outputs` and what `later` reads become dense under their own numbers.
   void make_dense(std::span<const uint32_t> outputs);
@@ -65,7 +65,7 @@ bool misaligned(const Tensor& tensor);
 // The node's inputs or outputs as tensors, absent ones included.
 std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values);
 
-// Bytes of a tensor. Throws Failure where extents are negative or their product is beyond all memory.
+// Bytes of a tensor. Throws sdk::Error where extents are negative or their product is beyond all memory.
 int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, const bp_node_t& node);
 
 // A node by name, or by number where it has none, for messages.

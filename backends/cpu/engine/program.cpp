@@ -5,10 +5,10 @@
 #include <array>
 #include <cstring>
 
+#include "backplane/sdk/fence.hpp"
 #include "engine/body.h"
 #include "engine/coverage.h"
 #include "engine/device.h"
-#include "engine/fence.h"
 #include "engine/fusion.h"
 #include "engine/planner.h"
 #include "engine/schedule.h"
@@ -39,8 +39,8 @@ bool reads_extents_only(const Node& node) {
 Program::Program(Device& device, const bp_compile_t& what)
     : device_(device), graph_(*what.graph), inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
   if (what.flags & BP_COMPILE_REFIT) {
-    throw Failure(BP_UNSUPPORTED,
-                  "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
+    throw sdk::Error(BP_UNSUPPORTED,
+                     "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
   }
   UseThreads use(device_.threads());
   map_weights();
@@ -103,25 +103,21 @@ void Program::map_weights() {
     const bp_weight_t& weight = *bp_graph_weight(&graph_, value.weight);
     std::string name(value.name.data, value.name.size);
     if (weight.rank > BP_MAX_RANK)
-      throw Failure(BP_UNSUPPORTED, "weight '" + name + "' has rank " + std::to_string(weight.rank));
+      throw sdk::Error(BP_UNSUPPORTED, "weight '" + name + "' has rank " + std::to_string(weight.rank));
     Tensor& tensor = values_[v];
     tensor.dtype = weight.dtype;
     for (uint32_t d = 0; d < weight.rank; ++d) tensor.shape.push_back(graph_.dims[weight.first_dim + d].extent);
     bool is_text = weight.dtype == BP_DTYPE_STRING;
     uint64_t needed = is_text ? weight.bytes : static_cast<uint64_t>(bytes_of(weight.dtype, tensor.shape.elements()));
     if (weight.bytes < needed) {
-      throw Failure(BP_INVALID_MODEL, "weight '" + name + "' has " + std::to_string(weight.bytes) +
-                                          " bytes, its type and extents need " + std::to_string(needed));
+      throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "' has " + std::to_string(weight.bytes) +
+                                             " bytes, its type and extents need " + std::to_string(needed));
     }
     const void* data = weight.data;
     if (data == nullptr && needed != 0) {
-      char text[512];
-      bp_error_t error{sizeof(error), BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof(text), 0};
-      bp_status_t status = graph_.api->weight_map(&graph_, value.weight, &data, &error);
-      if (status != BP_OK) {
-        throw Failure(status,
-                      "weight '" + name + "': " + std::string(text, std::min<uint64_t>(error.text_size, sizeof(text))));
-      }
+      sdk::Detail detail;
+      detail.check(graph_.api->weight_map(&graph_, value.weight, &data, detail.get()),
+                   "weight '" + name + "' cannot be read");
     }
     // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: odd addresses are
     // copied. Matrices are left alone until a kernel wants them as they are: most pack them anyway.
@@ -134,7 +130,7 @@ void Program::map_weights() {
       tensor.data = blocks_.back().get();
     }
     if (std::string wrong = is_text ? check_texts(tensor, needed) : ""; !wrong.empty())
-      throw Failure(BP_INVALID_MODEL, "weight '" + name + "': " + wrong);
+      throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "': " + wrong);
     known_[v] = true;
   }
 }
@@ -162,16 +158,14 @@ void* Program::aligned(uint32_t value) const {
 }
 
 void Program::create_kernels(const bp_compile_t& what) {
-  const bp_host_t* host = device_.host();
   what_ = &what;
   calls_.resize(graph_.node_count);
   for (uint32_t i = 0; i < graph_.node_count; ++i) {
-    if (what.cancel != nullptr && host->cancelled(host, what.cancel))
-      throw Failure(BP_CANCELLED, "compilation was cancelled");
+    device_.host().check(what.cancel);
     Node node(graph_, i, this);
     const Row* row = nullptr;
     if (Verdict verdict = judge(node, &row); !verdict) {
-      throw Failure(BP_UNSUPPORTED, describe(*bp_graph_node(&graph_, i)) + ": " + verdict.detail, node.id());
+      throw sdk::Error(BP_UNSUPPORTED, describe(*bp_graph_node(&graph_, i)) + ": " + verdict.detail, node.id());
     }
     Call& call = calls_[i];
     call.node = bp_graph_node(&graph_, i);
@@ -269,7 +263,7 @@ uint32_t Program::classify(const bp_compile_t& what) const {
     if (!shapes) break;
     try {
       return told_by(Schedule(*this, *shapes));
-    } catch (const Failure&) {
+    } catch (const sdk::Error&) {
       // These extents do not fit this island; others may.
     }
   }

@@ -34,7 +34,7 @@ struct Call {
 
 class Program {
  public:
-  // Throws Failure. `what.graph` outlives the program.
+  // Throws sdk::Error. `what.graph` outlives the program.
   Program(Device& device, const bp_compile_t& what);
   // A graph inside a node of `parent`, which outlives it. What is known there is known here.
   Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
@@ -77,7 +77,7 @@ class Program {
   void consumed(uint32_t value) const;
 
   // The schedule for these extents, one shape per input; made when it is not in the cache. Thread-safe. Throws
-  // Failure.
+  // sdk::Error.
   std::shared_ptr<const Schedule> schedule(std::span<const Shape> inputs) const;
 
  private:

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "backplane/sdk/fence.hpp"
 #include "engine/arena.h"
-#include "engine/fence.h"
 
 namespace backplane::cpu {
 

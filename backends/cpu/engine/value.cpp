@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "engine/fence.h"
+#include "backplane/sdk/fence.hpp"
 #include "engine/memory.h"
 
 namespace backplane::cpu {
@@ -77,9 +77,9 @@ void check_alike(const Tensor& first, const Tensor& other, int free_axis) {
   bool alike = first.dtype == other.dtype && first.shape.rank() == other.shape.rank();
   for (int d = 0; alike && d < first.shape.rank(); ++d) alike = d == free_axis || first.shape[d] == other.shape[d];
   if (!alike) {
-    throw Failure(BP_TYPE_MISMATCH, "tensors of data type " + std::to_string(first.dtype) + " and extents " +
-                                        text_of(first.shape) + " and of data type " + std::to_string(other.dtype) +
-                                        " and extents " + text_of(other.shape) + " cannot be joined");
+    throw sdk::Error(BP_TYPE_MISMATCH, "tensors of data type " + std::to_string(first.dtype) + " and extents " +
+                                           text_of(first.shape) + " and of data type " + std::to_string(other.dtype) +
+                                           " and extents " + text_of(other.shape) + " cannot be joined");
   }
 }
 
@@ -194,7 +194,7 @@ Value concatenate(std::span<const Value> values, int axis) {
 Value stack(std::span<const Value> values, int axis) {
   const Tensor& first = values[0].tensor;
   if (first.shape.rank() == BP_MAX_RANK)
-    throw Failure(BP_UNSUPPORTED, "a stack of tensors would have a rank above " + std::to_string(BP_MAX_RANK));
+    throw sdk::Error(BP_UNSUPPORTED, "a stack of tensors would have a rank above " + std::to_string(BP_MAX_RANK));
   Shape shape;
   std::vector<Part> parts;
   for (int d = 0; d < axis; ++d) shape.push_back(first.shape[d]);

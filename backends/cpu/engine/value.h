@@ -76,7 +76,7 @@ std::string check_texts(const Tensor& tensor, uint64_t capacity);
 void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* target, int64_t to, int64_t count);
 
 // Tensors along an axis: `axis` itself grows (concatenate), or a new one is made there (stack). The parts agree in type
-// and in all other extents, and there is at least one. Throws Failure where they do not agree.
+// and in all other extents, and there is at least one. Throws sdk::Error where they do not agree.
 Value concatenate(std::span<const Value> parts, int axis);
 Value stack(std::span<const Value> parts, int axis);
 // Positions [begin, end) along an axis.

@@ -3,20 +3,20 @@
 // run graphs.
 #pragma once
 
-#include "backplane/host.h"
+#include "backplane/sdk/host.hpp"
 #include "engine/value.h"
 
 namespace backplane::cpu {
 
 // What a run brings along for all that happens in it.
 struct RunContext {
-  const bp_host_t* host = nullptr;
+  const sdk::Host* host = nullptr;
   const bp_cancel_t* cancel = nullptr;
   uint64_t deadline = 0;
   uint64_t trace_id = 0;
 
   bool watched() const { return cancel != nullptr || deadline != 0; }
-  // Throws Failure where the run was cancelled or is late.
+  // Throws sdk::Error where the run was cancelled or is late.
   void check() const;
   // When a span begins, or 0 where nobody traces; and its end.
   uint64_t begin_span() const;

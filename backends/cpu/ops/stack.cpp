@@ -3,21 +3,21 @@
 
 #include <cstring>
 
-#include "engine/fence.h"
+#include "backplane/sdk/fence.hpp"
 #include "ops/support.h"
 
 namespace backplane::cpu {
 
 void Stack::push(Value value) {
   const Tensor& tensor = value.tensor;
-  if (value.kind != BP_KIND_TENSOR) throw Failure(BP_TYPE_MISMATCH, "only tensors can be stacked");
+  if (value.kind != BP_KIND_TENSOR) throw sdk::Error(BP_TYPE_MISMATCH, "only tensors can be stacked");
   if (count_++ == 0) {
     dtype_ = tensor.dtype;
     shape_ = tensor.shape;
     bytewise_ = dtype_ != BP_DTYPE_STRING && (kPackedTypes >> dtype_ & 1) == 0;
   } else if (tensor.dtype != dtype_ || !(tensor.shape == shape_)) {
-    throw Failure(BP_TYPE_MISMATCH, "a body gives " + to_string(tensor.shape) + " after it gave " + to_string(shape_) +
-                                        "; what is stacked must be alike in all rounds");
+    throw sdk::Error(BP_TYPE_MISMATCH, "a body gives " + to_string(tensor.shape) + " after it gave " +
+                                           to_string(shape_) + "; what is stacked must be alike in all rounds");
   }
   if (!bytewise_) {
     items_.push_back(own(std::move(value)));
@@ -35,8 +35,8 @@ Value Stack::finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis
   }
   int axis = axis_of(axis_number, shape_.rank() + 1);
   if (axis < 0 || shape_.rank() == BP_MAX_RANK) {
-    throw Failure(BP_INVALID_ARGUMENT, "tensors of rank " + std::to_string(shape_.rank()) +
-                                           " cannot be stacked along axis " + std::to_string(axis_number));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "tensors of rank " + std::to_string(shape_.rank()) +
+                                              " cannot be stacked along axis " + std::to_string(axis_number));
   }
   Shape shape;
   for (int d = 0; d < axis; ++d) shape.push_back(shape_[d]);

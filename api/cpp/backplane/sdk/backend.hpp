@@ -60,7 +60,7 @@ class Backend : public Object {
 class Compile {
  public:
   Compile(const Host& host, const bp_compile_t& raw)
-      : host_(host), raw_(raw), graph_(&required(raw.graph, "what.graph")) {}
+      : host_(host), raw_(raw), graph_(&checked(raw.graph, "what.graph")) {}
 
   const bp_compile_t& raw() const { return raw_; }
   const Graph& graph() const { return graph_; }                  // lives as long as the program
@@ -169,40 +169,57 @@ class Slots {
 class Instance : public Object {
  public:
   explicit Instance(const Program& program)
-      : program_(program), inputs_(program.graph().input_count()), outputs_(program.graph().output_count()) {}
+      : program_(program),
+        host_(program.host()),
+        inputs_(program.graph().input_count()),
+        outputs_(program.graph().output_count()) {
+    const bp_program_info_t info = program.info();
+    wants_scratch_ = info.scratch_bytes != 0;
+    is_data_dependent_ = info.shapes == BP_SHAPES_DATA_DEPENDENT;
+  }
   const Program& program() const { return program_; }
-  const Host& host() const { return program_.host(); }
+  const Host& host() const { return host_; }
 
   // The work. Every slot is bound, the waits are over. Returns when it is done.
   virtual void run(const bp_run_t& run) = 0;
+
+  // What can be done before the waits are over. Every slot is bound, but inputs may not hold their values yet.
+  virtual void plan(const bp_run_t&) {}
 
   // Order around the work, for devices whose `run` returns when the work is done. Others override it: wait for the
   // points, start, and at the end call `done` and advance the signals. What throws here has touched neither: the host
   // then signals.
   virtual void submit(const bp_run_t& what) {
-    check_bound();
-    for (uint32_t i = 0; i < what.wait_count; ++i) host().wait(what.waits[i], what.deadline, what.cancel);
-    host().check(what.cancel, what.deadline);
-    run(what);
-    if (what.done != nullptr) what.done(what.self, BP_OK, nullptr);
-    for (uint32_t i = 0; i < what.signal_count; ++i) host().signal(what.signals[i]);
+    do_work(what);
+    report_end(what);
+  }
+
+  // The slot where `submit` is not overridden: one run at a time, without streams and native points.
+  void run_synchronously(const bp_run_t& what) {
+    {
+      const Running running(running_);
+      check_synchronous(what);
+      do_work(what);
+    }
+    report_end(what);  // which may bring the next run
   }
 
   virtual void bind(const bp_binding_t& binding) {
     Binding& slot = find(binding.slot);
-    if (binding.container != nullptr) {
-      if (value(binding.slot) && value(binding.slot).is_tensor()) {
-        throw Error(BP_TYPE_MISMATCH, where(binding.slot) + " is a tensor; bind a tensor to it");
-      }
-      slot.container = binding.container;
-    } else {
+    const Value v = value(binding.slot);
+    const bool is_tensor = !v || v.is_tensor();
+    if (is_tensor ? binding.container != nullptr : binding.container == nullptr || binding.tensor != nullptr) {
+      throw Error(BP_TYPE_MISMATCH, where(binding.slot) + (is_tensor ? " is a tensor; bind a tensor to it, no container"
+                                                                     : " is a container; bind one to it, no tensor"));
+    }
+    if (is_tensor) {
       const bp_tensor_t tensor = read(binding.tensor, "binding.tensor");
+      check(binding.slot, tensor.dtype, tensor.rank, tensor.extents, capacity(tensor));
       if (!reaches(tensor)) {
         throw Error(BP_UNSUPPORTED, where(binding.slot) + " was bound to space " + std::to_string(tensor.buffer.space) +
                                         ", layout " + std::to_string(tensor.layout) +
                                         ", which this device does not take");
       }
-      check(binding.slot, tensor.dtype, tensor.rank, tensor.extents, tensor.buffer.bytes);
       slot.tensor = tensor;
       slot.tensor.strides = nullptr;
       set_extents(slot, tensor.rank, tensor.extents);
@@ -210,16 +227,22 @@ class Instance : public Object {
         std::copy_n(tensor.strides, tensor.rank, slot.strides.begin());
         slot.tensor.strides = slot.strides.data();
       }
+    } else {
+      check_container(binding);
     }
+    slot.container = binding.container;
     slot.bound = true;
   }
 
   // All of them or, where it throws, none.
   virtual void extents(const Slots& slots) {
     for (uint32_t i = 0; i < slots.size(); ++i) {
-      const Binding& slot = find(slots[i].slot);
-      if (!slot.bound) throw Error(BP_BAD_STATE, where(slots[i].slot) + " is not bound; call bind before extents");
-      check(slots[i].slot, slot.tensor.dtype, slots[i].rank, slots[i].extents, slot.tensor.buffer.bytes);
+      const bp_slot_extents_t& given = slots[i];
+      const Binding& slot = find(given.slot);
+      if (!slot.bound) throw Error(BP_BAD_STATE, where(given.slot) + " is not bound; call bind before extents");
+      if (slot.container != nullptr)
+        throw Error(BP_TYPE_MISMATCH, where(given.slot) + " is a container; it has no extents");
+      check(given.slot, slot.tensor.dtype, given.rank, given.extents, capacity(slot.tensor));
     }
     for (uint32_t i = 0; i < slots.size(); ++i) set_extents(find(slots[i].slot), slots[i].rank, slots[i].extents);
   }
@@ -231,11 +254,17 @@ class Instance : public Object {
   const bp_tensor_t& scratch() const { return scratch_.tensor; }
   bp_container_t* input_container(uint32_t i) const { return inputs_[i].container; }
   bp_container_t* output_container(uint32_t i) const { return outputs_[i].container; }
+  bool is_output_bound(uint32_t i) const { return outputs_[i].bound; }
   // Where a tensor in host memory begins.
   static void* address(const bp_tensor_t& tensor) {
-    return static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
+    return tensor.buffer.address == nullptr ? nullptr
+                                            : static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
   }
 
+  // Bytes of memory behind a tensor.
+  static uint64_t capacity(const bp_tensor_t& tensor) {
+    return tensor.buffer.memory == nullptr && tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
+  }
   // Elements of a tensor: its capacity may be larger.
   static uint64_t count(const bp_tensor_t& tensor) {
     uint64_t n = 1;
@@ -247,33 +276,12 @@ class Instance : public Object {
   virtual bool reaches(const bp_tensor_t& tensor) const {
     return tensor.layout == BP_LAYOUT_DENSE && tensor.buffer.memory == nullptr;
   }
-
- private:
-  struct Binding {
-    bp_tensor_t tensor{};
-    std::array<int64_t, BP_MAX_RANK> extents{};
-    std::array<int64_t, BP_MAX_RANK> strides{};
-    bp_container_t* container = nullptr;
-    bool bound = false;
-  };
-
-  Binding& find(uint32_t slot) {
-    if (slot == BP_SLOT_SCRATCH) return scratch_;
-    std::vector<Binding>& side = slot < BP_SLOT_OUTPUT ? inputs_ : outputs_;
-    const uint32_t i = slot % BP_SLOT_OUTPUT;
-    if (slot > BP_SLOT_SCRATCH || i >= side.size())
-      throw Error(BP_INVALID_ARGUMENT, "the island has no slot " + std::to_string(slot));
-    return side[i];
+  // Whether an output may stay unbound, because `run` asks bp_run_t.output for its memory.
+  virtual bool may_ask(uint32_t /*output*/, const bp_run_t& run) const {
+    return is_data_dependent_ && run.output != nullptr;
   }
-  // The value of the graph behind a slot; none for scratch memory.
-  Value value(uint32_t slot) const {
-    if (slot == BP_SLOT_SCRATCH) return {};
-    return slot < BP_SLOT_OUTPUT ? program_.graph().input(slot) : program_.graph().output(slot - BP_SLOT_OUTPUT);
-  }
-  std::string where(uint32_t slot) const {
-    if (slot == BP_SLOT_SCRATCH) return "the scratch memory";
-    return (slot < BP_SLOT_OUTPUT ? "input '" : "output '") + std::string(value(slot).name()) + "'";
-  }
+  // Throws where a tensor of this type and these extents is not what the slot declares, or does not fit. How much the
+  // strings of a tensor take is known during the run alone.
   void check(uint32_t slot, bp_dtype_t dtype, uint32_t rank, const int64_t* extents, uint64_t capacity) const {
     if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr)) {
       throw Error(BP_INVALID_ARGUMENT, where(slot) + " was given rank " + std::to_string(rank) +
@@ -296,35 +304,129 @@ class Instance : public Object {
                                           std::to_string(i) + " and was given " + std::to_string(extents[i]));
       }
     }
-    const auto bytes = view::dense_bytes(dtype, extents, rank);
-    if (!bytes)
+    const bool is_text = dtype == BP_DTYPE_STRING;
+    int64_t bits = is_text ? 64 : view::dtype_bits(dtype);
+    bool is_empty = false, is_possible = true;
+    for (uint32_t i = 0; i < rank; ++i) {
+      is_empty = is_empty || extents[i] == 0;
+      is_possible =
+          is_possible && extents[i] >= 0 && !__builtin_mul_overflow(bits, std::max(extents[i], int64_t{1}), &bits);
+    }
+    if (!is_possible)
       throw Error(BP_TYPE_MISMATCH,
                   where(slot) + " was given an extent below 0 or more elements than memory has bytes");
-    if (*bytes > capacity) {
-      throw Error(BP_BUFFER_TOO_SMALL, where(slot) + " needs " + std::to_string(*bytes) + " bytes and was given " +
-                                           std::to_string(capacity));
+    const uint64_t bytes = is_empty || is_text ? 0 : static_cast<uint64_t>(bits) / 8 + (bits % 8 != 0);
+    if (bytes > capacity) {
+      throw Error(BP_BUFFER_TOO_SMALL,
+                  where(slot) + " needs " + std::to_string(bytes) + " bytes and was given " + std::to_string(capacity));
     }
+  }
+  // "input 'x'"
+  std::string where(uint32_t slot) const {
+    if (slot == BP_SLOT_SCRATCH) return "the scratch memory";
+    return (slot < BP_SLOT_OUTPUT ? "input '" : "output '") + std::string(value(slot).name()) + "'";
+  }
+
+ private:
+  struct Binding {
+    bp_tensor_t tensor{};
+    std::array<int64_t, BP_MAX_RANK> extents{};
+    std::array<int64_t, BP_MAX_RANK> strides{};
+    bp_container_t* container = nullptr;
+    bool bound = false;
+  };
+
+  // Marks the instance as running, while it lives.
+  class Running {
+   public:
+    explicit Running(std::atomic<bool>& flag) : flag_(flag) {
+      if (flag.exchange(true, std::memory_order_acquire))
+        throw Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
+    }
+    ~Running() { flag_.store(false, std::memory_order_release); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    std::atomic<bool>& flag_;
+  };
+
+  static void check_synchronous(const bp_run_t& what) {
+    if (what.stream != nullptr)
+      throw Error(BP_UNSUPPORTED, "this device is synchronous and has no streams; leave bp_run_t.stream NULL");
+    for (uint32_t i = 0; i < what.wait_count + what.signal_count; ++i) {
+      const bp_point_t& point = i < what.wait_count ? what.waits[i] : what.signals[i - what.wait_count];
+      if (bp_point_host(&point) == nullptr)
+        throw Error(BP_UNSUPPORTED, "this device waits for and signals host points alone");
+    }
+  }
+  void do_work(const bp_run_t& what) {
+    if (!all_bound_) check_bound(what);
+    plan(what);
+    for (uint32_t i = 0; i < what.wait_count; ++i) host().wait(what.waits[i], what.deadline, what.cancel);
+    host().check(what.cancel, what.deadline);
+    run(what);
+  }
+  void report_end(const bp_run_t& what) const noexcept {
+    if (what.done != nullptr) what.done(what.self, BP_OK, nullptr);
+    for (uint32_t i = 0; i < what.signal_count; ++i) host().signal(what.signals[i]);
+  }
+
+  Binding& find(uint32_t slot) {
+    if (slot == BP_SLOT_SCRATCH && wants_scratch_) return scratch_;
+    std::vector<Binding>& side = slot < BP_SLOT_OUTPUT ? inputs_ : outputs_;
+    const uint32_t i = slot % BP_SLOT_OUTPUT;
+    if (slot >= BP_SLOT_SCRATCH || i >= side.size()) {
+      throw Error(BP_INVALID_ARGUMENT, "there is no slot " + std::to_string(slot) + ": the island has " +
+                                           std::to_string(inputs_.size()) + " inputs, " +
+                                           std::to_string(outputs_.size()) + " outputs and " +
+                                           (wants_scratch_ ? "scratch memory" : "no scratch memory"));
+    }
+    return side[i];
+  }
+  // The value of the graph behind a slot; none for scratch memory.
+  Value value(uint32_t slot) const {
+    if (slot == BP_SLOT_SCRATCH) return {};
+    return slot < BP_SLOT_OUTPUT ? program_.graph().input(slot) : program_.graph().output(slot - BP_SLOT_OUTPUT);
   }
   static void set_extents(Binding& slot, uint32_t rank, const int64_t* extents) {
     std::copy_n(extents, rank, slot.extents.begin());
     slot.tensor.rank = rank;
     slot.tensor.extents = slot.extents.data();
   }
-  void check_bound() const {
+  // Slots are never unbound, so what was once complete is not looked at again.
+  void check_bound(const bp_run_t& run) {
     for (uint32_t i = 0; i < inputs_.size(); ++i) check_bound(i, inputs_[i]);
-    const bp_program_info_t info = program_.info();
-    if (info.scratch_bytes != 0) check_bound(BP_SLOT_SCRATCH, scratch_);
-    const bool asked_for = info.shapes == BP_SHAPES_DATA_DEPENDENT;  // then outputs come from bp_run_t.output
-    for (uint32_t i = 0; i < outputs_.size() && !asked_for; ++i) check_bound(BP_SLOT_OUTPUT + i, outputs_[i]);
+    if (wants_scratch_) check_bound(BP_SLOT_SCRATCH, scratch_);
+    bool all = true;
+    for (uint32_t i = 0; i < outputs_.size(); ++i) {
+      all = all && outputs_[i].bound;
+      if (!may_ask(i, run)) check_bound(BP_SLOT_OUTPUT + i, outputs_[i]);
+    }
+    all_bound_ = all;
+  }
+  // Outputs are written while what the inputs hold is still borrowed.
+  void check_container(const bp_binding_t& binding) const {
+    if (host().containers() == nullptr)
+      throw Error(BP_UNSUPPORTED, where(binding.slot) + " is a container; the host offers none");
+    for (const Binding& other : binding.slot < BP_SLOT_OUTPUT ? outputs_ : inputs_) {
+      if (other.container == binding.container)
+        throw Error(BP_INVALID_ARGUMENT,
+                    where(binding.slot) + " was given a container that is bound on the other side");
+    }
   }
   void check_bound(uint32_t slot, const Binding& binding) const {
     if (!binding.bound) throw Error(BP_BAD_STATE, where(slot) + " is not bound; call bind before run");
   }
 
   const Program& program_;
+  const Host& host_;
   std::vector<Binding> inputs_;
   std::vector<Binding> outputs_;
   Binding scratch_;
+  bool wants_scratch_ = false, is_data_dependent_ = false;
+  bool all_bound_ = false;
+  std::atomic<bool> running_{false};
 };
 
 // ---- further bases

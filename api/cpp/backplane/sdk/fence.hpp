@@ -136,8 +136,8 @@ class Object {
   const uint32_t made_under_ = fork_generation();
 };
 
-template <class Body>
-bp_status_t fence(const Object* self, bp_error_t* error, Body&& body) noexcept {
+template <class Self, class Body>
+bp_status_t fence(const Self* self, bp_error_t* error, Body&& body) noexcept {
   if (self == nullptr) return report(error, BP_INVALID_ARGUMENT, "the handle is NULL");
   if (self->forked()) {
     return report(error, BP_FORKED,
@@ -146,17 +146,35 @@ bp_status_t fence(const Object* self, bp_error_t* error, Body&& body) noexcept {
   return fence(error, std::forward<Body>(body));
 }
 
+[[noreturn]] inline void throw_bad_struct(const char* name, const uint32_t* size, uint32_t least) {
+  if (size == nullptr) throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
+  throw Error(BP_INVALID_ARGUMENT,
+              std::string(name) + ".size is " + std::to_string(*size) + "; ABI 1.0 has " + std::to_string(least));
+}
+
+// A struct of the host's, whose fields beyond ABI 1.0 are read behind BP_HAS.
+template <class T>
+const T& checked(const T* in, const char* name) {
+  if (in == nullptr) throw_bad_struct(name, nullptr, kSize10<T>);
+  if (in->size < kSize10<T>) throw_bad_struct(name, &in->size, kSize10<T>);
+  return *in;
+}
+
 // A copy of a struct of the host's, zero where the host's is older. `name` is for the error.
 template <class T>
 T read(const T* in, const char* name) {
-  if (in == nullptr) throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
-  if (in->size < kSize10<T>) {
-    throw Error(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(in->size) + "; ABI 1.0 has " +
-                                         std::to_string(kSize10<T>));
-  }
+  if (in != nullptr && in->size >= sizeof(T)) return *in;
+  const T& older = checked(in, name);
   T copy{};
-  std::memcpy(&copy, in, std::min<size_t>(in->size, sizeof copy));
+  std::memcpy(&copy, &older, older.size);
   return copy;
+}
+
+// The host's struct itself, or a copy in `room` where the host's is older. For calls that keep nothing.
+template <class T>
+const T& read_in_place(const T* in, const char* name, T& room) {
+  if (in != nullptr && in->size >= sizeof(T)) return *in;
+  return room = read(in, name);
 }
 
 // Fills a struct of the host's, as much of it as the host knows.

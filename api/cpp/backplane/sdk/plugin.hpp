@@ -15,10 +15,13 @@ class Plugin {
         refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");
     static const bp_plugin_t kNoVersion =
         refuse(BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
+    static const bp_plugin_t kOtherSanitizer =
+        refuse(BP_INCOMPATIBLE, "the host and this plugin were built with different sanitizers; build both alike");
     static const auto kAccepted = accept(std::make_index_sequence<kVersionCount>());
     if (offer == nullptr || offer->size < kSize10<bp_host_offer_t>) return &kNoOffer;
     const uint32_t version = std::min<uint32_t>(offer->version_max, BP_ABI_VERSION);
     if (version < offer->version_min || version < BP_ABI_VERSION_MIN) return &kNoVersion;
+    if (offer->sanitizer != kSanitizer) return &kOtherSanitizer;
     return &kAccepted[version - BP_ABI_VERSION_MIN];
   }
 
@@ -26,6 +29,7 @@ class Plugin {
   using T = Tables<B>;
   using D = typename B::Device;
   using P = typename B::Program;
+  using I = typename B::Instance;
   static constexpr size_t kVersionCount = BP_ABI_VERSION - BP_ABI_VERSION_MIN + 1;
 
   static bp_plugin_t base() {
@@ -115,8 +119,8 @@ class Plugin {
       t.destroy = T::destroy_instance;
       t.bind = T::bind;
       t.extents = T::extents;
-      t.run = T::run;
-      if constexpr (std::is_base_of_v<Abandon, typename B::Instance>) t.abandon = T::abandon;
+      t.run = overrides<Instance>(&I::submit) ? T::run : T::run_synchronously;
+      if constexpr (std::is_base_of_v<Abandon, I>) t.abandon = T::abandon;
       return t;
     }();
     return &kTable;

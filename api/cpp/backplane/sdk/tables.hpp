@@ -117,6 +117,7 @@ struct Tables {
     return fence(device(h), error, [&] {
       const bp_coverage_query_t question = read(query, "query");
       check_chain(question.chain);
+      checked(question.graph, "query.graph");
       const bp_coverage_sink_t answers = read(sink, "sink");
       Coverage coverage(device(h)->host(), question, answers);
       device(h)->cover(coverage);
@@ -140,7 +141,7 @@ struct Tables {
     return fence(device(h), error, [&] {
       const bp_infer_t copy = read(what, "what");
       check_chain(copy.chain);
-      const Graph graph(&required(copy.graph, "what.graph"));
+      const Graph graph(&checked(copy.graph, "what.graph"));
       if (copy.node >= graph.node_count())
         throw Error(BP_INVALID_ARGUMENT, "the graph has no node " + std::to_string(copy.node));
       device(h)->infer(graph.node(copy.node), Types(required(sink, "sink")));
@@ -225,6 +226,12 @@ struct Tables {
   }
   static bp_status_t BP_CALL run(bp_instance_t* h, const bp_run_t* run, bp_error_t* error) noexcept {
     return fence(instance(h), error, [&] { instance(h)->submit(read(run, "run")); });
+  }
+  static bp_status_t BP_CALL run_synchronously(bp_instance_t* h, const bp_run_t* run, bp_error_t* error) noexcept {
+    return fence(instance(h), error, [&] {
+      bp_run_t room;
+      instance(h)->run_synchronously(read_in_place(run, "run", room));
+    });
   }
 
   static void BP_CALL abandon(bp_instance_t* h) noexcept {

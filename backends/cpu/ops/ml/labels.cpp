@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "engine/fence.h"
+#include "backplane/sdk/fence.hpp"
 #include "ops/ml/support.h"
 #include "ops/rows.h"
 
@@ -124,7 +124,7 @@ Verdict supports_encoder(const Node& node) {
     Value fallback = default_of(node, dtype);
     if (fallback.tensor.dtype != dtype || fallback.tensor.shape.elements() != 1)
       return no(BP_REASON_ATTRIBUTE, "default_tensor is not one value of the output's type");
-  } catch (const Failure& failure) {
+  } catch (const sdk::Error& failure) {
     return no(BP_REASON_ATTRIBUTE, failure.text);
   }
   return yes();

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numbers>
 
-#include "engine/fence.h"
+#include "backplane/sdk/fence.hpp"
 #include "engine/memory.h"
 
 namespace backplane::cpu::ml {
@@ -45,7 +45,7 @@ std::optional<Value> tensor_attribute(const Node& node, std::string_view name) {
   const void* data = weight->data;
   if (data == nullptr && weight->bytes > 0) {
     bp_status_t status = graph.api->weight_map(&graph, index, &data, nullptr);
-    if (status != BP_OK) throw Failure(status, "the tensor in attribute " + std::string(name) + " cannot be read");
+    if (status != BP_OK) throw sdk::Error(status, "the tensor in attribute " + std::string(name) + " cannot be read");
   }
   Shape shape;
   for (uint32_t d = 0; d < weight->rank; ++d) shape.push_back(graph.dims[weight->first_dim + d].extent);
@@ -53,7 +53,8 @@ std::optional<Value> tensor_attribute(const Node& node, std::string_view name) {
   if (weight->bytes > 0) std::memcpy(memory.get(), data, weight->bytes);
   Tensor tensor{weight->dtype, shape, memory.get()};
   if (weight->dtype == BP_DTYPE_STRING) {
-    if (std::string wrong = check_texts(tensor, weight->bytes); !wrong.empty()) throw Failure(BP_INVALID_MODEL, wrong);
+    if (std::string wrong = check_texts(tensor, weight->bytes); !wrong.empty())
+      throw sdk::Error(BP_INVALID_MODEL, wrong);
   }
   return Value::of(tensor, std::move(memory));
 }

@@ -37,7 +37,7 @@ void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto&
   });
 }
 
-// A tensor that an attribute holds, or nothing. Throws Failure where its bytes cannot be reached.
+// A tensor that an attribute holds, or nothing. Throws sdk::Error where its bytes cannot be reached.
 std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
 // Numbers that stand in a list of floats, or in a tensor attribute of another name. Throws likewise.
 std::vector<double> numbers_of(const Node& node, std::string_view list, std::string_view tensor);

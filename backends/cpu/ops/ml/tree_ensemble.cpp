@@ -2,7 +2,7 @@
 // TreeEnsemble, and what it replaced: TreeEnsembleClassifier, TreeEnsembleRegressor.
 #include <set>
 
-#include "engine/fence.h"
+#include "backplane/sdk/fence.hpp"
 #include "ops/ml/trees.h"
 #include "ops/rows.h"
 
@@ -40,21 +40,21 @@ std::string check(Ensemble& ensemble) {
   return ensemble.forest.check(ensemble.targets);
 }
 
-// Throws Failure where the attributes do not fit together.
+// Throws sdk::Error where the attributes do not fit together.
 Ensemble read_ensemble(const Node& node) {
   constexpr PostTransform kTransforms[] = {PostTransform::kNone, PostTransform::kSoftmax, PostTransform::kLogistic,
                                            PostTransform::kSoftmaxZero, PostTransform::kProbit};
   int64_t aggregate = node.attr("aggregate_function", int64_t{1}), post = node.attr("post_transform", int64_t{0});
   if (aggregate < 0 || aggregate > 3)
-    throw Failure(BP_INVALID_MODEL, "aggregate_function is " + std::to_string(aggregate) + ", it must be 0 to 3");
+    throw sdk::Error(BP_INVALID_MODEL, "aggregate_function is " + std::to_string(aggregate) + ", it must be 0 to 3");
   if (post < 0 || post > 4)
-    throw Failure(BP_INVALID_MODEL, "post_transform is " + std::to_string(post) + ", it must be 0 to 4");
+    throw sdk::Error(BP_INVALID_MODEL, "post_transform is " + std::to_string(post) + ", it must be 0 to 4");
   Ensemble ensemble{ml::read_forest(node),
                     node.attr("n_targets", int64_t{1}),
                     static_cast<ml::Aggregate>(aggregate),
                     kTransforms[post],
                     {}};
-  if (std::string wrong = check(ensemble); !wrong.empty()) throw Failure(BP_INVALID_MODEL, wrong);
+  if (std::string wrong = check(ensemble); !wrong.empty()) throw sdk::Error(BP_INVALID_MODEL, wrong);
   return ensemble;
 }
 
@@ -66,7 +66,7 @@ Ensemble read_regressor(const Node& node) {
                                               : ml::Aggregate::kSum;
   Ensemble ensemble{ml::read_old_forest(node, "target"), node.attr("n_targets", int64_t{1}), aggregate,
                     ml::post_transform(node), ml::numbers_of(node, "base_values", "base_values_as_tensor")};
-  if (std::string wrong = check(ensemble); !wrong.empty()) throw Failure(BP_INVALID_MODEL, wrong);
+  if (std::string wrong = check(ensemble); !wrong.empty()) throw sdk::Error(BP_INVALID_MODEL, wrong);
   return ensemble;
 }
 
@@ -75,7 +75,7 @@ Verdict readable(const Node& node, auto read) {
   try {
     read(node);
     return yes();
-  } catch (const Failure& failure) {
+  } catch (const sdk::Error& failure) {
     return no(BP_REASON_ATTRIBUTE, failure.text);
   }
 }
@@ -153,7 +153,7 @@ Classifier read_classifier(const Node& node) {
   std::string wrong =
       model.classes == 0 ? "there are no class labels" : model.forest.check(static_cast<int64_t>(model.classes));
   if (model.base.size() > model.classes) wrong = "there are more base_values than classes";
-  if (!wrong.empty()) throw Failure(BP_INVALID_MODEL, wrong);
+  if (!wrong.empty()) throw sdk::Error(BP_INVALID_MODEL, wrong);
   std::set<int64_t> spoken_of;
   for (const auto& leaf : model.forest.leaves) {
     for (const auto& [target, weight] : leaf) {

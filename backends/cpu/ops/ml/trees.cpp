@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "engine/fence.h"
+#include "backplane/sdk/fence.hpp"
 
 namespace backplane::cpu::ml {
 
@@ -33,7 +33,7 @@ bool passes(const Forest& forest, const Branch& branch, double x) {
 }
 
 [[noreturn]] void misfit(const std::string& what) {
-  throw Failure(BP_INVALID_MODEL, what);
+  throw sdk::Error(BP_INVALID_MODEL, what);
 }
 
 // Lists of attributes that describe the same things must be equally long; those that may be left out have a default.

@@ -47,7 +47,7 @@ struct Score {
 void aggregate(const Forest& forest, Aggregate how, std::span<const double> row, std::span<Score> scores);
 
 // Reads the forest of TreeEnsemble, and that of TreeEnsembleClassifier ("class") and -Regressor ("target"). Throws
-// Failure where the attributes do not fit together.
+// sdk::Error where the attributes do not fit together.
 Forest read_forest(const Node& node);
 Forest read_old_forest(const Node& node, std::string_view leaf_prefix);
 
