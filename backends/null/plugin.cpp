@@ -16,7 +16,7 @@ class Device : public backplane::sdk::Device {
 class Backend : public backplane::sdk::Backend {
  public:
   static constexpr About kAbout{"null", "Null", "Backplane", "1.0"};
-  static constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
+  static constexpr auto& kOpsets = null_backend::kOpsets;
   using Device = null_backend::Device;
   using Program = null_backend::Program;
   using Instance = null_backend::Instance;

@@ -10,7 +10,7 @@ Program::Program(const Device& device, const Compile& what)
     const Value b = node.input(1);
     // The table refuses what it does not support: what coverage said no to never gets past this line.
     steps_.push_back({kOps.create(node), node.input(0).index(), b ? b.index() : BP_NONE, node.output(0).index(),
-                      count(node.output(0))});
+                      static_cast<uint64_t>(elements(node.output(0)))});
     for (const uint32_t value : {steps_.back().a, steps_.back().b}) {
       if (value != BP_NONE && graph().value(value).weight() != nullptr) copy_weight(what, value);
     }
@@ -21,7 +21,7 @@ Program::Program(const Device& device, const Compile& what)
 // Weights come at any alignment. A real backend packs or uploads them here; this one copies.
 void Program::copy_weight(const Compile& what, uint32_t value) {
   const uint32_t weight = graph().value(value).raw().weight;
-  weights_[value].resize(count(graph().value(value)));
+  weights_[value].resize(static_cast<size_t>(elements(graph().value(value))));
   std::memcpy(weights_[value].data(), what.weight(weight), weights_[value].size() * sizeof(float));
   what.weight_consumed(weight);
 }

@@ -7,7 +7,9 @@
 //
 //   sdk/fence.hpp     errors, exceptions and the ABI's size rules
 //   sdk/host.hpp      what the host lends; settings
-//   sdk/coverage.hpp  verdicts and the operator table
+//   sdk/coverage.hpp  verdicts
+//   sdk/table.hpp     the operator table, from which they come
+//   sdk/expect.hpp    the checks of a row, as a chain
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     runs that go on after the call: points, streams, timelines
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
@@ -18,4 +20,6 @@
 
 #include "backplane/sdk/async.hpp"
 #include "backplane/sdk/backend.hpp"
+#include "backplane/sdk/expect.hpp"
 #include "backplane/sdk/plugin.hpp"
+#include "backplane/sdk/table.hpp"

@@ -18,7 +18,7 @@ constexpr size_t kKeptPlans = 16;
 
 Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, what), opencl_device_(device) {
   for (uint32_t i = 0; i < graph().node_count(); ++i) {
-    supported_row(device.facts(), graph().node(i));
+    table().require(graph().node(i), {device.facts(), what.compute_types(), what.options()});
     what.check_cancelled();
   }
   std::vector<Shape> inputs;

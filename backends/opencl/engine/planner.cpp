@@ -252,7 +252,7 @@ Plan Planner::make() {
 }
 
 void Planner::emit(const sdk::Node& node) {
-  const Row& row = supported_row(facts_, node);
+  const Row& row = table().require(node, {facts_});
   Emit e(*this, node);
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
