@@ -6,8 +6,7 @@ namespace {
 
 using namespace backplane::sdk;
 
-// One thread and plain loops, guessed on the slow side: two reads and a write of 4 bytes at 5 GB/s, and what a call
-// costs.
+// Guessed on the slow side: two reads and a write of 4 bytes at 5 GB/s, and what a call costs.
 constexpr double kSecondsPerElement = 2.4e-9;
 constexpr double kSecondsPerCall = 1e-6;
 
@@ -24,12 +23,14 @@ Verdict floats(const Node& node) {
       .yes(seconds, 0.3f);
 }
 
-// Turns a formula into a kernel.
-template <float (*kFunction)(float, float)>
+// Turns a formula into a kernel. `b` is 0 for operators of one input.
+template <float (*kFormula)(float a, float b)>
 std::unique_ptr<Kernel> elementwise(const Node&) {
-  return std::make_unique<Kernel>(Kernel{[](const float* a, const float* b, float* y, uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i) y[i] = kFunction(a[i], b == nullptr ? 0.0f : b[i]);
-  }});
+  return std::make_unique<Kernel>([](const NodeCall& call) {
+    const float *a = call.input<float>(0), *b = call.input<float>(1);
+    float* y = call.output<float>(0);
+    for (uint64_t i = 0; i < call.count(); ++i) y[i] = kFormula(a[i], b == nullptr ? 0.0f : b[i]);
+  });
 }
 
 float identity(float a, float) {
@@ -39,12 +40,13 @@ float neg(float a, float) {
   return -a;
 }
 float relu(float a, float) {
-  return a < 0 ? 0 : a;
-}  // NaN stays NaN
+  return a < 0 ? 0 : a;  // NaN stays NaN
+}
 float add(float a, float b) {
   return a + b;
 }
 
+// A row holds from its version on, up to the operator's next row.
 constexpr Op<Kernel> kRows[] = {
     {"", "Identity", 25, floats<1>, elementwise<identity>},
     {"", "Neg", 13, floats<1>, elementwise<neg>},

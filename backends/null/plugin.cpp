@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend and its one device.
-#include "program.h"
+#include "ops.h"
 
 namespace null_backend {
+
+using namespace backplane::sdk;
 
 class Device : public backplane::sdk::Device {
  public:
   using backplane::sdk::Device::Device;
   void cover(Coverage& coverage) override { kOps.answer(coverage); }
-  std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override {
-    return std::make_unique<Program>(*this, what);
+  std::unique_ptr<Program> compile(const Compile& what) override {
+    return std::make_unique<NodeProgram<Kernel>>(*this, what, [](const Node& node) { return kOps.create(node); });
   }
 };
 
@@ -18,8 +20,8 @@ class Backend : public backplane::sdk::Backend {
   static constexpr About kAbout{"null", "Null", "Backplane", "1.0"};
   static constexpr auto& kOpsets = null_backend::kOpsets;
   using Device = null_backend::Device;
-  using Program = null_backend::Program;
-  using Instance = null_backend::Instance;
+  using Program = NodeProgram<Kernel>;
+  using Instance = backplane::sdk::Instance;
   using backplane::sdk::Backend::Backend;
 
   uint32_t device_count(std::string&) override { return 1; }
@@ -32,7 +34,7 @@ class Backend : public backplane::sdk::Backend {
     info.vendor = text("Backplane");
     info.driver = text("1.0");
     info.launch_ns = 1000;
-    info.dtypes = uint64_t{1} << BP_DTYPE_FLOAT;
+    info.dtypes = one(BP_DTYPE_FLOAT);
     return info;
   }
 

@@ -23,8 +23,6 @@ constexpr File kFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},
     {"README.md.in", "README.md"},
     {"plugin.cpp", "plugin.cpp"},
-    {"program.h", "program.h"},
-    {"program.cpp", "program.cpp"},
     {"ops.h", "ops.h"},
     {"ops.cpp", "ops.cpp"},
     {"null_test.cpp.in", "null_test.cpp"},

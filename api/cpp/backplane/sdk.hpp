@@ -12,6 +12,7 @@
 //   sdk/expect.hpp    the checks of a row, as a chain
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     runs that go on after the call: points, streams, timelines
+//   sdk/node_program.hpp  a program for devices that compute node after node in host memory
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
 //   graph.hpp         the graph, read comfortably
 //
@@ -21,5 +22,6 @@
 #include "backplane/sdk/async.hpp"
 #include "backplane/sdk/backend.hpp"
 #include "backplane/sdk/expect.hpp"
+#include "backplane/sdk/node_program.hpp"
 #include "backplane/sdk/plugin.hpp"
 #include "backplane/sdk/table.hpp"

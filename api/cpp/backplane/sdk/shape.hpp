@@ -21,9 +21,12 @@ inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
 inline int64_t elements(const Shape& shape) {
   return elements(shape, 0, shape.size());
 }
-// 0 where there is no value, or its shape is not static.
+// 0 where there is no value, or its shape is not static. Allocates nothing.
 inline int64_t elements(const view::Value& value) {
-  return value && value.has_static_shape() ? elements(value.extents()) : 0;
+  if (!value || !value.has_static_shape()) return 0;
+  int64_t n = 1;
+  for (int32_t i = 0; i < value.rank(); ++i) n *= value.extent(static_cast<uint32_t>(i));
+  return n;
 }
 
 // "[2,3]"
