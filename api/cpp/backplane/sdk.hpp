@@ -10,6 +10,8 @@
 //   sdk/coverage.hpp  verdicts
 //   sdk/table.hpp     the operator table, from which they come
 //   sdk/expect.hpp    the checks of a row, as a chain
+//   sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   what rows and compilers need: extents of windows,
+//                     operation counts, constants on the host, a plan of memory
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     runs that go on after the call: points, streams, timelines
 //   sdk/node_program.hpp  a program for devices that compute node after node in host memory
@@ -21,7 +23,10 @@
 
 #include "backplane/sdk/async.hpp"
 #include "backplane/sdk/backend.hpp"
+#include "backplane/sdk/cost.hpp"
 #include "backplane/sdk/expect.hpp"
 #include "backplane/sdk/node_program.hpp"
 #include "backplane/sdk/plugin.hpp"
 #include "backplane/sdk/table.hpp"
+#include "backplane/sdk/weights.hpp"
+#include "backplane/sdk/window.hpp"

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "backplane/sdk/weights.hpp"
 #include "engine/disk_cache.h"
-#include "engine/weight.h"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -108,16 +108,18 @@ bool Emit::constant(const Tensor& tensor) const {
 
 std::vector<int64_t> Emit::ints(uint32_t slot) const {
   if (!has_input(slot)) return {};
-  return host_ints(node.input(slot).dtype(), planner_.host_bytes(node.input(slot)));
+  const std::span<const std::byte> bytes = planner_.host_bytes(node.input(slot));
+  return sdk::host_ints(node.input(slot).dtype(), bytes.data(), bytes.size());
 }
 
 std::vector<double> Emit::numbers(uint32_t slot) const {
   if (!has_input(slot)) return {};
-  return host_numbers(node.input(slot).dtype(), planner_.host_bytes(node.input(slot)));
+  const std::span<const std::byte> bytes = planner_.host_bytes(node.input(slot));
+  return sdk::host_numbers(node.input(slot).dtype(), bytes.data(), bytes.size());
 }
 
 std::optional<float> Emit::scalar(uint32_t slot) const {
-  const auto numbers = weight_elements<float>(node.input(slot), BP_DTYPE_FLOAT);
+  const auto numbers = sdk::weight_elements<float>(node.input(slot), BP_DTYPE_FLOAT);
   return numbers && numbers->size() == 1 ? std::optional(numbers->front()) : std::nullopt;
 }
 
@@ -270,7 +272,7 @@ void Planner::add_inputs(const std::vector<Shape>& inputs) {
 
 std::span<const std::byte> Planner::host_bytes(const sdk::Value& value) {
   if (const bp_weight_t* weight = value.weight())
-    return {static_cast<const std::byte*>(weight_bytes(value)), weight->bytes};
+    return {static_cast<const std::byte*>(sdk::weight_data(value)), weight->bytes};
   for (uint32_t slot = 0; slot < graph_.input_count(); ++slot) {
     if (graph_.input(slot).index() != value.index()) continue;
     const auto known = std::ranges::find(plan_.host_inputs, slot, &HostInput::slot);

@@ -26,6 +26,15 @@ inline constexpr bp_dtype_set_t kBooleans = one(BP_DTYPE_BOOL);
 inline constexpr bp_dtype_set_t kNumbers = kFloats | kIntegers;
 inline constexpr bp_dtype_set_t kAnything = kNumbers | kBooleans;
 
+// Bytes of one element; 0 for strings and types below 8 bits.
+inline uint32_t bytes_of(bp_dtype_t dtype) {
+  return view::dtype_bits(dtype) / 8;
+}
+// Whether it is one of kFloats.
+constexpr bool is_float(bp_dtype_t dtype) {
+  return contains(kFloats, dtype);
+}
+
 // "float, double": the types of a set, for texts.
 inline std::string to_string(bp_dtype_set_t set) {
   std::string names;
