@@ -15,6 +15,8 @@
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     runs that go on after the call: points, streams, timelines
 //   sdk/node_program.hpp  a program for devices that compute node after node in host memory
+//   sdk/onnx.hpp      a graph as ONNX bytes
+//   sdk/blob.hpp, sdk/file_cache.hpp   the frame around what is stored; small files that save work at the next start
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
 //   graph.hpp         the graph, read comfortably
 //
@@ -23,9 +25,11 @@
 
 #include "backplane/sdk/async.hpp"
 #include "backplane/sdk/backend.hpp"
+#include "backplane/sdk/blob.hpp"
 #include "backplane/sdk/cost.hpp"
 #include "backplane/sdk/expect.hpp"
 #include "backplane/sdk/node_program.hpp"
+#include "backplane/sdk/onnx.hpp"
 #include "backplane/sdk/plugin.hpp"
 #include "backplane/sdk/table.hpp"
 #include "backplane/sdk/weights.hpp"

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "backplane/sdk/blob.hpp"
 #include "backplane/sdk/weights.hpp"
-#include "engine/disk_cache.h"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -154,7 +154,7 @@ Tensor Emit::table(bp_dtype_t dtype, Shape shape, std::span<const std::byte> byt
       dtype, std::move(shape),
       {.place = Storage::Place::kConstant,
        .data = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()),
-       .key = "table " + std::to_string(fingerprint(text)) + " " + std::to_string(fingerprint(mirrored))});
+       .key = "table " + std::to_string(sdk::fingerprint(text)) + " " + std::to_string(sdk::fingerprint(mirrored))});
 }
 
 void Emit::elementwise(std::string code) {
@@ -422,7 +422,7 @@ std::string Planner::key_of(const Launch& launch) const {
       all += "\n" + plan_.storages[argument.storage].key;
   }
   const std::string mirrored(all.rbegin(), all.rend());
-  return "made " + std::to_string(fingerprint(all)) + " " + std::to_string(fingerprint(mirrored));
+  return "made " + std::to_string(sdk::fingerprint(all)) + " " + std::to_string(sdk::fingerprint(mirrored));
 }
 
 }  // namespace backplane::opencl
