@@ -15,6 +15,7 @@
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     runs that go on after the call: points, streams, timelines
 //   sdk/node_program.hpp  a program for devices that compute node after node in host memory
+//   sdk/streamed_program.hpp  an asynchronous program for devices whose launch is a blocking call
 //   sdk/onnx.hpp      a graph as ONNX bytes
 //   sdk/blob.hpp, sdk/file_cache.hpp   the frame around what is stored; small files that save work at the next start
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
@@ -31,6 +32,7 @@
 #include "backplane/sdk/node_program.hpp"
 #include "backplane/sdk/onnx.hpp"
 #include "backplane/sdk/plugin.hpp"
+#include "backplane/sdk/streamed_program.hpp"
 #include "backplane/sdk/table.hpp"
 #include "backplane/sdk/weights.hpp"
 #include "backplane/sdk/window.hpp"

@@ -45,6 +45,16 @@ struct Op<Kernel, void> {
   Verdict judge(const Node& node, const Asked<void>&) const { return supports(node); }
 };
 
+// A row of a table that answers coverage alone, for devices whose compiler takes islands whole.
+struct Claim {
+  std::string_view domain;
+  std::string_view type;
+  uint32_t since_version;
+  Verdict (*supports)(const Node& node);
+
+  Verdict judge(const Node& node, const Asked<void>&) const { return supports(node); }
+};
+
 // Rows of any kind, of one array or of several (one for each family of operators): a Row has `domain`, `type`,
 // `since_version` and `judge`, as Op has. The rows must outlive the table.
 template <class Row, class Facts = void>
