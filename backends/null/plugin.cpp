@@ -11,6 +11,7 @@ class Device : public backplane::sdk::Device {
   using backplane::sdk::Device::Device;
   void cover(Coverage& coverage) override { kOps.answer(coverage); }
   std::unique_ptr<Program> compile(const Compile& what) override {
+    what.options().allow({});
     return std::make_unique<NodeProgram<Kernel>>(*this, what, [](const Node& node) { return kOps.create(node); });
   }
 };

@@ -138,6 +138,7 @@ void Device::cover(sdk::Coverage& coverage) {
 }
 
 std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {
+  what.options().allow({});
   tune();
   return std::make_unique<Island>(*this, what);
 }
