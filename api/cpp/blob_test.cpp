@@ -128,10 +128,10 @@ TEST(Numbers, KeepSixDigitsInEveryLocale) {
 
 class Onnx : public ::testing::Test {
  protected:
-  // The host writes three pieces, and answers `status`.
+  // The host writes three pieces, and answers `status_`.
   static bp_status_t serialize(const bp_graph_t*, uint64_t external_above, bp_text_sink_t sink, void* context,
                                bp_error_t* error) {
-    if (status != BP_OK) return report(error, status, "the file is gone");
+    if (status_ != BP_OK) return report(error, status_, "the file is gone");
     for (const std::string& piece : {std::string("a"), std::string("bc"), std::to_string(external_above)})
       sink(context, text(piece));
     return BP_OK;
@@ -143,7 +143,7 @@ class Onnx : public ::testing::Test {
     raw.api = &api;
     return Graph(&raw);
   }
-  static inline bp_status_t status = BP_OK;
+  static inline bp_status_t status_ = BP_OK;
   TinyGraph tiny;
   bp_graph_t raw{};
   bp_graph_api_t api{};
@@ -156,7 +156,7 @@ TEST_F(Onnx, ComesInPiecesOrWhole) {
 
 TEST_F(Onnx, FailuresOfTheHostAndOfTheReaderComeOut) {
   EXPECT_THROW(write_onnx(graph(), [](std::string_view) { throw std::bad_alloc(); }), std::bad_alloc);
-  status = BP_IO_ERROR;
+  status_ = BP_IO_ERROR;
   try {
     onnx(graph());
     FAIL();
@@ -164,7 +164,7 @@ TEST_F(Onnx, FailuresOfTheHostAndOfTheReaderComeOut) {
     EXPECT_EQ(error.status, BP_IO_ERROR);
     EXPECT_EQ(error.text, "the file is gone");
   }
-  status = BP_OK;
+  status_ = BP_OK;
 }
 
 }  // namespace

@@ -7,8 +7,7 @@ namespace {
 using namespace backplane::sdk;
 
 // Guessed on the slow side: what one thread moves with a plain loop, and what a call costs.
-constexpr double kBytesPerSecond = 5e9;
-constexpr double kSecondsPerCall = 1e-6;
+constexpr double kBytesPerSecond = 5e9, kSecondsPerCall = 1e-6;
 
 // All operands are float tensors of one static shape: that is all that the loops below can do.
 template <uint32_t kInputs>

@@ -18,7 +18,8 @@ namespace backplane::sdk {
 // What a kernel is called with: its node, and where the operands lie. Every shape is static, every tensor dense.
 class NodeCall {
  public:
-  NodeCall(const Host& host, const Node& node, void* const* operands) : host_(host), node_(node), operands_(operands) {}
+  NodeCall(const Host& host, const Node& node, void* const* operands)
+      : host_(host), node_(node), operands_(operands), count_(static_cast<uint64_t>(elements(node.output(0)))) {}
 
   const Host& host() const { return host_; }
   const Node& node() const { return node_; }
@@ -31,13 +32,14 @@ class NodeCall {
   T* output(uint32_t slot) const {
     return slot < node_.output_count() ? static_cast<T*>(operands_[node_.input_count() + slot]) : nullptr;
   }
-  // Elements of an output.
-  uint64_t count(uint32_t slot = 0) const { return static_cast<uint64_t>(elements(node_.output(slot))); }
+  // Elements of output 0.
+  uint64_t count() const { return count_; }
 
  private:
   const Host& host_;
   const Node& node_;
   void* const* operands_;
+  uint64_t count_;
 };
 
 // Memory of the host's, aligned for every kernel.
