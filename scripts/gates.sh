@@ -76,7 +76,7 @@ gate_tidy() { need_dev && "$python" -B scripts/gates/tidy.py build/dev --all; }
 gate_fuzzers() {
     cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DBACKPLANE_FUZZ=ON \
         -DBACKPLANE_SANITIZER=address -DCMAKE_BUILD_TYPE=Dev
-    local fuzzers=(parse_fuzz npy_fuzz manifest_fuzz) one
+    local fuzzers=(parse_fuzz npy_fuzz manifest_fuzz blob_fuzz) one
     ninja -C build/fuzz "${fuzzers[@]}"
     for one in "${fuzzers[@]}"; do
         mkdir -p "build/fuzz/corpus/$one"

@@ -2,19 +2,19 @@
 // The operators of this backend.
 #pragma once
 
+#include <functional>
+
 #include "backplane/sdk.hpp"
 
 namespace null_backend {
 
-// What is run for a node: y = f(a, b) over `count` elements. `b` is NULL for operators of one input.
-struct Kernel {
-  void (*run)(const float* a, const float* b, float* y, uint64_t count);
-};
+// What is run for a node. It keeps what it needs of the node's attributes.
+using Kernel = std::function<void(const backplane::sdk::NodeCall& call)>;
+
+// The newest operator set of each domain that the rows were written for.
+inline constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
 
 // Every row answers coverage and makes the kernel.
 extern const backplane::sdk::OpTable<Kernel> kOps;
-
-// Elements of a value whose shape is known.
-uint64_t count(const backplane::sdk::Value& value);
 
 }  // namespace null_backend

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend and its one device.
-#include "program.h"
+#include "ops.h"
 
 namespace null_backend {
+
+using namespace backplane::sdk;
 
 class Device : public backplane::sdk::Device {
  public:
   using backplane::sdk::Device::Device;
   void cover(Coverage& coverage) override { kOps.answer(coverage); }
-  std::unique_ptr<backplane::sdk::Program> compile(const Compile& what) override {
+  std::unique_ptr<Program> compile(const Compile& what) override {
     what.options().allow({});
-    return std::make_unique<Program>(*this, what);
+    return std::make_unique<NodeProgram<Kernel>>(*this, what, [](const Node& node) { return kOps.create(node); });
   }
 };
 
 class Backend : public backplane::sdk::Backend {
  public:
   static constexpr About kAbout{"null", "Null", "Backplane", "1.0"};
-  static constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
+  static constexpr auto& kOpsets = null_backend::kOpsets;
   using Device = null_backend::Device;
-  using Program = null_backend::Program;
-  using Instance = null_backend::Instance;
+  using Program = NodeProgram<Kernel>;
+  using Instance = backplane::sdk::Instance;
   using backplane::sdk::Backend::Backend;
 
   uint32_t device_count(std::string&) override { return 1; }
@@ -33,7 +35,7 @@ class Backend : public backplane::sdk::Backend {
     info.vendor = text("Backplane");
     info.driver = text("1.0");
     info.launch_ns = 1000;
-    info.dtypes = uint64_t{1} << BP_DTYPE_FLOAT;
+    info.dtypes = one(BP_DTYPE_FLOAT);
     return info;
   }
 

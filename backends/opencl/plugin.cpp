@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend: every device of every OpenCL platform.
+#include "backplane/sdk/once.hpp"
 #include "engine/instance.h"
-#include "engine/once.h"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -46,7 +46,7 @@ class Backend final : public sdk::Backend {
                                               std::string(other));
   }
 
-  Once found_;
+  sdk::Once found_;
   std::vector<Facts> devices_;
   std::string why_none_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <span>
 
 #include "command.h"
 #include "embedded_files.h"
@@ -13,21 +14,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the project consists of. Code is that of backends/null, which this tree builds and tests; what differs outside
-// the tree is in new_backend/.
+// What a project consists of.
 struct File {
   std::string_view from;  // of embedded_files()
   std::string_view to;
 };
+// Code is that of backends/null, which this tree builds and tests; what differs outside the tree is in new_backend/.
 constexpr File kFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},
     {"README.md.in", "README.md"},
     {"plugin.cpp", "plugin.cpp"},
-    {"program.h", "program.h"},
-    {"program.cpp", "program.cpp"},
     {"ops.h", "ops.h"},
     {"ops.cpp", "ops.cpp"},
     {"null_test.cpp.in", "null_test.cpp"},
+};
+// For vendors whose compiler reads ONNX.
+constexpr File kCompilerFiles[] = {
+    {"CMakeLists.txt.in", "CMakeLists.txt"},  {"compiler_README.md.in", "README.md"},
+    {"compiler_plugin.cpp.in", "plugin.cpp"}, {"compiler.h.in", "compiler.h"},
+    {"compiler.cpp.in", "compiler.cpp"},      {"null_test.cpp.in", "null_test.cpp"},
 };
 constexpr std::string_view kSteps = "## Step by step";  // the rest of the skeleton's README is taken as it is
 
@@ -79,7 +84,7 @@ void check_name(const std::string& id) {
   }
 }
 
-Outcome new_backend(const std::string& id, const std::string& folder) {
+Outcome new_backend(const std::string& id, const std::string& folder, bool with_compiler) {
   check_name(id);
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
@@ -93,10 +98,11 @@ Outcome new_backend(const std::string& id, const std::string& folder) {
 
   Outcome outcome;
   outcome.json = {{"id", id}, {"folder", folder}, {"files", Json::array()}};
-  for (const File& file : kFiles) {
+  for (const File& file : with_compiler ? std::span<const File>(kCompilerFiles) : kFiles) {
     std::string text(embedded_file(file.from));
     remove_licence(text);
-    if (file.to == "README.md") {
+    if (with_compiler) replace_all(text, "SOURCES plugin.cpp ops.cpp", "SOURCES plugin.cpp compiler.cpp");
+    if (file.from == "README.md.in") {
       const std::string_view readme = embedded_file("README.md");
       text += readme.substr(std::min(readme.find(kSteps), readme.size()));
     }
@@ -123,7 +129,10 @@ Action declare_new_backend(cli::Command command) {
   const auto folder = std::make_shared<std::string>();
   command.add_option("name", *id, "The backend's id: 1 to 32 of a-z, 0-9 and _").required();
   command.add_option("folder", *folder, "A folder that does not exist yet or is empty").required();
-  return [id, folder] { return new_backend(*id, *folder); };
+  const auto with_compiler = std::make_shared<bool>(false);
+  command.add_flag("--compiler", *with_compiler,
+                   "A backend over a compiler that reads ONNX: it gets islands as bytes and runs asynchronously");
+  return [id, folder, with_compiler] { return new_backend(*id, *folder, *with_compiler); };
 }
 
 }  // namespace backplane::tools

@@ -29,7 +29,7 @@ struct Detail {
   std::string text() const { return std::string(buffer, std::min<uint64_t>(error.text_size, sizeof buffer)); }
 };
 
-// A graph of tensors, built in order. Values are found by name.
+// A graph of tensors, built in order. BP_NONE is an omitted input.
 class TinyGraph {
  public:
   uint32_t input(const std::string& name, const std::vector<int64_t>& extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
@@ -73,6 +73,17 @@ class TinyGraph {
     return y;
   }
   void output(uint32_t v) { outputs_.push_back(v); }
+  // Attributes of the latest node.
+  void attribute(const std::string& name, int64_t value) { attribute(name, BP_ATTR_INT, ints_.emplace_back(1, value)); }
+  void attribute(const std::string& name, const std::vector<int64_t>& values) {
+    attribute(name, BP_ATTR_INTS, ints_.emplace_back(values));
+  }
+  void attribute(const std::string& name, float value) {
+    attribute(name, BP_ATTR_FLOAT, floats_.emplace_back(1, value));
+  }
+  void attribute(const std::string& name, const char* value) {
+    attribute(name, BP_ATTR_STRING, strings_.emplace_back(1, keep(value)));
+  }
 
   const bp_graph_t* get() {
     static const bp_graph_api_t kApi = [] {
@@ -89,6 +100,7 @@ class TinyGraph {
     set(values_, graph_.values, graph_.value_count, graph_.value_stride);
     set(types_, graph_.types, graph_.type_count, graph_.type_stride);
     set(weights_, graph_.weights, graph_.weight_count, graph_.weight_stride);
+    set(attributes_, graph_.attributes, graph_.attribute_count, graph_.attribute_stride);
     graph_.dims = dims_.data();
     graph_.dim_count = static_cast<uint32_t>(dims_.size());
     graph_.operands = operands_.data();
@@ -101,6 +113,12 @@ class TinyGraph {
   }
 
  private:
+  template <class T>
+  void attribute(const std::string& name, uint32_t type, const std::vector<T>& data) {
+    bp_node_t& node = nodes_.back();
+    if (node.attribute_count++ == 0) node.first_attribute = static_cast<uint32_t>(attributes_.size());
+    attributes_.push_back({keep(name), type, static_cast<uint32_t>(data.size()), data.data()});
+  }
   bp_text_t keep(const std::string& s) { return view::text(texts_.emplace_back(s)); }
   uint32_t value(const std::string& name, const std::vector<int64_t>& extents, bp_dtype_t dtype) {
     types_.push_back(
@@ -125,6 +143,10 @@ class TinyGraph {
   std::vector<bp_value_t> values_;
   std::vector<bp_type_t> types_;
   std::vector<bp_weight_t> weights_;
+  std::vector<bp_attribute_t> attributes_;
+  std::deque<std::vector<int64_t>> ints_;
+  std::deque<std::vector<float>> floats_;
+  std::deque<std::vector<bp_text_t>> strings_;
   std::vector<bp_dim_t> dims_;
   std::vector<uint32_t> operands_, inputs_, outputs_;
   bp_graph_t graph_{};

@@ -7,9 +7,17 @@
 //
 //   sdk/fence.hpp     errors, exceptions and the ABI's size rules
 //   sdk/host.hpp      what the host lends; settings
-//   sdk/coverage.hpp  verdicts and the operator table
+//   sdk/coverage.hpp  verdicts
+//   sdk/table.hpp     the operator table, from which they come
+//   sdk/expect.hpp    the checks of a row, as a chain
+//   sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   what rows and compilers need: extents of windows,
+//                     operation counts, constants on the host, a plan of memory
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     runs that go on after the call: points, streams, timelines
+//   sdk/node_program.hpp  a program for devices that compute node after node in host memory
+//   sdk/streamed_program.hpp  an asynchronous program for devices whose launch is a blocking call
+//   sdk/onnx.hpp      a graph as ONNX bytes
+//   sdk/blob.hpp, sdk/file_cache.hpp   the frame around what is stored; small files that save work at the next start
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
 //   graph.hpp         the graph, read comfortably
 //
@@ -18,4 +26,13 @@
 
 #include "backplane/sdk/async.hpp"
 #include "backplane/sdk/backend.hpp"
+#include "backplane/sdk/blob.hpp"
+#include "backplane/sdk/cost.hpp"
+#include "backplane/sdk/expect.hpp"
+#include "backplane/sdk/node_program.hpp"
+#include "backplane/sdk/onnx.hpp"
 #include "backplane/sdk/plugin.hpp"
+#include "backplane/sdk/streamed_program.hpp"
+#include "backplane/sdk/table.hpp"
+#include "backplane/sdk/weights.hpp"
+#include "backplane/sdk/window.hpp"

@@ -134,11 +134,7 @@ WinogradRates Device::chosen_winograd() {
 
 void Device::cover(sdk::Coverage& coverage) {
   measure();
-  for (uint32_t i = 0; i < coverage.node_count(); ++i) {
-    if (i % 256 == 0) coverage.check_cancelled();
-    const sdk::Node node = coverage.node(i);
-    coverage.answer(node, verdict(facts_, node));
-  }
+  table().answer(coverage, {facts_, coverage.compute_types(), coverage.options()});
 }
 
 std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {

@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "backplane/sdk.hpp"
+#include "backplane/sdk/once.hpp"
 #include "engine/facts.h"
 #include "engine/kernel_cache.h"
-#include "engine/once.h"
 #include "engine/plan.h"
 
 namespace backplane::opencl {
@@ -64,7 +64,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   Context context_;
   KernelCache kernels_;
   Queue transfers_;  // of map, copy and fill: thread-safe by OpenCL's rules
-  Once measured_, tuned_;
+  sdk::Once measured_, tuned_;
   std::mutex mutex_;
   std::map<std::string, std::weak_ptr<const Buffer>> constants_;
 };

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <ranges>
 
+#include "backplane/sdk/weights.hpp"
 #include "engine/instance.h"
 #include "engine/planner.h"
-#include "engine/weight.h"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -18,7 +18,7 @@ constexpr size_t kKeptPlans = 16;
 
 Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, what), opencl_device_(device) {
   for (uint32_t i = 0; i < graph().node_count(); ++i) {
-    supported_row(device.facts(), graph().node(i));
+    table().require(graph().node(i), {device.facts(), what.compute_types(), what.options()});
     what.check_cancelled();
   }
   std::vector<Shape> inputs;
@@ -105,8 +105,8 @@ Buffer Island::upload(const Storage& storage) const {
   Buffer buffer = opencl_device_.buffer(storage.bytes);
   if (storage.bytes == 0) return buffer;
   const Queue queue = opencl_device_.queue();
-  check(clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, storage.bytes, weight_bytes(graph().value(value)),
-                             0, nullptr, nullptr),
+  check(clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, storage.bytes,
+                             sdk::weight_data(graph().value(value)), 0, nullptr, nullptr),
         "upload of a weight of " + std::to_string(storage.bytes) + " bytes");
   raw->api->weight_consumed(raw, storage.weight);
   return buffer;

@@ -7,8 +7,8 @@
 #include <map>
 #include <mutex>
 
+#include "backplane/sdk/file_cache.hpp"
 #include "backplane/sdk/host.hpp"
-#include "engine/disk_cache.h"
 #include "engine/facts.h"
 #include "engine/kernel_source.h"
 
@@ -36,7 +36,7 @@ class KernelCache {
   const Facts& facts_;
   cl_context context_;
   std::string options_;  // of all kernels
-  DiskCache disk_;
+  sdk::FileCache disk_;
   std::mutex mutex_;
   std::map<std::string, std::shared_future<ClProgram>> programs_;  // by options and text
 };

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "engine/disk_cache.h"
-#include "engine/weight.h"
+#include "backplane/sdk/blob.hpp"
+#include "backplane/sdk/weights.hpp"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -108,16 +108,18 @@ bool Emit::constant(const Tensor& tensor) const {
 
 std::vector<int64_t> Emit::ints(uint32_t slot) const {
   if (!has_input(slot)) return {};
-  return host_ints(node.input(slot).dtype(), planner_.host_bytes(node.input(slot)));
+  const std::span<const std::byte> bytes = planner_.host_bytes(node.input(slot));
+  return sdk::host_ints(node.input(slot).dtype(), bytes.data(), bytes.size());
 }
 
 std::vector<double> Emit::numbers(uint32_t slot) const {
   if (!has_input(slot)) return {};
-  return host_numbers(node.input(slot).dtype(), planner_.host_bytes(node.input(slot)));
+  const std::span<const std::byte> bytes = planner_.host_bytes(node.input(slot));
+  return sdk::host_numbers(node.input(slot).dtype(), bytes.data(), bytes.size());
 }
 
 std::optional<float> Emit::scalar(uint32_t slot) const {
-  const auto numbers = weight_elements<float>(node.input(slot), BP_DTYPE_FLOAT);
+  const auto numbers = sdk::weight_elements<float>(node.input(slot), BP_DTYPE_FLOAT);
   return numbers && numbers->size() == 1 ? std::optional(numbers->front()) : std::nullopt;
 }
 
@@ -152,7 +154,7 @@ Tensor Emit::table(bp_dtype_t dtype, Shape shape, std::span<const std::byte> byt
       dtype, std::move(shape),
       {.place = Storage::Place::kConstant,
        .data = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()),
-       .key = "table " + std::to_string(fingerprint(text)) + " " + std::to_string(fingerprint(mirrored))});
+       .key = "table " + std::to_string(sdk::fingerprint(text)) + " " + std::to_string(sdk::fingerprint(mirrored))});
 }
 
 void Emit::elementwise(std::string code) {
@@ -252,7 +254,7 @@ Plan Planner::make() {
 }
 
 void Planner::emit(const sdk::Node& node) {
-  const Row& row = supported_row(facts_, node);
+  const Row& row = table().require(node, {facts_});
   Emit e(*this, node);
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
@@ -270,7 +272,7 @@ void Planner::add_inputs(const std::vector<Shape>& inputs) {
 
 std::span<const std::byte> Planner::host_bytes(const sdk::Value& value) {
   if (const bp_weight_t* weight = value.weight())
-    return {static_cast<const std::byte*>(weight_bytes(value)), weight->bytes};
+    return {static_cast<const std::byte*>(sdk::weight_data(value)), weight->bytes};
   for (uint32_t slot = 0; slot < graph_.input_count(); ++slot) {
     if (graph_.input(slot).index() != value.index()) continue;
     const auto known = std::ranges::find(plan_.host_inputs, slot, &HostInput::slot);
@@ -420,7 +422,7 @@ std::string Planner::key_of(const Launch& launch) const {
       all += "\n" + plan_.storages[argument.storage].key;
   }
   const std::string mirrored(all.rbegin(), all.rend());
-  return "made " + std::to_string(fingerprint(all)) + " " + std::to_string(fingerprint(mirrored));
+  return "made " + std::to_string(sdk::fingerprint(all)) + " " + std::to_string(sdk::fingerprint(mirrored));
 }
 
 }  // namespace backplane::opencl

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "backplane/sdk/file_cache.hpp"
 #include "engine/device.h"
-#include "engine/disk_cache.h"
 
 namespace backplane::opencl {
 namespace {
@@ -53,9 +53,9 @@ void set(const ClKernel& kernel, cl_uint index, const T& value) {
 }  // namespace
 
 std::optional<Rates> known_rates(const Facts& facts) {
-  const std::optional<std::string> text = DiskCache("opencl").read(key_of(facts));
+  const std::optional<std::string> text = sdk::FileCache("opencl").read(key_of(facts));
   std::array<double, 3> numbers;
-  if (!text || !read_numbers(*text, numbers)) return std::nullopt;
+  if (!text || !sdk::read_numbers(*text, numbers)) return std::nullopt;
   const Rates rates{numbers[0], numbers[1], numbers[2]};
   const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
   if (!sane(rates.flops) || !sane(rates.bandwidth) || !sane(rates.launch_seconds)) return std::nullopt;
@@ -102,7 +102,8 @@ Rates measure_rates(Device& device) {
     if (moved > kSlowSeconds || length == bytes) break;
   }
   const Rates rates{each * n / seconds, 2.0 * static_cast<double>(length) / moved, launch / kLaunches};
-  DiskCache("opencl").write(key_of(facts), write_numbers({rates.flops, rates.bandwidth, rates.launch_seconds}));
+  sdk::FileCache("opencl").write(key_of(facts),
+                                 sdk::write_numbers({rates.flops, rates.bandwidth, rates.launch_seconds}));
   return rates;
 }
 

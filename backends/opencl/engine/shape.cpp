@@ -50,36 +50,4 @@ std::string_view word_name(bp_dtype_t dtype) {
   }
 }
 
-uint32_t bytes_of(bp_dtype_t dtype) {
-  return view::dtype_bits(dtype) / 8;
-}
-
-bool is_float(bp_dtype_t dtype) {
-  return dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16 || dtype == BP_DTYPE_DOUBLE;
-}
-
-Shape broadcast(const Shape& a, const Shape& b) {
-  const Shape& longer = a.size() >= b.size() ? a : b;
-  const Shape& shorter = a.size() >= b.size() ? b : a;
-  Shape result = longer;
-  const size_t skip = longer.size() - shorter.size();
-  for (size_t i = 0; i < shorter.size(); ++i) {
-    int64_t& extent = result[skip + i];
-    if (extent == shorter[i] || shorter[i] == 1) continue;
-    if (extent != 1)
-      throw sdk::Error(BP_TYPE_MISMATCH, "extents " + to_string(a) + " and " + to_string(b) + " do not broadcast");
-    extent = shorter[i];
-  }
-  return result;
-}
-
-size_t axis_of(int64_t axis, size_t rank) {
-  const int64_t at = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
-  if (at < 0 || at >= static_cast<int64_t>(rank)) {
-    throw sdk::Error(BP_INVALID_MODEL,
-                     "axis " + std::to_string(axis) + " is beyond the rank of " + std::to_string(rank));
-  }
-  return static_cast<size_t>(at);
-}
-
 }  // namespace backplane::opencl

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents, and tensors as the planner sees them.
+// Tensors as the planner sees them, and what kernels call their types.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "backplane/graph.hpp"
+#include "backplane/sdk/dtypes.hpp"
+#include "backplane/sdk/shape.hpp"
 #include "engine/cl.h"
 
 namespace backplane::opencl {
 
-using Shape = std::vector<int64_t>;
-
-inline int64_t elements(const Shape& shape) {
-  int64_t n = 1;
-  for (const int64_t extent : shape) n *= extent;
-  return n;
-}
-// Elements of the dimensions [begin, end).
-inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
-  int64_t n = 1;
-  for (size_t i = begin; i < end; ++i) n *= shape[i];
-  return n;
-}
-inline std::string to_string(const Shape& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
-  return text + "]";
-}
+using sdk::axis_of;
+using sdk::broadcast;
+using sdk::bytes_of;
+using sdk::elements;
+using sdk::is_float;
+using sdk::Shape;
+using sdk::to_string;
 
 // A tensor of a plan: dense, row-major, on the device. `id` is the planner's.
 struct Tensor {
@@ -45,11 +35,5 @@ struct Tensor {
 std::string_view type_name(bp_dtype_t dtype);
 // The unsigned integer of the same size, for kernels that only move elements.
 std::string_view word_name(bp_dtype_t dtype);
-uint32_t bytes_of(bp_dtype_t dtype);
-bool is_float(bp_dtype_t dtype);  // any floating-point type
-// The shape that both broadcast to by ONNX's rule. Throws sdk::Error when there is none.
-Shape broadcast(const Shape& a, const Shape& b);
-// -1 counts from the end. Throws sdk::Error when it is beyond the rank.
-size_t axis_of(int64_t axis, size_t rank);
 
 }  // namespace backplane::opencl

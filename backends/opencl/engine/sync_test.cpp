@@ -82,8 +82,8 @@ class SyncTest : public OpenCl {
     for (auto& instance : instances) ok(slots->instance->create(program_, nullptr, &instance, error()));
   }
   void TearDown() override {
+    for (auto* stream : streams_) slots->sync->stream_destroy(stream);  // its work may signal until then
     for (auto* semaphore : semaphores_) slots->sync->semaphore_destroy(semaphore);
-    for (auto* stream : streams_) slots->sync->stream_destroy(stream);
     for (auto*& instance : instances) {
       if (instance != nullptr) slots->instance->destroy(instance);
     }

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "backplane/sdk/file_cache.hpp"
 #include "engine/device.h"
-#include "engine/disk_cache.h"
 
 namespace backplane::opencl {
 namespace {
@@ -58,7 +58,7 @@ Tile tuned_tile(Device& device) {
   }
   if (candidates.empty()) return {4, 4, 1};
   if (too_slow_to_measure(facts)) return candidates.front();
-  const DiskCache disk("opencl");
+  const sdk::FileCache disk("opencl");
   if (const auto known = disk.read(key)) {
     if (const auto tile = tile_named(*known); tile && fits(facts, *tile)) return *tile;
   }

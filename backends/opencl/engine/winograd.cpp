@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "backplane/sdk/file_cache.hpp"
 #include "engine/device.h"
-#include "engine/disk_cache.h"
 #include "engine/tuner.h"
 
 namespace backplane::opencl {
@@ -70,11 +70,11 @@ WinogradRates winograd_rates(Device& device) {
   WinogradRates rates{WinogradRates::Use::kMeasured};
   if (too_slow_to_measure(facts)) return {};
   const std::string key = "winograd 1\n" + facts.identity() + facts.tile.text() + "\n";
-  const DiskCache disk("opencl");
+  const sdk::FileCache disk("opencl");
   const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
   const std::optional<std::string> known = disk.read(key);
   std::array<double, 2> numbers;
-  if (known && read_numbers(*known, numbers) && sane(numbers[0]) && sane(numbers[1])) {
+  if (known && sdk::read_numbers(*known, numbers) && sane(numbers[0]) && sane(numbers[1])) {
     rates.flops = numbers[0];
     rates.elements = numbers[1];
     return rates;
@@ -82,7 +82,7 @@ WinogradRates winograd_rates(Device& device) {
   rates.flops = product_flops(device, facts.tile);
   rates.elements = static_cast<double>(16 * 2 * kChannels * kCount) / transform_seconds(device);
   if (!sane(rates.flops) || !sane(rates.elements)) return {};
-  disk.write(key, write_numbers({rates.flops, rates.elements}));
+  disk.write(key, sdk::write_numbers({rates.flops, rates.elements}));
   return rates;
 }
 

@@ -42,21 +42,20 @@ void emit_windows(Emit& e, const Window& w, const Tensor& x, const Tensor& k, co
 
 void emit_conv(Emit& e, std::string_view) {
   const Tensor x = e.input(0), k = e.input(1);
-  const Window w = window_of(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()});
+  const Window w{sdk::window_of(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()})};
   emit_windows(e, w, x, k, e.input(2), e.output(0, w.output_shape(x.shape[0], k.shape[0])));
 }
 
 Verdict supports_conv(const Node& node) {
-  if (node.input(1).rank() != node.input(0).rank())
-    return sdk::no(BP_REASON_SHAPE, "the weights have rank " + std::to_string(node.input(1).rank()));
+  const int32_t rank = node.input(0).rank();
+  if (Verdict v = expect(node).rank(1, rank, rank).same_dtypes(); !accepted(v)) return v;
   const std::vector<int64_t> kernel = node.ints_attribute("kernel_shape");
-  for (uint32_t i = 0; i < kernel.size() && i + 2 < static_cast<uint32_t>(node.input(1).rank()); ++i) {
+  for (uint32_t i = 0; i < kernel.size() && i + 2 < static_cast<uint32_t>(rank); ++i) {
     const int64_t extent = node.input(1).extent(i + 2);
     if (extent >= 0 && extent != kernel[i])
       return sdk::no(BP_REASON_ATTRIBUTE, "kernel_shape says " + std::to_string(kernel[i]) +
                                               " where the weights have " + std::to_string(extent));
   }
-  if (Verdict v = same_types(node); !accepted(v)) return v;
   return supports_window(node);
 }
 
@@ -67,7 +66,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 Tensor emit_integer_conv(Emit& e, const Tensor& x, const Tensor& k, const Tensor& bias) {
-  const Window w = window_of(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()});
+  const Window w{sdk::window_of(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()})};
   const Tensor y = e.scratch(x.dtype, w.output_shape(x.shape[0], k.shape[0]));
   emit_windows(e, w, x, k, bias, y);
   return y;

@@ -9,7 +9,5 @@ namespace backplane::opencl {
 
 // 0 when extents are unknown.
 double expected_seconds(const Facts& facts, const sdk::Node& node);
-// Arithmetic operations of a node, a multiply-add being two; 0 when extents are unknown.
-double operations(const sdk::Node& node);
 
 }  // namespace backplane::opencl

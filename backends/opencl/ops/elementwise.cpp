@@ -3,7 +3,7 @@
 // inputs, $T is the type of arithmetic. Formulas are OpenCL C over scalars; chains of them become one kernel.
 #include <cctype>
 
-#include "engine/weight.h"
+#include "backplane/sdk/weights.hpp"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -104,7 +104,7 @@ void emit_pow(Emit& e, std::string_view) {
                                             : "convert_" + std::string(base == BP_DTYPE_INT32 ? "int" : "long") +
                                                   "(pow((float)$0, (float)$1))";
   if (is_float(base)) {
-    if (const auto exponent = weight_elements<float>(e.node.input(1), BP_DTYPE_FLOAT);
+    if (const auto exponent = sdk::weight_elements<float>(e.node.input(1), BP_DTYPE_FLOAT);
         exponent && exponent->size() == 1) {
       if (exponent->front() == 2.0f) return e.elementwise("$0 * $0", base, {0, 1});
       if (exponent->front() == 0.5f) return e.elementwise("sqrt($0)", base, {0, 1});
@@ -114,8 +114,7 @@ void emit_pow(Emit& e, std::string_view) {
 }
 
 Verdict supports_pow(const Node& node) {
-  if (node.input(1).dtype() == BP_DTYPE_BOOL) return sdk::no(BP_REASON_DTYPE, "the exponent is bool");
-  return accept();
+  return expect(node).input_dtype(1, kNumbers);
 }
 
 void emit_bit_shift(Emit& e, std::string_view) {
@@ -129,9 +128,7 @@ void emit_where(Emit& e, std::string_view) {
 }
 
 Verdict supports_where(const Node& node) {
-  if (node.input(1).dtype() != node.input(2).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the two choices have different types");
-  return accept();
+  return expect(node).same_dtype(1, 2);
 }
 
 void emit_clip(Emit& e, std::string_view) {

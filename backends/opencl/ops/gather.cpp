@@ -85,10 +85,7 @@ Verdict supports_gather_elements(const Node& node) {
 }
 
 Verdict supports_index(const Node& node) {
-  if (node.input(1).dtype() != BP_DTYPE_INT32 && node.input(1).dtype() != BP_DTYPE_INT64)
-    return sdk::no(BP_REASON_DTYPE, "the indices are neither int32 nor int64");
-  if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
-  return accept();
+  return expect(node).input_dtype(1, one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64)).rank(0, 1);
 }
 
 Verdict supports_elements(const Node& node) {

@@ -85,12 +85,7 @@ void emit_gemm(Emit& e, std::string_view) {
 }
 
 Verdict supports_gemm(const Node& node) {
-  for (const uint32_t slot : {0u, 1u}) {
-    if (node.input(slot).rank() != 2)
-      return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(slot) + " has rank " +
-                                          std::to_string(node.input(slot).rank()) + ", not 2");
-  }
-  return same_types(node);
+  return expect(node).rank(0, 2, 2).rank(1, 2, 2).same_dtypes();
 }
 
 void emit_matmul(Emit& e, std::string_view) {
@@ -101,10 +96,7 @@ void emit_matmul(Emit& e, std::string_view) {
 }
 
 Verdict supports_matmul(const Node& node) {
-  for (const uint32_t slot : {0u, 1u}) {
-    if (node.input(slot).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(slot) + " is a scalar");
-  }
-  return same_types(node);
+  return expect(node).rank(0, 1).rank(1, 1).same_dtypes();
 }
 
 constexpr bp_dtype_set_t kProducts =

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/weight.h"
+#include "backplane/sdk/weights.hpp"
 #include "ops/along.h"
 #include "ops/table.h"
 
@@ -114,9 +114,7 @@ void emit_eye_like(Emit& e, std::string_view) {
 }
 
 Verdict supports_eye_like(const Node& node) {
-  if (node.input(0).rank() != 2)
-    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()) + ", not 2");
-  return accept();
+  return expect(node).rank(0, 2, 2);
 }
 
 void emit_trilu(Emit& e, std::string_view) {
@@ -136,10 +134,7 @@ void emit_trilu(Emit& e, std::string_view) {
 }
 
 Verdict supports_trilu(const Node& node) {
-  if (node.input(0).rank() < 2)
-    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()));
-  if (node.input(1) && node.input(1).dtype() != BP_DTYPE_INT64) return sdk::no(BP_REASON_DTYPE, "k is not int64");
-  return accept();
+  return expect(node).rank(0, 2).input_dtype(1, one(BP_DTYPE_INT64));
 }
 
 // As in inference: nothing is dropped.
@@ -157,7 +152,7 @@ Verdict supports_dropout(const Node& node) {
   if (node.output(1) && node.output(1).dtype() != BP_DTYPE_BOOL)
     return sdk::no(BP_REASON_DTYPE, "the mask is not bool");
   if (!node.input(2)) return accept();
-  const auto training = weight_elements<uint8_t>(node.input(2), BP_DTYPE_BOOL);
+  const auto training = sdk::weight_elements<uint8_t>(node.input(2), BP_DTYPE_BOOL);
   if (!training || training->size() != 1) return sdk::no(BP_REASON_CONSTANT, "training_mode is not a constant");
   if (training->front() != 0) return sdk::no(BP_REASON_CONSTANT, "training_mode is true");
   return accept();
@@ -228,13 +223,11 @@ void emit_space_to_depth(Emit& e, std::string_view) {
 }
 
 Verdict supports_blocks(const Node& node) {
-  const int64_t block = node.int_attribute("blocksize", 0);
-  if (block <= 0 || block > 32768) return sdk::no(BP_REASON_ATTRIBUTE, "blocksize is " + std::to_string(block));
-  if (node.input(0).rank() != 4)
-    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()) + ", not 4");
-  const std::string_view mode = node.text_attribute("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") return sdk::no(BP_REASON_ATTRIBUTE, "mode is '" + std::string(mode) + "'");
-  return accept();
+  return expect(node)
+      .that(node.attribute("blocksize") != nullptr, BP_REASON_ATTRIBUTE, "blocksize is missing")
+      .integer("blocksize", 1, 32768)
+      .rank(0, 4, 4)
+      .choice("mode", {"DCR", "CRD"});
 }
 
 constexpr bp_dtype_set_t kRanged =

@@ -50,16 +50,11 @@ void emit_loss(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_loss(const Node& node) {
-  const std::string_view reduction = node.text_attribute("reduction", "mean");
-  if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    return sdk::no(BP_REASON_ATTRIBUTE, "reduction is '" + std::string(reduction) + "'");
-  if (node.input(1).dtype() != BP_DTYPE_INT32 && node.input(1).dtype() != BP_DTYPE_INT64)
-    return sdk::no(BP_REASON_DTYPE, "the labels are neither int32 nor int64");
-  if (node.input(2) && node.input(2).dtype() != node.input(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the weights have another type than the scores");
-  if (node.input(0).rank() < 2)
-    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()));
-  return accept();
+  return expect(node)
+      .choice("reduction", {"none", "sum", "mean"})
+      .input_dtype(1, one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64))
+      .same_dtype(0, 2)
+      .rank(0, 2);
 }
 
 constexpr Row kRows[] = {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/weight.h"
+#include "backplane/sdk/weights.hpp"
 #include "ops/table.h"
 
 namespace backplane::opencl {
@@ -142,7 +142,7 @@ Verdict supports_slice(const Node& node) {
   for (const uint32_t slot : {1u, 2u, 3u, 4u}) {
     if (Verdict v = known_on_host(node, slot); !accepted(v)) return v;
   }
-  for (const int64_t step : weight_ints(node.input(4)).value_or(std::vector<int64_t>{})) {
+  for (const int64_t step : sdk::weight_ints(node.input(4)).value_or(std::vector<int64_t>{})) {
     if (step == 0) return sdk::no(BP_REASON_ATTRIBUTE, "a step is 0");
   }
   return accept();

@@ -30,9 +30,7 @@ void emit_batch_normalization(Emit& e, std::string_view) {
 }
 
 Verdict supports_batch_normalization(const Node& node) {
-  if (node.int_attribute("training_mode", 0) != 0) return sdk::no(BP_REASON_ATTRIBUTE, "training_mode is 1");
-  if (node.input(0).rank() < 2)
-    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()));
+  if (Verdict v = expect(node).integer("training_mode", 0, 0).rank(0, 2); !accepted(v)) return v;
   for (uint32_t i = 1; i < 5; ++i) {
     const Value each = node.input(i);
     const int64_t channels = node.input(0).extent(1);
@@ -98,14 +96,8 @@ void emit_layer_normalization(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_layer_normalization(const Node& node) {
-  for (const uint32_t slot : {1u, 2u}) {
-    if (node.output(slot) && node.output(slot).dtype() != BP_DTYPE_FLOAT)
-      return sdk::no(BP_REASON_DTYPE, "output " + std::to_string(slot) + " is not float");
-  }
-  if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
-  if (node.input(2) && node.input(2).dtype() != node.input(1).dtype())
-    return sdk::no(BP_REASON_DTYPE, "scale and bias have different types");
-  return accept();
+  constexpr bp_dtype_set_t kStatistics = one(BP_DTYPE_FLOAT);
+  return expect(node).output_dtype(1, kStatistics).output_dtype(2, kStatistics).rank(0, 1).same_dtype(1, 2);
 }
 
 // InstanceNormalization, GroupNormalization: over the spatial dimensions of channels, a factor for each channel.
@@ -131,11 +123,7 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_group_normalization(const Node& node) {
-  if (node.input(0).rank() < 2)
-    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()));
-  if (node.input(1).dtype() != node.input(2).dtype())
-    return sdk::no(BP_REASON_DTYPE, "scale and bias have different types");
-  return accept();
+  return expect(node).rank(0, 2).same_dtype(1, 2);
 }
 
 // Softmax, LogSoftmax, Hardmax, LpNormalization: along an axis.
@@ -148,14 +136,11 @@ void emit_softmax(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_axis(const Node& node) {
-  if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
-  return accept();
+  return expect(node).rank(0, 1);
 }
 
 Verdict supports_lp_normalization(const Node& node) {
-  const int64_t p = node.int_attribute("p", 2);
-  if (p != 1 && p != 2) return sdk::no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + ", neither 1 nor 2");
-  return supports_axis(node);
+  return expect(node).integer("p", 1, 2).also(supports_axis);
 }
 
 void emit_lrn(Emit& e, std::string_view) {
@@ -180,11 +165,10 @@ void emit_lrn(Emit& e, std::string_view) {
 }
 
 Verdict supports_lrn(const Node& node) {
-  const int64_t size = node.int_attribute("size", 0);
-  if (size <= 0 || size > INT32_MAX) return sdk::no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size));
-  if (node.input(0).rank() < 2)
-    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()));
-  return accept();
+  return expect(node)
+      .that(node.attribute("size") != nullptr, BP_REASON_ATTRIBUTE, "size is missing")
+      .integer("size", 1, INT32_MAX)
+      .rank(0, 2);
 }
 
 constexpr bp_dtype_set_t kNormalized = kFloats & ~one(BP_DTYPE_DOUBLE);

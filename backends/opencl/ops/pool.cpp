@@ -37,7 +37,7 @@ void emit_lines(Emit& e, const Tensor& x, const Tensor& y, const Window& w, cons
 
 void emit_pool(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
-  const Window w = window_of(e.node, x.shape, e.node.ints_attribute("kernel_shape"));
+  const Window w{sdk::window_of(e.node, x.shape, e.node.ints_attribute("kernel_shape"))};
   const Tensor y = e.output(0, w.output_shape(x.shape[0], x.shape[1]));
   const bool counts_padding = kind == "1" && e.node.int_attribute("count_include_pad", 0) != 0;
   std::string options =
@@ -72,19 +72,17 @@ void emit_global_pool(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_pool(const Node& node) {
-  if (node.output(1) && node.output(1).dtype() != BP_DTYPE_INT64)
-    return sdk::no(BP_REASON_DTYPE, "the indices are not int64");
-  if (node.ints_attribute("kernel_shape").empty()) return sdk::no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
-  return supports_window(node);
+  return expect(node)
+      .output_dtype(1, one(BP_DTYPE_INT64))
+      .that(!node.ints_attribute("kernel_shape").empty(), BP_REASON_ATTRIBUTE, "kernel_shape is missing")
+      .also(supports_window);
 }
 
 Verdict supports_global_pool(const Node& node) {
-  if (node.input(0).rank() < 3)
-    return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(node.input(0).rank()) + ", less than 3");
-  for (uint32_t i = 2; i < static_cast<uint32_t>(node.input(0).rank()); ++i) {
-    if (node.input(0).extent(i) == 0) return sdk::no(BP_REASON_SHAPE, "there is nothing to pool");
-  }
-  return accept();
+  bool empty = false;
+  for (int32_t i = 2; i < node.input(0).rank(); ++i)
+    empty = empty || node.input(0).extent(static_cast<uint32_t>(i)) == 0;
+  return expect(node).rank(0, 3).that(!empty, BP_REASON_SHAPE, "there is nothing to pool");
 }
 
 constexpr Row kRows[] = {

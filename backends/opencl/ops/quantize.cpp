@@ -13,10 +13,6 @@ namespace {
 constexpr bp_dtype_set_t kBytes8 = one(BP_DTYPE_INT8) | one(BP_DTYPE_UINT8);
 constexpr bp_dtype_set_t kCodes = kBytes8 | one(BP_DTYPE_INT16) | one(BP_DTYPE_UINT16);
 
-bool among(bp_dtype_set_t set, const Value& value) {
-  return (set >> value.dtype() & 1) != 0;
-}
-
 // `value`, a float, to the nearest code: halves to even, then `zero` added.
 std::string to_code(bp_dtype_t dtype, const std::string& value, const std::string& zero) {
   const char* name = dtype == BP_DTYPE_INT8    ? "char"
@@ -79,23 +75,18 @@ void emit_linear(Emit& e, std::string_view direction) {
 }
 
 Verdict supports_quantize(const Node& node) {
-  if (!among(kCodes, node.output(0)))
-    return sdk::no(BP_REASON_DTYPE, "its output is " + std::string(view::dtype_name(node.output(0).dtype())));
-  if (node.input(2) && node.input(2).dtype() != node.output(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the zero point has not the type of the output");
-  if (node.input(1).dtype() != BP_DTYPE_FLOAT) return sdk::no(BP_REASON_DTYPE, "the scale is not float");
-  const int64_t precision = node.int_attribute("precision", 0);
-  if (precision != 0 && precision != BP_DTYPE_FLOAT)
-    return sdk::no(BP_REASON_ATTRIBUTE, "precision is " + std::to_string(precision));
-  return accept();
+  return expect(node)
+      .output_dtype(0, kCodes)
+      .input_dtype(2, one(node.output(0).dtype()))
+      .input_dtype(1, one(BP_DTYPE_FLOAT))
+      .integer("precision", 0, BP_DTYPE_FLOAT);
 }
 
 Verdict supports_dequantize(const Node& node) {
-  if (node.output(0).dtype() != node.input(1).dtype() || !among(kFloats & ~one(BP_DTYPE_DOUBLE), node.input(1)))
-    return sdk::no(BP_REASON_DTYPE, "its scale and its output are not of one floating-point type");
-  if (node.input(2) && node.input(2).dtype() != node.input(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the zero point has another type than the input");
-  return accept();
+  return expect(node)
+      .input_dtype(1, kFloats & ~one(BP_DTYPE_DOUBLE))
+      .output_dtype(0, one(node.input(1).dtype()))
+      .same_dtype(0, 2);
 }
 
 void emit_dynamic(Emit& e, std::string_view) {
@@ -112,8 +103,7 @@ void emit_dynamic(Emit& e, std::string_view) {
 }
 
 Verdict supports_dynamic(const Node& node) {
-  if (node.output(0).dtype() != BP_DTYPE_UINT8) return sdk::no(BP_REASON_DTYPE, "its output is not uint8");
-  return accept();
+  return expect(node).output_dtype(0, one(BP_DTYPE_UINT8));
 }
 
 // ---- products and convolutions -------------------------------------------------------------------------------------
@@ -192,14 +182,12 @@ void emit_qlinear_conv(Emit& e, std::string_view) {
 }
 
 Verdict supports_integer(const Node& node, const Slots& slots) {
-  if (!among(kBytes8, node.input(slots.b))) return sdk::no(BP_REASON_DTYPE, "the second operand has not 8 bits");
-  const uint32_t pairs[][2] = {{0, slots.a_zero}, {slots.b, slots.b_zero}};
-  for (const auto& [slot, zero] : pairs) {
-    if (node.input(slot).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(slot) + " is a scalar");
-    if (node.input(zero) && node.input(zero).dtype() != node.input(slot).dtype())
-      return sdk::no(BP_REASON_DTYPE, "zero point " + std::to_string(zero) + " has another type than its operand");
-  }
-  return accept();
+  return expect(node)
+      .input_dtype(slots.b, kBytes8)
+      .rank(0, 1)
+      .same_dtype(0, slots.a_zero)
+      .rank(slots.b, 1)
+      .same_dtype(slots.b, slots.b_zero);
 }
 
 Verdict supports_matmul_integer(const Node& node) {
@@ -208,19 +196,19 @@ Verdict supports_matmul_integer(const Node& node) {
 }
 
 Verdict supports_scales(const Node& node) {
-  for (const uint32_t slot : {1u, 4u, 6u}) {
-    if (node.input(slot).dtype() != BP_DTYPE_FLOAT)
-      return sdk::no(BP_REASON_DTYPE, "scale " + std::to_string(slot) + " is not float");
-  }
-  if (!among(kBytes8, node.output(0)) || node.input(7).dtype() != node.output(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "its output and its zero point are not of one type of 8 bits");
-  return supports_integer(node, kLinearSlots);
+  constexpr bp_dtype_set_t kScale = one(BP_DTYPE_FLOAT);
+  Verdict v = expect(node)
+                  .input_dtype(1, kScale)
+                  .input_dtype(4, kScale)
+                  .input_dtype(6, kScale)
+                  .output_dtype(0, kBytes8)
+                  .input_dtype(7, one(node.output(0).dtype()));
+  return accepted(v) ? supports_integer(node, kLinearSlots) : v;
 }
 
 Verdict supports_conv_shape(const Node& node, uint32_t weights) {
-  if (node.input(weights).rank() != node.input(0).rank())
-    return sdk::no(BP_REASON_SHAPE, "the weights have rank " + std::to_string(node.input(weights).rank()));
-  return supports_window(node);
+  const int32_t rank = node.input(0).rank();
+  return expect(node).rank(weights, rank, rank).also(supports_window);
 }
 
 Verdict supports_conv_integer(const Node& node) {
@@ -229,9 +217,7 @@ Verdict supports_conv_integer(const Node& node) {
 }
 
 Verdict supports_qlinear_conv(const Node& node) {
-  if (node.input(8) && node.input(8).dtype() != BP_DTYPE_INT32)
-    return sdk::no(BP_REASON_DTYPE, "the bias is not int32");
-  if (Verdict v = supports_scales(node); !accepted(v)) return v;
+  if (Verdict v = expect(node).input_dtype(8, one(BP_DTYPE_INT32)).also(supports_scales); !accepted(v)) return v;
   return supports_conv_shape(node, 3);
 }
 

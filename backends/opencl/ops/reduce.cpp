@@ -2,7 +2,7 @@
 // Reduce*, ArgMax, ArgMin, CumSum, CumProd.
 #include <algorithm>
 
-#include "engine/weight.h"
+#include "backplane/sdk/weights.hpp"
 #include "ops/rows.h"
 #include "ops/table.h"
 
@@ -103,7 +103,7 @@ void emit_reduce(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_reduce(const Node& node) {
-  std::vector<int64_t> axes = weight_ints(node.input(1)).value_or(std::vector<int64_t>{});
+  std::vector<int64_t> axes = sdk::weight_ints(node.input(1)).value_or(std::vector<int64_t>{});
   const int64_t rank = node.input(0).rank();
   for (int64_t& axis : axes) {
     if (axis < -rank || axis >= rank)
@@ -143,9 +143,7 @@ void emit_arg_reduce(Emit& e, std::string_view better) {
 }
 
 Verdict supports_arg_reduce(const Node& node) {
-  if (node.output(0).dtype() != BP_DTYPE_INT64) return sdk::no(BP_REASON_DTYPE, "its output is not int64");
-  if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
-  return accept();
+  return expect(node).output_dtype(0, one(BP_DTYPE_INT64)).rank(0, 1);
 }
 
 void emit_cumulative(Emit& e, std::string_view join) {

@@ -41,16 +41,14 @@ void emit_rotary(Emit& e, std::string_view) {
 }
 
 Verdict supports_rotary(const Node& node) {
-  const int32_t rank = node.input(0).rank(), wanted = node.input(3) ? 2 : 3;
-  if (rank != 3 && rank != 4) return sdk::no(BP_REASON_SHAPE, "input 0 has rank " + std::to_string(rank));
-  for (const uint32_t slot : {1u, 2u}) {
-    if (node.input(slot).dtype() != node.input(0).dtype() || node.input(slot).rank() != wanted)
-      return sdk::no(BP_REASON_SHAPE,
-                     "cache " + std::to_string(slot) + " has another type or not rank " + std::to_string(wanted));
-  }
-  if (node.input(3) && node.input(3).dtype() != BP_DTYPE_INT64)
-    return sdk::no(BP_REASON_DTYPE, "the positions are not int64");
-  return accept();
+  const int32_t wanted = node.input(3) ? 2 : 3;  // rank of the caches
+  return expect(node)
+      .rank(0, 3, 4)
+      .same_dtype(0, 1)
+      .same_dtype(0, 2)
+      .rank(1, wanted, wanted)
+      .rank(2, wanted, wanted)
+      .input_dtype(3, one(BP_DTYPE_INT64));
 }
 
 constexpr Row kRows[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All operators. One question, `verdict`, answers coverage and gates the compiler.
+// All operators. One table answers coverage and gates the compiler.
 #pragma once
 
 #include "ops/row.h"
@@ -28,9 +28,8 @@ std::span<const Row> attention_rows();
 std::span<const Row> rotary_rows();
 std::span<const Row> grid_sample_rows();
 
-// Whether the device runs the node, why not, and in what time.
-Verdict verdict(const Facts& facts, const Node& node);
-// The node's row. Throws BP_UNSUPPORTED with the reason where the verdict is no.
-const Row& supported_row(const Facts& facts, const Node& node);
+// All of them.
+using Table = sdk::RowTable<Row, Facts>;
+const Table& table();
 
 }  // namespace backplane::opencl

@@ -20,12 +20,20 @@ expect="$source/samples/testing/expect.sh"
 "$expect" 1 "is a file" "$backplane" new-backend acme "$backplane"
 [ ! -e "$work/bad" ]
 
-"$backplane" new-backend acme "$work/acme"
-if grep -rniw "null" "$work/acme" --include=* | grep -v "NULL"; then echo "the skeleton's name is left"; exit 1; fi
-if grep -rn "null_\|_null\|Apache" "$work/acme"; then echo "the skeleton's names are left"; exit 1; fi
-cmake -S "$work/acme" -B "$work/acme/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_INSTALL_PREFIX="$work/prefix" >/dev/null
-cmake --build "$work/acme/build" -j2
-ctest --test-dir "$work/acme/build" --output-on-failure
-BACKPLANE_BACKEND_FILES=$work/acme/build/acme.json "$expect" 0 "Acme device" "$backplane" list
-cmake --install "$work/acme/build" >/dev/null
-"$expect" 0 "accepted" "$backplane" why acme
+# project ID [OPTION…]: a project of that name is written, built, tested and listed, and the harness finds nothing to say.
+project() {
+    id=$1
+    shift
+    "$backplane" new-backend "$id" "$work/$id" "$@"
+    if grep -rniw "null" "$work/$id" --include=* | grep -v "NULL"; then echo "the skeleton's name is left"; exit 1; fi
+    if grep -rn "null_\|_null\|Apache" "$work/$id"; then echo "the skeleton's names are left"; exit 1; fi
+    cmake -S "$work/$id" -B "$work/$id/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_INSTALL_PREFIX="$work/prefix" >/dev/null
+    cmake --build "$work/$id/build" -j2
+    ctest --test-dir "$work/$id/build" --output-on-failure
+    BACKPLANE_BACKEND_FILES=$work/$id/build/$id.json "$expect" 0 "device" "$backplane" list
+    "$work/prefix/bin/backplane-conform" --plugin "$work/$id/build/libbackplane_$id.so" --require-level L1
+    cmake --install "$work/$id/build" >/dev/null
+    "$expect" 0 "accepted" "$backplane" why "$id"
+}
+project acme
+project corp --compiler

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device says of nodes, and the operator table from which it says it.
+// What a device says of nodes. It says it from an operator table: sdk/table.hpp.
 #pragma once
 
 #include <memory>
@@ -108,66 +108,6 @@ class Coverage {
   Graph graph_;
   std::vector<std::pair<uint32_t, Verdict>> verdicts_;
   std::vector<Group> groups_;
-};
-
-// One form of an operator. `supports` alone answers coverage and gates `create`, so the two cannot drift apart.
-template <class Kernel>
-struct Op {
-  std::string_view domain;  // "" is ai.onnx
-  std::string_view type;
-  uint32_t since_version;  // the form that this row implements
-  Verdict (*supports)(const Node& node);
-  std::unique_ptr<Kernel> (*create)(const Node& node);
-};
-
-// A visible table of them, in the order of the array.
-template <class Kernel>
-class OpTable {
- public:
-  template <size_t kCount>
-  constexpr explicit OpTable(const Op<Kernel> (&rows)[kCount]) : rows_(rows), count_(kCount) {}
-
-  // The row that implements the node's form of its operator, or NULL.
-  const Op<Kernel>* find(const Node& node) const {
-    for (size_t i = 0; i < count_; ++i) {
-      if (names(rows_[i], node) && rows_[i].since_version == node.since_version()) return &rows_[i];
-    }
-    return nullptr;
-  }
-
-  // What the table says of a node.
-  Verdict ask(const Node& node) const {
-    if (const Op<Kernel>* row = find(node)) return row->supports(node);
-    std::string forms;
-    for (size_t i = 0; i < count_; ++i) {
-      if (names(rows_[i], node)) forms += (forms.empty() ? "" : ", ") + std::to_string(rows_[i].since_version);
-    }
-    const std::string op(node.op_type());
-    if (forms.empty()) return no(BP_REASON_OPERATOR, "operator " + op + " is not known");
-    return no(BP_REASON_OPSET,
-              op + " is in its form of opset " + std::to_string(node.since_version()) + "; known forms: " + forms);
-  }
-
-  void answer(Coverage& coverage) const {
-    for (uint32_t i = 0; i < coverage.node_count(); ++i) coverage.answer(coverage.node(i), ask(coverage.node(i)));
-  }
-
-  // Throws BP_UNSUPPORTED with the node and the reason.
-  std::unique_ptr<Kernel> create(const Node& node) const {
-    const Verdict verdict = ask(node);
-    if (verdict.answer == BP_ANSWER_NO) {
-      throw Error(BP_UNSUPPORTED, "node '" + std::string(node.name()) + "': " + verdict.detail, node.id());
-    }
-    return find(node)->create(node);
-  }
-
- private:
-  static bool names(const Op<Kernel>& row, const Node& node) {
-    return row.domain == node.domain() && row.type == node.op_type();
-  }
-
-  const Op<Kernel>* rows_;
-  size_t count_;
 };
 
 }  // namespace backplane::sdk

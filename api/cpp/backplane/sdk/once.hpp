@@ -5,7 +5,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace backplane::opencl {
+namespace backplane::sdk {
 
 // std::call_once specifies the same, but where it is built on a pthread_once that does not support exceptions (under
 // the thread sanitizer, for example), an exception leaves the flag locked for ever.
@@ -25,4 +25,4 @@ class Once {
   std::atomic<bool> done_{false};
 };
 
-}  // namespace backplane::opencl
+}  // namespace backplane::sdk

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans one piece of memory for many tensors: those that live at the same time do not overlap.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace backplane::sdk {
+
+// A tensor of the arena. Steps are those of the program, in their order.
+struct Tenant {
+  uint64_t bytes = 0;
+  size_t first = SIZE_MAX;  // step that touches it
+  size_t last = 0;          // step that touches it
+  uint64_t offset = 0;      // where it lies, by `pack`
+
+  void touch(size_t step) {
+    first = std::min(first, step);
+    last = std::max(last, step);
+  }
+  bool touched() const { return first <= last; }
+  bool meets(const Tenant& other) const { return first <= other.last && other.first <= last; }
+};
+
+constexpr uint64_t rounded_up(uint64_t bytes, uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+// Gives every tenant that a step touches its offset, a multiple of `alignment`, and returns the bytes of the whole.
+// The largest first, each into the lowest gap among those already placed that live when it does.
+inline uint64_t pack(std::vector<Tenant>& tenants, uint64_t alignment) {
+  std::vector<Tenant*> order;
+  for (Tenant& tenant : tenants) {
+    if (tenant.touched()) order.push_back(&tenant);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Tenant* a, const Tenant* b) { return a->bytes > b->bytes; });
+  const auto size = [alignment](const Tenant& tenant) {
+    return rounded_up(std::max<uint64_t>(tenant.bytes, 1), alignment);
+  };
+  uint64_t whole = 0;
+  std::vector<Tenant*> placed;  // by offset
+  for (Tenant* tenant : order) {
+    tenant->offset = 0;
+    for (const Tenant* other : placed) {
+      if (!tenant->meets(*other)) continue;
+      if (tenant->offset + size(*tenant) <= other->offset) break;
+      tenant->offset = std::max(tenant->offset, other->offset + size(*other));
+    }
+    whole = std::max(whole, tenant->offset + size(*tenant));
+    const auto behind = [](const Tenant* a, const Tenant* b) { return a->offset < b->offset; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), tenant, behind), tenant);
+  }
+  return whole;
+}
+
+}  // namespace backplane::sdk

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of the attributes of ONNX's operators, by name. An attribute means the same type in every operator here.
+#pragma once
+
+#include <string_view>
+
+#include "backplane/graph.hpp"
+
+namespace backplane::sdk {
+
+// BP_ATTR_*, or 0 for a name that has no one type.
+inline uint32_t attribute_type(std::string_view name) {
+  using Names = const std::string_view[];
+  static constexpr Names kFloats = {"alpha", "beta",  "bias",  "cubic_coeff_a", "epsilon", "extrapolation_value",
+                                    "gamma", "lambd", "scale", "softcap"};
+  static constexpr Names kInts = {"align_corners",
+                                  "allowzero",
+                                  "antialias",
+                                  "axis",
+                                  "batch_dims",
+                                  "block_size",
+                                  "blocksize",
+                                  "ceil_mode",
+                                  "count_include_pad",
+                                  "detect_negative",
+                                  "detect_positive",
+                                  "end",
+                                  "exclude_outside",
+                                  "exclusive",
+                                  "fmod",
+                                  "group",
+                                  "ignore_index",
+                                  "interleaved",
+                                  "is_causal",
+                                  "k",
+                                  "keepdims",
+                                  "kv_num_heads",
+                                  "largest",
+                                  "noop_with_empty_axes",
+                                  "num_groups",
+                                  "num_heads",
+                                  "num_outputs",
+                                  "p",
+                                  "precision",
+                                  "q_num_heads",
+                                  "qk_matmul_output_mode",
+                                  "reverse",
+                                  "rotary_embedding_dim",
+                                  "select_last_index",
+                                  "size",
+                                  "start",
+                                  "storage_order",
+                                  "to",
+                                  "training_mode",
+                                  "transA",
+                                  "transB",
+                                  "upper"};
+  static constexpr Names kStrings = {"approximate",
+                                     "auto_pad",
+                                     "coordinate_transformation_mode",
+                                     "direction",
+                                     "keep_aspect_ratio_policy",
+                                     "mode",
+                                     "nearest_mode",
+                                     "padding_mode",
+                                     "reduction"};
+  static constexpr Names kIntLists = {"axes",         "dilations", "kernel_shape", "output_padding",
+                                      "output_shape", "pads",      "perm",         "strides"};
+  static constexpr Names kTensors = {"value"};
+  const auto among = [name](const auto& names) {
+    for (const std::string_view each : names) {
+      if (each == name) return true;
+    }
+    return false;
+  };
+  if (among(kFloats)) return BP_ATTR_FLOAT;
+  if (among(kInts)) return BP_ATTR_INT;
+  if (among(kStrings)) return BP_ATTR_STRING;
+  if (among(kIntLists)) return BP_ATTR_INTS;
+  if (among(kTensors)) return BP_ATTR_TENSOR;
+  return 0;
+}
+
+}  // namespace backplane::sdk

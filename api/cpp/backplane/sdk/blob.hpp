@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame around what a plugin stores: damage and things of another build are recognized before a byte of the content
+// is looked at. A blob is a header, a key and the content.
+//
+//   std::string serialize(const sdk::Program& program) override {
+//     sdk::BlobWriter blob(kVersion, identity());
+//     …blob.append(data, bytes)…
+//     return std::move(blob).finish();
+//   }
+//   uint32_t validate(std::string_view blob, std::string& why) override {
+//     return sdk::check_blob(blob, kVersion, identity(), why);
+//   }
+//   deserialize: const std::string_view content = sdk::open_blob(blob, kVersion, identity());
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::sdk {
+
+// 64 bits of a text, the same in every process. It tells accidents apart, not attacks.
+inline uint64_t fingerprint(std::string_view text) {
+  // FNV-1a, eight bytes a step, with a final mix: texts are megabytes.
+  uint64_t hash = 0xcbf29ce484222325 ^ text.size();
+  while (!text.empty()) {
+    uint64_t word = 0;
+    const size_t bytes = std::min<size_t>(sizeof word, text.size());
+    std::memcpy(&word, text.data(), bytes);
+    hash = (hash ^ word) * 0x100000001b3;
+    hash ^= hash >> 29;
+    text.remove_prefix(bytes);
+  }
+  return hash ^ (hash >> 32);
+}
+
+// At the beginning of a blob, in native byte order.
+struct BlobHeader {
+  static constexpr char kMagic[8] = {'B', 'P', 'B', 'L', 'O', 'B', '1', '\n'};
+  char magic[8];
+  uint32_t version;  // of the content's format
+  uint32_t reserved;
+  uint64_t key_bytes;      // what the content was made for: device, driver, build, options
+  uint64_t content_bytes;  // to the end of the blob
+  uint64_t checksum;       // of the key, the content, and what is above
+
+  uint64_t sum(std::string_view rest) const {
+    BlobHeader zeroed = *this;
+    zeroed.checksum = fingerprint(rest);
+    return fingerprint({reinterpret_cast<const char*>(&zeroed), sizeof zeroed});
+  }
+};
+static_assert(sizeof(BlobHeader) == 40 && std::is_trivially_copyable_v<BlobHeader>);
+
+// Makes a blob in the one string that is handed over.
+class BlobWriter {
+ public:
+  // `key` is compared whole. `content_bytes` is what is expected, to allocate once.
+  BlobWriter(uint32_t version, std::string_view key, size_t content_bytes = 0) : key_bytes_(key.size()) {
+    BlobHeader header{};
+    std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
+    header.version = version;
+    header.key_bytes = key.size();
+    blob_.reserve(sizeof header + key.size() + content_bytes);
+    append(header);
+    append(key.data(), key.size());
+  }
+
+  void append(const void* data, size_t bytes) {
+    if (bytes != 0) blob_.append(static_cast<const char*>(data), bytes);
+  }
+  template <class T>
+  void append(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>, "append its bytes");
+    append(&value, sizeof value);
+  }
+
+  std::string finish() && {
+    BlobHeader header{};
+    std::memcpy(&header, blob_.data(), sizeof header);
+    header.content_bytes = blob_.size() - sizeof header - key_bytes_;
+    header.checksum = header.sum(std::string_view(blob_).substr(sizeof header));
+    std::memcpy(blob_.data(), &header, sizeof header);
+    return std::move(blob_);
+  }
+
+ private:
+  std::string blob_;
+  size_t key_bytes_;
+};
+
+// The content of a blob, which stays where it is. Throws BP_CORRUPT for what is damaged or no blob, and BP_STALE for
+// what is whole, but of another version or key. `blob` is untrusted; what passes was written by a BlobWriter, by
+// accident of 64 bits.
+inline std::string_view open_blob(std::string_view blob, uint32_t version, std::string_view key) {
+  const auto corrupt = [](const std::string& why) { return Error(BP_CORRUPT, "the stored data is damaged: " + why); };
+  BlobHeader header{};
+  if (blob.size() < sizeof header) throw corrupt("it has " + std::to_string(blob.size()) + " bytes");
+  std::memcpy(&header, blob.data(), sizeof header);
+  const std::string_view rest = blob.substr(sizeof header);
+  if (std::memcmp(header.magic, BlobHeader::kMagic, sizeof header.magic) != 0) throw corrupt("its first bytes differ");
+  if (header.key_bytes > rest.size() || header.content_bytes != rest.size() - header.key_bytes)
+    throw corrupt("it has " + std::to_string(blob.size()) + " bytes, and its header speaks of others");
+  if (header.checksum != header.sum(rest)) throw corrupt("its checksum differs");
+  if (header.version != version)
+    throw Error(BP_STALE, "the stored data is of version " + std::to_string(header.version) + "; this build reads " +
+                              std::to_string(version));
+  if (rest.substr(0, header.key_bytes) != key)
+    throw Error(BP_STALE, "the stored data was made for another device, driver, build or setting");
+  return rest.substr(header.key_bytes);
+}
+
+// The same question without the content: BP_CACHE_EXACT, or another BP_CACHE_* and why.
+inline uint32_t check_blob(std::string_view blob, uint32_t version, std::string_view key, std::string& why) {
+  try {
+    open_blob(blob, version, key);
+    return BP_CACHE_EXACT;
+  } catch (const Error& error) {
+    why = error.text;
+    return error.status == BP_STALE ? BP_CACHE_RECOMPILE : BP_CACHE_UNUSABLE;
+  }
+}
+
+}  // namespace backplane::sdk

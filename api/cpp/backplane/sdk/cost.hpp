@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node costs wherever it runs: its arithmetic and its memory traffic. A device divides them by its rates.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "backplane/sdk/coverage.hpp"
+#include "backplane/sdk/shape.hpp"
+
+namespace backplane::sdk {
+
+// Arithmetic operations of a node, a multiply-add being two; 0 where extents are unknown. Products and convolutions are
+// counted as they are written, everything else as one operation for each element of the outputs.
+inline double operations(const Node& node) {
+  const auto is = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), node.op_type()) != names.end();
+  };
+  double outputs = 0;
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    if (!node.output(i)) continue;
+    if (!node.output(i).has_static_shape()) return 0;
+    outputs += static_cast<double>(elements(node.output(i)));
+  }
+  const Value x = node.input(0), w = node.input(1);
+  // Elements of the weights that one element of the output, or of a transposed convolution's input, meets.
+  const auto filter = [&] {
+    const Shape shape = w.extents();
+    return static_cast<double>(elements(shape, 1, shape.size()));
+  };
+  const bool weights = w && w.has_static_shape() && w.rank() > 1;
+  if (is({"Conv", "ConvInteger"}) && weights) return 2 * outputs * filter();
+  if (is({"ConvTranspose"}) && weights && x.has_static_shape()) return 2 * static_cast<double>(elements(x)) * filter();
+  if (is({"MatMul", "Gemm", "MatMulInteger"}) && x && x.rank() > 0) {
+    const bool transposed = node.int_attribute("transA", 0) != 0;
+    const int64_t depth = x.extent(static_cast<uint32_t>(transposed ? 0 : x.rank() - 1));
+    return 2 * outputs * static_cast<double>(std::max<int64_t>(depth, 0));
+  }
+  return outputs;
+}
+
+// Bytes that a node reads and writes when nothing stays in a cache; nothing where an operand's are not known.
+inline std::optional<double> bytes_moved(const Node& node) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < node.input_count() + node.output_count(); ++i) {
+    const Value value = i < node.input_count() ? node.input(i) : node.output(i - node.input_count());
+    if (!value) continue;
+    if (!value.has_static_shape()) return std::nullopt;
+    bytes += static_cast<double>(elements(value)) * view::dtype_bits(value.dtype()) / 8;
+  }
+  return bytes;
+}
+
+}  // namespace backplane::sdk

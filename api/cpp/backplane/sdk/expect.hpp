@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that every vendor makes before a node is accepted, as a chain. The first that fails makes the verdict:
+// its reason code, and a text that says what was seen and what is supported.
+//
+//   return expect(node).inputs(2).outputs(1).dtypes(kFloats).static_shapes().same_shapes().yes(seconds, 0.5f);
+//
+// A check looks at operands that are there: an omitted one is the matter of `inputs`.
+#pragma once
+
+#include <initializer_list>
+
+#include "backplane/sdk/attributes.hpp"
+#include "backplane/sdk/coverage.hpp"
+#include "backplane/sdk/dtypes.hpp"
+#include "backplane/sdk/shape.hpp"
+
+namespace backplane::sdk {
+
+// The form of a call: how many inputs (an optional one between may be omitted), at most how many outputs, and the type
+// of output 0.
+struct Form {
+  uint32_t least, most;
+  enum Result { kSame, kBool, kOpen } result = kSame;  // as input 0; bool; whatever `supports` allows
+  uint32_t outputs = 1;
+};
+inline constexpr Form kUnary{1, 1}, kBinary{2, 2}, kVariadic{1, UINT32_MAX}, kUnaryOpen{1, 1, Form::kOpen};
+inline constexpr Form kUnaryTest{1, 1, Form::kBool}, kBinaryTest{2, 2, Form::kBool};
+
+inline bool accepted(const Verdict& verdict) {
+  return verdict.answer != BP_ANSWER_NO;
+}
+
+class Expect {
+ public:
+  explicit Expect(const Node& node) : node_(node), verdict_(sdk::yes()) {}
+
+  // ---- operands ----------------------------------------------------------------------------------------------------
+
+  // Exactly so many inputs, none of them omitted.
+  Expect& inputs(uint32_t count) { return inputs(count, count); }
+  // The first `least` are there; trailing ones that are omitted do not count.
+  Expect& inputs(uint32_t least, uint32_t most) {
+    const uint32_t count = given(node_.input_count(), [&](uint32_t i) { return node_.input(i); });
+    if (count < least || count > most)
+      return fail(BP_REASON_OTHER, "it has " + std::to_string(count) + " inputs; supported: " + std::to_string(least) +
+                                       (most == least        ? ""
+                                        : most == UINT32_MAX ? " and more"
+                                                             : " to " + std::to_string(most)));
+    for (uint32_t i = 0; i < least; ++i) {
+      if (!node_.input(i)) return fail(BP_REASON_OTHER, "input " + std::to_string(i) + " is omitted");
+    }
+    return *this;
+  }
+  // At least one and at most so many outputs are wanted.
+  Expect& outputs(uint32_t most) {
+    const uint32_t count = given(node_.output_count(), [&](uint32_t i) { return node_.output(i); });
+    if (count == 0 || count > most)
+      fail(BP_REASON_OTHER, std::to_string(count) + " outputs are wanted; supported: 1" +
+                                (most == 1 ? "" : " to " + std::to_string(most)));
+    return *this;
+  }
+  Expect& form(const Form& form) {
+    inputs(form.least, form.most).outputs(form.outputs);
+    if (!ok() || form.result == Form::kOpen || !node_.output(0)) return *this;
+    const bp_dtype_t seen = node_.output(0).dtype();
+    const bp_dtype_t wanted = form.result == Form::kBool ? BP_DTYPE_BOOL : node_.input(0) ? node_.input(0).dtype() : 0;
+    if (seen != wanted)
+      fail(BP_REASON_DTYPE, "output 0 is " + std::string(view::dtype_name(seen)) + " and would be " +
+                                std::string(view::dtype_name(wanted)));
+    return *this;
+  }
+
+  // All inputs and outputs are tensors of these types.
+  Expect& dtypes(bp_dtype_set_t set) {
+    return each_operand([&](const Value& value, const Place& place) {
+      if (!value.is_tensor()) fail(BP_REASON_DTYPE, place.text() + " is not a tensor");
+      if (!contains(set, value.dtype())) fail_dtype(value, place, set);
+    });
+  }
+  Expect& input_dtype(uint32_t slot, bp_dtype_set_t set) {
+    if (ok() && node_.input(slot) && !contains(set, node_.input(slot).dtype()))
+      fail_dtype(node_.input(slot), {false, slot}, set);
+    return *this;
+  }
+  Expect& output_dtype(uint32_t slot, bp_dtype_set_t set) {
+    if (ok() && node_.output(slot) && !contains(set, node_.output(slot).dtype()))
+      fail_dtype(node_.output(slot), {true, slot}, set);
+    return *this;
+  }
+  // All inputs have the type of input 0.
+  Expect& same_dtypes() {
+    for (uint32_t i = 1; ok() && node_.input(0) && i < node_.input_count(); ++i) same_dtype(0, i);
+    return *this;
+  }
+  // Two inputs have one type, where both are there.
+  Expect& same_dtype(uint32_t a, uint32_t b) {
+    const Value x = node_.input(a), y = node_.input(b);
+    if (ok() && x && y && x.dtype() != y.dtype())
+      fail(BP_REASON_DTYPE, "input " + std::to_string(b) + " is " + std::string(view::dtype_name(y.dtype())) +
+                                " and input " + std::to_string(a) + " is " + std::string(view::dtype_name(x.dtype())));
+    return *this;
+  }
+
+  // Ranks and extents of all operands are numbers.
+  Expect& static_shapes() {
+    return each_operand([&](const Value& value, const Place& place) {
+      if (!value.has_static_shape())
+        fail(BP_REASON_SHAPE, "the shape of " + place.text() + " is not known before the run");
+    });
+  }
+  // All operands have the extents of output 0.
+  Expect& same_shapes() {
+    if (!ok() || !node_.output(0)) return *this;
+    const Shape shape = node_.output(0).extents();
+    return each_operand([&](const Value& value, const Place& place) {
+      if (value.rank() != node_.output(0).rank() || value.extents() != shape)
+        fail(BP_REASON_SHAPE, place.text() + " is " + to_string(value.extents()) + " and output 0 " + to_string(shape) +
+                                  "; only equal shapes are supported");
+    });
+  }
+  // All operands have a known rank of at most `most`.
+  Expect& ranks(int32_t most) {
+    return each_operand([&](const Value& value, const Place& place) { check_rank(value, place, 0, most); });
+  }
+  Expect& rank(uint32_t slot, int32_t least, int32_t most = INT32_MAX) {
+    if (ok() && node_.input(slot)) check_rank(node_.input(slot), {false, slot}, least, most);
+    return *this;
+  }
+  // No operand whose shape is static has more elements.
+  Expect& elements_at_most(uint64_t most) {
+    return each_operand([&](const Value& value, const Place& place) {
+      if (!value.has_static_shape()) return;
+      const Shape shape = value.extents();
+      const auto count = view::dense_bytes(BP_DTYPE_UINT8, shape.data(), static_cast<uint32_t>(shape.size()));
+      if (!count || *count > most)
+        fail(BP_REASON_SHAPE, place.text() + " is " + to_string(shape) + "; at most " + std::to_string(most) +
+                                  " elements are supported");
+    });
+  }
+  // The input is omitted or a constant of the model.
+  Expect& constant(uint32_t slot) {
+    const Value value = node_.input(slot);
+    if (ok() && value && value.weight() == nullptr)
+      fail(BP_REASON_CONSTANT, "input " + std::to_string(slot) + " is not a constant");
+    return *this;
+  }
+
+  // ---- attributes --------------------------------------------------------------------------------------------------
+
+  // Each has the type that ONNX gives to its name: one of another type would be read as if it were absent.
+  Expect& attributes() {
+    for (uint32_t i = 0; ok() && i < node_.raw().attribute_count; ++i) {
+      const bp_attribute_t& each = *bp_graph_attribute(node_.graph(), node_.raw().first_attribute + i);
+      const uint32_t type = attribute_type(text(each.name));
+      if (type != 0 && each.type != type) fail_type(text(each.name));
+    }
+    return *this;
+  }
+  // The attribute is absent, or an integer of this range.
+  Expect& integer(std::string_view name, int64_t least, int64_t most) {
+    if (!has(name, BP_ATTR_INT)) return *this;
+    const int64_t value = node_.int_attribute(name, least);
+    if (value < least || value > most)
+      fail(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(value) + "; supported: " +
+                                    std::to_string(least) + (most == least ? "" : " to " + std::to_string(most)));
+    return *this;
+  }
+  // Absent, or a finite number of this range.
+  Expect& number(std::string_view name, float least, float most) {
+    if (!has(name, BP_ATTR_FLOAT)) return *this;
+    const float value = node_.float_attribute(name, least);
+    if (!(value >= least && value <= most))
+      fail(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(value) +
+                                    "; supported: " + std::to_string(least) + " to " + std::to_string(most));
+    return *this;
+  }
+  // Absent, or one of these texts.
+  Expect& choice(std::string_view name, std::initializer_list<std::string_view> known) {
+    if (!has(name, BP_ATTR_STRING)) return *this;
+    const std::string_view value = node_.text_attribute(name, "");
+    if (std::find(known.begin(), known.end(), value) != known.end()) return *this;
+    std::string all;
+    for (const std::string_view each : known) all.append(all.empty() ? "" : ", ").append(each);
+    return fail(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + std::string(value) + "'; supported: " + all);
+  }
+  // Absent, empty, or so many integers of this range.
+  Expect& integers(std::string_view name, size_t count, int64_t least, int64_t most) {
+    if (!has(name, BP_ATTR_INTS)) return *this;
+    const std::vector<int64_t> values = node_.ints_attribute(name);
+    if (values.empty()) return *this;
+    const auto outside = [&](int64_t value) { return value < least || value > most; };
+    if (values.size() != count || std::any_of(values.begin(), values.end(), outside))
+      fail(BP_REASON_ATTRIBUTE, std::string(name) + " is " + to_string(values) + "; supported: " +
+                                    std::to_string(count) + " integers from " + std::to_string(least) + " on");
+    return *this;
+  }
+
+  // ---- the rest ----------------------------------------------------------------------------------------------------
+
+  // A check of the vendor's own. `detail` is a text, or a function that makes it where the check fails.
+  template <class Text>
+  Expect& that(bool holds, uint32_t reason, const Text& detail) {
+    if (holds || !ok()) return *this;
+    if constexpr (std::is_invocable_v<Text>)
+      return fail(reason, detail());
+    else
+      return fail(reason, detail);
+  }
+  // Another predicate over the same node; NULL: none.
+  Expect& also(Verdict (*supports)(const Node&)) {
+    if (ok() && supports != nullptr) verdict_ = supports(node_);
+    return *this;
+  }
+
+  bool ok() const { return accepted(verdict_); }
+  operator Verdict() const { return verdict_; }  // NOLINT(google-explicit-constructor): ends the chain
+  // The verdict, with an estimate where it is a yes.
+  Verdict yes(double seconds, float confidence) {
+    if (ok()) {
+      verdict_.seconds = seconds;
+      verdict_.confidence = confidence;
+    }
+    return verdict_;
+  }
+
+ private:
+  struct Place {
+    bool output;
+    uint32_t slot;
+    std::string text() const { return (output ? "output " : "input ") + std::to_string(slot); }
+  };
+
+  Expect& fail(uint32_t reason, std::string detail) {
+    if (ok()) verdict_ = no(reason, std::move(detail));
+    return *this;
+  }
+  Expect& fail_dtype(const Value& value, const Place& place, bp_dtype_set_t set) {
+    return fail(BP_REASON_DTYPE, place.text() + " is " + std::string(view::dtype_name(value.dtype())) +
+                                     "; supported: " + to_string(set));
+  }
+  Expect& fail_type(std::string_view name) {
+    return fail(BP_REASON_ATTRIBUTE, "attribute " + std::string(name) + " has the wrong type");
+  }
+  void check_rank(const Value& value, const Place& place, int32_t least, int32_t most) {
+    if (value.rank() < 0) fail(BP_REASON_SHAPE, "the rank of " + place.text() + " is not known");
+    if (value.rank() >= least && value.rank() <= most) return;
+    fail(BP_REASON_SHAPE, place.text() + " has rank " + std::to_string(value.rank()) +
+                              "; supported: " + std::to_string(least) +
+                              (most == INT32_MAX ? " and more" : " to " + std::to_string(most)));
+  }
+  // False where it is absent, or of another type, which is a no.
+  bool has(std::string_view name, uint32_t type) {
+    const bp_attribute_t* attribute = ok() ? node_.attribute(name) : nullptr;
+    if (attribute == nullptr) return false;
+    if (attribute->type != type) fail_type(name);
+    return ok();
+  }
+  template <class Get>
+  static uint32_t given(uint32_t count, const Get& get) {
+    while (count > 0 && !get(count - 1)) --count;
+    return count;
+  }
+  template <class Check>
+  Expect& each_operand(const Check& check) {
+    for (uint32_t i = 0; ok() && i < node_.input_count(); ++i) {
+      if (const Value value = node_.input(i)) check(value, Place{false, i});
+    }
+    for (uint32_t i = 0; ok() && i < node_.output_count(); ++i) {
+      if (const Value value = node_.output(i)) check(value, Place{true, i});
+    }
+    return *this;
+  }
+
+  Node node_;
+  Verdict verdict_;
+};
+
+inline Expect expect(const Node& node) {
+  return Expect(node);
+}
+
+}  // namespace backplane::sdk

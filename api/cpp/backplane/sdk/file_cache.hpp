@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small files that save work at the next start: kernel binaries, measured rates. An entry is found by a key text, of
+// which every byte counts; a damaged or foreign entry counts as missing. What cannot be written costs time and nothing
+// else.
+#pragma once
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+
+#include "backplane/sdk/blob.hpp"
+
+namespace backplane::sdk {
+
+class FileCache {
+ public:
+  // In $BACKPLANE_CACHE_DIR, else $XDG_CACHE_HOME/backplane, else $HOME/.cache/backplane; with none of them set
+  // absolutely there is no cache. `folder` is below it.
+  explicit FileCache(std::string_view folder) : folder_(root()) {
+    if (!folder_.empty()) folder_ /= folder;
+  }
+
+  std::optional<std::string> read(std::string_view key) const {
+    if (folder_.empty()) return std::nullopt;
+    std::ifstream file(path_of(key), std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    std::string why;
+    if (check_blob(bytes, kVersion, key, why) != BP_CACHE_EXACT) return std::nullopt;
+    bytes.erase(0, sizeof(BlobHeader) + key.size());
+    return bytes;
+  }
+  // Atomic: readers see the whole entry or none.
+  void write(std::string_view key, std::string_view content) const {
+    if (folder_.empty()) return;
+    static std::atomic<uint32_t> serial{0};
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    const std::filesystem::path path = path_of(key);
+    std::filesystem::path fresh = path;
+    fresh += "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1));
+    BlobWriter entry(kVersion, key, content.size());
+    entry.append(content.data(), content.size());
+    std::ofstream file(fresh, std::ios::binary);
+    file << std::move(entry).finish();
+    file.close();
+    const bool whole = file.good();
+    if (whole) std::filesystem::rename(fresh, path, error);
+    if (!whole || error) std::filesystem::remove(fresh, error);
+  }
+
+ private:
+  static constexpr uint32_t kVersion = 1;
+
+  static std::filesystem::path root() {
+    const auto absolute = [](const char* name) {
+      const char* value = secure_getenv(name);
+      std::filesystem::path path = value != nullptr ? value : "";
+      return path.is_absolute() ? path : std::filesystem::path();
+    };
+    if (std::filesystem::path own = absolute("BACKPLANE_CACHE_DIR"); !own.empty()) return own;
+    if (const std::filesystem::path xdg = absolute("XDG_CACHE_HOME"); !xdg.empty()) return xdg / "backplane";
+    if (const std::filesystem::path home = absolute("HOME"); !home.empty()) return home / ".cache/backplane";
+    return {};
+  }
+  std::filesystem::path path_of(std::string_view key) const {
+    std::string name(16, '0');
+    uint64_t number = fingerprint(key);
+    for (size_t i = name.size(); i-- > 0; number >>= 4) name[i] = "0123456789abcdef"[number & 15];
+    return folder_ / name;
+  }
+
+  std::filesystem::path folder_;
+};
+
+// Numbers as an entry's content, one a line, the same in every locale.
+inline std::string write_numbers(std::initializer_list<double> numbers) {
+  std::string text;
+  for (const double number : numbers) {
+    char digits[32];
+    text.append(digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr);
+    text += '\n';
+  }
+  return text;
+}
+// False where the text does not begin with as many numbers.
+template <size_t kCount>
+bool read_numbers(std::string_view text, std::array<double, kCount>& numbers) {
+  for (double& number : numbers) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end == text.data() + text.size() || *end != '\n') return false;
+    text.remove_prefix(static_cast<size_t>(end + 1 - text.data()));
+  }
+  return true;
+}
+
+}  // namespace backplane::sdk

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole program for devices that compute one node after the other in host memory. The vendor writes kernels and the
+// operator table; steps, weights and the memory between nodes are here.
+//
+//   using Kernel = std::function<void(const sdk::NodeCall&)>;
+//   using Program = sdk::NodeProgram<Kernel>;
+//   compile(what):  std::make_unique<Program>(*this, what, [](const Node& node) { return kOps.create(node); });
+#pragma once
+
+#include <cstring>
+
+#include "backplane/sdk/arena.hpp"
+#include "backplane/sdk/backend.hpp"
+#include "backplane/sdk/shape.hpp"
+
+namespace backplane::sdk {
+
+// What a kernel is called with: its node, and where the operands lie. Every shape is static, every tensor dense.
+class NodeCall {
+ public:
+  NodeCall(const Host& host, const Node& node, void* const* operands)
+      : host_(host), node_(node), operands_(operands), count_(static_cast<uint64_t>(elements(node.output(0)))) {}
+
+  const Host& host() const { return host_; }
+  const Node& node() const { return node_; }
+  // NULL where the operand is omitted.
+  template <class T>
+  const T* input(uint32_t slot) const {
+    return slot < node_.input_count() ? static_cast<const T*>(operands_[slot]) : nullptr;
+  }
+  template <class T>
+  T* output(uint32_t slot) const {
+    return slot < node_.output_count() ? static_cast<T*>(operands_[node_.input_count() + slot]) : nullptr;
+  }
+  // Elements of output 0.
+  uint64_t count() const { return count_; }
+
+ private:
+  const Host& host_;
+  const Node& node_;
+  void* const* operands_;
+  uint64_t count_;
+};
+
+// Memory of the host's, aligned for every kernel.
+class HostBlock {
+ public:
+  static constexpr uint64_t kAlignment = 64;  // bytes: a cache line, and the widest vectors
+
+  HostBlock() = default;
+  HostBlock(const Host& host, uint64_t bytes)
+      : host_(&host), bytes_(bytes), memory_(bytes == 0 ? nullptr : host.allocate(bytes, kAlignment)) {}
+  HostBlock(const HostBlock&) = delete;
+  HostBlock(HostBlock&& other) noexcept { *this = std::move(other); }
+  HostBlock& operator=(HostBlock&& other) noexcept {
+    std::swap(host_, other.host_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~HostBlock() {
+    if (memory_ != nullptr) host_->release(memory_, bytes_, kAlignment);
+  }
+
+  uint64_t bytes() const { return bytes_; }
+  std::byte* at(uint64_t offset) const { return static_cast<std::byte*>(memory_) + offset; }
+
+ private:
+  const Host* host_ = nullptr;
+  uint64_t bytes_ = 0;
+  void* memory_ = nullptr;
+};
+
+// An island compiled: its kernels in order, a copy of its weights, and where every value lies. `Kernel` is called with
+// a NodeCall, by many threads at once.
+template <class Kernel>
+class NodeProgram : public Program {
+ public:
+  // `create` makes the kernel of a node, a std::unique_ptr<Kernel>. It throws BP_UNSUPPORTED for what was not claimed.
+  template <class Create>
+  NodeProgram(const sdk::Device& device, const Compile& what, const Create& create)
+      : Program(device, what), places_(graph().raw()->value_count) {
+    for (uint32_t i = 0; i < graph().input_count(); ++i)
+      places_[graph().input(i).index()] = {Place::kInput, i, bytes_of(graph().input(i))};
+    for (uint32_t i = 0; i < graph().node_count(); ++i) {
+      what.check_cancelled();
+      kernels_.push_back(create(graph().node(i)));
+      place_operands(i);
+      what.progress(i + 1, graph().node_count());
+    }
+    for (uint32_t i = 0; i < graph().output_count(); ++i) place_output(i);
+    arena_bytes_ = pack(tenants_, HostBlock::kAlignment);
+    copy_weights(what);
+  }
+
+  std::unique_ptr<Instance> instance() const override;
+
+  uint64_t arena_bytes() const { return arena_bytes_; }  // of each instance: what lies between the kernels
+
+ private:
+  class Run;
+
+  // Where a value lies.
+  struct Place {
+    enum Kind { kNowhere, kInput, kOutput, kWeight, kArena } kind = kNowhere;
+    uint32_t slot = 0;  // kInput, kOutput: of the island; kArena: in tenants_
+    uint64_t bytes = 0;
+    uint64_t offset = 0;  // kWeight
+  };
+  // An output of the island that no kernel writes, as it is an input, a weight, or another output too.
+  struct Copy {
+    uint32_t value, output;
+  };
+
+  static uint64_t bytes_of(const Value& value) {
+    if (value.is_tensor() && value.has_static_shape() && view::dtype_bits(value.dtype()) != 0) {
+      const Shape shape = value.extents();
+      if (const auto bytes = view::dense_bytes(value.dtype(), shape.data(), static_cast<uint32_t>(shape.size())))
+        return *bytes;
+    }
+    throw Error(BP_UNSUPPORTED,
+                "value '" + std::string(value.name()) + "' is no tensor whose bytes are known before the run");
+  }
+
+  void place_operands(uint32_t step) {
+    const Node node = graph().node(step);
+    most_operands_ = std::max<size_t>(most_operands_, node.input_count() + node.output_count());
+    for (uint32_t i = 0; i < node.input_count(); ++i) {
+      if (const Value value = node.input(i)) read(value, step);
+    }
+    for (uint32_t i = 0; i < node.output_count(); ++i) {
+      if (const Value value = node.output(i)) write(value, step);
+    }
+  }
+  void read(const Value& value, uint32_t step) {
+    Place& place = places_[value.index()];
+    if (place.kind == Place::kArena) tenants_[place.slot].touch(step);
+    if (place.kind != Place::kNowhere) return;
+    if (value.weight() == nullptr)
+      throw Error(BP_INVALID_MODEL, "value '" + std::string(value.name()) + "' comes from nowhere");
+    place = {Place::kWeight, 0, bytes_of(value), weight_bytes_};
+    weight_bytes_ += rounded_up(place.bytes, HostBlock::kAlignment);
+  }
+  void write(const Value& value, uint32_t step) {
+    Place& place = places_[value.index()];
+    place = {Place::kOutput, 0, bytes_of(value)};
+    while (place.slot < graph().output_count() && graph().output(place.slot).index() != value.index()) ++place.slot;
+    if (place.slot < graph().output_count()) return;  // kernels write into what is bound, and read it there
+    place.kind = Place::kArena;
+    place.slot = static_cast<uint32_t>(tenants_.size());
+    tenants_.push_back({place.bytes});
+    tenants_.back().touch(step);
+  }
+  void place_output(uint32_t output) {
+    const Value value = graph().output(output);
+    const Place& place = places_[value.index()];
+    if (place.kind == Place::kOutput && place.slot == output) return;
+    read(value, 0);
+    copies_.push_back({value.index(), output});
+  }
+  // They come at any alignment; once they are copied the host may release their pages.
+  void copy_weights(const Compile& what) {
+    weights_ = HostBlock(host(), weight_bytes_);
+    for (uint32_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].kind != Place::kWeight) continue;
+      const uint32_t weight = graph().value(i).raw().weight;
+      if (places_[i].bytes != 0) std::memcpy(weights_.at(places_[i].offset), what.weight(weight), places_[i].bytes);
+      what.weight_consumed(weight);
+    }
+  }
+
+  std::vector<std::unique_ptr<Kernel>> kernels_;  // by node
+  std::vector<Place> places_;                     // by value
+  std::vector<Tenant> tenants_;
+  std::vector<Copy> copies_;
+  HostBlock weights_;
+  uint64_t weight_bytes_ = 0, arena_bytes_ = 0;
+  size_t most_operands_ = 0;  // of a node
+};
+
+// A run's state: the memory between the kernels. Runs allocate nothing.
+template <class Kernel>
+class NodeProgram<Kernel>::Run : public Instance {
+ public:
+  explicit Run(const NodeProgram& program)
+      : Instance(program),
+        program_(program),
+        arena_(host(), program.arena_bytes_),
+        data_(program.places_.size()),
+        operands_(program.most_operands_) {
+    for (size_t i = 0; i < data_.size(); ++i) {
+      const Place& place = program.places_[i];
+      if (place.kind == Place::kWeight) data_[i] = program.weights_.at(place.offset);
+      if (place.kind == Place::kArena) data_[i] = arena_.at(program.tenants_[place.slot].offset);
+    }
+  }
+
+  void run(const bp_run_t& run) override {
+    const Graph& graph = program_.graph();
+    for (size_t i = 0; i < data_.size(); ++i) {
+      const Place& place = program_.places_[i];
+      if (place.kind == Place::kInput) data_[i] = address(input(place.slot));
+      if (place.kind == Place::kOutput) data_[i] = address(output(place.slot));
+    }
+    for (uint32_t i = 0; i < graph.node_count(); ++i) {
+      host().check(run.cancel, run.deadline);
+      const Node node = graph.node(i);
+      void** operand = operands_.data();
+      for (uint32_t k = 0; k < node.input_count(); ++k) *operand++ = data_of(node.input(k));
+      for (uint32_t k = 0; k < node.output_count(); ++k) *operand++ = data_of(node.output(k));
+      (*program_.kernels_[i])(NodeCall(host(), node, operands_.data()));
+    }
+    for (const Copy& copy : program_.copies_) {
+      const uint64_t bytes = program_.places_[copy.value].bytes;
+      if (bytes != 0) std::memmove(address(output(copy.output)), data_[copy.value], bytes);
+    }
+  }
+
+ private:
+  void* data_of(const Value& value) const { return value ? data_[value.index()] : nullptr; }
+
+  const NodeProgram& program_;
+  const HostBlock arena_;
+  std::vector<void*> data_;      // where each value lies
+  std::vector<void*> operands_;  // of the node that runs
+};
+
+template <class Kernel>
+std::unique_ptr<Instance> NodeProgram<Kernel>::instance() const {
+  return std::make_unique<Run>(*this);
+}
+
+}  // namespace backplane::sdk

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extents and the arithmetic on them that every backend needs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backplane/graph.hpp"
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::sdk {
+
+using Shape = std::vector<int64_t>;
+
+// Elements of the dimensions [begin, end).
+inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
+  int64_t n = 1;
+  for (size_t i = begin; i < end; ++i) n *= shape[i];
+  return n;
+}
+inline int64_t elements(const Shape& shape) {
+  return elements(shape, 0, shape.size());
+}
+// 0 where there is no value, or its shape is not static. Allocates nothing.
+inline int64_t elements(const view::Value& value) {
+  if (!value || !value.has_static_shape()) return 0;
+  int64_t n = 1;
+  for (int32_t i = 0; i < value.rank(); ++i) n *= value.extent(static_cast<uint32_t>(i));
+  return n;
+}
+
+// "[2,3]"
+inline std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+// The shape that both broadcast to by ONNX's rule. Throws Error where there is none.
+inline Shape broadcast(const Shape& a, const Shape& b) {
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = a.size() >= b.size() ? a : b;
+  const size_t skip = result.size() - shorter.size();
+  for (size_t i = 0; i < shorter.size(); ++i) {
+    int64_t& extent = result[skip + i];
+    if (extent == shorter[i] || shorter[i] == 1) continue;
+    if (extent != 1)
+      throw Error(BP_TYPE_MISMATCH, "extents " + to_string(a) + " and " + to_string(b) + " do not broadcast");
+    extent = shorter[i];
+  }
+  return result;
+}
+
+// -1 counts from the end. Throws Error where it is beyond the rank.
+inline size_t axis_of(int64_t axis, size_t rank) {
+  const int64_t at = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+  if (at < 0 || at >= static_cast<int64_t>(rank)) {
+    throw Error(BP_INVALID_MODEL, "axis " + std::to_string(axis) + " is beyond the rank of " + std::to_string(rank));
+  }
+  return static_cast<size_t>(at);
+}
+
+}  // namespace backplane::sdk

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous programs for vendors whose launch is a blocking call over host memory: the thread of a stream makes it,
+// in the order of the stream. The vendor derives the device from HostStreams and the program from StreamedProgram.
+#pragma once
+
+#include "backplane/sdk/async.hpp"
+
+namespace backplane::sdk {
+
+// A Device with streams and timelines that live on the host.
+class HostStreams : public Sync {
+ public:
+  std::unique_ptr<Stream> stream(const bp_native_t* native, int32_t /*priority*/) override {
+    if (native != nullptr) throw Error(BP_UNSUPPORTED, "this device takes no streams of others");
+    return std::make_unique<HostStream>();
+  }
+  std::unique_ptr<NativeSemaphore> semaphore(const bp_native_t* native) override {
+    if (native != nullptr) throw Error(BP_UNSUPPORTED, "this device takes no semaphores of others");
+    return std::make_unique<HostTimeline>();
+  }
+};
+
+class StreamedProgram : public Program {
+ public:
+  using Program::Program;
+
+  // The work of one run. The operands are those of the island, in its order, dense and in host memory; what the run
+  // waits for has come. Throws Error where it fails. Called by many threads at once, for different instances.
+  virtual void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+                      const Order& order) const = 0;
+
+  std::unique_ptr<Instance> instance() const final;
+
+ private:
+  class Run;
+};
+
+class StreamedProgram::Run final : public Instance {
+ public:
+  explicit Run(const StreamedProgram& program)
+      : Instance(program),
+        program_(program),
+        inputs_(program.graph().input_count()),
+        outputs_(program.graph().output_count()),
+        is_bound_(inputs_.size() + outputs_.size()) {}
+  ~Run() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !is_running_; });
+  }
+
+  void bind(const bp_binding_t& binding) override {
+    Instance::bind(binding);
+    if (binding.slot != BP_SLOT_SCRATCH) is_bound_[place_of(binding.slot)] = true;
+  }
+  void run(const bp_run_t&) override {}  // `submit` is the whole of it
+  void submit(const bp_run_t& run) override {
+    check_bound();
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_running_)
+        throw Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
+      is_running_ = true;
+    }
+    try {
+      for (uint32_t i = 0; i < inputs_.size(); ++i) inputs_[i] = address(input(i));
+      for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = address(output(i));
+      stream_for(run).submit(host(), run, [this](const Order& order) {
+        const Ended ended{*this};  // before the end is reported: whoever hears of it may run the instance again
+        order.wait();
+        program_.launch(inputs_, outputs_, order);
+      });
+    } catch (...) {
+      Ended{*this};
+      throw;
+    }
+  }
+
+ private:
+  struct Ended {
+    Run& instance;
+    ~Ended() {
+      const std::lock_guard lock(instance.mutex_);
+      instance.is_running_ = false;
+      instance.changed_.notify_all();
+    }
+  };
+
+  size_t place_of(uint32_t slot) const { return slot < BP_SLOT_OUTPUT ? slot : inputs_.size() + slot - BP_SLOT_OUTPUT; }
+  void check_bound() const {
+    for (size_t i = 0; i < is_bound_.size(); ++i) {
+      if (is_bound_[i]) continue;
+      const bool is_input = i < inputs_.size();
+      const auto slot = static_cast<uint32_t>(is_input ? i : i - inputs_.size());
+      const Value value = is_input ? program_.graph().input(slot) : program_.graph().output(slot);
+      throw Error(BP_BAD_STATE, (is_input ? "input '" : "output '") + std::string(value.name()) +
+                                    "' is not bound; call bind before run");
+    }
+  }
+  HostStream& stream_for(const bp_run_t& run) {
+    if (run.stream != nullptr) return *static_cast<HostStream*>(stream_of(run.stream));
+    if (!own_) own_ = std::make_unique<HostStream>();
+    return *own_;
+  }
+
+  const StreamedProgram& program_;
+  std::vector<const void*> inputs_;  // of the run in flight
+  std::vector<void*> outputs_;
+  std::vector<bool> is_bound_;  // inputs, then outputs
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_running_ = false;
+  std::unique_ptr<HostStream> own_;  // for runs without a stream
+};
+
+inline std::unique_ptr<Instance> StreamedProgram::instance() const {
+  return std::make_unique<Run>(*this);
+}
+
+}  // namespace backplane::sdk

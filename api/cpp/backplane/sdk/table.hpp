@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator table of a backend: visible rows, from which coverage is answered and the compiler is gated.
+#pragma once
+
+#include <initializer_list>
+#include <unordered_map>
+
+#include "backplane/sdk/coverage.hpp"
+
+namespace backplane::sdk {
+
+// What the answer of a row may depend on, beside the node: the device, and what the session allows.
+template <class Facts>
+struct Asked {
+  const Facts& facts;
+  uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
+  Options options = {};        // of this query or compile
+};
+template <>
+struct Asked<void> {
+  uint32_t compute_types = 0;
+  Options options = {};
+};
+
+// One form of an operator. It holds from its version on, up to the operator's next row. `supports` alone answers
+// coverage and gates `create`, so that they cannot drift apart.
+template <class Kernel, class Facts = void>
+struct Op {
+  std::string_view domain;  // "" is ai.onnx
+  std::string_view type;
+  uint32_t since_version;
+  Verdict (*supports)(const Node& node, const Asked<Facts>& asked);
+  std::unique_ptr<Kernel> (*create)(const Node& node);
+
+  Verdict judge(const Node& node, const Asked<Facts>& asked) const { return supports(node, asked); }
+};
+template <class Kernel>
+struct Op<Kernel, void> {
+  std::string_view domain;
+  std::string_view type;
+  uint32_t since_version;
+  Verdict (*supports)(const Node& node);
+  std::unique_ptr<Kernel> (*create)(const Node& node);
+
+  Verdict judge(const Node& node, const Asked<void>&) const { return supports(node); }
+};
+
+// A row of a table that answers coverage alone, for devices whose compiler takes islands whole.
+struct Claim {
+  std::string_view domain;
+  std::string_view type;
+  uint32_t since_version;
+  Verdict (*supports)(const Node& node);
+
+  Verdict judge(const Node& node, const Asked<void>&) const { return supports(node); }
+};
+
+// Rows of any kind, of one array or of several (one for each family of operators): a Row has `domain`, `type`,
+// `since_version` and `judge`, as Op has. The rows must outlive the table.
+template <class Row, class Facts = void>
+class RowTable {
+ public:
+  struct Rows {
+    template <size_t kCount>
+    Rows(const Row (&rows)[kCount]) : first(rows), count(kCount) {}  // NOLINT(google-explicit-constructor)
+    template <class Span>
+    Rows(const Span& rows) : first(rows.data()), count(rows.size()) {}  // NOLINT(google-explicit-constructor)
+    const Row* first;
+    size_t count;
+  };
+
+  // The last row of an operator has no end: the host presents no form that is newer than what the backend states.
+  explicit RowTable(std::initializer_list<Rows> families) {
+    for (const Rows& family : families) {
+      for (size_t i = 0; i < family.count; ++i) add(family.first[i]);
+    }
+  }
+  // It ends with the `newest` version of its domain: later forms are refused.
+  template <size_t kCount>
+  RowTable(std::initializer_list<Rows> families, const bp_opset_t (&newest)[kCount]) : RowTable(families) {
+    newest_ = newest;
+    newest_count_ = kCount;
+  }
+
+  // The row for the node's form of its operator, or NULL.
+  const Row* find(const Node& node) const {
+    const uint32_t version = node.since_version();
+    if (version > newest(node.domain())) return nullptr;
+    const Row* best = nullptr;
+    for (const Row* row : rows_of(node)) {
+      if (row->since_version <= version) best = row;
+    }
+    return best;
+  }
+
+  // What the table says of a node.
+  Verdict ask(const Node& node, const Asked<Facts>& asked) const {
+    const Row* row = find(node);
+    return row != nullptr ? row->judge(node, asked) : unknown(node);
+  }
+
+  // The node's row. Throws BP_UNSUPPORTED with the node and the reason where the verdict is no.
+  const Row& require(const Node& node, const Asked<Facts>& asked) const {
+    const Verdict verdict = ask(node, asked);
+    if (verdict.answer == BP_ANSWER_NO)
+      throw Error(BP_UNSUPPORTED,
+                  std::string(node.op_type()) + " '" + std::string(node.name()) + "': " + verdict.detail, node.id());
+    return *find(node);
+  }
+
+  // Answers for every node that is asked about.
+  void answer(Coverage& coverage, const Asked<Facts>& asked) const {
+    for (uint32_t i = 0; i < coverage.node_count(); ++i) {
+      if (i % 256 == 0) coverage.check_cancelled();
+      coverage.answer(coverage.node(i), ask(coverage.node(i), asked));
+    }
+  }
+
+ private:
+  struct Name {
+    std::string_view domain, type;
+    bool operator==(const Name& other) const { return type == other.type && domain == other.domain; }
+  };
+  struct Hash {
+    size_t operator()(const Name& name) const {
+      const std::hash<std::string_view> hash;
+      return hash(name.type) * 31 + hash(name.domain);
+    }
+  };
+  using Forms = std::vector<const Row*>;  // of one operator, by version
+
+  void add(const Row& row) {
+    Forms& forms = forms_[{row.domain, row.type}];
+    const auto at = std::find_if(forms.begin(), forms.end(),
+                                 [&](const Row* other) { return other->since_version > row.since_version; });
+    forms.insert(at, &row);
+  }
+  const Forms& rows_of(const Node& node) const {
+    static const Forms kNone;
+    const auto at = forms_.find({node.domain(), node.op_type()});
+    return at == forms_.end() ? kNone : at->second;
+  }
+  uint32_t newest(std::string_view domain) const {
+    for (size_t i = 0; i < newest_count_; ++i) {
+      if (text(newest_[i].domain) == domain) return newest_[i].version;
+    }
+    return UINT32_MAX;
+  }
+  Verdict unknown(const Node& node) const {
+    const std::string op(node.op_type());
+    const Forms& forms = rows_of(node);
+    if (forms.empty()) return no(BP_REASON_OPERATOR, "operator " + op + " is not known");
+    std::string known;
+    for (const Row* row : forms) known += (known.empty() ? "" : ", ") + std::to_string(row->since_version);
+    const uint32_t last = newest(node.domain());
+    return no(BP_REASON_OPSET, op + " is in its form of opset " + std::to_string(node.since_version()) +
+                                   "; known forms: " + known + " and later" +
+                                   (last == UINT32_MAX ? "" : ", up to opset " + std::to_string(last)));
+  }
+
+  const bp_opset_t* newest_ = nullptr;
+  size_t newest_count_ = 0;
+  std::unordered_map<Name, Forms, Hash> forms_;
+};
+
+// A table of Op: what a backend has that makes an object for each node.
+template <class Kernel, class Facts = void>
+class OpTable : public RowTable<Op<Kernel, Facts>, Facts> {
+ public:
+  using Base = RowTable<Op<Kernel, Facts>, Facts>;
+  using Base::answer;
+  using Base::ask;
+
+  template <size_t kCount>
+  explicit OpTable(const Op<Kernel, Facts> (&rows)[kCount]) : Base({rows}) {}
+  template <size_t kCount, size_t kOpsets>
+  OpTable(const Op<Kernel, Facts> (&rows)[kCount], const bp_opset_t (&newest)[kOpsets]) : Base({rows}, newest) {}
+
+  // Of a device without facts: nothing but the node counts.
+  Verdict ask(const Node& node) const { return ask(node, {}); }
+  void answer(Coverage& coverage) const { answer(coverage, {coverage.compute_types(), coverage.options()}); }
+
+  // Throws BP_UNSUPPORTED with the node and the reason.
+  std::unique_ptr<Kernel> create(const Node& node, const Asked<Facts>& asked) const {
+    return this->require(node, asked).create(node);
+  }
+  std::unique_ptr<Kernel> create(const Node& node) const { return create(node, {}); }
+};
+
+}  // namespace backplane::sdk

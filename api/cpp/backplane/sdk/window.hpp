@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window that slides over the spatial dimensions of [N, C, D1 … Dn]: convolutions, pools and transposed convolutions
+// of up to three. Missing dimensions are put in front with extent 1, so that kernels are written once, for three.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "backplane/sdk/coverage.hpp"
+#include "backplane/sdk/expect.hpp"
+#include "backplane/sdk/shape.hpp"
+
+namespace backplane::sdk {
+
+using Spatial = std::array<int64_t, 3>;
+
+struct Window {
+  size_t dims = 0;  // that the tensor really has
+  Spatial in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
+  Spatial begin{0, 0, 0}, end{0, 0, 0};  // padding in front and behind
+
+  int64_t in_size() const { return in[0] * in[1] * in[2]; }
+  int64_t out_size() const { return out[0] * out[1] * out[2]; }
+  int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
+  // What the window covers in a dimension, the gaps of dilation included.
+  int64_t reach(size_t d) const { return (kernel[d] - 1) * dilation[d] + 1; }
+  // [first, second, spatial output extents].
+  Shape output_shape(int64_t first, int64_t second) const {
+    Shape shape{first, second};
+    shape.insert(shape.end(), out.end() - static_cast<ptrdiff_t>(dims), out.end());
+    return shape;
+  }
+};
+
+// The attributes of such a node.
+struct WindowAttributes {
+  explicit WindowAttributes(const Node& node)
+      : strides(node.ints_attribute("strides")),
+        dilations(node.ints_attribute("dilations")),
+        pads(node.ints_attribute("pads")),
+        auto_pad(node.text_attribute("auto_pad", "NOTSET")),
+        ceil_mode(node.int_attribute("ceil_mode", 0) != 0) {}
+
+  bool same() const { return auto_pad.substr(0, 4) == "SAME"; }
+  // Everything but the output extents, and padding as it is written down.
+  Window over(const Shape& shape, const std::vector<int64_t>& kernel) const {
+    Window w;
+    w.dims = shape.size() - 2;
+    for (size_t i = 0; i < w.dims; ++i) {
+      const size_t d = 3 - w.dims + i;
+      w.in[d] = shape[2 + i];
+      w.kernel[d] = kernel.at(i);
+      if (!strides.empty()) w.stride[d] = strides.at(i);
+      if (!dilations.empty()) w.dilation[d] = dilations.at(i);
+      if (pads.empty() || auto_pad != "NOTSET") continue;
+      w.begin[d] = pads.at(i);
+      w.end[d] = pads.at(i + w.dims);
+    }
+    return w;
+  }
+
+  std::vector<int64_t> strides, dilations, pads;
+  std::string_view auto_pad;
+  bool ceil_mode;
+};
+
+// Whether the attributes have lengths and values that make sense for the rank of input 0, which has one to three
+// spatial dimensions. What this accepts, the functions below compute.
+inline Verdict supports_window(const Node& node) {
+  const auto dims = static_cast<size_t>(std::max(node.input(0).rank() - 2, 0));
+  return expect(node)
+      .rank(0, 3, 5)
+      .choice("auto_pad", {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"})
+      .integers("kernel_shape", dims, 1, INT32_MAX)
+      .integers("strides", dims, 1, INT32_MAX)
+      .integers("dilations", dims, 1, INT32_MAX)
+      .integers("pads", 2 * dims, 0, INT32_MAX);
+}
+
+// Of a convolution or pool over input extents `shape`; `kernel` are the spatial extents of the window. Throws Error
+// where they do not fit.
+inline Window window_of(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
+  const WindowAttributes attributes(node);
+  Window w = attributes.over(shape, kernel);
+  for (size_t d = 3 - w.dims; d < 3; ++d) {
+    if (attributes.same()) {
+      w.out[d] = (w.in[d] + w.stride[d] - 1) / w.stride[d];
+      const int64_t pad = std::max<int64_t>(0, (w.out[d] - 1) * w.stride[d] + w.reach(d) - w.in[d]);
+      w.begin[d] = attributes.auto_pad == "SAME_LOWER" ? pad - pad / 2 : pad / 2;
+      w.end[d] = pad - w.begin[d];
+      continue;
+    }
+    const int64_t room = w.in[d] + w.begin[d] + w.end[d] - w.reach(d);
+    if (room < 0) {
+      throw Error(BP_TYPE_MISMATCH, "a window of " + std::to_string(w.reach(d)) + " does not fit into " +
+                                        std::to_string(w.in[d]) + " with padding");
+    }
+    w.out[d] = (attributes.ceil_mode ? room + w.stride[d] - 1 : room) / w.stride[d] + 1;
+    // A window that would begin in the padding behind is none.
+    if (attributes.ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.begin[d]) --w.out[d];
+  }
+  return w;
+}
+
+// Of the convolution whose gradient a ConvTranspose is: `in` are the extents of its input, `out` those of its output.
+inline Window transposed_window(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
+  const WindowAttributes attributes(node);
+  Window w = attributes.over(shape, kernel);
+  const std::vector<int64_t> extra = node.ints_attribute("output_padding"),
+                             wanted = node.ints_attribute("output_shape");
+  for (size_t i = 0; i < w.dims; ++i) {
+    const size_t d = 3 - w.dims + i;
+    const int64_t whole = w.stride[d] * (w.in[d] - 1) + (extra.empty() ? 0 : extra.at(i)) + w.reach(d);
+    if (!wanted.empty() || attributes.same()) {
+      w.out[d] = wanted.empty() ? w.in[d] * w.stride[d] : wanted.at(wanted.size() == shape.size() ? i + 2 : i);
+      const int64_t cut = std::max<int64_t>(whole - w.out[d], 0);
+      w.begin[d] = attributes.auto_pad == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
+      w.end[d] = cut - w.begin[d];
+    } else {
+      w.out[d] = whole - w.begin[d] - w.end[d];
+    }
+    if (w.out[d] < 0)
+      throw Error(BP_TYPE_MISMATCH,
+                  "padding leaves " + std::to_string(w.out[d]) + " of dimension " + std::to_string(i + 2));
+  }
+  return w;
+}
+
+}  // namespace backplane::sdk

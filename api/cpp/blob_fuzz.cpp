@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer: whatever the bytes are, a blob is opened or refused, and what is opened lies inside it and is whole. The
+// bytes are also taken as content that is framed and damaged in one place.
+#include <cstdlib>
+
+#include "backplane/sdk/blob.hpp"
+
+namespace {
+
+using namespace backplane::sdk;
+
+constexpr uint32_t kVersion = 7;
+constexpr std::string_view kKey = "device\ndriver";
+
+bp_status_t opened(std::string_view blob, std::string_view& content) {
+  try {
+    content = open_blob(blob, kVersion, kKey);
+    return BP_OK;
+  } catch (const Error& error) {
+    if (error.text.empty()) std::abort();
+    return error.status;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  std::string_view content;
+  const bp_status_t status = opened(bytes, content);
+  if (status != BP_OK && status != BP_CORRUPT && status != BP_STALE) std::abort();
+  if (status == BP_OK && content.data() + content.size() != bytes.data() + bytes.size()) std::abort();
+
+  BlobWriter writer(kVersion, kKey);
+  writer.append(bytes.data(), bytes.size());
+  std::string blob = std::move(writer).finish();
+  if (opened(blob, content) != BP_OK || content != bytes) std::abort();
+  if (size == 0) return 0;
+  // One bit at a place that the input chooses.
+  const size_t place = fingerprint(bytes) % blob.size();
+  blob[place] = static_cast<char>(blob[place] ^ (1 << (data[0] & 7)));
+  if (opened(blob, content) != BP_CORRUPT) std::abort();
+  return 0;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// StreamedProgram: the call returns before the work, order and failures are those of the stream.
+#include "backplane/sdk/streamed_program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <future>
+
+#include "abi/testing/plugin_under_test.h"
+
+namespace {
+
+using namespace backplane::sdk;
+using backplane::testing::TinyGraph;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::function<void()> on_launch;  // within the run
+
+class AddOne : public StreamedProgram {
+ public:
+  using StreamedProgram::StreamedProgram;
+  void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs, const Order&) const override {
+    if (on_launch) on_launch();
+    for (int i = 0; i < 3; ++i) static_cast<float*>(outputs[0])[i] = static_cast<const float*>(inputs[0])[i] + 1;
+  }
+};
+class TestDevice : public Device, public HostStreams {
+ public:
+  using Device::Device;
+  void cover(Coverage&) override {}
+  std::unique_ptr<Program> compile(const Compile& what) override { return std::make_unique<AddOne>(*this, what); }
+};
+class TestBackend : public Backend {
+ public:
+  using Backend::Backend;
+  uint32_t device_count(std::string&) override { return 1; }
+  bp_device_info_t device_info(uint32_t) override { return {}; }
+  std::unique_ptr<Device> open(uint32_t, const Options&, const bp_device_open_t&) override {
+    return std::make_unique<TestDevice>(*this);
+  }
+};
+
+struct Ended {
+  std::promise<bp_status_t> promise;
+  static void done(void* self, bp_status_t status, const bp_error_t*) {
+    static_cast<Ended*>(self)->promise.set_value(status);
+  }
+  bp_status_t status() { return promise.get_future().get(); }
+};
+
+class Streamed : public ::testing::Test {
+ protected:
+  Streamed() {
+    on_launch = nullptr;
+    host_.size = sizeof host_;
+    how_.size = sizeof how_;
+    how_.host = &host_;
+    backend_ = std::make_unique<TestBackend>(how_);
+    device = std::make_unique<TestDevice>(*backend_);
+    graph_.output(graph_.node("AddOne", 1, {graph_.input("x", {3})}, {3}));
+    bp_compile_t what{};
+    what.size = sizeof what;
+    what.graph = graph_.get();
+    program_ = device->compile(Compile(backend_->host(), what));
+    instance = program_->instance();
+  }
+  void bind(Instance& to, uint32_t slot, std::vector<float>& data) {
+    const int64_t extent = 3;
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = BP_DTYPE_FLOAT;
+    tensor.rank = 1;
+    tensor.extents = &extent;
+    tensor.buffer.address = data.data();
+    tensor.buffer.bytes = data.size() * sizeof(float);
+    bp_binding_t binding{};
+    binding.size = sizeof binding;
+    binding.slot = slot;
+    binding.tensor = &tensor;
+    to.bind(binding);
+  }
+  static bp_run_t run(Ended* ended, Stream* stream = nullptr) {
+    bp_run_t run{};
+    run.size = sizeof run;
+    run.stream = reinterpret_cast<bp_stream_t*>(stream);
+    run.self = ended;
+    if (ended != nullptr) run.done = Ended::done;
+    return run;
+  }
+
+  std::vector<float> x{1, 2, 3}, y = std::vector<float>(3), z = std::vector<float>(3);
+  std::unique_ptr<TestDevice> device;
+
+ private:
+  bp_host_t host_{};
+  bp_backend_create_t how_{};
+  std::unique_ptr<Backend> backend_;
+  TinyGraph graph_;
+
+ protected:
+  std::unique_ptr<Program> program_;
+  std::unique_ptr<Instance> instance;
+};
+
+TEST_F(Streamed, TheCallReturnsBeforeTheWorkAndOneRunsAtATime) {
+  std::promise<void> gate;
+  on_launch = [opened = gate.get_future().share()] { opened.wait(); };
+  bind(*instance, 0, x);
+  bind(*instance, BP_SLOT_OUTPUT, y);
+  Ended ended;
+  instance->submit(run(&ended));
+  try {
+    instance->submit(run(nullptr));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status, BP_BUSY);
+  }
+  gate.set_value();
+  EXPECT_EQ(ended.status(), BP_OK);
+  EXPECT_THAT(y, ElementsAre(2, 3, 4));
+  on_launch = nullptr;
+  Ended again;
+  instance->submit(run(&again));
+  EXPECT_EQ(again.status(), BP_OK);
+}
+
+TEST_F(Streamed, RunsOfAStreamFollowEachOther) {
+  const auto second = program_->instance();
+  const auto stream = device->stream(nullptr, 0);
+  bind(*instance, 0, x);
+  bind(*instance, BP_SLOT_OUTPUT, y);
+  bind(*second, 0, y);
+  bind(*second, BP_SLOT_OUTPUT, z);
+  instance->submit(run(nullptr, stream.get()));
+  Ended ended;
+  second->submit(run(&ended, stream.get()));
+  EXPECT_EQ(ended.status(), BP_OK);
+  EXPECT_THAT(z, ElementsAre(3, 4, 5));
+}
+
+TEST_F(Streamed, AFailureIsReportedByDoneOrByTheStream) {
+  on_launch = [] { throw Error(BP_TIMED_OUT, "late"); };
+  const auto stream = device->stream(nullptr, 0);
+  bind(*instance, 0, x);
+  bind(*instance, BP_SLOT_OUTPUT, y);
+  Ended ended;
+  instance->submit(run(&ended, stream.get()));
+  EXPECT_EQ(ended.status(), BP_TIMED_OUT);
+  instance->submit(run(nullptr, stream.get()));
+  try {
+    stream->wait(BP_FOREVER);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.text, HasSubstr("late"));
+  }
+}
+
+TEST_F(Streamed, WhatIsNotBoundIsNamedAndNothingStarts) {
+  bind(*instance, 0, x);
+  try {
+    instance->submit(run(nullptr));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status, BP_BAD_STATE);
+    EXPECT_THAT(error.text, HasSubstr("output 'AddOne0' is not bound"));
+  }
+}
+
+TEST_F(Streamed, TheEndOfAnInstanceWaitsForItsRun) {
+  std::atomic<bool> ran{false};
+  on_launch = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ran = true;
+  };
+  const auto stream = device->stream(nullptr, 0);
+  bind(*instance, 0, x);
+  bind(*instance, BP_SLOT_OUTPUT, y);
+  instance->submit(run(nullptr, stream.get()));
+  instance.reset();
+  EXPECT_TRUE(ran);
+}
+
+TEST_F(Streamed, TakesNoNativeHandles) {
+  const bp_native_t native{sizeof native, BP_NATIVE_CL_QUEUE, 1};
+  EXPECT_THROW(device->stream(&native, 0), Error);
+  EXPECT_THROW(device->semaphore(&native), Error);
+  EXPECT_EQ(device->semaphore(nullptr)->value(), 0u);
+}
+
+}  // namespace
