@@ -44,6 +44,21 @@ Result<std::vector<Device*>> choose_devices(const Environment& environment, cons
   return devices;
 }
 
+// The model with what the framework says of its dimensions.
+Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model::Model> model,
+                                                    const std::vector<model::Symbol>& ranges) {
+  if (ranges.empty()) return model;
+  const std::shared_ptr<model::Model> own = model::copy(*model);
+  for (const model::Symbol& range : ranges) {
+    const auto found = std::ranges::find(own->graph.symbols, range.name, &model::Symbol::name);
+    if (found == own->graph.symbols.end())
+      return Status(BP_NOT_FOUND, "the model has no dimension named '" + range.name + "'");
+    found->min = std::max(found->min, range.min);
+    found->max = std::min(found->max, range.max);
+  }
+  return std::shared_ptr<const model::Model>(own);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> environment,
@@ -51,7 +66,7 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
                                                  const SessionRequest& request) {
   auto session = std::shared_ptr<Session>(new Session);
   session->environment_ = environment;
-  session->model_ = model;
+  BP_ASSIGN(session->model_, bounded(std::move(model), request.symbols));
   session->request_ = request;
   session->refit_.possible = request.flags & BP_SESSION_REFIT;
 

@@ -28,6 +28,7 @@ struct SessionRequest {
   uint32_t flags = 0;          // BP_SESSION_*
   Costs costs = Costs::kKnown;
   std::map<std::string, Host::Options, std::less<>> options;
+  std::vector<model::Symbol> symbols;  // extents that dimensions will have
   const bp_cancel_t* cancel = nullptr;
   std::function<void(uint32_t, uint32_t)> progress;
 };
@@ -67,13 +68,16 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Weights by name, where the session was made with BP_SESSION_REFIT. A backend that cannot replace them has its
   // programs compiled again. To be asked of the latest.
-  Status refit(std::string_view weight, const bp_tensor_t& tensor) const;
+  // All of them or, where one cannot be, none. The tensors are in host memory.
+  Status refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const;
   Status read_weight(std::string_view weight, bp_tensor_t& tensor) const;
 
  private:
   Session() = default;
   // From verdicts to programs. Those of `before` (may be null) that still fit are taken over.
   Status place_and_compile(const Session* before);
+  // The programs that are chosen, with the weights that are true now.
+  Status compile_again(const std::function<bool(const Program&)>& which);
   // One that differs from it in nothing but what is compiled yet.
   std::shared_ptr<Session> copy() const;
   Result<model::WeightId> find_weight(std::string_view name, const bp_tensor_t& tensor) const;

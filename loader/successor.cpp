@@ -130,59 +130,71 @@ std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightI
   return found;
 }
 
-Status Session::refit(std::string_view name, const bp_tensor_t& tensor) const {
-  BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
+Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const {
   static std::atomic<uint64_t> last_id{uint64_t{1} << 63};  // beyond those of any model
-  auto weight = std::make_shared<model::Weight>(model_->graph.weights[index]);
-  const char* bytes = host_address(tensor.buffer);
-  const uint64_t size =
-      tensor.dtype == BP_DTYPE_STRING ? tensor.buffer.bytes : dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
-  weight->owned = std::make_shared<const std::vector<char>>(bytes, bytes + size);
-  weight->data = weight->owned->data();
-  weight->bytes = size;
-  weight->file.clear();
-  weight->file_offset = 0;
-  weight->id = ++last_id;
+  std::vector<std::pair<model::WeightId, std::shared_ptr<model::Weight>>> fresh;
+  for (const auto& [name, tensor] : weights) {
+    BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
+    auto weight = std::make_shared<model::Weight>(model_->graph.weights[index]);
+    const char* bytes = host_address(tensor.buffer);
+    const uint64_t size =
+        tensor.dtype == BP_DTYPE_STRING ? tensor.buffer.bytes : dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
+    weight->owned = std::make_shared<const std::vector<char>>(bytes, bytes + size);
+    weight->data = weight->owned->data();
+    weight->bytes = size;
+    weight->file.clear();
+    weight->file_offset = 0;
+    weight->id = ++last_id;
+    fresh.emplace_back(index, std::move(weight));
+  }
 
   const std::lock_guard lock(mutex_);
   if (next_) return {BP_BUSY, "the session changed meanwhile: call again"};
-  const auto found = holders(index);
-  const auto native = [](const auto& holder) {
-    return holder.first->plugin->weights && holder.first->plugin->weights->refit;
-  };
-  for (const auto& [program, slot] : found) {
-    if (!native(std::pair(program, slot))) continue;
-    PluginError error;
-    const bp_refit_weight_t replaced{slot, 0, &tensor};
+  std::map<const Program*, std::vector<bp_refit_weight_t>> wanted;
+  for (size_t i = 0; i < fresh.size(); ++i)
+    for (const auto& [program, slot] : holders(fresh[i].first))
+      wanted[program].push_back({slot, 0, &weights[i].second});
+  const auto native = [](const Program& program) { return program.plugin->weights && program.plugin->weights->refit; };
+  // What can fail without a trace comes first: programs that have to be compiled again.
+  std::shared_ptr<Session> next;
+  if (!std::ranges::all_of(wanted, [&](const auto& one) { return native(*one.first); })) {
+    next = copy();
+    for (const auto& [index, weight] : fresh) next->refit_.replaced[index] = weight;
+    BP_TRY(next->compile_again([&](const Program& program) { return wanted.contains(&program) && !native(program); }));
+  }
+  for (const auto& [program, slots] : wanted) {
+    if (!native(*program)) continue;
     bp_refit_t what{};
     what.size = sizeof what;
-    what.count = 1;
-    what.weights = &replaced;
-    what.stride = sizeof replaced;
+    what.count = static_cast<uint32_t>(slots.size());
+    what.weights = slots.data();
+    what.stride = sizeof(bp_refit_weight_t);
+    PluginError error;
     BP_TRY(error.status(program->plugin->weights->refit(program->handle, &what, error.get()),
                         "device '" + program->device->name() + "'"));
   }
-  if (std::ranges::all_of(found, native)) {
-    refit_.replaced[index] = std::move(weight);
+  if (!next) {
+    for (auto& [index, weight] : fresh) refit_.replaced[index] = std::move(weight);
     return {};
   }
-  auto next = copy();
-  next->refit_.replaced[index] = std::move(weight);
+  next_ = std::move(next);
+  has_next_.store(true, std::memory_order_release);
+  return {};
+}
+
+Status Session::compile_again(const std::function<bool(const Program&)>& which) {
   for (size_t k = 0; k < programs_.size(); ++k) {
-    const auto holds = std::ranges::find(found, programs_[k].get(), [](const auto& holder) { return holder.first; });
-    if (holds == found.end() || native(*holds)) continue;
-    next->programs_[k] = propose(model_, coverage_[placement_.islands[k].device], placement_.islands[k], next->refit_);
-    next->programs_[k]->seconds = programs_[k]->seconds;
+    const Program& old = *programs_[k];
+    if (!which(old)) continue;
+    const double seconds = old.seconds;
+    programs_[k] = propose(model_, coverage_[placement_.islands[k].device], placement_.islands[k], refit_);
+    programs_[k]->seconds = seconds;
   }
   CompileOptions compiling;
   compiling.compute_types = request_.compute_types;
   compiling.refit = true;
   compiling.options = request_.options;
-  BP_TRY(
-      compile(model_->graph, environment_->services(), next->coverage_, next->placement_, next->programs_, compiling));
-  next_ = std::move(next);
-  has_next_.store(true, std::memory_order_release);
-  return {};
+  return compile(model_->graph, environment_->services(), coverage_, placement_, programs_, compiling);
 }
 
 Status Session::read_weight(std::string_view name, bp_tensor_t& tensor) const {

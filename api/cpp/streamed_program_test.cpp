@@ -129,7 +129,7 @@ TEST_F(Streamed, TheCallReturnsBeforeTheWorkAndOneRunsAtATime) {
 
 TEST_F(Streamed, RunsOfAStreamFollowEachOther) {
   const auto second = program_->instance();
-  const auto stream = device->stream(nullptr, 0);
+  const auto stream = device->stream(bp_stream_create_t{sizeof(bp_stream_create_t), 0, nullptr, nullptr});
   bind(*instance, 0, x);
   bind(*instance, BP_SLOT_OUTPUT, y);
   bind(*second, 0, y);
@@ -143,7 +143,7 @@ TEST_F(Streamed, RunsOfAStreamFollowEachOther) {
 
 TEST_F(Streamed, AFailureIsReportedByDoneOrByTheStream) {
   on_launch = [] { throw Error(BP_TIMED_OUT, "late"); };
-  const auto stream = device->stream(nullptr, 0);
+  const auto stream = device->stream(bp_stream_create_t{sizeof(bp_stream_create_t), 0, nullptr, nullptr});
   bind(*instance, 0, x);
   bind(*instance, BP_SLOT_OUTPUT, y);
   Ended ended;
@@ -175,7 +175,7 @@ TEST_F(Streamed, TheEndOfAnInstanceWaitsForItsRun) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ran = true;
   };
-  const auto stream = device->stream(nullptr, 0);
+  const auto stream = device->stream(bp_stream_create_t{sizeof(bp_stream_create_t), 0, nullptr, nullptr});
   bind(*instance, 0, x);
   bind(*instance, BP_SLOT_OUTPUT, y);
   instance->submit(run(nullptr, stream.get()));
@@ -185,9 +185,9 @@ TEST_F(Streamed, TheEndOfAnInstanceWaitsForItsRun) {
 
 TEST_F(Streamed, TakesNoNativeHandles) {
   const bp_native_t native{sizeof native, BP_NATIVE_CL_QUEUE, 1};
-  EXPECT_THROW(device->stream(&native, 0), Error);
-  EXPECT_THROW(device->semaphore(&native), Error);
-  EXPECT_EQ(device->semaphore(nullptr)->value(), 0u);
+  EXPECT_THROW(device->stream({sizeof(bp_stream_create_t), 0, &native, nullptr}), Error);
+  EXPECT_THROW(device->semaphore({sizeof(bp_semaphore_create_t), 0, 0, &native, nullptr}), Error);
+  EXPECT_EQ(device->semaphore({sizeof(bp_semaphore_create_t), 0, 7, nullptr, nullptr})->value(), 7u);
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ class Backend final : public sdk::Backend {
     return static_cast<uint32_t>(devices_.size());
   }
   bp_device_info_t device_info(uint32_t index) override { return devices_[index].info(); }
-  std::unique_ptr<sdk::Device> open(uint32_t index, const sdk::Options& options, const bp_device_open_t&) override {
+  std::unique_ptr<sdk::Device> open(uint32_t index, const sdk::Options& options, const bp_device_open_t& how) override {
     options.allow({});
-    return std::make_unique<Device>(*this, devices_[index]);
+    return std::make_unique<Device>(*this, devices_[index], how.native);
   }
 
  private:

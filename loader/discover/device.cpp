@@ -56,6 +56,16 @@ Result<bp_device_t*> Device::open() {
   std::lock_guard lock(mutex_);
   if (handle_) return handle_;
   bp_device_open_t how{};
+  return open_locked(how);
+}
+
+Status Device::open_as(const bp_device_open_t& wanted) {
+  std::lock_guard lock(mutex_);
+  if (handle_) return {BP_BAD_STATE, fmt::format("device {} is open already: open it before it is used", name_)};
+  return open_locked(wanted).take_status();
+}
+
+Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   how.size = sizeof how;
   how.id = id();
   PluginError error;

@@ -79,7 +79,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   Settings settings;
   if (const fs::path folder = cache_folder(); !folder.empty()) settings.cache.folder = folder / "programs";
   if ((desc.option_count && !desc.options) || (desc.backend_file_count && !desc.backend_files) ||
-      (desc.backend_folder_count && !desc.backend_folders))
+      (desc.plugin_count && !desc.plugins) || (desc.backend_folder_count && !desc.backend_folders))
     return Status(BP_INVALID_ARGUMENT, "bp_env_desc_t has a count whose array is NULL");
   BP_TRY(abi::check_chain(desc.chain));
   if (desc.flags & ~BP_ENV_ONLY_GIVEN)
@@ -234,9 +234,13 @@ struct Environment::Maker {
     if (Refusal refusal = check_library(library)) return refusal;
     if (Refusal refusal = probe_library(library, settings.probe, log())) return refusal;
 
-    auto backend = std::make_unique<Backend>();
     bp_plugin_query_t query = nullptr;
     if (Refusal refusal = load_library(library, query)) return refusal;
+    return take(query, library, candidate);
+  }
+
+  Refusal take(bp_plugin_query_t query, const fs::path& library, Candidate& candidate) {
+    auto backend = std::make_unique<Backend>();
     if (Refusal refusal = negotiate(query, candidate.library, candidate.id, *backend->tables)) return refusal;
     backend->id = candidate.id = abi::string(backend->plugin->id);
     backend->library = candidate.library;
@@ -262,18 +266,29 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   env->services_ = std::make_shared<Services>(desc);
   env->cache_ = settings.cache;
   Maker maker{*env, std::move(settings)};
-  for (const Found& found : search(desc)) {
-    Candidate candidate;
-    candidate.found_by = found.found_by;
-    Refusal refusal = maker.consider(found, candidate);
+  const auto enter = [&](Candidate candidate, Refusal refusal, bool named) {
     candidate.refusal = refusal.code;
     candidate.text = refusal ? std::move(refusal.text)
                              : fmt::format("{}: backend {}, ABI {}.{}, devices: {}", candidate.library, candidate.id,
                                            BP_VERSION_MAJOR(candidate.version), BP_VERSION_MINOR(candidate.version),
                                            candidate.device_count);
-    const bool bad = refusal && (!expected(refusal.code) || (found.named && refusal.code != BP_REFUSED_DUPLICATE));
+    const bool bad = refusal && (!expected(refusal.code) || (named && refusal.code != BP_REFUSED_DUPLICATE));
     maker.log().write(bad ? BP_LOG_WARNING : BP_LOG_INFO, {}, candidate.text);
     env->candidates_.push_back(std::move(candidate));
+  };
+  for (uint32_t i = 0; i < desc.plugin_count; ++i) {
+    Candidate candidate;
+    candidate.found_by = "plugins";
+    candidate.library = fmt::format("plugin {} of the program", i);
+    Refusal refusal = desc.plugins[i] ? maker.take(desc.plugins[i], {}, candidate)
+                                      : Refusal{BP_REFUSED_SYMBOL, candidate.library + ": the function is NULL"};
+    enter(std::move(candidate), std::move(refusal), true);
+  }
+  for (const Found& found : search(desc)) {
+    Candidate candidate;
+    candidate.found_by = found.found_by;
+    Refusal refusal = maker.consider(found, candidate);
+    enter(std::move(candidate), std::move(refusal), found.named);
   }
   return env;
 }

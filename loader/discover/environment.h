@@ -55,6 +55,8 @@ class Device {
   bool reads_from(const Device& other) const;
   // Thread-safe. A failure is not remembered: the next call tries again.
   Result<bp_device_t*> open();
+  // The first opening, as the framework wants it. BP_BAD_STATE where it is open.
+  Status open_as(const bp_device_open_t& wanted);
   // What it knows of ONNX; it was opened.
   const KnownOpsets& newest() const { return newest_; }
   // A run on it did not end: nothing more is asked of it. Thread-safe.
@@ -62,6 +64,7 @@ class Device {
   bool given_up() const { return given_up_; }
 
  private:
+  Result<bp_device_t*> open_locked(bp_device_open_t how);
   Status ask_opsets(bp_device_t* opened);
 
   Backend* backend_;

@@ -67,6 +67,16 @@ bp_status_t bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t*
   });
 }
 
+bp_status_t bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_open_t* how, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(env, "env"));
+    BP_ASSIGN(const bp_device_open_t known, abi::read(how, "how"));
+    BP_TRY(abi::check_chain(known.chain));
+    BP_ASSIGN(Device * found, env->environment->device_of(device));
+    return found->open_as(known);
+  });
+}
+
 bp_status_t bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(env, "env"));

@@ -37,10 +37,26 @@ bp_status_t bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_
   });
 }
 
-bp_status_t bp_exec_extents(bp_exec_t* exec, uint32_t slot, uint32_t rank, const int64_t* extents, bp_error_t* error) {
+bp_status_t bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(exec, "exec"));
-    return exec->exec->extents(slot, rank, extents);
+    return exec->exec->unbind(slot);
+  });
+}
+
+bp_status_t bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uint32_t count, uint32_t stride,
+                            bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(exec, "exec"));
+    if (count && !slots) return {BP_INVALID_ARGUMENT, "slots is NULL"};
+    return exec->exec->extents(slots, count, stride);
+  });
+}
+
+bp_status_t bp_exec_symbol(bp_exec_t* exec, uint32_t symbol, int64_t extent, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(exec, "exec"));
+    return exec->exec->symbol(symbol, extent);
   });
 }
 

@@ -4,6 +4,9 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "discover/environment.h"
 #include "face/fence.h"
@@ -32,6 +35,17 @@ struct bp_model_t {
 struct bp_session_t {
   std::shared_ptr<backplane::Session> session;
   uint32_t generation = backplane::face::generation();
+
+  // The whole graph in canonical form.
+  const backplane::model::View& view() const;
+  // The same text, kept as long as the session: one that follows it may be another by then.
+  std::string_view keep(std::string_view text) const;
+
+ private:
+  mutable std::once_flag viewed_;
+  mutable std::shared_ptr<const backplane::model::View> view_;
+  mutable std::mutex mutex_;
+  mutable std::set<std::string, std::less<>> texts_;
 };
 
 struct bp_exec_t {
@@ -43,5 +57,7 @@ namespace backplane::face {
 
 // The handle of a model that was made.
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
+// What a buffer of a device holds.
+Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);
 
 }  // namespace backplane::face

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <deque>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "backplane/loader.h"
 #include "face/handles.h"
@@ -79,6 +82,15 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
   }
   for (uint32_t i = 0; i < known.option_count; ++i)
     BP_TRY(add_option(environment, abi::element(known.options, i, known.option_stride), request));
+  for (uint32_t i = 0; i < known.symbol_count; ++i) {
+    if (!known.symbols) return Status(BP_INVALID_ARGUMENT, "desc.symbols is NULL");
+    const bp_symbol_t symbol = abi::element(known.symbols, i, known.symbol_stride);
+    if (symbol.min < 0 || symbol.max < symbol.min)
+      return Status(BP_INVALID_ARGUMENT, "dimension '" + abi::string(symbol.name) + "': from " +
+                                             std::to_string(symbol.min) + " to " + std::to_string(symbol.max) +
+                                             " is no range of extents");
+    request.symbols.push_back({abi::string(symbol.name), symbol.min, symbol.max});
+  }
   if (known.progress)
     request.progress = [self = known.self, progress = known.progress](uint32_t done, uint32_t total) {
       progress(self, done, total);
@@ -88,6 +100,17 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
 
 }  // namespace
 
+const model::View& bp_session_t::view() const {
+  const std::shared_ptr<const model::Model> model(session, &session->model());
+  std::call_once(viewed_, [&] { view_ = model::View::whole(model, {}); });
+  return *view_;
+}
+
+std::string_view bp_session_t::keep(std::string_view text) const {
+  const std::lock_guard lock(mutex_);
+  return *texts_.emplace(text).first;
+}
+
 bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                               bp_session_t** out_session, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
@@ -96,7 +119,9 @@ bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session
     BP_TRY(face::usable(model, "model"));
     BP_ASSIGN(const SessionRequest request, read_request(*env->environment, desc));
     BP_ASSIGN(auto session, Session::create(env->environment, model->model, request));
-    *out_session = new bp_session_t{std::move(session)};
+    auto handle = std::make_unique<bp_session_t>();
+    handle->session = std::move(session);
+    *out_session = handle.release();
     return {};
   });
 }
@@ -138,11 +163,63 @@ bp_status_t bp_session_report(const bp_session_t* session, bp_text_sink_t sink, 
   });
 }
 
-bp_status_t bp_session_refit(bp_session_t* session, bp_text_t weight, const bp_tensor_t* tensor, bp_error_t* error) {
+bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device, bp_node_verdict_t* out_verdict,
+                               bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(face::usable(session, "session"));
-    BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, "tensor"));
-    return session->session->latest()->refit(abi::view(weight), known);
+    const std::shared_ptr<const Session> latest = session->session->latest();
+    for (const DeviceCoverage& known : latest->coverage()) {
+      if (known.device->id() != device) continue;
+      if (i >= known.nodes.size())
+        return {BP_NOT_FOUND,
+                "the graph has " + std::to_string(known.nodes.size()) + " nodes, no number " + std::to_string(i)};
+      const NodeVerdict& verdict = known.nodes[i];
+      bp_node_verdict_t out{};
+      out.answer = verdict.answer;
+      out.reason = verdict.reason;
+      out.compute_types = verdict.compute_types;
+      out.detail = abi::text(session->keep(verdict.detail));
+      out.seconds = verdict.seconds;
+      out.bytes = verdict.bytes;
+      out.confidence = verdict.confidence;
+      return abi::write(out, out_verdict, "out_verdict");
+    }
+    return {BP_NOT_FOUND, "the session uses no device with that id"};
+  });
+}
+
+const bp_graph_t* bp_session_graph(const bp_session_t* session) {
+  const bp_graph_t* graph = nullptr;
+  fenced(nullptr, [&]() -> Status {
+    BP_TRY(face::usable(session, "session"));
+    graph = session->view().abi();
+    return {};
+  });
+  return graph;
+}
+
+bp_status_t bp_session_refit(bp_session_t* session, const bp_named_tensor_t* weights, uint32_t count, uint32_t stride,
+                             bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(face::usable(session, "session"));
+    if (count && !weights) return {BP_INVALID_ARGUMENT, "weights is NULL"};
+    const std::shared_ptr<const Session> latest = session->session->latest();
+    std::vector<std::pair<std::string, bp_tensor_t>> known;
+    std::deque<std::vector<char>> copies;  // of tensors in a device's memory
+    for (uint32_t i = 0; i < count; ++i) {
+      const bp_named_tensor_t weight = abi::element(weights, i, stride);
+      BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "weights.tensor"));
+      if (tensor.buffer.memory) {
+        BP_ASSIGN(Device * device, latest->environment().device_of(tensor.buffer.device));
+        bp_buffer_t host{};
+        host.address = copies.emplace_back(tensor.buffer.bytes).data();
+        host.bytes = tensor.buffer.bytes;
+        BP_TRY(face::copy_to_host(*device, tensor.buffer, host));
+        tensor.buffer = host;
+      }
+      known.emplace_back(abi::string(weight.name), tensor);
+    }
+    return latest->refit(known);
   });
 }
 

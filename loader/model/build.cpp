@@ -81,9 +81,8 @@ Result<ValueId> Builder::add_input(std::string_view name, Type type) {
   return value;
 }
 
-Result<Weight> Builder::make_weight(std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
-                                    const void* data, uint64_t bytes) const {
-  BP_TRY(taken());
+Result<Weight> lend_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
+                           const void* data, uint64_t bytes) {
   const std::string name = "constant " + in_quotes(label);
   if (dims.size() > BP_MAX_RANK) return Status(BP_INVALID_ARGUMENT, name + " has rank " + std::to_string(dims.size()));
   const std::optional<uint64_t> count = element_count(dims);
@@ -94,7 +93,7 @@ Result<Weight> Builder::make_weight(std::string_view label, bp_dtype_t dtype, st
   weight.dims.assign(dims.begin(), dims.end());
   weight.data = data;
   weight.bytes = bytes;
-  weight.id = model_->next_id++;
+  weight.id = model.next_id++;
   if (dtype == BP_DTYPE_STRING) {
     if (!strings_fit(weight)) return Status(BP_INVALID_ARGUMENT, name + ": its string offsets do not fit its bytes");
     return weight;
@@ -111,7 +110,8 @@ Result<Weight> Builder::make_weight(std::string_view label, bp_dtype_t dtype, st
 
 Result<ValueId> Builder::add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims,
                                     const void* data, uint64_t bytes) {
-  BP_ASSIGN(Weight weight, make_weight(name, dtype, dims, data, bytes));
+  BP_TRY(taken());
+  BP_ASSIGN(Weight weight, lend_weight(*model_, name, dtype, dims, data, bytes));
   BP_ASSIGN(const ValueId value, add_value(name, type_of(weight)));
   graph_->values[value].weight = static_cast<WeightId>(graph_->weights.size());
   graph_->weights.push_back(std::move(weight));
@@ -120,7 +120,8 @@ Result<ValueId> Builder::add_weight(std::string_view name, bp_dtype_t dtype, std
 
 Result<uint32_t> Builder::add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                                                uint64_t bytes) {
-  BP_ASSIGN(Weight weight, make_weight("of an attribute", dtype, dims, data, bytes));
+  BP_TRY(taken());
+  BP_ASSIGN(Weight weight, lend_weight(*model_, "of an attribute", dtype, dims, data, bytes));
   graph_->weights.push_back(std::move(weight));
   return static_cast<uint32_t>(graph_->weights.size() - 1);
 }

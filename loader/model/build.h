@@ -14,6 +14,10 @@
 
 namespace backplane::model {
 
+// A constant whose bytes somebody else keeps. BP_INVALID_ARGUMENT where they are not what type and extents need.
+Result<Weight> lend_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
+                           const void* data, uint64_t bytes);
+
 class Builder {
  public:
   // `opsets` by domain; "" and "ai.onnx" are the same.
@@ -43,8 +47,6 @@ class Builder {
  private:
   Builder(std::shared_ptr<Model> model, std::unique_ptr<Graph> body, Builder* outer);
   Result<ValueId> add_value(std::string_view name, Type type);
-  Result<Weight> make_weight(std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
-                             uint64_t bytes) const;
   Result<ValueId> capture(std::string_view name);
   bool sees(std::string_view name) const;
   Status taken() const;

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "backplane/memory.h"
 #include "model/graph.h"
 
 namespace backplane::model {
@@ -17,6 +20,8 @@ struct Source {
   uint64_t size = 0;
   int descriptor = -1;    // an open file; not closed
   std::string directory;  // of external data, for bytes and descriptors; empty: none allowed
+  // Beside the model: each becomes the initializer of that name. Borrowed as `bytes`.
+  std::vector<std::pair<std::string, bp_tensor_t>> weights;
 };
 
 // Everything from bytes to canonical graph. Thread-safe; blocks on the file.

@@ -61,6 +61,7 @@ Result<std::unique_ptr<Exec>> Exec::create(const std::shared_ptr<const Session>&
 
 Exec::~Exec() {
   worker_.reset();  // waits for a submitted run
+  settle();
   while (busy_.load(std::memory_order_acquire)) busy_.wait(true);
   drop_route();
 }
@@ -160,6 +161,9 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   if (bytes > tensor.buffer.bytes)
     return {BP_BUFFER_TOO_SMALL,
             name + " needs " + std::to_string(bytes) + " bytes, its buffer has " + std::to_string(tensor.buffer.bytes)};
+  if (slot >= BP_SLOT_OUTPUT && (tensor.buffer.flags & BP_BUFFER_READ_ONLY))
+    return {BP_INVALID_ARGUMENT, name + ": the buffer is read-only (BP_BUFFER_READ_ONLY)"};
+  settle();
   Device* device = nullptr;
   if (tensor.buffer.memory) {
     BP_ASSIGN(device, session_->environment().device_of(tensor.buffer.device));
@@ -183,24 +187,76 @@ Status Exec::bind_container(uint32_t slot, bp_container_t* container) {
   if (is_tensor(session_->model().graph.values[value_of(slot)].type))
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_bind"};
   if (!container) return {BP_INVALID_ARGUMENT, slot_name(slot) + ": the container is NULL"};
+  settle();
   binding->is = true;
   binding->container = container;
   planned_ = false;
   return {};
 }
 
-Status Exec::extents(uint32_t slot, uint32_t rank, const int64_t* extents) {
+Status Exec::unbind(uint32_t slot) {
+  BP_ASSIGN(Binding * binding, this->binding(slot));
+  if (!binding->is) return {};
+  settle();
+  drop_route();  // what the plugins know of it goes with it
+  *binding = {};
+  return {};
+}
+
+Status Exec::check_extents(uint32_t slot, uint32_t rank, const int64_t* extents) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
   const std::string name = slot_name(slot);
-  if (!binding->is) return {BP_BAD_STATE, name + " is not bound: call bp_exec_bind first"};
+  if (!binding->is || binding->container)
+    return {BP_BAD_STATE, name + " is not bound to a tensor: call bp_exec_bind first"};
   BP_TRY(check(value_of(slot), binding->dtype, rank, extents).context(name));
   const uint64_t bytes = dense_bytes(binding->dtype, rank, extents);
   if (bytes > binding->buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, name + " needs " + std::to_string(bytes) + " bytes, its buffer has " +
                                      std::to_string(binding->buffer.bytes)};
-  if (std::ranges::equal(binding->extents, std::span(extents, rank))) return {};
-  binding->extents.assign(extents, extents + rank);
+  return {};
+}
+
+void Exec::set_extents(uint32_t slot, std::span<const int64_t> extents) {
+  Binding& binding = slot >= BP_SLOT_OUTPUT ? outputs_[slot - BP_SLOT_OUTPUT] : inputs_[slot];
+  if (std::ranges::equal(binding.extents, extents)) return;
+  settle();
+  binding.extents.assign(extents.begin(), extents.end());
   planned_ = false;
+}
+
+Status Exec::extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const bp_slot_extents_t slot = abi::element(slots, i, stride);
+    BP_TRY(check_extents(slot.slot, slot.rank, slot.extents));
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const bp_slot_extents_t slot = abi::element(slots, i, stride);
+    set_extents(slot.slot, {slot.extents, slot.rank});
+  }
+  return {};
+}
+
+Status Exec::symbol(uint32_t symbol, int64_t extent) {
+  const model::Graph& graph = session_->model().graph;
+  if (symbol >= graph.symbols.size())
+    return {BP_NOT_FOUND, "the model has " + std::to_string(graph.symbols.size()) + " named dimensions, no number " +
+                              std::to_string(symbol)};
+  std::vector<std::pair<uint32_t, std::vector<int64_t>>> changed;
+  for (uint32_t i = 0; i < inputs_.size(); ++i) {
+    const model::Type& type = graph.values[graph.inputs[i]].type;
+    if (!inputs_[i].is || !is_tensor(type)) continue;
+    std::vector<int64_t> extents = inputs_[i].extents;
+    bool has = false;
+    for (size_t d = 0; d < type.dims.size(); ++d) {
+      if (type.dims[d].extent >= 0 || type.dims[d].symbol != symbol) continue;
+      extents[d] = extent;
+      has = true;
+    }
+    if (!has) continue;
+    BP_TRY(check_extents(i, static_cast<uint32_t>(extents.size()), extents.data()));
+    changed.emplace_back(i, std::move(extents));
+  }
+  for (const auto& [slot, extents] : changed) set_extents(slot, extents);
   return {};
 }
 
@@ -217,6 +273,11 @@ Status Exec::check_symbols() const {
       const uint32_t symbol = type.dims[d].extent < 0 ? type.dims[d].symbol : BP_NONE;
       if (symbol >= seen.size()) continue;
       const int64_t extent = inputs_[i].extents[d];
+      if (extent < graph.symbols[symbol].min || extent > graph.symbols[symbol].max)
+        return {BP_TYPE_MISMATCH, slot_name(i) + ": dimension '" + graph.symbols[symbol].name + "' is " +
+                                      std::to_string(extent) + ", and the session was made for " +
+                                      std::to_string(graph.symbols[symbol].min) + " to " +
+                                      std::to_string(graph.symbols[symbol].max)};
       if (seen[symbol].first >= 0 && seen[symbol].first != extent)
         return {BP_TYPE_MISMATCH, slot_name(i) + ": dimension '" + graph.symbols[symbol].name + "' is " +
                                       std::to_string(extent) + ", but " + slot_name(seen[symbol].second) + " has " +
@@ -303,11 +364,31 @@ Status Exec::attempt(const bp_run_t& options) {
 Status Exec::execute(const bp_run_t& options) {
   ran_ = false;
   if (lost_) return lost();
+  settle();
+  const uint64_t deadline = options.deadline ? options.deadline : BP_FOREVER;
   for (uint32_t i = 0; i < options.wait_count; ++i) {
     const bp_point_t& point = options.waits[i];
-    BP_TRY(bp_point_host(&point)->wait(point.value, options.deadline ? options.deadline : BP_FOREVER, options.cancel));
+    BP_TRY(point.kind == BP_POINT_NATIVE ? semaphore_of(point).wait(point.value, deadline)
+                                         : bp_point_host(&point)->wait(point.value, deadline, options.cancel));
   }
   BP_TRY(attempt(options));
+  ran_ = true;
+  return {};
+}
+
+void Exec::settle() {
+  if (const std::shared_ptr<FrameworkStream> stream = std::move(stream_)) stream->settle();
+}
+
+Status Exec::put_into(const bp_run_t& options) {
+  if (lost_) return lost();
+  const std::shared_ptr<FrameworkStream> stream = stream_of(options.stream);
+  if (stream_ != stream || !planned_ || !session_->is_latest()) settle();
+  ran_ = false;
+  follow();
+  BP_TRY(prepare());
+  BP_TRY(runner_->put_into(*stream, options));
+  stream_ = stream;
   ran_ = true;
   return {};
 }
@@ -328,6 +409,10 @@ void Exec::report(const bp_run_t& options, const Status& status) {
 
 void Exec::signal(std::span<const bp_point_t> points, const Status& status) {
   for (const bp_point_t& point : points) {
+    if (point.kind == BP_POINT_NATIVE) {
+      (void)semaphore_of(point).signal(point.value);  // it was checked that it can be
+      continue;
+    }
     bp_semaphore_t& semaphore = *bp_point_host(&point);
     status.ok() ? semaphore.signal(point.value) : semaphore.fail(point.value, status);
   }
@@ -347,14 +432,18 @@ Result<bp_run_t> read_run(const bp_run_t* run) {
     return none;
   }
   BP_ASSIGN(bp_run_t options, abi::read(run, "run"));
-  if (options.stream || options.output)
-    return Status(BP_INVALID_ARGUMENT, "run.stream and run.output must be NULL here");
-  const auto all_host = [](const bp_point_t* points, uint32_t count) {
-    return !count ||
-           (points && std::all_of(points, points + count, [](const bp_point_t& p) { return bp_point_host(&p); }));
+  if (options.output) return Status(BP_INVALID_ARGUMENT, "run.output must be NULL here");
+  const auto known = [](const bp_point_t* points, uint32_t count) {
+    const auto is_known = [](const bp_point_t& p) {
+      return p.handle != 0 && (p.kind == BP_POINT_HOST || p.kind == BP_POINT_NATIVE);
+    };
+    return !count || (points && std::all_of(points, points + count, is_known));
   };
-  if (!all_host(options.waits, options.wait_count) || !all_host(options.signals, options.signal_count))
-    return Status(BP_INVALID_ARGUMENT, "run.waits and run.signals take semaphores of bp_semaphore_create");
+  if (!known(options.waits, options.wait_count) || !known(options.signals, options.signal_count))
+    return Status(BP_INVALID_ARGUMENT,
+                  "run.waits and run.signals take semaphores of bp_semaphore_create and bp_native_semaphore_create");
+  for (uint32_t i = 0; i < options.signal_count && !options.stream; ++i)
+    if (options.signals[i].kind == BP_POINT_NATIVE) BP_TRY(semaphore_of(options.signals[i]).can_signal());
   return options;
 }
 
@@ -366,19 +455,21 @@ Status Exec::run(const bp_run_t* run) {
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
   Status status;
   try {
-    status = execute(options);
-    if (status.ok()) report(options, status);
+    status = options.stream ? put_into(options) : execute(options);
+    if (status.ok() && !options.stream) report(options, status);
   } catch (...) {
     release();
     throw;
   }
   release();
-  if (status.ok()) signal({options.signals, options.signal_count}, status);
+  if (status.ok() && !options.stream) signal({options.signals, options.signal_count}, status);
   return status;
 }
 
 Status Exec::submit(const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t options, read_run(run));
+  if (options.stream)
+    return {BP_INVALID_ARGUMENT, "run.stream must be NULL here: bp_exec_run with a stream returns at once"};
   if (busy_.exchange(true, std::memory_order_acquire))
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
   try {

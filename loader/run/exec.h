@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "run/framework_stream.h"
 #include "run/plan.h"
 #include "run/route.h"
 #include "run/runner.h"
@@ -26,8 +27,12 @@ class Exec {
   // Slots as in plugin.h. Extents may change on every run; what follows from them is planned again only when they do.
   Status bind(uint32_t slot, const bp_tensor_t& tensor);
   Status bind_container(uint32_t slot, bp_container_t* container);
-  Status extents(uint32_t slot, uint32_t rank, const int64_t* extents);
-  // Runs and waits. `done` is called and the signals advance only where it succeeds. `run` may be null.
+  Status unbind(uint32_t slot);
+  // All of them or none.
+  Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
+  Status symbol(uint32_t symbol, int64_t extent);
+  // Runs and waits, or puts the run into the framework's stream. `done` is called and the signals advance only where it
+  // succeeds. `run` may be null.
   Status run(const bp_run_t* run);
   // Runs on the exec's own thread, started with the first call. Once accepted, `done` and the signals report the end.
   Status submit(const bp_run_t* run);
@@ -56,6 +61,8 @@ class Exec {
   model::ValueId value_of(uint32_t slot) const;
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
   std::string slot_name(uint32_t slot) const;
+  Status check_extents(uint32_t slot, uint32_t rank, const int64_t* extents);
+  void set_extents(uint32_t slot, std::span<const int64_t> extents);
 
   Status check_symbols() const;
   void take_bindings();  // into the edges
@@ -63,6 +70,8 @@ class Exec {
   void follow();         // takes up the session that is true now
   Status attempt(const bp_run_t& options);
   Status execute(const bp_run_t& options);  // waits, runs
+  Status put_into(const bp_run_t& options);
+  void settle();  // waits for the stream that runs were put into
   static void report(const bp_run_t& options, const Status& status);
   static void signal(std::span<const bp_point_t> points, const Status& status);
   void release();  // the run is over: another may come
@@ -75,6 +84,7 @@ class Exec {
   bool planned_ = false;
   bool ran_ = false;
   bool lost_ = false;
+  std::shared_ptr<FrameworkStream> stream_;  // that may still hold a run; null: none does
   std::atomic<bool> busy_{false};
   std::vector<bp_point_t> submitted_;  // the points of the run in flight: those that it waits for, then its signals
   std::unique_ptr<Worker> worker_;

@@ -264,7 +264,36 @@ Status Plan::share(Edge& edge) {
 
 // ---- binding --------------------------------------------------------------------------------------------------------
 
+// Islands of one device run one after the other: they share what is lost between runs.
+Status Plan::bind_scratch(Step& step) {
+  const uint64_t bytes = step.program->info.scratch_bytes;
+  if (bytes == 0) return {};
+  Block& block = scratch_[step.program->device];
+  uint64_t most = 0;
+  for (const Step& other : route_.steps)
+    if (other.program->device == step.program->device) most = std::max(most, other.program->info.scratch_bytes);
+  BP_TRY(block.reserve(*route_.memories[step.memory], most));
+  if (step.scratch == block.serial()) return {};
+  const auto extent = static_cast<int64_t>(bytes);
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = BP_DTYPE_UINT8;
+  tensor.rank = 1;
+  tensor.extents = &extent;
+  tensor.buffer = part(block.buffer(), 0, bytes);
+  bp_binding_t binding{};
+  binding.size = sizeof binding;
+  binding.slot = BP_SLOT_SCRATCH;
+  binding.tensor = &tensor;
+  PluginError error;
+  BP_TRY(device_status(*step.program->device, error,
+                       step.program->plugin->instance->bind(step.instance, &binding, error.get())));
+  step.scratch = block.serial();
+  return {};
+}
+
 Status Plan::bind(Step& step) {
+  BP_TRY(bind_scratch(step));
   const uint32_t inputs = static_cast<uint32_t>(step.inputs.size());
   for (uint32_t i = 0; i < inputs; ++i) BP_TRY(bind_slot(step, i, step.inputs[i], step.bound[i]));
   for (uint32_t o = 0; o < step.outputs.size(); ++o)

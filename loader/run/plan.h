@@ -48,6 +48,7 @@ class Plan {
   Status place_buffers();
   Status place_in(uint32_t memory);
   Status share(Edge& edge);
+  Status bind_scratch(Step& step);
   Status bind(Step& step);
   Status bind_slot(Step& step, uint32_t slot, const Place& place, Step::Bound& bound);
   void put_after(uint32_t before, uint32_t task);
@@ -61,6 +62,7 @@ class Plan {
   const Session& session_;
   Route& route_;
   std::vector<Block> arenas_;                    // by memory
+  std::map<const Device*, Block> scratch_;       // of all instances on the device
   std::vector<Block> views_;                     // by memory: the import of the host's arena
   std::vector<std::vector<uint32_t>> in_arena_;  // by memory: edges, by their first task
   std::unique_ptr<TaskGraph> tasks_;

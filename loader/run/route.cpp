@@ -138,7 +138,7 @@ class Maker {
     const uint32_t number = static_cast<uint32_t>(route_.steps.size());
     Step step;
     step.program = &program;
-    const uint32_t memory = memory_of(program.device);
+    const uint32_t memory = step.memory = memory_of(program.device);
     for (model::ValueId value : program.inputs) {
       const uint32_t edge = edge_for(value);
       const bool is_tensor = route_.edges[edge].kind == BP_KIND_TENSOR;

@@ -26,7 +26,8 @@ struct Step {
   bp_instance_t* instance = nullptr;
   std::vector<Place> inputs, outputs;
   uint32_t task = BP_NONE;
-  bool late = false;  // its extents are known only when it is its turn
+  uint32_t memory = 0;  // in which its device works
+  bool late = false;    // its extents are known only when it is its turn
   // What its slots were bound to, so that only what changes is bound again.
   struct Bound {
     bp_buffer_t buffer{};
@@ -35,6 +36,7 @@ struct Step {
     bool is = false;
   };
   std::vector<Bound> bound;  // inputs, then outputs
+  uint64_t scratch = 0;      // the serial of the scratch memory that is bound
 };
 
 struct Transfer {

@@ -256,6 +256,70 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
   return Started::kFailed;
 }
 
+// ---- in the framework's stream --------------------------------------------------------------------------------------
+
+Status Runner::fits(const FrameworkStream& stream) const {
+  const Device& device = stream.device();
+  const std::string here = "device '" + device.name() + "', of which the stream is";
+  for (const Task& task : route_.tasks) {
+    if (task.step == BP_NONE) {
+      const Transfer& moving = route_.transfers[task.transfer];
+      const Edge& edge = route_.edges[moving.edge];
+      const Replica &from = edge.replicas[moving.from], &to = edge.replicas[moving.to];
+      const std::string& name = session_.model().graph.values[edge.value].name;
+      if (edge.late || copier(*route_.memories[from.memory], *route_.memories[to.memory]) != &device)
+        return {BP_UNSUPPORTED, "value '" + name + "' is not copied by " + here};
+      if (from.shared || to.shared) continue;  // nothing is copied
+      continue;
+    }
+    const Step& step = route_.steps[task.step];
+    const std::string island = "island " + std::to_string(task.step);
+    if (step.program->device != &device)
+      return {BP_UNSUPPORTED, island + " runs on device '" + step.program->device->name() + "', not on " + here};
+    if (step.late || step.program->info.shapes == BP_SHAPES_DATA_DEPENDENT)
+      return {BP_UNSUPPORTED, island + ": the extents of its outputs are known only during the run"};
+  }
+  for (const Duplicate& duplicate : route_.duplicates)
+    return {BP_UNSUPPORTED, "output '" + session_.model().graph.values[route_.edges[duplicate.edge].value].name +
+                                "' is made by no island: the host copies it"};
+  if (route_.tasks.empty()) return {BP_UNSUPPORTED, "the session has no islands"};
+  return {};
+}
+
+Status Runner::put(uint32_t number, const bp_run_t& run, bp_status_t& out_code) {
+  const Task& task = route_.tasks[number];
+  out_code = BP_OK;
+  if (task.step == BP_NONE) return transfer(route_.transfers[task.transfer], &run);
+  const Step& step = route_.steps[task.step];
+  PluginError error;
+  out_code = step.program->plugin->instance->run(step.instance, &run, error.get());
+  return device_status(*step.program->device, error, out_code);
+}
+
+Status Runner::put_into(FrameworkStream& stream, const bp_run_t& order) {
+  BP_TRY(fits(stream));
+  BP_ASSIGN(const DeviceOrder own, DeviceOrder::of(order));
+  const uint32_t count = static_cast<uint32_t>(route_.tasks.size());
+  for (uint32_t t = 0; t < count; ++t) {
+    bp_run_t run = own.run();
+    if (t != 0) run.wait_count = 0;
+    if (t + 1 != count) {
+      run.signal_count = 0;
+      run.done = nullptr;
+    }
+    bp_status_t code = BP_OK;
+    Status status = put(t, run, code);
+    if (code == BP_BUSY) {  // an instance that runs once at a time: the run before has to end
+      stream.settle();
+      status = put(t, run, code);
+    }
+    if (status.ok()) continue;
+    if (t != 0) stream.settle();  // a call that fails leaves nothing behind
+    return status;
+  }
+  return {};
+}
+
 // ---- islands --------------------------------------------------------------------------------------------------------
 
 Started Runner::start_step(Call& call, Step& step) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/cancel.h"
+#include "run/framework_stream.h"
 #include "run/plan.h"
 #include "run/route.h"
 
@@ -20,6 +21,8 @@ class Runner {
 
   // Allocates nothing unless a step is late.
   Status run(const bp_run_t& options);
+  // Puts a run into the framework's stream; all of it has to be work for that.
+  Status put_into(FrameworkStream& stream, const bp_run_t& order);
   // Where the last run failed: the island, or BP_NONE, and the device, or null.
   uint32_t failed_step() const { return failed_step_; }
   Device* failed_device() const { return failed_device_; }
@@ -39,6 +42,8 @@ class Runner {
     Status status;
   };
 
+  Status fits(const FrameworkStream& stream) const;
+  Status put(uint32_t task, const bp_run_t& run, bp_status_t& out_code);
   Status run_in_order();
   Status run_at_once();
   TaskGraph::Started start(uint32_t task);

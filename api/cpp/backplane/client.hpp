@@ -229,10 +229,34 @@ class Model {
   std::shared_ptr<bp_model_t> model_;
 };
 
+// A device's queue of work: new, or the framework's own. The environment outlives it.
+class Stream {
+ public:
+  Stream(bp_env_t* env, uint64_t device, const bp_native_t* native = nullptr, int32_t priority = BP_PRIORITY_NORMAL) {
+    const bp_stream_create_t how{sizeof how, priority, native, nullptr};
+    bp_stream_t* stream = nullptr;
+    detail::call(api().stream_create, env, device, &how, &stream);
+    stream_ = std::shared_ptr<bp_stream_t>(stream, api().stream_destroy);
+  }
+  // Until all that it holds has ended; throws what runs in it failed with. `deadline` in ns on the monotonic clock.
+  void wait(uint64_t deadline = BP_FOREVER) const { detail::call(api().stream_wait, get(), deadline); }
+  bp_native_t native() const {
+    bp_native_t native{};
+    native.size = sizeof native;
+    detail::call(api().stream_export, get(), &native);
+    return native;
+  }
+  bp_stream_t* get() const { return stream_.get(); }
+
+ private:
+  std::shared_ptr<bp_stream_t> stream_;
+};
+
 // How a run is bounded and ordered.
 struct RunOptions {
   std::chrono::nanoseconds timeout{0};  // 0: none
   const Cancel* cancel = nullptr;
+  const Stream* stream = nullptr;  // with one, `run` puts the run into it and returns
   std::vector<bp_point_t> waits;
   std::vector<bp_point_t> signals;
   int32_t priority = 0;
@@ -255,8 +279,19 @@ class Exec {
   }
   // New extents within the capacity of what was bound.
   void extents(uint32_t input, const std::vector<int64_t>& extents) {
-    detail::call(api().exec_extents, get(), input, static_cast<uint32_t>(extents.size()), extents.data());
+    const bp_slot_extents_t slot{input, static_cast<uint32_t>(extents.size()), extents.data()};
+    detail::call(api().exec_extents, get(), &slot, 1u, static_cast<uint32_t>(sizeof slot));
   }
+  // The extent of a named dimension, in every bound input that has it.
+  void symbol(std::string_view name, int64_t extent) {
+    const bp_graph_t* graph = model_.graph().raw();
+    for (uint32_t i = 0; i < graph->symbol_count; ++i) {
+      if (view::text(bp_graph_symbol(graph, i)->name) == name) return detail::call(api().exec_symbol, get(), i, extent);
+    }
+    throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
+  }
+  // The loader uses it no more; an output is allocated by the loader then.
+  void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
 
   // Runs and returns when the run has ended.
   void run(const RunOptions& options = {}) {
@@ -271,6 +306,7 @@ class Exec {
       run.deadline = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end).count());
     }
     run.cancel = options.cancel == nullptr ? nullptr : options.cancel->get();
+    run.stream = options.stream == nullptr ? nullptr : options.stream->get();
     run.priority = options.priority;
     run.trace_id = options.trace_id;
     detail::call(api().exec_run, get(), static_cast<const bp_run_t*>(&run));
@@ -329,7 +365,8 @@ class Exec {
 };
 
 struct SessionOptions {
-  std::vector<std::string> devices;  // preferred first; none: all
+  std::map<std::string, std::pair<int64_t, int64_t>> symbols;  // the extents that named dimensions will have
+  std::vector<std::string> devices;                            // preferred first; none: all
   uint32_t fallback = BP_FALLBACK_ALLOW;
   uint32_t compute_types = 0;                  // BP_COMPUTE_* that are allowed beside each node's own type
   std::map<std::string, std::string> pins;     // "op=Conv" → "cpu"
@@ -354,9 +391,23 @@ class Session {
   // What `backplane explain --json` prints.
   std::string report() const { return detail::collect(api().session_report, get()); }
   // Replaces a weight; the session was made with BP_SESSION_REFIT.
-  void refit(std::string_view weight, const Tensor& tensor) const {
-    const bp_tensor_t raw = tensor.abi();
-    detail::call(api().session_refit, get(), view::text(weight), &raw);
+  void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }
+  // All of them or none.
+  void refit(const std::vector<std::pair<std::string_view, Tensor>>& weights) const {
+    std::vector<bp_tensor_t> tensors;
+    std::vector<bp_named_tensor_t> named;
+    for (const auto& weight : weights) tensors.push_back(weight.second.abi());
+    for (size_t i = 0; i < weights.size(); ++i) named.push_back({view::text(weights[i].first), &tensors[i]});
+    const bp_named_tensor_t* first = named.data();
+    detail::call(api().session_refit, get(), first, static_cast<uint32_t>(named.size()),
+                 static_cast<uint32_t>(sizeof *first));
+  }
+  // What a device (bp_device_info_t.id) said of a node. Text lives as long as the session.
+  bp_node_verdict_t verdict(uint32_t node, uint64_t device) const {
+    bp_node_verdict_t verdict{};
+    verdict.size = sizeof verdict;
+    detail::call(api().session_verdict, static_cast<const bp_session_t*>(get()), node, device, &verdict);
+    return verdict;
   }
   // Reads a weight into `tensor`, which has its type and extents.
   void read_weight(std::string_view weight, Tensor& tensor) const {
@@ -408,6 +459,7 @@ struct EnvironmentOptions {
   std::map<std::string, std::string> options;
   uint32_t log_level = 0;                                          // BP_LOG_*; 0: BACKPLANE_LOG, otherwise warnings
   uint32_t threads = 0;                                            // 0: all that the process may use
+  std::vector<bp_plugin_query_t> plugins;                          // linked into the program
   std::function<void(uint32_t level, std::string_view line)> log;  // from any thread; empty: standard error
 };
 
@@ -439,6 +491,8 @@ class Environment {
     desc.option_stride = sizeof(bp_option_t);
     desc.log_level = options.log_level;
     desc.threads = options.threads;
+    desc.plugins = options.plugins.data();
+    desc.plugin_count = static_cast<uint32_t>(options.plugins.size());
     if (*log) {
       desc.self = log.get();
       desc.log = [](void* self, uint32_t level, bp_text_t text) {
@@ -481,6 +535,14 @@ class Environment {
     }
     return result;
   }
+  // Opens a device in the framework's own context, before anything else does.
+  void open_device(uint64_t device, const bp_native_t& native) const {
+    bp_device_open_t how{};
+    how.size = sizeof how;
+    how.native = &native;
+    detail::call(api().env_open_device, get(), device, static_cast<const bp_device_open_t*>(&how));
+  }
+  Stream stream(uint64_t device, const bp_native_t* native = nullptr) const { return Stream(get(), device, native); }
   // Memory of a device (bp_device_info_t.id), in one of its memory spaces.
   Buffer allocate(uint64_t device, uint64_t bytes, uint32_t space = 0) const {
     const bp_allocate_t what{sizeof what, space, bytes, nullptr, nullptr};
@@ -534,6 +596,11 @@ class Environment {
     desc.size = sizeof desc;
     desc.compute_types = options.compute_types;
     desc.fallback = options.fallback;
+    std::vector<bp_symbol_t> symbols;
+    for (const auto& [name, range] : options.symbols) symbols.push_back({view::text(name), range.first, range.second});
+    desc.symbols = symbols.data();
+    desc.symbol_count = static_cast<uint32_t>(symbols.size());
+    desc.symbol_stride = sizeof(bp_symbol_t);
     desc.devices = devices.data();
     desc.device_count = static_cast<uint32_t>(devices.size());
     desc.pins = pins.data();

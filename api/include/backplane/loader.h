@@ -6,6 +6,7 @@
  *   model        an ONNX model or a graph built in memory       bp_model_*, bp_builder_*
  *   session      the model placed on devices and compiled       bp_session_*
  *   exec         bound memory and a run in flight               bp_exec_*
+ *   stream       a device's queue of work, or the framework's   bp_stream_*
  *
  * Handles are destroyed in reverse order; a session keeps what it needs of its model and environment alive by itself,
  * so the order between those three does not matter. Text in out-structs lives as long as the handle it was asked from.
@@ -27,6 +28,7 @@ typedef struct bp_exec_t bp_exec_t;
 /* ---- environment ------------------------------------------------------------------------------------------------- */
 
 /* Where backends are looked for, in this order; the first backend of an id wins:
+ *   0. `plugins`                          linked into the program
  *   1. `backend_files`                    libraries or manifests, given here
  *   2. BACKPLANE_BACKEND_FILES            colon-separated; if it is set, 4 to 6 are left out
  *   3. BACKPLANE_ADD_BACKEND_FILES        colon-separated
@@ -55,6 +57,10 @@ typedef struct bp_env_desc_t {
   bp_status_t(BP_CALL* submit)(void* self, const bp_task_t* task);
   void*(BP_CALL* allocate)(void* self, uint64_t bytes, uint64_t alignment);
   void(BP_CALL* release)(void* self, void* memory, uint64_t bytes, uint64_t alignment);
+  /* For programs that cannot load libraries, or do not want to. They are asked as a library's symbol is. */
+  const bp_plugin_query_t* plugins;
+  uint32_t plugin_count;
+  uint32_t reserved;
   const bp_chain_t* chain;
 } bp_env_desc_t;
 
@@ -87,7 +93,7 @@ typedef struct bp_candidate_t {
   bp_text_t id;       /* empty where unknown */
   bp_text_t manifest; /* path, or empty */
   bp_text_t library;  /* path, or empty */
-  bp_text_t found_by; /* which of the places above: "backend_files", "BACKPLANE_BACKEND_FILES", … */
+  bp_text_t found_by; /* which of the places above: "plugins", "backend_files", "BACKPLANE_BACKEND_FILES", … */
   uint32_t version;   /* chosen ABI version, 0 if refused */
   uint32_t device_count;
 } bp_candidate_t;
@@ -110,6 +116,11 @@ BP_EXPORT uint32_t BP_CALL bp_env_device_count(const bp_env_t* env);
  * Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info,
                                             bp_text_t* out_name, bp_error_t* error);
+/* Opens a device before anything else does: in the framework's own context (`how->native`), or with options of its own.
+ * `how->id` is ignored. Devices that are not opened so are opened when they are needed. [thread-safe] [blocks]. Errors:
+ * BP_NOT_FOUND, BP_BAD_STATE (it is open), and those of `open` in plugin.h. */
+BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_open_t* how,
+                                                 bp_error_t* error);
 /* All of it as one JSON object: what `backplane list --json` prints. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 /* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none.
@@ -118,6 +129,12 @@ BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */
 
+/* A tensor and what it is called. */
+typedef struct bp_named_tensor_t {
+  bp_text_t name;
+  const bp_tensor_t* tensor;
+} bp_named_tensor_t;
+
 /* Where a model comes from: exactly one of path, bytes, descriptor. */
 typedef struct bp_model_source_t {
   uint32_t size;
@@ -125,11 +142,21 @@ typedef struct bp_model_source_t {
   bp_text_t path;      /* a file */
   bp_bytes_t bytes;    /* borrowed until the model and all its sessions are gone */
   bp_text_t directory; /* where external data may lie, for bytes and descriptors; a path's own folder otherwise */
+  /* Weights beside the model: each becomes the initializer of that name, in place of one in the model or of a graph
+   * input. Dense, in host memory, borrowed as `bytes` are. */
+  const bp_named_tensor_t* weights;
+  uint32_t weight_count;
+  uint32_t weight_stride;
+  void* self;
+  /* Called once, from any thread, when `bytes` and the memory of `weights` are no longer used; not where the call
+   * fails. May be NULL. */
+  void(BP_CALL* release)(void* self);
   const bp_chain_t* chain;
 } bp_model_source_t;
 
 /* Reads, checks and canonicalises a model. `env` may be NULL. [thread-safe] [blocks]. Errors: BP_NOT_FOUND,
- * BP_IO_ERROR, BP_INVALID_MODEL (with the node), BP_UNSUPPORTED (newer than this loader), BP_RESOURCE_EXHAUSTED. */
+ * BP_IO_ERROR, BP_INVALID_MODEL (with the node), BP_UNSUPPORTED (newer than this loader), BP_RESOURCE_EXHAUSTED,
+ * BP_TYPE_MISMATCH (a weight that does not fit what the model declares). */
 BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model,
                                             bp_error_t* error);
 BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
@@ -215,6 +242,11 @@ typedef struct bp_session_desc_t {
   uint32_t option_stride;
   uint32_t max_islands; /* 0: no bound */
   uint32_t flags;       /* BP_SESSION_* */
+  /* Extents that dimensions of the model will have, by their names; others may have any. A run with another extent is
+   * refused. */
+  const bp_symbol_t* symbols;
+  uint32_t symbol_count;
+  uint32_t symbol_stride;
   const bp_cancel_t* cancel;
   void* self;
   /* Progress of the compile. May be NULL. [thread-safe] */
@@ -235,6 +267,19 @@ typedef struct bp_placed_node_t {
   bp_text_t reason; /* why here and not on a device listed before */
 } bp_placed_node_t;
 
+/* What a device said of a node. */
+typedef struct bp_node_verdict_t {
+  uint32_t size;
+  uint32_t answer;        /* BP_ANSWER_* */
+  uint32_t reason;        /* BP_REASON_*, with BP_ANSWER_NO */
+  uint32_t compute_types; /* BP_COMPUTE_* in which it computes; 0: the node's own */
+  bp_text_t detail;       /* for people */
+  double seconds;         /* 0 when unknown */
+  uint64_t bytes;         /* of device memory beside inputs and outputs, 0 when unknown */
+  float confidence;       /* of `seconds`: 0 a guess … 1 measured here */
+  uint32_t reserved;
+} bp_node_verdict_t;
+
 /* Asks all devices, places, compiles. `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (a node that
  * no device takes; the detail names node, operator and each device's reason), BP_NOT_FOUND (a device, an option),
  * BP_CANCELLED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
@@ -245,13 +290,21 @@ BP_EXPORT void BP_CALL bp_session_destroy(bp_session_t* session);
 /* Node i of bp_model_graph. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node,
                                               bp_error_t* error);
+/* What a device of the session said of node i. To ask without compiling: BP_SESSION_PLACE_ONLY. [thread-safe].
+ * Errors: BP_NOT_FOUND (the node, or the session does not use the device). */
+BP_EXPORT bp_status_t BP_CALL bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device,
+                                                 bp_node_verdict_t* out_verdict, bp_error_t* error);
+/* The model's canonical graph, with the session's inputs and outputs. As bp_model_graph; lives as long as the session.
+ * [thread-safe] */
+BP_EXPORT const bp_graph_t* BP_CALL bp_session_graph(const bp_session_t* session);
 /* Islands, reasons, costs and copies as one JSON object: what `backplane explain --json` prints. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context,
                                                 bp_error_t* error);
-/* Replaces a weight by name; the session was made with BP_SESSION_REFIT. Runs in flight end before. [one at a time]
- * [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED (the backend cannot; it is named). */
-BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, bp_text_t weight, const bp_tensor_t* tensor,
-                                               bp_error_t* error);
+/* Replaces weights by name; the session was made with BP_SESSION_REFIT. All are checked before the first is replaced.
+ * The tensors are dense, in host memory or a device's. Runs in flight end before. [one at a time] [blocks]. Errors:
+ * BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED (the backend cannot; it is named). */
+BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_named_tensor_t* weights, uint32_t count,
+                                               uint32_t stride, bp_error_t* error);
 /* Reads a weight back into the caller's memory, dense. [thread-safe] [blocks]. Errors: as above. */
 BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                                      bp_error_t* error);
@@ -271,23 +324,33 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const
 /* The same for a sequence, optional or map. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
-/* New extents for a bound input within its capacity (buffer.bytes). [one at a time]. Errors: as bp_exec_bind,
- * BP_BAD_STATE. */
-BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, uint32_t slot, uint32_t rank, const int64_t* extents,
-                                              bp_error_t* error);
-/* Runs and returns when the run has ended. `run` may be NULL; its `stream` and `output` must be NULL and its points are
- * host points. A call that does not return BP_OK has touched neither the signals nor `done`: the caller does both.
- * After BP_OK both were done, `done` first. [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; it
- * is named), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound
- * output), BP_RESOURCE_EXHAUSTED.
- * An asynchronous device that has not ended a run 100 ms after the deadline is given up: BP_TIMED_OUT with
- * BP_ERROR_ABANDONED. The exec is then lost (BP_DEVICE_LOST), others go on without the device, and what is bound to
- * them must stay allocated. */
+/* Takes back what was bound; the loader uses it no more. An output is then allocated by the loader. [one at a time].
+ * Errors: BP_NOT_FOUND, BP_BUSY. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error);
+/* New extents for bound inputs within their capacity (buffer.bytes): for all of them or, where the call fails, for
+ * none. [one at a time]. Errors: as bp_exec_bind, BP_BAD_STATE. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uint32_t count,
+                                              uint32_t stride, bp_error_t* error);
+/* The extent of a named dimension (its index in bp_graph_t.symbols), in every bound input that has it; otherwise as
+ * bp_exec_extents. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_symbol(bp_exec_t* exec, uint32_t symbol, int64_t extent, bp_error_t* error);
+/* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. A call that does not return
+ * BP_OK has touched neither the signals nor `done`: the caller does both. After BP_OK both were done, `done` first.
+ * With `stream` (of bp_stream_create) the run is put into the stream and the call returns without waiting: for what the
+ * run waits for, for what the stream holds, or for the run. Results hold in the order of the stream, `done` (may be
+ * NULL) and signals come as for `run` in plugin.h. All of the session's work has to be work for that stream: islands of
+ * its device and copies that it makes. Anything else is refused (BP_UNSUPPORTED, with what it is) before anything is
+ * put into the stream. The first run, and one after a bind, an unbind, new extents or a run elsewhere, may wait. Until
+ * the stream has been waited for, bind, unbind and extents of the exec wait for it. [one at a time] [blocks]. Errors:
+ * BP_BAD_STATE (an input is not bound; it is named), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED,
+ * BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound output), BP_RESOURCE_EXHAUSTED. An asynchronous device that has not
+ * ended a run 100 ms after the deadline is given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The exec is then lost
+ * (BP_DEVICE_LOST), others go on without the device, and what is bound to them must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* The same, returning at once. BP_OK means accepted: the run's end and its failure are reported by `done` and the
- * signals, `done` first. `run` and its arrays are copied; its cancel token and semaphores live until the signals have
- * advanced. The exec is free for the next run before the signals advance. A call to it from within `done` gives
- * BP_BUSY, and `done` destroys nothing of it. [one at a time]. Errors: BP_BUSY, BP_RESOURCE_EXHAUSTED. */
+/* The same without `stream`, returning at once. BP_OK means accepted: the run's end and its failure are reported by
+ * `done` and the signals, `done` first. `run` and its arrays are copied; its cancel token and semaphores live until the
+ * signals have advanced. The exec is free for the next run before the signals advance. A call to it from within `done`
+ * gives BP_BUSY, and `done` destroys nothing of it. [one at a time]. Errors: BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
  * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
@@ -295,6 +358,40 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, b
                                              bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
                                                        bp_error_t* error);
+
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
+
+/* A stream of a device, new or the framework's own; the device is opened if it was not. It keeps the environment.
+ * [thread-safe]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the device has none, or takes no such native), BP_DEVICE_LOST,
+ * BP_RESOURCE_EXHAUSTED. */
+BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how,
+                                               bp_stream_t** out_stream, bp_error_t* error);
+/* Waits for what it holds. The framework's own goes on. [one at a time] [blocks] */
+BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
+/* Waits until all that it holds has ended, and reports what runs without `done` failed with. `deadline` in ns on the
+ * monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and theirs. */
+BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
+/* Its native handle, valid while it lives. [thread-safe]. Errors: BP_UNSUPPORTED. */
+BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
+
+/* A semaphore of a device, new or imported, for native points. [thread-safe]. Errors: as bp_stream_create. */
+BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_create(bp_env_t* env, uint64_t device,
+                                                         const bp_semaphore_create_t* how,
+                                                         bp_native_semaphore_t** out_semaphore, bp_error_t* error);
+/* Nothing waits for it or signals it any more. [one at a time] */
+BP_EXPORT void BP_CALL bp_native_semaphore_destroy(bp_native_semaphore_t* semaphore);
+/* As in plugin.h; BP_UNSUPPORTED where the device does not offer it. [thread-safe] [blocks] */
+BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_wait(bp_native_semaphore_t* semaphore, uint64_t value,
+                                                       uint64_t deadline, bp_error_t* error);
+/* From the host. [thread-safe]. Errors: BP_UNSUPPORTED. */
+BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_signal(bp_native_semaphore_t* semaphore, uint64_t value,
+                                                         bp_error_t* error);
+/* Its value now. [thread-safe]. Errors: BP_UNSUPPORTED. */
+BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_query(bp_native_semaphore_t* semaphore, uint64_t* out_value,
+                                                        bp_error_t* error);
+/* A handle for another device or framework; `value` for kinds of one value. [thread-safe]. Errors: BP_UNSUPPORTED. */
+BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* semaphore, uint64_t value,
+                                                         bp_native_t* out_native, bp_error_t* error);
 
 /* ---- semaphores, cancellation, memory, trace --------------------------------------------------------------------- */
 
@@ -339,6 +436,11 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint64_t device, c
 BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external_t* out_external,
                                                bp_error_t* error);
 BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what);
+/* A host pointer to a buffer until `unmap`, as in plugin.h; host memory is always mapped. Errors: BP_UNSUPPORTED. */
+BP_EXPORT bp_status_t BP_CALL bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error);
+/* Fills a buffer. With a run in that run's order. */
+BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error);
 /* Copies between any two buffers, through host memory where there is no shorter way. With a run, which must be of one
  * device (its stream's, or that of either buffer), in that run's order; otherwise it returns when done. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
@@ -364,6 +466,7 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* env_candidate)(const bp_env_t*, uint32_t, bp_candidate_t*, bp_error_t*);
   uint32_t(BP_CALL* env_device_count)(const bp_env_t*);
   bp_status_t(BP_CALL* env_device)(const bp_env_t*, uint32_t, bp_device_info_t*, bp_text_t*, bp_error_t*);
+  bp_status_t(BP_CALL* env_open_device)(bp_env_t*, uint64_t, const bp_device_open_t*, bp_error_t*);
   bp_status_t(BP_CALL* env_report)(const bp_env_t*, bp_text_sink_t, void*, bp_error_t*);
   const void*(BP_CALL* env_get_extension)(const bp_env_t*, bp_text_t, uint32_t);
   bp_status_t(BP_CALL* model_open)(bp_env_t*, const bp_model_source_t*, bp_model_t**, bp_error_t*);
@@ -382,18 +485,33 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* session_create)(bp_env_t*, bp_model_t*, const bp_session_desc_t*, bp_session_t**, bp_error_t*);
   void(BP_CALL* session_destroy)(bp_session_t*);
   bp_status_t(BP_CALL* session_node)(const bp_session_t*, uint32_t, bp_placed_node_t*, bp_error_t*);
+  bp_status_t(BP_CALL* session_verdict)(const bp_session_t*, uint32_t, uint64_t, bp_node_verdict_t*, bp_error_t*);
+  const bp_graph_t*(BP_CALL* session_graph)(const bp_session_t*);
   bp_status_t(BP_CALL* session_report)(const bp_session_t*, bp_text_sink_t, void*, bp_error_t*);
-  bp_status_t(BP_CALL* session_refit)(bp_session_t*, bp_text_t, const bp_tensor_t*, bp_error_t*);
+  bp_status_t(BP_CALL* session_refit)(bp_session_t*, const bp_named_tensor_t*, uint32_t, uint32_t, bp_error_t*);
   bp_status_t(BP_CALL* session_read_weight)(const bp_session_t*, bp_text_t, bp_tensor_t*, bp_error_t*);
   bp_status_t(BP_CALL* exec_create)(bp_session_t*, bp_exec_t**, bp_error_t*);
   void(BP_CALL* exec_destroy)(bp_exec_t*);
   bp_status_t(BP_CALL* exec_bind)(bp_exec_t*, uint32_t, const bp_tensor_t*, bp_error_t*);
   bp_status_t(BP_CALL* exec_bind_container)(bp_exec_t*, uint32_t, bp_container_t*, bp_error_t*);
-  bp_status_t(BP_CALL* exec_extents)(bp_exec_t*, uint32_t, uint32_t, const int64_t*, bp_error_t*);
+  bp_status_t(BP_CALL* exec_unbind)(bp_exec_t*, uint32_t, bp_error_t*);
+  bp_status_t(BP_CALL* exec_extents)(bp_exec_t*, const bp_slot_extents_t*, uint32_t, uint32_t, bp_error_t*);
+  bp_status_t(BP_CALL* exec_symbol)(bp_exec_t*, uint32_t, int64_t, bp_error_t*);
   bp_status_t(BP_CALL* exec_run)(bp_exec_t*, const bp_run_t*, bp_error_t*);
   bp_status_t(BP_CALL* exec_submit)(bp_exec_t*, const bp_run_t*, bp_error_t*);
   bp_status_t(BP_CALL* exec_output)(bp_exec_t*, uint32_t, bp_tensor_t*, bp_error_t*);
   bp_status_t(BP_CALL* exec_output_container)(bp_exec_t*, uint32_t, bp_container_t**, bp_error_t*);
+  bp_status_t(BP_CALL* stream_create)(bp_env_t*, uint64_t, const bp_stream_create_t*, bp_stream_t**, bp_error_t*);
+  void(BP_CALL* stream_destroy)(bp_stream_t*);
+  bp_status_t(BP_CALL* stream_wait)(bp_stream_t*, uint64_t, bp_error_t*);
+  bp_status_t(BP_CALL* stream_export)(bp_stream_t*, bp_native_t*, bp_error_t*);
+  bp_status_t(BP_CALL* native_semaphore_create)(bp_env_t*, uint64_t, const bp_semaphore_create_t*,
+                                                bp_native_semaphore_t**, bp_error_t*);
+  void(BP_CALL* native_semaphore_destroy)(bp_native_semaphore_t*);
+  bp_status_t(BP_CALL* native_semaphore_wait)(bp_native_semaphore_t*, uint64_t, uint64_t, bp_error_t*);
+  bp_status_t(BP_CALL* native_semaphore_signal)(bp_native_semaphore_t*, uint64_t, bp_error_t*);
+  bp_status_t(BP_CALL* native_semaphore_query)(bp_native_semaphore_t*, uint64_t*, bp_error_t*);
+  bp_status_t(BP_CALL* native_semaphore_export)(bp_native_semaphore_t*, uint64_t, bp_native_t*, bp_error_t*);
   bp_status_t(BP_CALL* semaphore_create)(uint64_t, bp_semaphore_t**, bp_error_t*);
   void(BP_CALL* semaphore_destroy)(bp_semaphore_t*);
   bp_status_t(BP_CALL* semaphore_signal)(bp_semaphore_t*, uint64_t, const bp_error_t*, bp_error_t*);
@@ -411,6 +529,9 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* memory_import)(bp_env_t*, uint64_t, const bp_import_t*, bp_buffer_t*, bp_error_t*);
   bp_status_t(BP_CALL* memory_export)(bp_env_t*, const bp_export_t*, bp_external_t*, bp_error_t*);
   void(BP_CALL* memory_release)(bp_env_t*, const bp_release_t*);
+  bp_status_t(BP_CALL* memory_map)(bp_env_t*, const bp_map_t*, void**, bp_error_t*);
+  bp_status_t(BP_CALL* memory_unmap)(bp_env_t*, const bp_map_t*, void*, bp_error_t*);
+  bp_status_t(BP_CALL* memory_fill)(bp_env_t*, const bp_fill_t*, bp_error_t*);
   bp_status_t(BP_CALL* memory_copy)(bp_env_t*, const bp_copy_t*, bp_error_t*);
   bp_status_t(BP_CALL* trace_start)(bp_env_t*, bp_error_t*);
   bp_status_t(BP_CALL* trace_stop)(bp_env_t*, bp_text_sink_t, void*, bp_error_t*);

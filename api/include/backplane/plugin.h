@@ -184,14 +184,15 @@ typedef struct bp_coverage_query_t {
 /* An island and how it is to be compiled. */
 typedef struct bp_compile_t {
   uint32_t size;
-  uint32_t compute_types;  /* BP_COMPUTE_* that the session allows */
-  const bp_graph_t* graph; /* the island; lives as long as the program (in review: until the call returns) */
+  uint32_t compute_types; /* BP_COMPUTE_* that the session allows */
+  /* The island; lives as long as the program (in review: until the call returns). Its symbols have the ranges of
+   * extents that will be run. */
+  const bp_graph_t* graph;
   const bp_option_t* options;
   uint32_t option_count;
   uint32_t option_stride;
-  const bp_range_t* ranges; /* extents that will be run; symbols without an entry may take any value */
-  uint32_t range_count;
   uint32_t flags; /* BP_COMPILE_* */
+  uint32_t reserved;
   const bp_cancel_t* cancel;
   void* progress_self;
   /* May be NULL. `done` of `total` steps. */
@@ -297,12 +298,12 @@ typedef struct bp_program_info_t {
   uint32_t size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t shapes;        /* BP_SHAPES_*, the hardest of its outputs */
-  uint64_t scratch_bytes; /* that an instance wants bound in slot BP_SLOT_SCRATCH; 0: none or it brings its own */
-  uint32_t scratch_space;
+  uint32_t shapes; /* BP_SHAPES_*, the hardest of its outputs */
+  /* That an instance wants bound in slot BP_SLOT_SCRATCH, in the space of its tensors, as a tensor of UINT8; 0: none.
+   * What is in it is lost between runs: other instances of the device have the same memory. */
+  uint64_t scratch_bytes;
   uint32_t flags; /* none defined */
   uint32_t inplace_count;
-  uint32_t reserved;
   const bp_inplace_t* inplace; /* lives as long as the program */
   uint64_t device_bytes;       /* that the program itself holds: weights, code */
 } bp_program_info_t;

@@ -28,14 +28,16 @@
   X(bp_task_t, 24u) \
   X(bp_on_cancel_t, 24u) \
   X(bp_host_t, 184u) \
-  X(bp_env_desc_t, 112u) \
+  X(bp_env_desc_t, 128u) \
   X(bp_candidate_t, 96u) \
-  X(bp_model_source_t, 64u) \
+  X(bp_named_tensor_t, 24u) \
+  X(bp_model_source_t, 96u) \
   X(bp_node_desc_t, 120u) \
   X(bp_pin_t, 32u) \
-  X(bp_session_desc_t, 96u) \
+  X(bp_session_desc_t, 112u) \
   X(bp_placed_node_t, 40u) \
-  X(bp_loader_api_t, 488u) \
+  X(bp_node_verdict_t, 56u) \
+  X(bp_loader_api_t, 632u) \
   X(bp_space_t, 72u) \
   X(bp_buffer_t, 48u) \
   X(bp_tensor_t, 80u) \
@@ -49,14 +51,14 @@
   X(bp_group_t, 56u) \
   X(bp_coverage_sink_t, 32u) \
   X(bp_coverage_query_t, 64u) \
-  X(bp_compile_t, 80u) \
+  X(bp_compile_t, 72u) \
   X(bp_review_t, 48u) \
   X(bp_infer_t, 48u) \
   X(bp_opsets_t, 24u) \
   X(bp_infer_sink_t, 24u) \
   X(bp_coverage_api_t, 56u) \
   X(bp_inplace_t, 16u) \
-  X(bp_program_info_t, 56u) \
+  X(bp_program_info_t, 48u) \
   X(bp_shape_query_t, 24u) \
   X(bp_shape_t, 264u) \
   X(bp_program_api_t, 40u) \

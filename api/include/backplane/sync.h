@@ -23,9 +23,10 @@
 
 BP_EXTERN_C_BEGIN
 
-typedef struct bp_stream_t bp_stream_t;                     /* a plugin's queue of work, in order; opaque */
+/* A device's queue of work, in order; opaque. The handles of loader.h are not those of plugin.h. */
+typedef struct bp_stream_t bp_stream_t;
 typedef struct bp_semaphore_t bp_semaphore_t;               /* a semaphore of the host; opaque to plugins */
-typedef struct bp_native_semaphore_t bp_native_semaphore_t; /* a semaphore of a plugin's device; opaque to the host */
+typedef struct bp_native_semaphore_t bp_native_semaphore_t; /* a semaphore of a device; as bp_stream_t */
 
 /* A semaphore and a value. Never grows. */
 typedef struct bp_point_t {

@@ -48,7 +48,7 @@ Program::Program(Device& device, const bp_compile_t& what)
   fold_and_fuse();
   count_reads();
   pair_in_place();
-  shapes_ = classify(what);
+  shapes_ = classify();
 }
 
 Program::Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph)
@@ -221,7 +221,7 @@ void Program::fold_constants() {
 
 // How output extents come about. With numbers for all inputs the schedule is made at once and tells. Otherwise one is
 // made for sample extents: whether a node has to wait for a value depends on the graph, not on the numbers.
-uint32_t Program::classify(const bp_compile_t& what) const {
+uint32_t Program::classify() const {
   auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {
     std::vector<Shape> shapes;
     for (uint32_t i = 0; i < graph_.input_count; ++i) {
@@ -235,9 +235,6 @@ uint32_t Program::classify(const bp_compile_t& what) const {
         if (dim.extent < 0 && dim.symbol != BP_NONE && dim.symbol < graph_.symbol_count) {
           const bp_symbol_t& symbol = *bp_graph_symbol(&graph_, dim.symbol);
           extent = std::clamp(extent, symbol.min, std::max(symbol.min, symbol.max));
-        }
-        for (uint32_t r = 0; r < what.range_count; ++r) {
-          if (dim.extent < 0 && what.ranges[r].symbol == dim.symbol) extent = what.ranges[r].min;
         }
         shape.push_back(extent);
       }

@@ -89,7 +89,7 @@ class Program {
   void fold_constants();
   void count_reads();
   void pair_in_place();
-  uint32_t classify(const bp_compile_t& what) const;
+  uint32_t classify() const;
 
   Device& device_;
   const bp_graph_t& graph_;

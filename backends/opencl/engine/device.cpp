@@ -11,7 +11,23 @@
 namespace backplane::opencl {
 namespace {
 
-Context make_context(const Facts& facts) {
+Context make_context(const Facts& facts, const bp_native_t* native) {
+  if (native != nullptr) {
+    const bp_native_t given = sdk::read(native, "how.native");
+    const auto raw = reinterpret_cast<cl_context>(given.handle);
+    if (given.kind != BP_NATIVE_CL_CONTEXT || raw == nullptr)
+      throw sdk::Error(BP_UNSUPPORTED, facts.name + " cannot be opened on a native of kind " +
+                                           std::to_string(given.kind) + "; on a cl_context it can");
+    std::vector<cl_device_id> devices;
+    size_t bytes = 0;
+    check(clGetContextInfo(raw, CL_CONTEXT_DEVICES, 0, nullptr, &bytes), "devices of a context");
+    devices.resize(bytes / sizeof(cl_device_id));
+    check(clGetContextInfo(raw, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr), "devices of a context");
+    if (std::find(devices.begin(), devices.end(), facts.id) == devices.end())
+      throw sdk::Error(BP_UNSUPPORTED, "the context has not the device " + facts.name);
+    check(clRetainContext(raw), "import of a context");
+    return Context(raw);
+  }
   const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
                                               reinterpret_cast<cl_context_properties>(facts.platform), 0};
   cl_int status = CL_SUCCESS;
@@ -22,10 +38,10 @@ Context make_context(const Facts& facts) {
 
 }  // namespace
 
-Device::Device(const sdk::Backend& backend, const Facts& facts)
+Device::Device(const sdk::Backend& backend, const Facts& facts, const bp_native_t* context)
     : sdk::Device(backend),
       facts_(facts),
-      context_(make_context(facts)),
+      context_(make_context(facts, context)),
       kernels_(host(), facts_, context_.get()),
       transfers_(queue()) {}
 

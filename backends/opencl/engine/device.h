@@ -16,7 +16,8 @@ namespace backplane::opencl {
 
 class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
  public:
-  Device(const sdk::Backend& backend, const Facts& facts);
+  // In the framework's context, or, without one, in one of its own.
+  Device(const sdk::Backend& backend, const Facts& facts, const bp_native_t* context);
 
   const Facts& facts() const { return facts_; }
   cl_context context() const { return context_.get(); }

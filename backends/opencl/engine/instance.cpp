@@ -18,10 +18,8 @@ Instance::Instance(const Island& island)
       outputs_(island.graph().output_count()) {}
 
 Instance::~Instance() {
-  if (flight_) {  // nobody may have asked for its end
-    if (is_running()) clFinish(stream_queue_.get());
-    static_cast<void>(flight_->outcome());
-  }
+  if (!flights_.empty() && !flights_.back()->concluded()) clFinish(stream_queue_.get());
+  for (const auto& flight : flights_) static_cast<void>(flight->outcome());  // nobody may have asked for them
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !running_ && entered_ == 0; });
@@ -29,11 +27,6 @@ Instance::~Instance() {
   inputs_.clear();
   outputs_.clear();
   clFinish(queue_.get());
-}
-
-bool Instance::is_running() {
-  const std::lock_guard lock(mutex_);
-  return running_;
 }
 
 bool Instance::reaches(const bp_tensor_t& tensor) const {
@@ -63,6 +56,14 @@ void Instance::prepare() {
     if (!is_alone) opencl::check(clFinish(run_queue_), "stream before a run");
     is_alone = true;
   };
+  {
+    std::unique_lock lock(mutex_);
+    if (std::exchange(spoiled_, false)) {
+      lock.unlock();
+      finish();
+      forget_bound();
+    }
+  }
   const ReadInput read = [&](uint32_t slot) {
     if (!is_alone) order_->wait();
     finish();
@@ -70,9 +71,17 @@ void Instance::prepare() {
   };
   if (shapes_changed_ || !follows_from(*plan_, read)) replan(read);
   if (bindings_changed_) {
-    finish();
+    if (binds_host_memory()) finish();  // it is mapped, and the call waits for that
     reach_bound();
   }
+}
+
+bool Instance::binds_host_memory() const {
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    if (!inputs_[i] && input(i).buffer.memory == nullptr) return true;
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (!outputs_[i] && output(i).buffer.memory == nullptr) return true;
+  return false;
 }
 
 void Instance::replan(const ReadInput& read) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 
 #include "engine/island.h"
@@ -67,8 +68,22 @@ class Instance final : public sdk::Instance {
     uint32_t slot;
   };
 
+  // The commands of a run. In a stream the next run may begin before this one has ended.
+  struct Work {
+    std::shared_ptr<const sdk::Order> order;
+    std::shared_ptr<const Plan> plan;
+    std::vector<Event> begun;           // what comes before the kernels
+    std::vector<Event> launched;        // by launch, those started so far
+    std::vector<Event> ended;           // what comes after them
+    std::optional<sdk::Error> failure;  // met while commands were under way
+    bool tracing = false;
+    uint64_t begin_time = 0, copied = 0;  // for the trace
+    cl_int found_fault = 0;               // read back at the end
+  };
+
   // ---- what is planned and bound (instance.cpp) ----
-  void prepare();  // for the run that is to start
+  void prepare();                  // for the run that is to start
+  bool binds_host_memory() const;  // newly
   void replan(const ReadInput& read);
   std::vector<std::byte> read_input(uint32_t slot) const;
   void place_kernels(const Plan& plan);
@@ -89,12 +104,11 @@ class Instance final : public sdk::Instance {
   void finish_work();
   void call_back();
   void reached(cl_int status);
-  void check_work() const;
-  std::optional<sdk::Error> conclude();
+  void check_work(const Work& work) const;
+  std::optional<sdk::Error> conclude(const Work& work);
   void tell_end(std::optional<sdk::Error> failure);
   void forget_run(bool failed);
-  void trace() const;
-  bool is_running();
+  void trace(const Work& work) const;
   void enter();
   void leave();
 
@@ -112,22 +126,18 @@ class Instance final : public sdk::Instance {
 
   // The run in flight, touched by one thread at a time: the one that starts it, then those that the driver calls from.
   std::shared_ptr<const sdk::Order> order_;
-  std::shared_ptr<Flight> flight_;        // of the last run in a stream
-  Queue stream_queue_;                    // of that stream
-  cl_command_queue run_queue_ = nullptr;  // the stream's, or queue_
-  std::vector<Event> begun_;              // what comes before the kernels
-  std::vector<Event> launched_;           // by launch, those started so far
-  std::vector<Event> ended_;              // what comes after them
-  std::vector<cl_event> after_;           // of the command that is enqueued
-  std::optional<sdk::Error> failure_;     // met while commands were under way
-  bool tracing_ = false;
-  uint64_t begin_time_ = 0, copied_ = 0;  // for the trace
-  cl_int found_fault_ = 0;                // read back at the end
+  std::shared_ptr<Work> work_;
+  std::deque<std::shared_ptr<Flight>> flights_;  // in streams, the oldest first; some have ended
+  Queue stream_queue_;                           // of the last one's stream
+  cl_command_queue run_queue_ = nullptr;         // the stream's, or queue_
+  std::vector<cl_event> after_;                  // of the command that is enqueued
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool running_ = false;  // from `submit` until the end is reported
-  uint32_t entered_ = 0;  // threads that the driver calls from, or that wait for what a run waits for
+  bool running_ = false;    // from `submit` until the end is reported, in a stream until it returns
+  uint32_t in_stream_ = 0;  // runs in a stream whose end was not looked at yet
+  bool spoiled_ = false;    // one of them failed
+  uint32_t entered_ = 0;    // threads that the driver calls from, or that wait for what a run waits for
 };
 
 }  // namespace backplane::opencl

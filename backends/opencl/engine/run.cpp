@@ -23,11 +23,14 @@ constexpr size_t kLaunchesBetweenChecks = 16;
 void Instance::submit(const bp_run_t& what) {
   {
     const std::lock_guard lock(mutex_);
-    if (running_)
+    Stream* const stream = stream_of(what);
+    const bool follows = stream != nullptr && stream->queue() == stream_queue_.get();
+    if (running_ || (in_stream_ != 0 && !follows))
       throw sdk::Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
     running_ = true;
   }
   try {
+    if (!work_ || stream_of(what) != nullptr) work_ = std::make_shared<Work>();
     order_ = std::make_shared<const sdk::Order>(host(), what);
     bp_run_t unordered = what;
     unordered.wait_count = unordered.signal_count = 0;
@@ -89,8 +92,18 @@ void Instance::start_in(Stream& stream) {
     abort_start();
     throw;
   }
-  flight_ = std::make_shared<Flight>([this] { return conclude(); }, order_->run().id);
-  stream.follow(order_, std::move(wait), flight_);
+  const std::shared_ptr<const Work> work = std::exchange(work_, nullptr);
+  const Event& last = !work->ended.empty()      ? work->ended.back()
+                      : !work->launched.empty() ? work->launched.back()
+                                                : Event();
+  while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
+  flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, order_->run().id, last));
+  {
+    const std::lock_guard lock(mutex_);
+    ++in_stream_;
+    running_ = false;  // the next one may follow in this stream
+  }
+  stream.follow(order_, std::move(wait), flights_.back());
 }
 
 void Instance::abort_start() {
@@ -99,21 +112,23 @@ void Instance::abort_start() {
 }
 
 void Instance::begin() {
-  for (auto* events : {&begun_, &launched_, &ended_}) events->clear();
-  failure_.reset();
-  copied_ = 0;
-  tracing_ = host().tracing();
-  begin_time_ = tracing_ ? sdk::monotonic_now() : 0;
+  work_->order = order_;
+  work_->plan = plan_;
+  for (auto* events : {&work_->begun, &work_->launched, &work_->ended}) events->clear();
+  work_->failure.reset();
+  work_->copied = 0;
+  work_->tracing = host().tracing();
+  work_->begin_time = work_->tracing ? sdk::monotonic_now() : 0;
   for (uint32_t i = 0; i < inputs_.size(); ++i)
-    copied_ += inputs_[i]->begin(run_queue_, dense_bytes(input(i)), true, begun_);
+    work_->copied += inputs_[i]->begin(run_queue_, dense_bytes(input(i)), true, work_->begun);
   for (uint32_t i = 0; i < outputs_.size(); ++i)
-    copied_ += outputs_[i]->begin(run_queue_, dense_bytes(output(i)), false, begun_);
+    work_->copied += outputs_[i]->begin(run_queue_, dense_bytes(output(i)), false, work_->begun);
   if (!plan_->may_fault) return;
   static constexpr cl_int kNone = 0;
   cl_event event = nullptr;
   opencl::check(clEnqueueWriteBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof kNone, &kNone, 0, nullptr, &event),
                 "run");
-  begun_.emplace_back(event);
+  work_->begun.emplace_back(event);
 }
 
 // The next command comes after these launches, or, where there are none, after what comes before the kernels. An
@@ -121,27 +136,27 @@ void Instance::begin() {
 void Instance::wait_for(const std::vector<uint32_t>& launches) {
   after_.clear();
   if (run_queue_ != queue_.get() || !island_.opencl_device().facts().out_of_order) return;
-  for (const uint32_t launch : launches) after_.push_back(launched_[launch].get());
+  for (const uint32_t launch : launches) after_.push_back(work_->launched[launch].get());
   if (!launches.empty()) return;
-  for (const Event& event : begun_) after_.push_back(event.get());
+  for (const Event& event : work_->begun) after_.push_back(event.get());
 }
 
 // Starts the kernels: all, or as many as may run before the host looks whether the run should end.
 void Instance::proceed() {
   const bool limited = order_->run().cancel != nullptr || order_->run().deadline != 0;
-  launch(limited ? std::min(kernels_.size(), launched_.size() + kLaunchesBetweenChecks) : kernels_.size());
-  if (launched_.size() == kernels_.size()) finish_work();
+  launch(limited ? std::min(kernels_.size(), work_->launched.size() + kLaunchesBetweenChecks) : kernels_.size());
+  if (work_->launched.size() == kernels_.size()) finish_work();
   call_back();
 }
 
 // Enqueues the kernels up to `end`.
 void Instance::launch(size_t end) {
-  for (size_t l = launched_.size(); l < end; ++l) {
+  for (size_t l = work_->launched.size(); l < end; ++l) {
     const Launch& launch = plan_->launches[l];
     wait_for(launch.after);
     cl_event event = nullptr;
     enqueue(run_queue_, kernels_[l], launch, after_, &event);
-    launched_.emplace_back(event);
+    work_->launched.emplace_back(event);
   }
 }
 
@@ -149,16 +164,16 @@ void Instance::launch(size_t end) {
 void Instance::finish_work() {
   wait_for(plan_->last);
   for (uint32_t i = 0; i < inputs_.size(); ++i)
-    copied_ += inputs_[i]->end(run_queue_, dense_bytes(input(i)), false, after_, ended_);
+    work_->copied += inputs_[i]->end(run_queue_, dense_bytes(input(i)), false, after_, work_->ended);
   for (uint32_t i = 0; i < outputs_.size(); ++i)
-    copied_ += outputs_[i]->end(run_queue_, dense_bytes(output(i)), true, after_, ended_);
+    work_->copied += outputs_[i]->end(run_queue_, dense_bytes(output(i)), true, after_, work_->ended);
   if (!plan_->may_fault) return;
   cl_event event = nullptr;
   opencl::check(
-      clEnqueueReadBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof found_fault_, &found_fault_,
+      clEnqueueReadBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof work_->found_fault, &work_->found_fault,
                           static_cast<cl_uint>(after_.size()), after_.empty() ? nullptr : after_.data(), &event),
       "run");
-  ended_.emplace_back(event);
+  work_->ended.emplace_back(event);
 }
 
 // Has `reached` called when all that was started has ended. That may be before this returns.
@@ -180,46 +195,49 @@ void Instance::call_back() {
 void Instance::reached(cl_int status) {
   bool goes_on = false;
   const auto failure = sdk::caught([&] {
-    if (failure_) throw sdk::Error(*failure_);
-    check_work();
+    if (work_->failure) throw sdk::Error(*work_->failure);
+    check_work(*work_);
     opencl::check(status, "run");
-    if (launched_.size() < kernels_.size()) {
+    if (work_->launched.size() < kernels_.size()) {
       host().check(order_->run().cancel, order_->run().deadline);
       goes_on = true;  // from here on another thread may be where we are
       if (auto failure = sdk::caught([this] { proceed(); })) {
         goes_on = false;
-        failure_ = std::move(failure);
+        work_->failure = std::move(failure);
         call_back();  // what was started has to end first
         goes_on = true;
       }
       return;
     }
-    trace();
+    trace(*work_);
   });
   if (!goes_on) tell_end(failure);
 }
 
 // Throws where a command failed or a kernel met an index beyond its extent.
-void Instance::check_work() const {
-  for (const Event& event : begun_) check_event(event, "making inputs reachable");
-  for (size_t l = 0; l < launched_.size(); ++l)
-    check_event(launched_[l], "kernel '" + plan_->launches[l].source.entry + "'");
-  for (const Event& event : ended_) check_event(event, "making outputs reachable");
-  if (!plan_->may_fault || launched_.size() < kernels_.size() || found_fault_ == 0) return;
-  const sdk::Node node = island_.graph().node(static_cast<uint32_t>(found_fault_) - 1);
+void Instance::check_work(const Work& work) const {
+  for (const Event& event : work.begun) check_event(event, "making inputs reachable");
+  for (size_t l = 0; l < work.launched.size(); ++l)
+    check_event(work.launched[l], "kernel '" + work.plan->launches[l].source.entry + "'");
+  for (const Event& event : work.ended) check_event(event, "making outputs reachable");
+  if (!work.plan->may_fault || work.launched.size() < work.plan->launches.size() || work.found_fault == 0) return;
+  const sdk::Node node = island_.graph().node(static_cast<uint32_t>(work.found_fault) - 1);
   throw sdk::Error(BP_INVALID_ARGUMENT,
                    std::string(node.op_type()) + " '" + std::string(node.name()) +
                        "': an index is beyond the extent that it chooses from",
                    node.id());
 }
 
-// What a run in a stream failed with. Its commands have ended.
-std::optional<sdk::Error> Instance::conclude() {
-  auto failure = sdk::caught([this] {
-    check_work();
-    trace();
+// What a run in a stream failed with. Its commands have ended; later ones of the stream may be under way.
+std::optional<sdk::Error> Instance::conclude(const Work& work) {
+  auto failure = sdk::caught([&] {
+    check_work(work);
+    trace(work);
   });
-  forget_run(failure.has_value());
+  const std::lock_guard lock(mutex_);
+  --in_stream_;
+  spoiled_ = spoiled_ || failure.has_value();
+  changed_.notify_all();
   return failure;
 }
 
@@ -232,31 +250,31 @@ void Instance::tell_end(std::optional<sdk::Error> failure) {
 
 void Instance::forget_run(bool failed) {
   if (failed) forget_bound();
-  for (auto* events : {&begun_, &launched_, &ended_}) events->clear();
+  for (auto* events : {&work_->begun, &work_->launched, &work_->ended}) events->clear();
   const std::lock_guard lock(mutex_);
   running_ = false;
   changed_.notify_all();
 }
 
 // Device time becomes host time by the difference between the two clocks now, when the last kernel has just ended.
-void Instance::trace() const {
-  if (!tracing_) return;
+void Instance::trace(const Work& work) const {
+  if (!work.tracing) return;
   const auto time = [](const Event& event, cl_profiling_info what) {
     cl_ulong t = 0;  // stays so in a queue of the framework's that does not measure
     clGetEventProfilingInfo(event.get(), what, sizeof t, &t, nullptr);
     return t;
   };
   cl_ulong last = 0;
-  for (const Event& event : launched_) last = std::max(last, time(event, CL_PROFILING_COMMAND_END));
+  for (const Event& event : work.launched) last = std::max(last, time(event, CL_PROFILING_COMMAND_END));
   const uint64_t shift = sdk::monotonic_now() - last;
   bp_span_t span{};
-  span.trace_id = order_->run().trace_id;
+  span.trace_id = work.order->run().trace_id;
   span.device = island_.device().id();
-  for (size_t l = 0; l < launched_.size() && last != 0; ++l) {
-    const Launch& launch = plan_->launches[l];
+  for (size_t l = 0; l < work.launched.size() && last != 0; ++l) {
+    const Launch& launch = work.plan->launches[l];
     span.kind = BP_SPAN_COMPUTE;
-    span.begin = time(launched_[l], CL_PROFILING_COMMAND_START) + shift;
-    span.end = time(launched_[l], CL_PROFILING_COMMAND_END) + shift;
+    span.begin = time(work.launched[l], CL_PROFILING_COMMAND_START) + shift;
+    span.end = time(work.launched[l], CL_PROFILING_COMMAND_END) + shift;
     const bool known = launch.node < island_.graph().node_count();
     const uint64_t node = known ? island_.graph().node(launch.node).id() : BP_NO_NODE;
     span.nodes = &node;
@@ -265,13 +283,13 @@ void Instance::trace() const {
     span.name = sdk::text(launch.source.entry);
     host().trace(span);
   }
-  if (copied_ == 0) return;
+  if (work.copied == 0) return;
   span.kind = BP_SPAN_COPY;
-  span.begin = begin_time_;
+  span.begin = work.begin_time;
   span.end = sdk::monotonic_now();
   span.node_count = 0;
   span.flags = 0;
-  span.bytes = copied_;
+  span.bytes = work.copied;
   span.name = sdk::text("copies to and from the host");
   host().trace(span);
 }

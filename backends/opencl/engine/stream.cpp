@@ -72,6 +72,19 @@ std::optional<sdk::Error> Flight::outcome() {
   return failure_;
 }
 
+bool Flight::concluded() {
+  const std::lock_guard lock(mutex_);
+  return conclude_ == nullptr;
+}
+
+bool Flight::ended_well() {
+  cl_int status = CL_QUEUED;
+  if (!last_ ||
+      clGetEventInfo(last_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS)
+    return false;
+  return status == CL_COMPLETE && !outcome();
+}
+
 Stream::~Stream() {
   std::unique_lock lock(reports_->mutex);
   reports_->changed.wait(lock, [this] { return reports_->count == 0; });
@@ -131,6 +144,10 @@ void Stream::wait(uint64_t deadline) {
 std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>& order) {
   {
     const std::lock_guard lock(mutex_);
+    // A framework may wait by means of its own and never ask here.
+    constexpr size_t kKept = 64;
+    if (unreported_.size() >= kKept)
+      std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
     unreported_.reserve(unreported_.size() + 2);  // for `follow`, which must not fail
   }
   if (order->waits().empty()) return nullptr;

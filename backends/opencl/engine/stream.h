@@ -25,8 +25,13 @@ void when_done(cl_command_queue queue, std::function<void(cl_int)> end);
 class Flight {
  public:
   // `conclude` gives what it failed with; `id` is that of the run.
-  Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id) : conclude_(std::move(conclude)), id_(id) {}
+  // `last` is its last command's event, where there is one.
+  Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
+      : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
   std::optional<sdk::Error> outcome();
+  bool concluded();
+  // Whether it is known to have ended well, without waiting.
+  bool ended_well();
   uint64_t id() const { return id_; }
 
  private:
@@ -34,6 +39,7 @@ class Flight {
   std::function<std::optional<sdk::Error>()> conclude_;
   std::optional<sdk::Error> failure_;
   const uint64_t id_;
+  const Event last_;
 };
 
 class Stream final : public sdk::Stream {

@@ -191,7 +191,8 @@ cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const ch
   REFUSE_IF_ASKED(clCreateProgramWithSource, cl_program);
   ++cl_layer().from_source;
   std::string all = cl_layer().spoil();
-  for (cl_uint i = 0; i < count; ++i) all.append(texts[i], sizes[i]);
+  for (cl_uint i = 0; i < count; ++i)
+    all.append(texts[i], sizes != nullptr && sizes[i] != 0 ? sizes[i] : std::strlen(texts[i]));
   const char* text = all.data();
   const size_t size = all.size();
   return made(real(context, 1, &text, &size, status), cl_layer().programs);
@@ -236,6 +237,7 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
                             const void* from, cl_uint wait_count, const cl_event* waits, cl_event* event) {
   REAL(clEnqueueWriteBuffer);
   FAIL_IF_ASKED(clEnqueueWriteBuffer);
+  cl_layer().waits += blocking != CL_FALSE;
   const cl_int status = real(queue, buffer, blocking, offset, bytes, from, wait_count, waits, event);
   copied(status, bytes);
   event_made(status, event);
@@ -246,6 +248,7 @@ cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocki
                            void* to, cl_uint wait_count, const cl_event* waits, cl_event* event) {
   REAL(clEnqueueReadBuffer);
   FAIL_IF_ASKED(clEnqueueReadBuffer);
+  cl_layer().waits += blocking != CL_FALSE;
   const cl_int status = real(queue, buffer, blocking, offset, bytes, to, wait_count, waits, event);
   copied(status, bytes);
   event_made(status, event);
@@ -266,6 +269,7 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
                          size_t bytes, cl_uint wait_count, const cl_event* waits, cl_event* event, cl_int* status) {
   REAL(clEnqueueMapBuffer);
   REFUSE_IF_ASKED(clEnqueueMapBuffer, void*);
+  cl_layer().waits += blocking != CL_FALSE;
   cl_int result = CL_SUCCESS;
   void* mapped = real(queue, buffer, blocking, flags, offset, bytes, wait_count, waits, event, &result);
   event_made(result, event);
@@ -330,7 +334,14 @@ cl_int clFlush(cl_command_queue queue) {
 cl_int clFinish(cl_command_queue queue) {
   REAL(clFinish);
   FAIL_IF_ASKED(clFinish);
+  ++cl_layer().waits;
   return real(queue);
+}
+
+cl_int clWaitForEvents(cl_uint count, const cl_event* events) {
+  REAL(clWaitForEvents);
+  ++cl_layer().waits;
+  return real(count, events);
 }
 
 }  // extern "C"

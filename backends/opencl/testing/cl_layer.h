@@ -34,6 +34,7 @@ class ClLayer {
   std::atomic<uint64_t> copied_bytes{0};  // by them
   std::atomic<uint64_t> imports{0};       // buffers over host memory
   std::atomic<uint64_t> callbacks{0};     // asked of events
+  std::atomic<uint64_t> waits{0};         // calls that block until the device is done
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
 
   // Kernels of this name, created since the start.

@@ -2,6 +2,7 @@
 #include "partial_backend/instance.h"
 
 #include <chrono>
+#include <cstring>
 
 #include "partial_backend/memory.h"
 
@@ -62,6 +63,11 @@ void Instance::bind(const bp_binding_t& binding, bp_error_t* error) {
     tensor = reached(*program_.device, *binding.tensor);
     passed.tensor = &tensor;
   }
+  if (binding.slot == BP_SLOT_SCRATCH) {
+    if (tensor.buffer.bytes < program_.device->script().scratch) throw Error(BP_BUFFER_TOO_SMALL, "too little scratch");
+    scratch_ = static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
+    return;
+  }
   pass(cpu->instance->bind(inner, &passed, error));
 }
 
@@ -96,6 +102,10 @@ void Instance::work(const bp_run_t& run) {
   for (std::atomic<uint64_t>* most : {&device.backend->most_running, &device.counters().at_once}) {
     for (uint64_t seen = *most; seen < running.at_once && !most->compare_exchange_weak(seen, running.at_once);) {
     }
+  }
+  if (const uint64_t bytes = device.script().scratch; bytes != 0) {
+    if (scratch_ == nullptr) throw Error(BP_BAD_STATE, "no scratch memory is bound");
+    std::memset(scratch_, static_cast<int>(number_), bytes);
   }
   take_time(device.script().run_us);
   constexpr int kPatience = 10'000;  // milliseconds

@@ -33,6 +33,7 @@ class Instance {
   bool in_flight_ = false;
   bp_run_t run_{};       // the one in flight
   uint64_t number_ = 0;  // of it, among all runs of the program
+  char* scratch_ = nullptr;
   std::optional<sdk::HostStream> own_;
 };
 

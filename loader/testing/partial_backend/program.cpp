@@ -47,7 +47,9 @@ void BP_CALL destroy(bp_program_t* handle) {
 }
 
 bp_status_t BP_CALL info(const bp_program_t* handle, bp_program_info_t* out, bp_error_t* error) {
-  return cpu->program->info(of(handle).inner, out, error);
+  const bp_status_t status = cpu->program->info(of(handle).inner, out, error);
+  if (status == BP_OK) out->scratch_bytes = of(handle).device->script().scratch;
+  return status;
 }
 
 bp_status_t BP_CALL output_extents(const bp_program_t* handle, const bp_shape_query_t* query, bp_shape_t* out_shapes,

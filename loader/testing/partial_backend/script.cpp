@@ -128,6 +128,7 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("max_nodes", script.max_nodes);
   reader.read("kind", kind);
   reader.read("peers", script.peers);
+  reader.read("scratch", script.scratch);
   reader.read("async", script.async);
   reader.read("marks", script.marks);
   reader.read("copy_meets", script.copy_meets);

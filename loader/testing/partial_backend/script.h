@@ -12,6 +12,7 @@
 //   memory    "host"; "own": nobody else reaches it; "shared": it imports host memory;      host
 //             "flushed": it does, and sees host writes after a flush alone
 //   peers     1: the devices copy directly between each other                               0
+//   scratch   bytes that each instance wants bound, and overwrites in each run               0
 //   async     1: `run` returns at once, a thread does the work, and there are streams        0
 //   marks     1: its semaphores can be waited for by the other devices                      0
 //   run_us    what each run takes at least                                                  0
@@ -55,6 +56,7 @@ struct Script {
   uint32_t kind = BP_DEVICE_OTHER;
   Memory memory = Memory::kHost;
   bool peers = false;
+  uint64_t scratch = 0;
   bool async = false;
   bool marks = false;
   bool copy_meets = false;

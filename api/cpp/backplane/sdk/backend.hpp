@@ -29,8 +29,8 @@ struct About {
 // The plugin, created. A concrete backend has besides:
 //   static constexpr sdk::About about{…};
 //   static constexpr bp_opset_t opsets[] = {…};      the newest operator set known for each domain
-//   using Device = …; using Program = …; using Instance = …;
-//   explicit MyBackend(const bp_backend_create_t& how) : sdk::Backend(how) {}
+//   using Device = …; using Program = …; using Instance = …;   the classes themselves: slots follow from what they
+//   override explicit MyBackend(const bp_backend_create_t& how) : sdk::Backend(how) {}
 class Backend : public Object {
  public:
   explicit Backend(const bp_backend_create_t& how) : host_(how.host), directory_(text(how.directory)) {}

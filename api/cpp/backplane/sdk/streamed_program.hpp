@@ -10,13 +10,13 @@ namespace backplane::sdk {
 // A Device with streams and timelines that live on the host.
 class HostStreams : public Sync {
  public:
-  std::unique_ptr<Stream> stream(const bp_native_t* native, int32_t /*priority*/) override {
-    if (native != nullptr) throw Error(BP_UNSUPPORTED, "this device takes no streams of others");
+  std::unique_ptr<Stream> stream(const bp_stream_create_t& how) override {
+    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "this device takes no streams of others");
     return std::make_unique<HostStream>();
   }
-  std::unique_ptr<NativeSemaphore> semaphore(const bp_native_t* native) override {
-    if (native != nullptr) throw Error(BP_UNSUPPORTED, "this device takes no semaphores of others");
-    return std::make_unique<HostTimeline>();
+  std::unique_ptr<NativeSemaphore> semaphore(const bp_semaphore_create_t& how) override {
+    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "this device takes no semaphores of others");
+    return std::make_unique<HostTimeline>(how.value);
   }
 };
 
@@ -30,9 +30,7 @@ class StreamedProgram : public Program {
                       const Order& order) const = 0;
 
   std::unique_ptr<Instance> instance() const final;
-
- private:
-  class Run;
+  class Run;  // what the backend names as its Instance
 };
 
 class StreamedProgram::Run final : public Instance {

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/framework_stream.h"
+
+#include <utility>
+
+#include "run/device_status.h"
+
+namespace backplane {
+namespace {
+
+Status lacks(const Device& device, const char* what) {
+  return {BP_UNSUPPORTED, "device '" + device.name() + "' offers no " + what};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<FrameworkStream>> FrameworkStream::create(std::shared_ptr<Environment> environment,
+                                                                 Device& device, const bp_stream_create_t& how) {
+  const bp_sync_api_t* api = device.backend().plugin->sync;
+  if (!api || !api->stream_create || !api->stream_destroy || !api->stream_wait) return lacks(device, "streams");
+  std::shared_ptr<FrameworkStream> stream(new FrameworkStream(std::move(environment), device));
+  BP_ASSIGN(bp_device_t * handle, device.open());
+  PluginError error;
+  BP_TRY(device_status(device, error, api->stream_create(handle, &how, &stream->stream_, error.get())));
+  if (!stream->stream_) return Status(BP_INTERNAL, "device '" + device.name() + "': stream_create made no stream");
+  return stream;
+}
+
+FrameworkStream::~FrameworkStream() {
+  if (stream_ && !device_->given_up()) api().stream_destroy(stream_);
+}
+
+Status FrameworkStream::wait(uint64_t deadline) {
+  PluginError error;
+  Status status = device_status(*device_, error, api().stream_wait(stream_, deadline, error.get()));
+  const std::lock_guard lock(mutex_);
+  Status kept = std::exchange(kept_, {});
+  return kept.ok() ? std::move(status) : std::move(kept);
+}
+
+void FrameworkStream::settle() noexcept try {
+  PluginError error;
+  Status status = device_status(*device_, error, api().stream_wait(stream_, BP_FOREVER, error.get()));
+  const std::lock_guard lock(mutex_);
+  if (kept_.ok()) kept_ = std::move(status);
+} catch (...) {  // no memory for the text of a failure
+  const std::lock_guard lock(mutex_);
+  kept_ = Status(BP_RESOURCE_EXHAUSTED, {});
+}
+
+Status FrameworkStream::export_native(bp_native_t& out) const {
+  if (!api().stream_export) return lacks(*device_, "native handles of streams");
+  PluginError error;
+  return device_status(*device_, error, api().stream_export(stream_, &out, error.get()));
+}
+
+Result<std::shared_ptr<FrameworkSemaphore>> FrameworkSemaphore::create(std::shared_ptr<Environment> environment,
+                                                                       Device& device,
+                                                                       const bp_semaphore_create_t& how) {
+  const bp_sync_api_t* api = device.backend().plugin->sync;
+  if (!api || !api->semaphore_create || !api->semaphore_destroy) return lacks(device, "semaphores");
+  std::shared_ptr<FrameworkSemaphore> semaphore(new FrameworkSemaphore(std::move(environment), device));
+  BP_ASSIGN(bp_device_t * handle, device.open());
+  PluginError error;
+  BP_TRY(device_status(device, error, api->semaphore_create(handle, &how, &semaphore->semaphore_, error.get())));
+  if (!semaphore->semaphore_)
+    return Status(BP_INTERNAL, "device '" + device.name() + "': semaphore_create made no semaphore");
+  return semaphore;
+}
+
+FrameworkSemaphore::~FrameworkSemaphore() {
+  if (semaphore_ && !device_->given_up()) api().semaphore_destroy(semaphore_);
+}
+
+Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline) const {
+  if (!api().semaphore_wait) return lacks(*device_, "waiting for its semaphores on the host");
+  PluginError error;
+  return device_status(*device_, error, api().semaphore_wait(semaphore_, value, deadline, error.get()));
+}
+
+Status FrameworkSemaphore::can_signal() const {
+  return api().semaphore_signal ? Status() : lacks(*device_, "signalling its semaphores from the host");
+}
+
+Status FrameworkSemaphore::signal(uint64_t value) const {
+  BP_TRY(can_signal());
+  PluginError error;
+  return device_status(*device_, error, api().semaphore_signal(semaphore_, value, error.get()));
+}
+
+Status FrameworkSemaphore::query(uint64_t& out_value) const {
+  if (!api().semaphore_query) return lacks(*device_, "values of its semaphores");
+  PluginError error;
+  return device_status(*device_, error, api().semaphore_query(semaphore_, &out_value, error.get()));
+}
+
+Status FrameworkSemaphore::export_native(uint64_t value, bp_native_t& out) const {
+  if (!api().semaphore_export) return lacks(*device_, "native handles of semaphores");
+  PluginError error;
+  return device_status(*device_, error, api().semaphore_export(semaphore_, value, &out, error.get()));
+}
+
+// ---- orders ---------------------------------------------------------------------------------------------------------
+
+Result<DeviceOrder> DeviceOrder::of(const bp_run_t& order) {
+  DeviceOrder own;
+  own.run_ = order;
+  if (order.stream) {
+    FrameworkStream& stream = *stream_of(order.stream);
+    own.device_ = &stream.device();
+    own.run_.stream = stream.plugin_stream();
+  }
+  BP_TRY(own.take(order.waits, order.wait_count, own.waits_));
+  BP_TRY(own.take(order.signals, order.signal_count, own.signals_));
+  own.run_.waits = own.waits_.data();
+  own.run_.signals = own.signals_.data();
+  return own;
+}
+
+Status DeviceOrder::take(const bp_point_t* points, uint32_t count, std::vector<bp_point_t>& own) {
+  for (uint32_t i = 0; i < count; ++i) {
+    bp_point_t point = points[i];
+    if (point.kind == BP_POINT_NATIVE) {
+      FrameworkSemaphore& semaphore = semaphore_of(point);
+      if (!device_) device_ = &semaphore.device();
+      if (device_ != &semaphore.device())
+        return {BP_INVALID_ARGUMENT, "a point is of device '" + semaphore.device().name() + "', the work of '" +
+                                         device_->name() + "': import the semaphore there"};
+      point = bp_native_point(semaphore.plugin_semaphore(), semaphore.device().id(), point.value);
+    }
+    own.push_back(point);
+  }
+  return {};
+}
+
+}  // namespace backplane

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs in streams of the framework's, native points, and what else a framework asks of an exec.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "testing/partial.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// x, negated so many times: n0, n1, …
+Model chain(int length) {
+  Graph graph;
+  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
+  for (int i = 0; i < length; ++i) value = graph.node("Neg", "n" + std::to_string(i), {value});
+  return graph.finish({value});
+}
+
+Environment streaming(std::map<std::string, std::string> options) {
+  options.insert({{"partial.async", "1"}, {"partial.max_nodes", "1"}, {"partial.memory", "own"}});
+  return partial_environment(std::move(options));
+}
+
+uint64_t partial_id(const Environment& env) {
+  for (const Device& device : env.devices())
+    if (device.name == "partial") return device.info.id;
+  return 0;
+}
+
+RunOptions in(const Stream& stream) {
+  RunOptions how;
+  how.stream = &stream;
+  return how;
+}
+
+TEST(FrameworkStream, TakesRunsAndReturnsBeforeTheyEnd) {
+  const Environment env = streaming({{"partial.run_us", "20000"}});
+  Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+  exec.bind("x", x);
+  exec.bind_output(0u, y);
+  const auto begin = std::chrono::steady_clock::now();
+  exec.run(in(stream));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(50));
+  stream.wait();
+  EXPECT_THAT(y.values<float>(), ElementsAre(-1, 2, -3));
+  const partial::Counters& counted = counters(env);
+  EXPECT_EQ(counted.stream_runs, 3u);
+  EXPECT_EQ(counted.stream_copies, 2u);
+  EXPECT_EQ(counted.reports, 0u);  // nobody asked for `done`
+  // The next one has other memory: bind waits for the stream.
+  exec.run(in(stream));
+  const Tensor other = Tensor::of<float>({3}, {4, 5, 6});
+  exec.bind("x", other);
+  EXPECT_THAT(y.values<float>(), ElementsAre(-1, 2, -3));
+  exec.run(in(stream));
+  exec.run(in(stream));
+  stream.wait();
+  EXPECT_THAT(y.values<float>(), ElementsAre(-4, -5, -6));
+  exec.run();  // and without the stream
+  EXPECT_THAT(y.values<float>(), ElementsAre(-4, -5, -6));
+}
+
+TEST(FrameworkStream, DoneAndSignalsComeAfterTheRun) {
+  const Environment env = streaming({{"partial.run_us", "1000"}});
+  Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+  exec.bind("x", x);
+  exec.bind_output(0u, y);
+  const Semaphore go, done;
+  RunOptions how = in(stream);
+  how.waits = {go.at(1)};
+  how.signals = {done.at(1)};
+  exec.run(how);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(done.value(), 0u);
+  EXPECT_EQ(counters(env).runs, 0u);
+  go.signal(1);
+  done.wait(1);
+  EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
+}
+
+// Nothing is put into the stream.
+TEST(FrameworkStream, RefusesWhatIsNotItsDevices) {
+  const Environment env = streaming({});
+  const Stream stream = env.stream(partial_id(env));
+  Exec exec = env.compile(chain(3), pinned({{"n1", "cpu"}, {"n0", "partial"}, {"n2", "partial"}})).exec();
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  const Error refused = failure([&] { exec.run(in(stream)); });
+  EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(refused.text(), HasSubstr("runs on device 'cpu'"));
+  EXPECT_EQ(counters(env).runs, 0u);
+  EXPECT_EQ(failure([&] { env.stream(env.devices().front().info.id); }).status(), BP_UNSUPPORTED);  // the CPU's
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream.get();
+  EXPECT_EQ(failure([&] { exec.submit(run); }).status(), BP_INVALID_ARGUMENT);
+}
+
+TEST(FrameworkStream, WaitReportsWhatFailedInIt) {
+  const Environment env = streaming({{"partial.fault", "internal@n1#1"}});
+  SessionOptions how = pinned({{"*", "partial"}});
+  Exec exec = env.compile(chain(3), how).exec();
+  const Stream stream = env.stream(partial_id(env));
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
+  exec.bind("x", x);
+  exec.run(in(stream));
+  const Error failed = failure([&] { stream.wait(); });
+  EXPECT_EQ(failed.status(), BP_INTERNAL);
+  EXPECT_THAT(failed.text(), HasSubstr("a scripted defect"));
+  stream.wait();  // once
+  // A bind that waits keeps the failure for the stream's own wait.
+  const Environment again = streaming({{"partial.fault", "internal@n1#1"}});
+  Exec second = again.compile(chain(3), how).exec();
+  const Stream other = again.stream(partial_id(again));
+  second.bind("x", x);
+  second.run(in(other));
+  second.bind("x", Tensor::of<float>({3}, {4, 5, 6}));
+  EXPECT_EQ(failure([&] { other.wait(); }).status(), BP_INTERNAL);
+}
+
+TEST(FrameworkStream, OrdersMemory) {
+  const Environment env = streaming({});
+  const uint64_t device = partial_id(env);
+  const Stream stream = env.stream(device);
+  const bp_allocate_t what{sizeof what, 0, 12, stream.get(), nullptr};
+  bp_buffer_t buffer{};
+  detail::call(api().memory_allocate, env.get(), device, &what, &buffer);
+  std::vector<float> from = {1, 2, 3}, to(3);
+  bp_buffer_t source{}, target{};
+  source.address = from.data();
+  target.address = to.data();
+  source.bytes = target.bytes = 12;
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream.get();
+  const bp_copy_t in_copy{sizeof in_copy, 0, &source, &buffer, 12, &run},
+      out{sizeof out, 0, &buffer, &target, 12, &run};
+  const bp_release_t release{sizeof release, 0, &buffer, stream.get()};
+  detail::call(api().memory_copy, env.get(), &in_copy);
+  detail::call(api().memory_copy, env.get(), &out);
+  api().memory_release(env.get(), &release);
+  stream.wait();
+  EXPECT_THAT(to, ElementsAre(1, 2, 3));
+  EXPECT_EQ(counters(env).releases, 1u);
+  EXPECT_EQ(counters(env).stream_copies, 2u);
+  // The stream of one device is none of another's.
+  const Environment other = streaming({});
+  EXPECT_EQ(failure([&] {
+              detail::call(api().memory_allocate, other.get(), other.devices().front().info.id, &what, &buffer);
+            }).status(),
+            BP_INVALID_ARGUMENT);
+}
+
+TEST(FrameworkStream, NativePointsOrderRunsOfOneDevice) {
+  const Environment env = streaming({{"partial.marks", "1"}, {"partial.run_us", "2000"}});
+  const uint64_t device = partial_id(env);
+  const Stream first = env.stream(device), second = env.stream(device);
+  const bp_semaphore_create_t how{sizeof how, 0, 0, nullptr, nullptr};
+  bp_native_semaphore_t* semaphore = nullptr;
+  detail::call(api().native_semaphore_create, env.get(), device, &how, &semaphore);
+  const Session session = env.compile(chain(1), pinned({{"*", "partial"}}));
+  Exec one = session.exec(), two = session.exec();
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0}),
+               z = Tensor::of<float>({3}, {0, 0, 0});
+  one.bind("x", x);
+  one.bind_output(0u, y);
+  two.bind("x", y);
+  two.bind_output(0u, z);
+  RunOptions before = in(first), after = in(second);
+  before.signals = {bp_native_point(semaphore, device, 1)};
+  after.waits = {bp_native_point(semaphore, device, 1)};
+  one.run(before);
+  two.run(after);
+  second.wait();
+  EXPECT_THAT(z.values<float>(), ElementsAre(1, -2, 3));
+  first.wait();
+  api().native_semaphore_destroy(semaphore);
+}
+
+// ---- what is bound --------------------------------------------------------------------------------------------------
+
+TEST(Exec, UnboundMemoryIsNotUsed) {
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(chain(2)).exec();
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+  exec.bind("x", x);
+  exec.bind_output(0u, y);
+  exec.run();
+  exec.unbind(BP_SLOT_OUTPUT);
+  exec.bind("x", Tensor::of<float>({3}, {7, 8, 9}));
+  exec.run();
+  EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(7, 8, 9));
+  exec.unbind(0);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_BAD_STATE);
+  EXPECT_EQ(failure([&] { exec.unbind(1); }).status(), BP_NOT_FOUND);
+}
+
+TEST(Exec, ReadOnlyMemoryIsNoOutput) {
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(chain(1)).exec();
+  const Tensor y = Tensor::of<float>({3}, {0, 0, 0});
+  bp_tensor_t tensor = y.abi();
+  tensor.buffer.flags = BP_BUFFER_READ_ONLY;
+  EXPECT_EQ(failure([&] { exec.bind_memory(BP_SLOT_OUTPUT, tensor); }).status(), BP_INVALID_ARGUMENT);
+}
+
+TEST(Exec, AScratchThatAProgramWantsIsBound) {
+  for (const char* memory : {"host", "own"}) {
+    const Environment env = streaming({{"partial.scratch", "1000"}, {"partial.memory", memory}});
+    const Session session = env.compile(chain(4), pinned({{"*", "partial"}}));
+    Exec exec = session.exec();
+    for (int i = 0; i < 3; ++i) {
+      exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+      exec.run();
+      EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+    }
+  }
+}
+
+TEST(Exec, ADimensionIsSetInEveryInput) {
+  Graph graph;
+  const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"}), b = graph.input("b", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const Model model = graph.finish({graph.node("Add", "y", {a, b})});
+  const Environment env = partial_environment({});
+  SessionOptions how;
+  how.symbols = {{"n", {1, 4}}};
+  Exec exec = env.compile(model, how).exec();
+  exec.bind("a", Tensor::of<float>({4}, {1, 2, 3, 4}));
+  exec.bind("b", Tensor::of<float>({4}, {1, 1, 1, 1}));
+  exec.symbol("n", 2);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(2, 3));
+  EXPECT_EQ(failure([&] { exec.symbol("n", 5); }).status(), BP_BUFFER_TOO_SMALL);
+  EXPECT_EQ(failure([&] { exec.symbol("m", 1); }).status(), BP_NOT_FOUND);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(2, 3));
+  // Beyond what the session was made for.
+  exec.bind("a", Tensor::of<float>({5}, {1, 2, 3, 4, 5}));
+  exec.bind("b", Tensor::of<float>({5}, {1, 1, 1, 1, 1}));
+  const Error refused = failure([&] { exec.run(); });
+  EXPECT_EQ(refused.status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(refused.text(), HasSubstr("made for 1 to 4"));
+  how.symbols = {{"m", {1, 4}}};
+  EXPECT_EQ(failure([&] { env.compile(model, how); }).status(), BP_NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs that are submitted ahead and ordered by a semaphore, one that is cancelled, and one that has a deadline:
+ * async MODEL.onnx. The model takes a and b and makes y, all float[2, 3] (make_model writes one).
+ *
+ * `ready` counts what the program has prepared, `done` counts what has been run. Each run waits for its value of
+ * `ready` and brings `done` to the same value. */
+#define _POSIX_C_SOURCE 199309L /* clock_gettime */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backplane/loader.h"
+
+#define COUNT 6
+#define RUNS 4
+
+static const bp_loader_api_t* api;
+static char text[1000];
+static bp_error_t error = {.size = sizeof error, .text = text, .text_capacity = sizeof text};
+
+static void check(bp_status_t status) {
+  if (status == BP_OK) return;
+  fprintf(stderr, "async: %.*s [%s]\n", (int)(error.text_size < sizeof text ? error.text_size : sizeof text), text,
+          api->status_name(status));
+  exit(1);
+}
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+typedef struct {
+  bp_exec_t* exec;
+  float a[COUNT], b[COUNT], y[COUNT];
+} Slot; /* a run in flight has memory of its own */
+
+static void bind(bp_exec_t* exec, uint32_t slot, float* data) {
+  const int64_t extents[] = {2, 3};
+  const bp_tensor_t tensor = {.size = sizeof tensor,
+                              .dtype = BP_DTYPE_FLOAT,
+                              .rank = 2,
+                              .layout = BP_LAYOUT_DENSE,
+                              .extents = extents,
+                              .buffer = {.address = data, .bytes = COUNT * sizeof(float)}};
+  check(api->exec_bind(exec, slot, &tensor, &error));
+}
+
+/* Called once for each run that was accepted, from any thread. It may not enter the exec. */
+static void BP_CALL ended(void* self, bp_status_t status, const bp_error_t* why) {
+  (void)why;
+  *(bp_status_t*)self = status;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fprintf(stderr, "usage: async MODEL.onnx\n");
+    return 2;
+  }
+  void* library = dlopen("libbackplane.so.1", RTLD_NOW);
+  bp_get_api_t get_api = NULL;
+  if (library != NULL) *(void**)&get_api = dlsym(library, BP_LOADER_SYMBOL);
+  if (get_api == NULL || (api = get_api(BP_ABI_VERSION)) == NULL) {
+    fprintf(stderr, "async: no loader of this version: %s\n", library == NULL ? dlerror() : "");
+    return 1;
+  }
+  bp_env_t* env = NULL;
+  check(api->env_create(NULL, &env, &error));
+  const bp_model_source_t source = {.size = sizeof source, .descriptor = -1, .path = {argv[1], strlen(argv[1])}};
+  bp_model_t* model = NULL;
+  check(api->model_open(env, &source, &model, &error));
+  bp_session_t* session = NULL;
+  check(api->session_create(env, model, NULL, &session, &error));
+
+  Slot slots[RUNS] = {0};
+  bp_status_t status[RUNS] = {0};
+  for (int i = 0; i < RUNS; ++i) {
+    check(api->exec_create(session, &slots[i].exec, &error));
+    bind(slots[i].exec, 0, slots[i].a);
+    bind(slots[i].exec, 1, slots[i].b);
+    bind(slots[i].exec, BP_SLOT_OUTPUT, slots[i].y);
+  }
+  bp_semaphore_t *ready = NULL, *done = NULL, *never = NULL;
+  bp_cancel_t* cancel = NULL;
+  check(api->semaphore_create(0, &ready, &error));
+  check(api->semaphore_create(0, &done, &error));
+  check(api->semaphore_create(0, &never, &error));
+  check(api->cancel_create(&cancel, &error));
+
+  /* Two runs ahead of their data: the second also waits for the first. `run` and its arrays are copied. */
+  for (int i = 0; i < 2; ++i) {
+    const bp_point_t waits[] = {bp_host_point(ready, (uint64_t)i + 1), bp_host_point(done, (uint64_t)i)};
+    const bp_point_t signal = bp_host_point(done, (uint64_t)i + 1);
+    const bp_run_t run = {.size = sizeof run,
+                          .waits = waits,
+                          .wait_count = 2,
+                          .signals = &signal,
+                          .signal_count = 1,
+                          .self = &status[i],
+                          .done = ended};
+    check(api->exec_submit(slots[i].exec, &run, &error));
+  }
+  for (int i = 0; i < 2; ++i) { /* now the data */
+    for (int k = 0; k < COUNT; ++k) slots[i].a[k] = (float)(k + i), slots[i].b[k] = -2;
+    check(api->semaphore_signal(ready, (uint64_t)i + 1, NULL, &error));
+  }
+  check(api->semaphore_wait(done, 2, BP_FOREVER, NULL, &error));
+  for (int i = 0; i < 2; ++i) {
+    printf("run %d [%s]:", i, api->status_name(status[i]));
+    for (int k = 0; k < COUNT; ++k) printf(" %g", slots[i].y[k]);
+    printf("\n");
+  }
+
+  /* One that waits for what never comes, and is cancelled; the value that it was to bring has failed. */
+  const bp_point_t waits = bp_host_point(never, 1), third = bp_host_point(done, 3), fourth = bp_host_point(done, 4);
+  bp_run_t run = {.size = sizeof run,
+                  .waits = &waits,
+                  .wait_count = 1,
+                  .signals = &third,
+                  .signal_count = 1,
+                  .cancel = cancel,
+                  .self = &status[2],
+                  .done = ended};
+  check(api->exec_submit(slots[2].exec, &run, &error));
+  api->cancel_set(cancel); /* from a signal handler too */
+  bp_status_t waited = api->semaphore_wait(done, 3, BP_FOREVER, NULL, &error);
+  printf("cancelled [%s], who waits for it [%s]\n", api->status_name(status[2]), api->status_name(waited));
+
+  /* And one with a deadline. The failures before are not its own: the semaphore goes on. */
+  run.cancel = NULL;
+  run.deadline = now() + 20000000; /* 20 ms */
+  run.signals = &fourth;
+  run.self = &status[3];
+  check(api->exec_submit(slots[3].exec, &run, &error));
+  waited = api->semaphore_wait(done, 4, BP_FOREVER, NULL, &error);
+  printf("late [%s], who waits for it [%s]\n", api->status_name(status[3]), api->status_name(waited));
+
+  for (int i = 0; i < RUNS; ++i) api->exec_destroy(slots[i].exec);
+  api->cancel_destroy(cancel);
+  api->semaphore_destroy(never);
+  api->semaphore_destroy(done);
+  api->semaphore_destroy(ready);
+  api->session_destroy(session);
+  api->model_destroy(model);
+  api->env_destroy(env);
+  return 0;
+}
