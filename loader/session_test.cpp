@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a framework meets, through the public face alone: the C++ client over the built loader, the CPU backend and test
 // backends.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "backplane/client.hpp"
+#include "backplane/sdk/onnx.hpp"
 #include "testing/face.h"
 
 namespace backplane {
@@ -403,6 +405,178 @@ TEST(Session, RefitsThatCannotBeAreNamed) {
   EXPECT_EQ(failure([&] { session.refit("nobody", b); }).status(), BP_NOT_FOUND);
   EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<float>({1}, {0})); }).status(), BP_TYPE_MISMATCH);
   EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<int32_t>({2}, {0, 0})); }).status(), BP_TYPE_MISMATCH);
+}
+
+// Several at once, also from a device's memory; where one cannot be, none is replaced.
+TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, 1}));
+  const uint32_t c = graph.weight("c", Tensor::of<float>({2}, {2, 2}));
+  const Model model = graph.finish({graph.node("Mul", "y", {graph.node("Add", "s", {x, b}), c})});
+  const Environment env =
+      environment({kCpu, BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
+  SessionOptions how;
+  how.devices = {"cpu"};
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  const auto y = [&] {
+    exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  EXPECT_THAT(y(), ElementsAre(4, 6));
+  session.refit({{"b", Tensor::of<float>({2}, {0, 0})}, {"c", Tensor::of<float>({2}, {5, 5})}});
+  EXPECT_THAT(y(), ElementsAre(5, 10));
+  const Tensor wrong = Tensor::of<float>({1}, {0}), zero = Tensor::of<float>({2}, {0, 0});
+  EXPECT_EQ(failure([&] { session.refit({{"c", zero}, {"b", wrong}}); }).status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(y(), ElementsAre(5, 10));
+  const Tensor seven = Tensor::of<float>({2}, {7, 7});
+  const Buffer there = env.allocate(env.devices()[1].info.id, 8);
+  env.copy(seven.abi().buffer, there.abi(), 8);
+  const std::vector<int64_t> extents = {2};
+  const bp_tensor_t tensor = there.tensor(BP_DTYPE_FLOAT, extents);
+  const bp_named_tensor_t weight{view::text("c"), &tensor};
+  detail::call(api().session_refit, session.get(), &weight, 1u, static_cast<uint32_t>(sizeof weight));
+  EXPECT_THAT(y(), ElementsAre(7, 14));
+}
+
+TEST(Session, VerdictsSayWhatEachDeviceSaid) {
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Relu"}});
+  SessionOptions how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  const Session session = env.compile(relu_of_sum(), how);
+  const uint64_t cpu = env.devices()[0].info.id, fake = env.devices()[1].info.id;
+  EXPECT_EQ(session.verdict(0, cpu).answer, BP_ANSWER_YES);
+  const bp_node_verdict_t refused = session.verdict(0, fake);
+  EXPECT_EQ(refused.answer, BP_ANSWER_NO);
+  EXPECT_EQ(refused.reason, BP_REASON_OPERATOR);
+  EXPECT_EQ(session.verdict(1, fake).answer, BP_ANSWER_YES);
+  EXPECT_EQ(failure([&] { session.verdict(2, cpu); }).status(), BP_NOT_FOUND);
+  EXPECT_EQ(failure([&] { session.verdict(0, 1); }).status(), BP_NOT_FOUND);
+  const bp_graph_t* graph = api().session_graph(session.get());
+  ASSERT_NE(graph, nullptr);
+  EXPECT_EQ(graph->input_count, 1u);
+  EXPECT_EQ(view::text(bp_graph_value(graph, graph->outputs[0])->name), "y");
+}
+
+TEST(Model, WeightsMayComeBesideItsBytes) {
+  const Environment env = environment({kCpu});
+  const Model built = relu_of_sum();
+  const std::string bytes = sdk::onnx(sdk::Graph(built.graph().raw()));
+  const std::vector<float> values = {10, 20};
+  const int64_t extents[] = {2}, wrong_extents[] = {1};
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = BP_DTYPE_FLOAT;
+  tensor.rank = 1;
+  tensor.extents = extents;
+  tensor.buffer.address = const_cast<float*>(values.data());
+  tensor.buffer.bytes = 8;
+  bp_named_tensor_t weight{view::text("b"), &tensor};
+  int released = 0;
+  bp_model_source_t source{};
+  source.size = sizeof source;
+  source.descriptor = -1;
+  source.bytes = {bytes.data(), bytes.size()};
+  source.weights = &weight;
+  source.weight_count = 1;
+  source.weight_stride = sizeof weight;
+  source.self = &released;
+  source.release = [](void* self) { ++*static_cast<int*>(self); };
+  const auto open = [&] {
+    bp_model_t* model = nullptr;
+    detail::call(api().model_open, env.get(), static_cast<const bp_model_source_t*>(&source), &model);
+    return Model(model);
+  };
+  {
+    Exec exec = env.compile(open()).exec();
+    exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(11, 22));
+    EXPECT_EQ(released, 0);
+  }
+  EXPECT_EQ(released, 1);
+  // A call that fails gives nothing back.
+  weight.name = view::text("nobody");
+  EXPECT_EQ(failure(open).status(), BP_NOT_FOUND);
+  weight.name = view::text("b");
+  tensor.extents = wrong_extents;
+  tensor.buffer.bytes = 4;
+  EXPECT_EQ(failure(open).status(), BP_TYPE_MISMATCH);
+  tensor.buffer.bytes = 3;
+  EXPECT_EQ(failure(open).status(), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(released, 1);
+}
+
+TEST(Environment, TakesPluginsOfTheProgram) {
+  void* library = dlopen(kCpu.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  EnvironmentOptions how;
+  how.plugins = {reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL)), nullptr};
+  how.backend_files = {kCpu};  // of an id that is taken
+  how.only_given = true;
+  how.log = [](uint32_t, std::string_view) {};
+  {
+    const Environment env(how);
+    ASSERT_EQ(env.devices().size(), 1u);
+    ASSERT_EQ(env.candidates().size(), 3u);
+    EXPECT_EQ(view::text(env.candidates()[0].found_by), "plugins");
+    EXPECT_EQ(env.candidates()[1].refusal, BP_REFUSED_SYMBOL);
+    EXPECT_EQ(env.candidates()[2].refusal, BP_REFUSED_DUPLICATE);
+    Exec exec = env.compile(relu_of_sum()).exec();
+    exec.bind("x", Tensor::of<float>({1, 2}, {-3, 5}));
+    exec.run();
+    EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(0, 4));
+  }
+  dlclose(library);
+}
+
+TEST(Environment, OpensADeviceOnceAsTheFrameworkWants) {
+  const Environment env = environment({kCpu});
+  const uint64_t device = env.devices()[0].info.id;
+  EXPECT_NE(device, 0u);
+  EXPECT_EQ(environment({kCpu}).devices()[0].info.id, device);  // in each environment
+  const bp_native_t native{sizeof native, BP_NATIVE_CL_CONTEXT, 1, nullptr};
+  EXPECT_EQ(failure([&] { env.open_device(device, native); }).status(), BP_UNSUPPORTED);
+  bp_device_open_t how{};
+  how.size = sizeof how;
+  const auto open = [&] {
+    detail::call(api().env_open_device, env.get(), device, static_cast<const bp_device_open_t*>(&how));
+  };
+  open();
+  EXPECT_EQ(failure(open).status(), BP_BAD_STATE);
+  EXPECT_EQ(failure([&] { env.open_device(12345, native); }).status(), BP_NOT_FOUND);
+}
+
+TEST(Memory, IsMappedAndFilledWhereTheDeviceCan) {
+  const Environment env =
+      environment({kCpu, BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
+  float values[3] = {};
+  bp_buffer_t host{};
+  host.address = values;
+  host.bytes = sizeof values;
+  const auto fill = [&](const bp_buffer_t& buffer) {
+    const bp_fill_t what{sizeof what, 4, 0x40000000u /* 2.0f */, &buffer, nullptr};
+    detail::call(api().memory_fill, env.get(), &what);
+  };
+  fill(host);
+  EXPECT_THAT(values, ElementsAre(2, 2, 2));
+  values[0] = 0;
+  const Buffer there = env.allocate(env.devices()[1].info.id, sizeof values);
+  fill(there.abi());  // it has no `fill`: by a copy
+  env.copy(there.abi(), host, sizeof values);
+  EXPECT_THAT(values, ElementsAre(2, 2, 2));
+  void* mapped = nullptr;
+  bp_map_t what{sizeof what, BP_MAP_READ, &host};
+  detail::call(api().memory_map, env.get(), static_cast<const bp_map_t*>(&what), &mapped);
+  EXPECT_EQ(mapped, values);
+  what.buffer = &there.abi();
+  EXPECT_EQ(failure([&] {
+              detail::call(api().memory_map, env.get(), static_cast<const bp_map_t*>(&what), &mapped);
+            }).status(),
+            BP_UNSUPPORTED);
 }
 
 }  // namespace

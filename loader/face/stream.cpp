@@ -45,7 +45,7 @@ bp_status_t bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_cre
 void bp_stream_destroy(bp_stream_t* stream) {
   fenced(nullptr, [&]() -> Status {
     if (!stream) return {};
-    stream_of(stream)->settle();  // an exec may keep it for longer
+    stream_of(stream)->close();
     delete reinterpret_cast<Stream*>(stream);
     return {};
   });

@@ -27,10 +27,18 @@ Result<std::shared_ptr<FrameworkStream>> FrameworkStream::create(std::shared_ptr
 }
 
 FrameworkStream::~FrameworkStream() {
+  close();
+}
+
+void FrameworkStream::close() noexcept {
+  settle();
   if (stream_ && !device_->given_up()) api().stream_destroy(stream_);
+  stream_ = nullptr;
 }
 
 Status FrameworkStream::wait(uint64_t deadline) {
+  if (device_->given_up())
+    return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not come back from a run and was given up"};
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, deadline, error.get()));
   const std::lock_guard lock(mutex_);
@@ -39,6 +47,7 @@ Status FrameworkStream::wait(uint64_t deadline) {
 }
 
 void FrameworkStream::settle() noexcept try {
+  if (!stream_ || device_->given_up()) return;  // it would be waited for in vain
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, BP_FOREVER, error.get()));
   const std::lock_guard lock(mutex_);

@@ -11,7 +11,7 @@
 
 namespace backplane {
 
-// All members are thread-safe.
+// All members are thread-safe, but `close` wants to be alone.
 class FrameworkStream {
  public:
   // `how` is a copy. Opens the device.
@@ -27,6 +27,8 @@ class FrameworkStream {
   // The same for the loader's own needs: a failure is kept for `wait`.
   void settle() noexcept;
   Status export_native(bp_native_t& out) const;
+  // Waits, and ends the plugin's stream: an exec may keep this for longer than the framework keeps its own.
+  void close() noexcept;
 
  private:
   FrameworkStream(std::shared_ptr<Environment> environment, Device& device)

@@ -105,6 +105,21 @@ TEST(FrameworkStream, RefusesWhatIsNotItsDevices) {
   EXPECT_EQ(failure([&] { exec.submit(run); }).status(), BP_INVALID_ARGUMENT);
 }
 
+TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
+  const Environment env = streaming({{"partial.run_us", "2000"}});
+  Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+  exec.bind("x", x);
+  exec.bind_output(0u, y);
+  for (int i = 0; i < 2; ++i) {
+    const Stream stream = env.stream(partial_id(env));
+    exec.run(in(stream));
+  }  // which waits
+  EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+}
+
 TEST(FrameworkStream, WaitReportsWhatFailedInIt) {
   const Environment env = streaming({{"partial.fault", "internal@n1#1"}});
   SessionOptions how = pinned({{"*", "partial"}});

@@ -11,6 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Padding is written out for pointers of 64 bits, and numbers are little-endian. Another layout would be another ABI.
+ */
+#if UINTPTR_MAX != UINT64_MAX
+#error "backplane: the ABI is laid out for 64-bit pointers; there is none for this target yet"
+#elif defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "backplane: the ABI is little-endian; there is none for this target yet"
+#endif
+
 #define BP_MAKE_VERSION(major, minor) (((uint32_t)(major) << 16) | (uint32_t)(minor))
 #define BP_VERSION_MAJOR(version) ((uint32_t)(version) >> 16)
 #define BP_VERSION_MINOR(version) ((uint32_t)(version)&0xffffu)

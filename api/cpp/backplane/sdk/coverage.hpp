@@ -41,8 +41,8 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return verdict;
 }
 
-// One question: the nodes asked about, and where the answers go. Answers are handed over when the question has been
-// dealt with.
+// One question: the nodes asked about, and where the answers go. Verdicts are handed over as they come, in batches;
+// groups when the question has been dealt with.
 class Coverage {
  public:
   Coverage(const Host& host, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink)
@@ -55,31 +55,18 @@ class Coverage {
   Node node(uint32_t i) const { return graph_.node(query_.nodes == nullptr ? i : query_.nodes[i]); }
   void check_cancelled() const { host_.check(query_.cancel); }
 
-  void answer(const Node& node, Verdict verdict) { verdicts_.emplace_back(node.index(), std::move(verdict)); }
+  void answer(const Node& node, Verdict verdict) {
+    constexpr size_t kBatch = 256;  // few enough to stay in the caches of the processor
+    verdicts_.emplace_back(node.index(), std::move(verdict));
+    if (verdicts_.size() >= kBatch) deliver_verdicts();
+  }
   // Nodes that would run as one; `flags` is BP_GROUP_*.
   void group(std::vector<uint32_t> nodes, std::string name, double seconds = 0, uint32_t flags = 0) {
     groups_.push_back({std::move(nodes), std::move(name), seconds, flags});
   }
 
-  void deliver() const {
-    std::vector<bp_verdict_t> verdicts;
-    for (const auto& [index, v] : verdicts_) {
-      bp_verdict_t out{};
-      out.node = index;
-      out.answer = v.answer == BP_ANSWER_YES && !v.ranges.empty() ? BP_ANSWER_CONDITIONAL : v.answer;
-      out.reason = v.reason;
-      out.compute_types = v.compute_types;
-      out.detail = text(v.detail);
-      out.seconds = v.seconds;
-      out.bytes = v.bytes;
-      out.confidence = v.confidence;
-      out.ranges = v.ranges.data();
-      out.range_count = static_cast<uint32_t>(v.ranges.size());
-      verdicts.push_back(out);
-    }
-    if (!verdicts.empty()) {
-      sink_.verdicts(sink_.self, verdicts.data(), static_cast<uint32_t>(verdicts.size()), sizeof(bp_verdict_t));
-    }
+  void deliver() {
+    deliver_verdicts();
     std::vector<bp_group_t> groups;
     for (const Group& g : groups_) {
       bp_group_t out{};
@@ -96,6 +83,27 @@ class Coverage {
   }
 
  private:
+  void deliver_verdicts() {
+    abi_.clear();
+    for (const auto& [index, v] : verdicts_) {
+      bp_verdict_t out{};
+      out.node = index;
+      out.answer = v.answer == BP_ANSWER_YES && !v.ranges.empty() ? BP_ANSWER_CONDITIONAL : v.answer;
+      out.reason = v.reason;
+      out.compute_types = v.compute_types;
+      out.detail = text(v.detail);
+      out.seconds = v.seconds;
+      out.bytes = v.bytes;
+      out.confidence = v.confidence;
+      out.ranges = v.ranges.data();
+      out.range_count = static_cast<uint32_t>(v.ranges.size());
+      abi_.push_back(out);
+    }
+    if (!abi_.empty())
+      sink_.verdicts(sink_.self, abi_.data(), static_cast<uint32_t>(abi_.size()), sizeof(bp_verdict_t));
+    verdicts_.clear();
+  }
+
   struct Group {
     std::vector<uint32_t> nodes;
     std::string name;
@@ -106,7 +114,8 @@ class Coverage {
   const bp_coverage_query_t& query_;
   const bp_coverage_sink_t& sink_;
   Graph graph_;
-  std::vector<std::pair<uint32_t, Verdict>> verdicts_;
+  std::vector<std::pair<uint32_t, Verdict>> verdicts_;  // not handed over yet
+  std::vector<bp_verdict_t> abi_;                       // the same, while they are
   std::vector<Group> groups_;
 };
 

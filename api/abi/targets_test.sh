@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# targets_test.sh INCLUDES: the C headers compile without padding for each target that the ABI is laid out for, and say why they do not
+# for others. Nothing of the targets is needed but Clang. Exit status 77: there is no Clang.
+set -eu
+command -v clang >/dev/null || { echo "no clang: install it, see scripts/setup.sh"; exit 77; }
+compile() { # TARGET
+    printf '#include "backplane/loader.h"\n' |
+        clang -target "$1" -ffreestanding -std=c11 -Wall -Wextra -Wpadded -Werror -fsyntax-only -I"$includes" -x c - 2>&1
+}
+includes=$1
+failed=0
+for target in x86_64-linux-gnu aarch64-linux-gnu aarch64-apple-darwin riscv64-linux-gnu x86_64-pc-windows-msvc \
+    aarch64-pc-windows-msvc x86_64-w64-windows-gnu wasm64-unknown-unknown; do
+    if output=$(compile "$target"); then
+        echo "$target: compiles"
+    else
+        echo "$target: $output" && failed=1
+    fi
+done
+for target in wasm32-unknown-unknown i686-linux-gnu s390x-linux-gnu; do
+    output=$(compile "$target") && { echo "$target: compiles, though the ABI has no layout for it" && failed=1; }
+    case $output in
+        *"backplane: the ABI is"*) echo "$target: refused with the reason" ;;
+        *) echo "$target: $output" && failed=1 ;;
+    esac
+done
+exit $failed
