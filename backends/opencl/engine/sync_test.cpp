@@ -232,11 +232,13 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
   Ended first, second;
-  ok(start(1, &second, {bp_native_point(semaphore, 0, 1)}, {bp_native_point(last, 0, 1)}));
+  const Semaphore mended;  // or the second one's own end fails too
+  ok(start(1, &second, {bp_native_point(semaphore, 0, 1), mended.at(1)}, {bp_native_point(last, 0, 1)}));
   cl_layer().fail("the end", CL_OUT_OF_RESOURCES);
   ok(start(0, &first, {}, {bp_native_point(semaphore, 0, 1)}));
   EXPECT_EQ(first.status(), BP_RESOURCE_EXHAUSTED);
   cl_layer().mend();
+  mended.signal(1);
   EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
   ok(wait(last, 1));  // native points carry no failure
   Ended third, of_host;
