@@ -14,19 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// x, negated so many times: n0, n1, …
-Model chain(int length) {
-  Graph graph;
-  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
-  for (int i = 0; i < length; ++i) value = graph.node("Neg", "n" + std::to_string(i), {value});
-  return graph.finish({value});
-}
-
-Environment streaming(std::map<std::string, std::string> options) {
-  options.insert({{"partial.async", "1"}, {"partial.max_nodes", "1"}, {"partial.memory", "own"}});
-  return partial_environment(std::move(options));
-}
-
 uint64_t partial_id(const Environment& env) {
   for (const Device& device : env.devices())
     if (device.name == "partial") return device.info.id;
@@ -86,6 +73,47 @@ TEST(FrameworkStream, DoneAndSignalsComeAfterTheRun) {
   go.signal(1);
   done.wait(1);
   EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
+}
+
+// Nothing is copied then, before the first island or after the last.
+TEST(FrameworkStream, DoneAndSignalsComeWhereMemoryIsShared) {
+  const Environment env = streaming({{"partial.memory", "shared"}, {"partial.run_us", "1000"}});
+  Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  alignas(64) float x[16] = {1, -2, 3}, y[16] = {};
+  const int64_t extents[] = {3};
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = BP_DTYPE_FLOAT;
+  tensor.rank = 1;
+  tensor.extents = extents;
+  tensor.buffer.bytes = sizeof x;
+  tensor.buffer.address = x;
+  exec.bind_memory(0, tensor);
+  tensor.buffer.address = y;
+  exec.bind_memory(BP_SLOT_OUTPUT, tensor);
+  const Semaphore go, done;
+  RunOptions how = in(stream);
+  how.waits = {go.at(1)};
+  how.signals = {done.at(1)};
+  exec.run(how);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(done.value(), 0u);
+  go.signal(1);
+  done.wait(1);
+  EXPECT_EQ(y[0], 1);
+  EXPECT_EQ(y[1], -2);
+  EXPECT_EQ(counters(env).copies, 0u);
+  // Where the host has to flush it, there is no order to do that in.
+  const Environment flushed = streaming({{"partial.memory", "flushed"}});
+  Exec other = flushed.compile(chain(2), pinned({{"*", "partial"}})).exec();
+  const Stream its = flushed.stream(partial_id(flushed));
+  other.bind_memory(BP_SLOT_OUTPUT, tensor);
+  tensor.buffer.address = x;
+  other.bind_memory(0, tensor);
+  const Error refused = failure([&] { other.run(in(its)); });
+  EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(refused.text(), HasSubstr("bind memory of its own"));
 }
 
 // Nothing is put into the stream.

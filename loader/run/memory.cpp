@@ -143,7 +143,7 @@ void Memory::release(bp_buffer_t& buffer) const {
 }
 
 Status Memory::flush(const bp_buffer_t& buffer, uint32_t access) const {
-  if (coherent_ || !api_->flush) return {};
+  if (coherent()) return {};
   bp_map_t what{};
   what.size = sizeof what;
   what.access = access;

@@ -28,6 +28,8 @@ class Memory {
   uint64_t alignment() const { return alignment_; }
   // Whether it can look at host memory where it lies.
   bool shares_host() const { return shares_host_; }
+  // Whether what it shares needs no flush.
+  bool coherent() const { return coherent_ || !api_ || !api_->flush; }
   // Lent memory: whether the device's islands take buffers of it as they are.
   bool as_it_is() const { return as_it_is_; }
 

@@ -258,36 +258,49 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
 
 // ---- in the framework's stream --------------------------------------------------------------------------------------
 
+// Shared memory that needs no flush is neither copied nor waited for.
+bool Runner::acts(const Task& task) const {
+  if (task.step != BP_NONE) return true;
+  const Transfer& moving = route_.transfers[task.transfer];
+  const Edge& edge = route_.edges[moving.edge];
+  return !edge.replicas[moving.from].shared && !edge.replicas[moving.to].shared;
+}
+
 Status Runner::fits(const FrameworkStream& stream) const {
   const Device& device = stream.device();
-  const std::string here = "device '" + device.name() + "', of which the stream is";
+  const auto here = [&] { return "device '" + device.name() + "', of which the stream is"; };
+  const auto name_of = [&](uint32_t edge) {
+    return "'" + session_.model().graph.values[route_.edges[edge].value].name + "'";
+  };
   for (const Task& task : route_.tasks) {
-    if (task.step == BP_NONE) {
-      const Transfer& moving = route_.transfers[task.transfer];
-      const Edge& edge = route_.edges[moving.edge];
-      const Replica &from = edge.replicas[moving.from], &to = edge.replicas[moving.to];
-      const std::string& name = session_.model().graph.values[edge.value].name;
-      if (edge.late || copier(*route_.memories[from.memory], *route_.memories[to.memory]) != &device)
-        return {BP_UNSUPPORTED, "value '" + name + "' is not copied by " + here};
-      if (from.shared || to.shared) continue;  // nothing is copied
+    if (task.step != BP_NONE) {
+      const Step& step = route_.steps[task.step];
+      if (step.program->device != &device)
+        return {BP_UNSUPPORTED, "island " + std::to_string(task.step) + " runs on device '" +
+                                    step.program->device->name() + "', not on " + here()};
+      if (step.late || step.program->info.shapes == BP_SHAPES_DATA_DEPENDENT)
+        return {BP_UNSUPPORTED,
+                "island " + std::to_string(task.step) + ": the extents of its outputs are known only during the run"};
       continue;
     }
-    const Step& step = route_.steps[task.step];
-    const std::string island = "island " + std::to_string(task.step);
-    if (step.program->device != &device)
-      return {BP_UNSUPPORTED, island + " runs on device '" + step.program->device->name() + "', not on " + here};
-    if (step.late || step.program->info.shapes == BP_SHAPES_DATA_DEPENDENT)
-      return {BP_UNSUPPORTED, island + ": the extents of its outputs are known only during the run"};
+    const Transfer& moving = route_.transfers[task.transfer];
+    const Edge& edge = route_.edges[moving.edge];
+    const Replica &from = edge.replicas[moving.from], &to = edge.replicas[moving.to];
+    const Memory &from_memory = *route_.memories[from.memory], &to_memory = *route_.memories[to.memory];
+    if (edge.late || copier(from_memory, to_memory) != &device)
+      return {BP_UNSUPPORTED, "value " + name_of(moving.edge) + " is not copied by " + here()};
+    if (!acts(task) && !(to.shared ? to_memory : from_memory).coherent())
+      return {BP_UNSUPPORTED, "value " + name_of(moving.edge) +
+                                  " lies in host memory that has to be flushed for the device: bind memory of its own"};
   }
-  for (const Duplicate& duplicate : route_.duplicates)
-    return {BP_UNSUPPORTED, "output '" + session_.model().graph.values[route_.edges[duplicate.edge].value].name +
-                                "' is made by no island: the host copies it"};
-  if (route_.tasks.empty()) return {BP_UNSUPPORTED, "the session has no islands"};
+  if (!route_.duplicates.empty())
+    return {BP_UNSUPPORTED,
+            "output " + name_of(route_.duplicates.front().edge) + " is made by no island: the host copies it"};
+  if (route_.steps.empty()) return {BP_UNSUPPORTED, "the session has no islands"};
   return {};
 }
 
-Status Runner::put(uint32_t number, const bp_run_t& run, bp_status_t& out_code) {
-  const Task& task = route_.tasks[number];
+Status Runner::put(const Task& task, const bp_run_t& run, bp_status_t& out_code) {
   out_code = BP_OK;
   if (task.step == BP_NONE) return transfer(route_.transfers[task.transfer], &run);
   const Step& step = route_.steps[task.step];
@@ -299,22 +312,25 @@ Status Runner::put(uint32_t number, const bp_run_t& run, bp_status_t& out_code) 
 Status Runner::put_into(FrameworkStream& stream, const bp_run_t& order) {
   BP_TRY(fits(stream));
   BP_ASSIGN(const DeviceOrder own, DeviceOrder::of(order));
-  const uint32_t count = static_cast<uint32_t>(route_.tasks.size());
-  for (uint32_t t = 0; t < count; ++t) {
+  const auto does = [this](const Task& task) { return acts(task); };
+  const Task& first = *std::ranges::find_if(route_.tasks, does);
+  const Task& last = *std::find_if(route_.tasks.rbegin(), route_.tasks.rend(), does);
+  for (const Task& task : route_.tasks) {
+    if (!acts(task)) continue;
     bp_run_t run = own.run();
-    if (t != 0) run.wait_count = 0;
-    if (t + 1 != count) {
+    if (&task != &first) run.wait_count = 0;
+    if (&task != &last) {
       run.signal_count = 0;
       run.done = nullptr;
     }
     bp_status_t code = BP_OK;
-    Status status = put(t, run, code);
+    Status status = put(task, run, code);
     if (code == BP_BUSY) {  // an instance that runs once at a time: the run before has to end
       stream.settle();
-      status = put(t, run, code);
+      status = put(task, run, code);
     }
     if (status.ok()) continue;
-    if (t != 0) stream.settle();  // a call that fails leaves nothing behind
+    if (&task != &first) stream.settle();  // a call that fails leaves nothing behind
     return status;
   }
   return {};

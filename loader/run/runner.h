@@ -43,7 +43,8 @@ class Runner {
   };
 
   Status fits(const FrameworkStream& stream) const;
-  Status put(uint32_t task, const bp_run_t& run, bp_status_t& out_code);
+  Status put(const Task& task, const bp_run_t& run, bp_status_t& out_code);
+  bool acts(const Task& task) const;  // something is put into the stream for it
   Status run_in_order();
   Status run_at_once();
   TaskGraph::Started start(uint32_t task);

@@ -14,20 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// x, negated so many times: n0, n1, …
-Model chain(int length) {
-  Graph graph;
-  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
-  for (int i = 0; i < length; ++i) value = graph.node("Neg", "n" + std::to_string(i), {value});
-  return graph.finish({value});
-}
-
-// On asynchronous devices of one node an island.
-Environment streaming(std::map<std::string, std::string> options) {
-  options.insert({{"partial.async", "1"}, {"partial.max_nodes", "1"}, {"partial.memory", "own"}});
-  return partial_environment(std::move(options));
-}
-
 std::vector<float> run(Exec& exec) {
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
   exec.run();

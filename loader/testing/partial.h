@@ -27,6 +27,20 @@ inline const partial::Counters& counters(const Environment& env, uint32_t device
   return all[device];
 }
 
+// Of asynchronous devices, one node an island.
+inline Environment streaming(std::map<std::string, std::string> options) {
+  options.insert({{"partial.async", "1"}, {"partial.max_nodes", "1"}, {"partial.memory", "own"}});
+  return partial_environment(std::move(options));
+}
+
+// x, three floats, negated so many times: n0, n1, …
+inline Model chain(int length) {
+  Graph graph;
+  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
+  for (int i = 0; i < length; ++i) value = graph.node("Neg", "n" + std::to_string(i), {value});
+  return graph.finish({value});
+}
+
 inline SessionOptions pinned(std::map<std::string, std::string> pins) {
   SessionOptions how;
   how.pins = std::move(pins);

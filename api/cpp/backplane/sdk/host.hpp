@@ -108,9 +108,6 @@ class Host {
     return text(value);
   }
 
-  // All settings of this plugin; those that `names` does not have are an Error (BP_NOT_FOUND).
-  void allow_options(std::initializer_list<std::string_view> names) const;
-
   // Throws Error when the run or compile should end: cancelled, or past its deadline (0: none).
   void check(const bp_cancel_t* cancel, uint64_t deadline = 0) const {
     if (cancel != nullptr && slots_.cancelled != nullptr && slots_.cancelled(host_, cancel) != 0) {
@@ -182,34 +179,6 @@ class Options {
   const bp_option_t* first_ = nullptr;
   uint32_t count_ = 0;
   uint32_t stride_ = 0;
-};
-
-inline void Host::allow_options(std::initializer_list<std::string_view> names) const {
-  bp_option_t option{};
-  for (uint32_t i = 0; slots_.option_at != nullptr && slots_.option_at(host_, i, &option) == BP_OK; ++i)
-    Options(&option, 1, sizeof option).allow(names);
-}
-
-// Calls back when a token is set, as long as this lives: at most once, on a thread of the host's, where nothing may be
-// done that blocks. Where the host does not offer that, `linked` is false and the token is to be polled.
-class OnCancel {
- public:
-  template <class Body>  // noexcept; lives as long as this
-  OnCancel(const Host& host, const bp_cancel_t* token, Body& body) : host_(host.raw()) {
-    if (token == nullptr || !BP_HAS(host_, host_->size, off_cancel) || host_->on_cancel == nullptr) return;
-    const bp_on_cancel_t what{sizeof what, 0, &body, [](void* self) noexcept { (*static_cast<Body*>(self))(); }};
-    if (host_->on_cancel(host_, token, &what, &link_) != BP_OK) link_ = nullptr;
-  }
-  OnCancel(const OnCancel&) = delete;
-  OnCancel& operator=(const OnCancel&) = delete;
-  ~OnCancel() {
-    if (link_ != nullptr) host_->off_cancel(host_, link_);
-  }
-  bool linked() const { return link_ != nullptr; }
-
- private:
-  const bp_host_t* host_;
-  bp_cancel_link_t* link_ = nullptr;
 };
 
 }  // namespace backplane::sdk
