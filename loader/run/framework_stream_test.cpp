@@ -41,7 +41,7 @@ TEST(FrameworkStream, TakesRunsAndReturnsBeforeTheyEnd) {
   const partial::Counters& counted = counters(env);
   EXPECT_EQ(counted.stream_runs, 3u);
   EXPECT_EQ(counted.stream_copies, 2u);
-  EXPECT_EQ(counted.reports, 0u);  // nobody asked for `done`
+  EXPECT_EQ(counted.reports, 0u);  // no run had a `done`
   // The next one has other memory: bind waits for the stream.
   exec.run(in(stream));
   const Tensor other = Tensor::of<float>({3}, {4, 5, 6});

@@ -369,7 +369,8 @@ BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, c
 /* Waits for what it holds. The framework's own goes on. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
 /* Waits until all that it holds has ended, and reports what runs without `done` failed with. `deadline` in ns on the
- * monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and theirs. */
+ * monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and those of the
+ * runs. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
 /* Its native handle, valid while it lives. [thread-safe]. Errors: BP_UNSUPPORTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);

@@ -224,7 +224,7 @@ const Plan& Frame::plan_later(uint32_t index, std::span<const Tensor> inputs) {
     const std::string& error = planned.plan.error;
     throw sdk::Error(planned.plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH,
                      describe(*call.node) + ": " +
-                         (planned.plan.later ? "its extents cannot be told even with all inputs known" : error),
+                         (planned.plan.later ? "its extents are unknown even with all inputs known" : error),
                      call.node->id);
   }
   planned.plan = with_dense_operands(std::move(planned.plan), inputs);

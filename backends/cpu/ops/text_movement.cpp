@@ -76,7 +76,7 @@ class TextMovement final : public ValueKernel {
     if (ranks_) rank(texts, numbered);
 
     Plan plan = with_dense_operands(numbers_->plan(in), in);
-    if (!plan.step) return plan.later ? "its extents cannot be told even with all inputs known" : plan.error;
+    if (!plan.step) return plan.later ? "its extents are unknown even with all inputs known" : plan.error;
     std::vector<Value> results(outputs.size());
     std::vector<Tensor> out(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {

@@ -19,7 +19,8 @@ Instance::Instance(const Island& island)
 
 Instance::~Instance() {
   if (!flights_.empty() && !flights_.back()->concluded()) clFinish(stream_queue_.get());
-  for (const auto& flight : flights_) static_cast<void>(flight->outcome());  // nobody may have asked for them
+  for (const auto& flight : flights_)
+    static_cast<void>(flight->outcome());  // their ends may not have been reported yet
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !running_ && entered_ == 0; });

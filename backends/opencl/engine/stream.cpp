@@ -58,7 +58,7 @@ void when_done(cl_command_queue queue, std::function<void(cl_int)> end) {
   auto held = std::make_unique<std::shared_ptr<Ending>>(ending);
   check(clSetEventCallback(marker.get(), CL_COMPLETE, on_end, held.get()), "callback of an event");
   static_cast<void>(held.release());
-  // Only now: Oclgrind does the work in this call, and calls nobody for an event that has already ended.
+  // Only now: Oclgrind does the work in this call, and makes no callback for an event that has already ended.
   const cl_int status = clFlush(queue);
   if (status != CL_SUCCESS && !ending->settled.exchange(true)) check(status, "flush");
 }

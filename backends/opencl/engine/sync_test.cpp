@@ -314,7 +314,7 @@ TEST_F(SyncTest, AStreamKeepsItsOrder) {
   EXPECT_EQ(y, std::vector<float>(kElements, 5));
 }
 
-// Runs whose end nobody asks for: the device goes from one to the next, and the last one reports what failed.
+// Runs without `done`: the device goes from one to the next, and the last one reports what failed.
 TEST_F(SyncTest, AStreamReportsWhatFailedBefore) {
   bp_stream_t* const stream = this->stream();
   bind(0, of(x), of(y));

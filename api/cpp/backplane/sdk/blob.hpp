@@ -21,7 +21,7 @@
 
 namespace backplane::sdk {
 
-// 64 bits of a text, the same in every process. It tells accidents apart, not attacks.
+// 64 bits of a text, the same in every process. It detects accidental damage, not attacks.
 inline uint64_t fingerprint(std::string_view text) {
   // FNV-1a, eight bytes a step, with a final mix: texts are megabytes.
   uint64_t hash = 0xcbf29ce484222325 ^ text.size();

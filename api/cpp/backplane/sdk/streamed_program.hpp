@@ -63,7 +63,7 @@ class StreamedProgram::Run final : public Instance {
       for (uint32_t i = 0; i < inputs_.size(); ++i) inputs_[i] = address(input(i));
       for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = address(output(i));
       stream_for(run).submit(host(), run, [this](const Order& order) {
-        const Ended ended{*this};  // before the end is reported: whoever hears of it may run the instance again
+        const Ended ended{*this};  // before the end is reported: the callee may run the instance again
         order.wait();
         program_.launch(inputs_, outputs_, order);
       });
