@@ -17,9 +17,10 @@ const Device& Bench::device() {
 }
 
 std::vector<GroupCase> all_cases(const Selection& selection) {
-  constexpr AddCases kGroups[] = {add_abi,         add_coverage,  add_ops,         add_graph,
-                                  add_models,      add_written,   add_negative,    add_robustness,
-                                  add_concurrency, add_lifecycle, add_determinism, add_performance};
+  constexpr AddCases kGroups[] = {add_abi,         add_coverage,   add_programs, add_ops,         add_graph,
+                                  add_models,      add_written,    add_negative, add_robustness,  add_memory,
+                                  add_sync,        add_cache,      add_weights,  add_concurrency, add_lifecycle,
+                                  add_determinism, add_performance};
   std::vector<GroupCase> cases;
   for (const AddCases add : kGroups) add(selection, cases);
   return cases;

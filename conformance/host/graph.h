@@ -56,6 +56,11 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
 
   const bp_graph_t* table() const { return &table_; }
+  // Says that every weight may be replaced later. Before a plugin sees the graph.
+  void allow_refit();
+  // Takes the weights' bytes away: a plugin must ask `weight_map` for them. Before a plugin sees the graph.
+  void hide_weights();
+  const void* weight(uint32_t index) const { return bytes_[index].data() + 1; }
   const GraphSpec& spec() const { return spec_; }
 
  private:
@@ -81,7 +86,7 @@ class Graph {
   std::vector<uint32_t> operands_;
   std::deque<std::string> names_;
   std::deque<bp_text_t> texts_;
-  std::deque<std::vector<std::byte>> bytes_;
+  std::deque<std::vector<std::byte>> bytes_;  // by weight, from the second byte on
   std::vector<bp_symbol_t> symbols_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::vector<const bp_graph_t*> body_tables_;

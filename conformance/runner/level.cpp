@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace backplane::conform {
 namespace {
 
@@ -12,14 +14,16 @@ struct Demand {
   bool close_is_enough;
 };
 constexpr Demand kDemands[] = {
-    {"L0", "abi", false},         {"L1", "coverage", false},    {"L1", "ops", true},       {"L2", "ops", false},
-    {"L2", "graph", false},       {"L2", "determinism", false}, {"L3", "negative", false}, {"L3", "robustness", false},
-    {"L3", "concurrency", false}, {"L3", "lifecycle", false},
+    {"L0", "abi", false},        {"L1", "coverage", false},    {"L1", "programs", false},    {"L1", "ops", true},
+    {"L2", "ops", false},        {"L2", "graph", false},       {"L2", "determinism", false}, {"L3", "negative", false},
+    {"L3", "robustness", false}, {"L3", "memory", false},      {"L3", "sync", false},        {"L3", "cache", false},
+    {"L3", "weights", false},    {"L3", "concurrency", false}, {"L3", "lifecycle", false},
 };
 
-// What a device may promise or not: determinism.
+// What a device may offer or not.
 bool is_optional(std::string_view group) {
-  return group == "determinism";
+  constexpr std::string_view kOptional[] = {"determinism", "programs", "memory", "sync", "cache", "weights"};
+  return std::ranges::find(kOptional, group) != std::end(kOptional);
 }
 
 // Empty if the group is as the demand wants it.
