@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "abi.h"
+#include "base/abi.h"
+#include "base/dtype.h"
+#include "base/release.h"
 #include "model/import.h"
-#include "ops/dtype.h"
 #include "ops/schema.h"
-#include "release.h"
 
 namespace backplane {
 namespace {

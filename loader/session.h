@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "compile/compile.h"
 #include "coverage/coverage.h"
 #include "discover/environment.h"
 #include "model/graph.h"
 #include "place/place.h"
-#include "status.h"
 
 namespace backplane {
 

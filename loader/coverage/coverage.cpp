@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "ops/schema.h"
 
 namespace backplane {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "backplane/plugin.h"
+#include "base/status.h"
 #include "discover/environment.h"
 #include "model/graph.h"
 #include "model/view.h"
 #include "profile/profile.h"
-#include "status.h"
 
 namespace backplane {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "ops/infer.h"
 
 namespace backplane {

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "backplane/loader.h"
-#include "release.h"
-#include "status.h"
+#include "base/release.h"
+#include "base/status.h"
 
 const char* bp_status_name(bp_status_t status) {
   return backplane::status_name(status).data();

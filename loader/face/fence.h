@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "abi.h"
-#include "status.h"
+#include "base/abi.h"
+#include "base/status.h"
 
 namespace backplane::face {
 

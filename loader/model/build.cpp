@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "model/import.h"
-#include "model/names.h"
 #include "model/tensor.h"
 
 namespace backplane::model {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "model/names.h"
+#include "base/names.h"
 #include "model/passes.h"
 #include "ops/rules.h"
 #include "ops/schema.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/names.h"
+#include "base/names.h"
 #include "model/passes.h"
 #include "model/tensor.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "model/names.h"
+#include "base/names.h"
 
 namespace backplane::model {
 namespace {

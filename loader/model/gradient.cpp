@@ -8,8 +8,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/names.h"
 #include "model/gradient_rules.h"
-#include "model/names.h"
 #include "model/passes.h"
 #include "ops/infer.h"
 #include "ops/schema.h"

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "backplane/graph.h"
+#include "base/status.h"
 #include "model/operands.h"
-#include "status.h"
 
 namespace backplane::ops {
 struct Schema;

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "base/names.h"
 #include "model/build.h"
 #include "model/gradient.h"
 #include "model/hash.h"
-#include "model/names.h"
 #include "model/parse.h"
 #include "model/passes.h"
 #include "ops/infer.h"

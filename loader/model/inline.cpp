@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "model/names.h"
+#include "base/names.h"
 #include "model/passes.h"
 #include "ops/schema.h"
 

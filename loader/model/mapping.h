@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "model/read_ahead.h"
-#include "status.h"
 
 namespace backplane::model {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "base/dtype.h"
 #include "model/parser.h"
 #include "model/tensor.h"
-#include "ops/dtype.h"
 
 namespace backplane::model {
 namespace {

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/names.h"
 #include "model/external.h"
 #include "model/graph.h"
 #include "model/name_table.h"
-#include "model/names.h"
 #include "model/wire.h"
 
 namespace backplane::model {

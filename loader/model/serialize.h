@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backplane/graph.h"
-#include "status.h"
+#include "base/status.h"
 
 namespace backplane::model {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "backplane/graph.h"
-#include "known_opsets.h"
+#include "base/known_opsets.h"
 #include "model/graph.h"
 
 namespace backplane::model {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/dtype.h"
+#include "base/dtype.h"
 
 namespace backplane::ops {
 namespace {

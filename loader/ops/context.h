@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "model/graph.h"
 #include "ops/infer.h"
 #include "ops/scalar.h"
 #include "ops/schema.h"
-#include "status.h"
 
 namespace backplane::ops {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/dtype.h"
 #include "ops/context.h"
-#include "ops/dtype.h"
 #include "ops/rules.h"
 
 namespace backplane::ops {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/dtype.h"
+#include "base/dtype.h"
 #include "ops/rules.h"
 
 namespace backplane::ops {

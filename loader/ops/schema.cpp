@@ -8,7 +8,7 @@
 #include <functional>
 #include <unordered_map>
 
-#include "ops/dtype.h"
+#include "base/dtype.h"
 #include "ops/schema_text.h"
 
 namespace backplane::ops {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "model/names.h"
+#include "base/names.h"
 #include "model/passes.h"
 #include "ops/upgrade/upgrades.h"
 

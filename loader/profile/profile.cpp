@@ -5,11 +5,11 @@
 #include <charconv>
 #include <iterator>
 
-#include "abi.h"
+#include "base/abi.h"
+#include "base/dtype.h"
 #include "discover/file.h"
 #include "host/cache.h"
 #include "model/hash.h"
-#include "ops/dtype.h"
 
 namespace backplane {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
+#include "base/dtype.h"
 #include "model/hash.h"
-#include "ops/dtype.h"
 #include "place/cost.h"
 
 namespace backplane {

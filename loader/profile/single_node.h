@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "backplane/memory.h"
+#include "base/status.h"
 #include "model/graph.h"
-#include "status.h"
 
 namespace backplane {
 

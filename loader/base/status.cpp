@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "status.h"
+#include "base/status.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include "backplane/loader.h"
 #include "backplane/plugin.h"
 #include "backplane/sizes.h"
-#include "status.h"
+#include "base/status.h"
 
 namespace backplane::abi {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/names.h"
+#include "base/names.h"
 
 #include <cstdint>
 
