@@ -6,7 +6,7 @@
 #include <string>
 
 #include "discover/environment.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "session.h"
 
 namespace backplane {

@@ -15,7 +15,7 @@
 #include "compile/compile.h"
 #include "coverage/coverage.h"
 #include "discover/environment.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "place/place.h"
 
 namespace backplane {

@@ -11,7 +11,7 @@
 
 #include "backplane/plugin.h"
 #include "discover/environment.h"
-#include "model/hash.h"
+#include "ir/hash.h"
 #include "model/view.h"
 
 namespace backplane {

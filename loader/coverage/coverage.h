@@ -10,7 +10,7 @@
 #include "backplane/plugin.h"
 #include "base/status.h"
 #include "discover/environment.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "model/view.h"
 #include "profile/profile.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "coverage/coverage.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane {
 

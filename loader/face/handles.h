@@ -10,7 +10,7 @@
 
 #include "discover/environment.h"
 #include "face/fence.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "model/view.h"
 #include "run/exec.h"
 #include "session.h"

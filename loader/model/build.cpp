@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/names.h"
+#include "ir/tensor.h"
 #include "model/import.h"
-#include "model/tensor.h"
 
 namespace backplane::model {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::model {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/names.h"
+#include "ir/tensor.h"
 #include "model/passes.h"
-#include "model/tensor.h"
 
 namespace backplane::model {
 namespace {

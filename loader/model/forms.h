@@ -2,7 +2,7 @@
 // The form in which an older plugin can be shown a node.
 #pragma once
 
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::model {
 

@@ -2,7 +2,7 @@
 // ai.onnx.preview.training.Gradient, written out as the nodes that compute it: no backend has to know it.
 #pragma once
 
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::model {
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/names.h"
+#include "ir/hash.h"
 #include "model/build.h"
 #include "model/gradient.h"
-#include "model/hash.h"
 #include "model/parse.h"
 #include "model/passes.h"
 #include "ops/infer.h"

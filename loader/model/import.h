@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backplane/memory.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::model {
 

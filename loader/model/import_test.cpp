@@ -11,7 +11,7 @@
 #include <fstream>
 #include <random>
 
-#include "model/tensor.h"
+#include "ir/tensor.h"
 #include "ops/schema.h"
 #include "testing/onnx_writer.h"
 

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "base/dtype.h"
+#include "ir/tensor.h"
 #include "model/parser.h"
-#include "model/tensor.h"
 
 namespace backplane::model {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/names.h"
+#include "ir/graph.h"
+#include "ir/name_table.h"
 #include "model/external.h"
-#include "model/graph.h"
-#include "model/name_table.h"
 #include "model/wire.h"
 
 namespace backplane::model {

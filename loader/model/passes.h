@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::model {
 

@@ -11,8 +11,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "ir/hash.h"
 #include "model/forms.h"
-#include "model/hash.h"
 #include "model/passes.h"
 #include "model/serialize.h"
 #include "ops/schema.h"

@@ -9,7 +9,7 @@
 
 #include "backplane/graph.h"
 #include "base/known_opsets.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::model {
 

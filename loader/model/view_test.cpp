@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/hash.h"
 #include "model/build.h"
-#include "model/hash.h"
 #include "model/import.h"
 #include "ops/schema.h"
 #include "testing/onnx_writer.h"

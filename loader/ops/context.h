@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "ops/infer.h"
 #include "ops/scalar.h"
 #include "ops/schema.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::ops {
 

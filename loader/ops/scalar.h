@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::ops {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backplane/types.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::ops {
 

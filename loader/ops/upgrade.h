@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "ops/schema.h"
 
 namespace backplane::ops {

@@ -7,8 +7,8 @@
 
 #include <cfloat>
 
+#include "ir/tensor.h"
 #include "model/import.h"
-#include "model/tensor.h"
 #include "testing/onnx_writer.h"
 
 namespace backplane::ops {

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "coverage/coverage.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "place/saving.h"
 
 namespace backplane {

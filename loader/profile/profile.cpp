@@ -9,7 +9,7 @@
 #include "base/dtype.h"
 #include "discover/file.h"
 #include "host/cache.h"
-#include "model/hash.h"
+#include "ir/hash.h"
 
 namespace backplane {
 namespace {

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "discover/environment.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/dtype.h"
-#include "model/hash.h"
+#include "ir/hash.h"
 #include "place/cost.h"
 
 namespace backplane {

@@ -7,7 +7,7 @@
 
 #include "backplane/memory.h"
 #include "base/status.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane {
 

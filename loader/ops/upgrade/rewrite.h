@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "ops/schema.h"
 
 namespace backplane::ops {

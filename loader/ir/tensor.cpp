@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/tensor.h"
+#include "ir/tensor.h"
 
 #include <bit>
 #include <cmath>

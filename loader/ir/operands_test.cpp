@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/operands.h"
+#include "ir/operands.h"
 
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@
 
 #include "backplane/graph.h"
 #include "base/status.h"
-#include "model/operands.h"
+#include "ir/operands.h"
 
 namespace backplane::ops {
 struct Schema;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/name_table.h"
+#include "ir/name_table.h"
 
 #include <gtest/gtest.h>
 

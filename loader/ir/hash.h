@@ -8,7 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::model {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane::model {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/graph.h"
+#include "ir/graph.h"
 
 #include <algorithm>
 
