@@ -3,6 +3,7 @@
 // adjacent, nothing else reads what they make among themselves, and what the call reads is still there to be read.
 #include <algorithm>
 
+#include "ir/subgraphs.h"
 #include "model/passes.h"
 
 namespace backplane::model {

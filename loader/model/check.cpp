@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/names.h"
+#include "ir/subgraphs.h"
 #include "model/passes.h"
 #include "ops/rules.h"
 #include "ops/schema.h"

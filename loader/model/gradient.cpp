@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/names.h"
+#include "ir/subgraphs.h"
 #include "model/gradient_rules.h"
 #include "model/passes.h"
 #include "ops/infer.h"

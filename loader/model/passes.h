@@ -32,9 +32,5 @@ void find_calls(Model& model);
 // Topological order of one graph's nodes, stable. BP_INVALID_MODEL when there is a cycle; names two nodes on it.
 // `moved` tells whether the order changed.
 Status sort_nodes(Graph& graph, bool& moved);
-// The values of `graph` that the sub-graphs of one of its nodes read.
-std::vector<ValueId> captures(const Graph& graph, const Node& node);
-// The sub-graphs of a node.
-std::vector<Graph*> bodies(const Graph& graph, const Node& node);
 
 }  // namespace backplane::model

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ir/subgraphs.h"
 #include "model/passes.h"
 #include "ops/schema.h"
 

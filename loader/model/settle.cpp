@@ -4,6 +4,7 @@
 // dimension was meant.
 #include <algorithm>
 
+#include "ir/subgraphs.h"
 #include "model/passes.h"
 
 namespace backplane::model {

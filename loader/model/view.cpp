@@ -12,8 +12,8 @@
 #include <unordered_map>
 
 #include "ir/hash.h"
+#include "ir/subgraphs.h"
 #include "model/forms.h"
-#include "model/passes.h"
 #include "model/serialize.h"
 #include "ops/schema.h"
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "base/names.h"
-#include "model/passes.h"
+#include "ir/subgraphs.h"
 #include "ops/upgrade/upgrades.h"
 
 namespace backplane::ops {
