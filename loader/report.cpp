@@ -11,7 +11,7 @@
 #include "base/dtype.h"
 #include "base/release.h"
 #include "model/import.h"
-#include "ops/schema.h"
+#include "ops/schema/schema.h"
 
 namespace backplane {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/abi.h"
-#include "ops/schema.h"
+#include "ops/schema/schema.h"
 
 namespace backplane {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/abi.h"
-#include "ops/infer.h"
+#include "ops/infer/infer.h"
 
 namespace backplane {
 namespace {

@@ -5,8 +5,8 @@
 #include "base/names.h"
 #include "ir/subgraphs.h"
 #include "model/passes.h"
-#include "ops/rules.h"
-#include "ops/schema.h"
+#include "ops/infer/rules.h"
+#include "ops/schema/schema.h"
 
 namespace backplane::model {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/schema.h"
-#include "ops/upgrade.h"
+#include "ops/schema/schema.h"
+#include "ops/upgrade/upgrade.h"
 
 namespace backplane::model {
 namespace {

@@ -12,9 +12,9 @@
 #include "ir/subgraphs.h"
 #include "model/gradient_rules.h"
 #include "model/passes.h"
-#include "ops/infer.h"
-#include "ops/schema.h"
-#include "ops/upgrade.h"
+#include "ops/infer/infer.h"
+#include "ops/schema/schema.h"
+#include "ops/upgrade/upgrade.h"
 
 namespace backplane::model {
 namespace {

@@ -13,9 +13,9 @@
 #include "model/gradient.h"
 #include "model/parse.h"
 #include "model/passes.h"
-#include "ops/infer.h"
-#include "ops/schema.h"
-#include "ops/upgrade.h"
+#include "ops/infer/infer.h"
+#include "ops/schema/schema.h"
+#include "ops/upgrade/upgrade.h"
 
 namespace backplane::model {
 

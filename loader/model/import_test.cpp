@@ -12,7 +12,7 @@
 #include <random>
 
 #include "ir/tensor.h"
-#include "ops/schema.h"
+#include "ops/schema/schema.h"
 #include "testing/onnx_writer.h"
 
 namespace backplane::model {

@@ -7,7 +7,7 @@
 
 #include "base/names.h"
 #include "model/passes.h"
-#include "ops/schema.h"
+#include "ops/schema/schema.h"
 
 namespace backplane::model {
 namespace {

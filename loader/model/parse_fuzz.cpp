@@ -7,7 +7,7 @@
 
 #include "model/import.h"
 #include "model/view.h"
-#include "ops/infer.h"
+#include "ops/infer/infer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace backplane;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes from a parsed model to the canonical one, in the order in which import.cpp calls them. Between them,
-// ops/upgrade.h and ops/infer.h.
+// ops/upgrade/upgrade.h and ops/infer/infer.h.
 #pragma once
 
 #include <span>

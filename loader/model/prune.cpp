@@ -3,7 +3,7 @@
 
 #include "ir/subgraphs.h"
 #include "model/passes.h"
-#include "ops/schema.h"
+#include "ops/schema/schema.h"
 
 namespace backplane::model {
 namespace {

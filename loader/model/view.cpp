@@ -15,7 +15,7 @@
 #include "ir/subgraphs.h"
 #include "model/forms.h"
 #include "model/serialize.h"
-#include "ops/schema.h"
+#include "ops/schema/schema.h"
 
 namespace backplane::model {
 namespace {

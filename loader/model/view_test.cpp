@@ -8,7 +8,7 @@
 #include "ir/hash.h"
 #include "model/build.h"
 #include "model/import.h"
-#include "ops/schema.h"
+#include "ops/schema/schema.h"
 #include "testing/onnx_writer.h"
 
 namespace backplane::model {

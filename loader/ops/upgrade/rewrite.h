@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "ops/schema.h"
+#include "ops/schema/schema.h"
 
 namespace backplane::ops {
 
