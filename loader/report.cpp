@@ -10,7 +10,7 @@
 #include "base/abi.h"
 #include "base/dtype.h"
 #include "base/release.h"
-#include "model/import.h"
+#include "import/import.h"
 #include "ops/schema/schema.h"
 
 namespace backplane {

@@ -12,7 +12,7 @@
 #include "backplane/plugin.h"
 #include "discover/environment.h"
 #include "ir/hash.h"
-#include "model/view.h"
+#include "view/view.h"
 
 namespace backplane {
 

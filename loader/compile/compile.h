@@ -9,8 +9,8 @@
 #include "backplane/plugin.h"
 #include "base/status.h"
 #include "coverage/coverage.h"
-#include "model/view.h"
 #include "place/place.h"
+#include "view/view.h"
 
 namespace backplane {
 

@@ -11,8 +11,8 @@
 #include "base/status.h"
 #include "discover/environment.h"
 #include "ir/graph.h"
-#include "model/view.h"
 #include "profile/profile.h"
+#include "view/view.h"
 
 namespace backplane {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "import/builder.h"
+
 #include <span>
 
 #include "backplane/loader.h"
 #include "face/handles.h"
-#include "model/build.h"
 
 using namespace backplane;
 using face::fenced;

@@ -11,9 +11,9 @@
 #include "discover/environment.h"
 #include "face/fence.h"
 #include "ir/graph.h"
-#include "model/view.h"
 #include "run/exec.h"
 #include "session.h"
+#include "view/view.h"
 
 struct bp_env_t {
   std::shared_ptr<backplane::Environment> environment;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backplane/loader.h"
 #include "face/handles.h"
-#include "model/import.h"
+#include "import/import.h"
 #include "report.h"
 
 using namespace backplane;

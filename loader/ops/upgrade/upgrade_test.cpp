@@ -7,8 +7,8 @@
 
 #include <cfloat>
 
+#include "import/import.h"
 #include "ir/tensor.h"
-#include "model/import.h"
 #include "testing/onnx_writer.h"
 
 namespace backplane::ops {
