@@ -7,7 +7,7 @@
 
 #include "coverage/types.h"
 #include "place/partial.h"
-#include "profile/measure.h"
+#include "profiling/measure.h"
 
 namespace backplane {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/profile.h"
+#include "coverage/cost_profile.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/measure.h"
+#include "profiling/measure.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 
 #include "host/cancel.h"
 #include "place/cost.h"
-#include "profile/single_node.h"
+#include "profiling/single_node.h"
 #include "run/exec.h"
 #include "run/memory.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/single_node.h"
+#include "profiling/single_node.h"
 
 #include <algorithm>
 #include <cstring>
