@@ -10,8 +10,8 @@
 
 namespace backplane {
 
-// Runs each node that a device takes as a model of its own on that device, once for each key (cost_profile.h), and puts the
-// median into the device's profile and into the verdicts. Nodes that cannot run so (they need their neighbours, or
+// Runs each node that a device takes as a model of its own on that device, once for each key (cost_profile.h), and puts
+// the median into the device's profile and into the verdicts. Nodes that cannot run so (they need their neighbours, or
 // inputs that nobody can make up) keep the cost they had. Errors: BP_CANCELLED.
 Status measure_nodes(const std::shared_ptr<Environment>& environment, const model::Model& model,
                      const SessionRequest& request, std::vector<DeviceCoverage>& coverage);

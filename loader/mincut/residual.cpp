@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/residual.h"
+#include "mincut/residual.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/maxflow.h"
+#include "mincut/minimum_cut.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 
 #include "backplane/types.h"
-#include "place/residual.h"
+#include "mincut/residual.h"
 
 namespace backplane {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/maxflow.h"
+#include "mincut/minimum_cut.h"
 
 #include <algorithm>
 
-#include "place/eliminate.h"
-#include "place/residual.h"
+#include "mincut/eliminate.h"
+#include "mincut/residual.h"
 
 namespace backplane {
 

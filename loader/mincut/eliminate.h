@@ -2,7 +2,7 @@
 // Makes a minimum cut smaller without changing what it costs.
 #pragma once
 
-#include "place/maxflow.h"
+#include "mincut/minimum_cut.h"
 
 namespace backplane {
 

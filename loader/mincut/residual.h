@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "place/maxflow.h"
+#include "mincut/minimum_cut.h"
 
 namespace backplane {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/eliminate.h"
+#include "mincut/eliminate.h"
 
 #include <algorithm>
 

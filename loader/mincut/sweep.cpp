@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "place/residual.h"
+#include "mincut/residual.h"
 
 namespace backplane {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/mincut.h"
+#include "place/move_to.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "place/maxflow.h"
+#include "mincut/minimum_cut.h"
 
 namespace backplane {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "backplane/types.h"
-#include "place/residual.h"
+#include "mincut/residual.h"
 
 namespace backplane {
 namespace {
