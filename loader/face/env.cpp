@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backplane/loader.h"
 #include "face/handles.h"
-#include "report.h"
+#include "session/report.h"
 
 using namespace backplane;
 using face::fenced;

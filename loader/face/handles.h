@@ -12,7 +12,7 @@
 #include "face/fence.h"
 #include "ir/graph.h"
 #include "run/exec.h"
-#include "session.h"
+#include "session/session.h"
 #include "view/view.h"
 
 struct bp_env_t {

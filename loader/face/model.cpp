@@ -2,7 +2,7 @@
 #include "backplane/loader.h"
 #include "face/handles.h"
 #include "import/import.h"
-#include "report.h"
+#include "session/report.h"
 
 using namespace backplane;
 using face::fenced;

@@ -8,7 +8,7 @@
 
 #include "backplane/loader.h"
 #include "face/handles.h"
-#include "report.h"
+#include "session/report.h"
 
 using namespace backplane;
 using face::fenced;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coverage/coverage.h"
-#include "session.h"
+#include "session/session.h"
 
 namespace backplane {
 

@@ -15,7 +15,7 @@
 #include "run/route.h"
 #include "run/runner.h"
 #include "run/worker.h"
-#include "session.h"
+#include "session/session.h"
 
 namespace backplane {
 

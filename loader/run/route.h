@@ -11,7 +11,7 @@
 #include "run/edge.h"
 #include "run/lane.h"
 #include "run/memory.h"
-#include "session.h"
+#include "session/session.h"
 
 namespace backplane {
 

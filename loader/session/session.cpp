@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way of a model, one call a stage: coverage → place → review → compile. Discovery (discover/environment.h) and
 // import (import/import.h) come before, running (run/exec.h) after.
-#include "session.h"
+#include "session/session.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 
 #include "discover/environment.h"
 #include "ir/graph.h"
-#include "session.h"
+#include "session/session.h"
 
 namespace backplane {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "run/edge.h"
-#include "session.h"
+#include "session/session.h"
 
 namespace backplane {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model placed on devices and compiled. What bp_session_t is. A session does not change: when a device fails or a
-// weight is replaced, another one follows it (successor.cpp), which execs take up with their next run.
+// weight is replaced, another one follows it (failover.cpp), which execs take up with their next run.
 #pragma once
 
 #include <atomic>
