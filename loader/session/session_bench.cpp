@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's own cost, through the public face: what a run, a session and a scan take where there is nothing to
+// The loader's own cost, through the public API: what a run, a session and a scan take where there is nothing to
 // compute. scripts/bench.py prints these beside their goals.
 #include <benchmark/benchmark.h>
 

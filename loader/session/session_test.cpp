@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a framework meets, through the public face alone: the C++ client over the built loader, the CPU backend and test
+// What a framework meets, through the public API alone: the C++ client over the built loader, the CPU backend and test
 // backends.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 
 #include "backplane/client.hpp"
 #include "backplane/sdk/onnx.hpp"
-#include "testing/face.h"
+#include "testing/client_fixture.h"
 
 namespace backplane {
 namespace {

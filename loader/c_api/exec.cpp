@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backplane/loader.h"
-#include "face/handles.h"
+#include "c_api/handles.h"
 #include "host/cancel.h"
 #include "host/container.h"
 #include "host/semaphore.h"
 
 using namespace backplane;
-using face::fenced;
+using c_api::fenced;
 
 bp_status_t bp_exec_create(bp_session_t* session, bp_exec_t** out_exec, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_exec, "out_exec"));
-    BP_TRY(face::usable(session, "session"));
+    BP_TRY(c_api::clear(out_exec, "out_exec"));
+    BP_TRY(c_api::usable(session, "session"));
     BP_ASSIGN(auto exec, Exec::create(session->session));
     *out_exec = new bp_exec_t{std::move(exec)};
     return {};
@@ -19,12 +19,12 @@ bp_status_t bp_exec_create(bp_session_t* session, bp_exec_t** out_exec, bp_error
 }
 
 void bp_exec_destroy(bp_exec_t* exec) {
-  face::destroy(exec);
+  c_api::destroy(exec);
 }
 
 bp_status_t bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::usable(exec, "exec"));
     BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, "tensor"));
     return exec->exec->bind(slot, known);
   });
@@ -32,14 +32,14 @@ bp_status_t bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tens
 
 bp_status_t bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::usable(exec, "exec"));
     return exec->exec->bind_container(slot, container);
   });
 }
 
 bp_status_t bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::usable(exec, "exec"));
     return exec->exec->unbind(slot);
   });
 }
@@ -47,7 +47,7 @@ bp_status_t bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error) {
 bp_status_t bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uint32_t count, uint32_t stride,
                             bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::usable(exec, "exec"));
     if (count && !slots) return {BP_INVALID_ARGUMENT, "slots is NULL"};
     return exec->exec->extents(slots, count, stride);
   });
@@ -55,28 +55,28 @@ bp_status_t bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uin
 
 bp_status_t bp_exec_symbol(bp_exec_t* exec, uint32_t symbol, int64_t extent, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::usable(exec, "exec"));
     return exec->exec->symbol(symbol, extent);
   });
 }
 
 bp_status_t bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::usable(exec, "exec"));
     return exec->exec->run(run);
   });
 }
 
 bp_status_t bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::usable(exec, "exec"));
     return exec->exec->submit(run);
   });
 }
 
 bp_status_t bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::usable(exec, "exec"));
     if (!out_tensor) return {BP_INVALID_ARGUMENT, "out_tensor is NULL"};
     return exec->exec->output(output, *out_tensor);
   });
@@ -85,15 +85,15 @@ bp_status_t bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_te
 bp_status_t bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
                                      bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_container, "out_container"));
-    BP_TRY(face::usable(exec, "exec"));
+    BP_TRY(c_api::clear(out_container, "out_container"));
+    BP_TRY(c_api::usable(exec, "exec"));
     return exec->exec->output_container(output, *out_container);
   });
 }
 
 bp_status_t bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_semaphore, "out_semaphore"));
+    BP_TRY(c_api::clear(out_semaphore, "out_semaphore"));
     *out_semaphore = new bp_semaphore_t(value);
     return {};
   });
@@ -143,7 +143,7 @@ bp_status_t bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, b
 
 bp_status_t bp_cancel_create(bp_cancel_t** out_cancel, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_cancel, "out_cancel"));
+    BP_TRY(c_api::clear(out_cancel, "out_cancel"));
     *out_cancel = new bp_cancel_t;
     return {};
   });
@@ -159,7 +159,7 @@ void bp_cancel_set(bp_cancel_t* cancel) {
 
 bp_status_t bp_container_create(uint32_t kind, bp_container_t** out_container, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_container, "out_container"));
+    BP_TRY(c_api::clear(out_container, "out_container"));
     BP_ASSIGN(auto container, make_container(kind));
     *out_container = container.release();
     return {};

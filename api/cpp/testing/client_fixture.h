@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the public face share: backends by file, graphs in a few lines, the error of a call.
+// What tests of the public C++ client share: backends by file, graphs in a few lines, the error of a call.
 #pragma once
 
 #include <map>
@@ -75,7 +75,7 @@ class Graph {
 
  private:
   bp_builder_t* builder_ = nullptr;
-  std::vector<Tensor> weights_;  // lent to the model
+  std::vector<Tensor> weights_;  // the model refers to them
 };
 
 // The error that a call throws.

@@ -10,7 +10,7 @@
 #include "base/abi.h"
 #include "base/status.h"
 
-namespace backplane::face {
+namespace backplane::c_api {
 
 // Which process this is: 0 in the one that loaded the loader, one more in each child of a fork.
 uint32_t generation();
@@ -70,4 +70,4 @@ inline Status send(const std::string& text, bp_text_sink_t sink, void* context) 
   return {};
 }
 
-}  // namespace backplane::face
+}  // namespace backplane::c_api

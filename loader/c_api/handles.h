@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "c_api/fence.h"
 #include "discover/environment.h"
-#include "face/fence.h"
 #include "ir/graph.h"
 #include "run/exec.h"
 #include "session/session.h"
@@ -17,12 +17,12 @@
 
 struct bp_env_t {
   std::shared_ptr<backplane::Environment> environment;
-  uint32_t generation = backplane::face::generation();
+  uint32_t generation = backplane::c_api::generation();
 };
 
 struct bp_model_t {
   std::shared_ptr<const backplane::model::Model> model;
-  uint32_t generation = backplane::face::generation();
+  uint32_t generation = backplane::c_api::generation();
 
   // The whole graph in canonical form. Sessions have views of their own: many models are never asked for this one.
   const backplane::model::View& view() const;
@@ -34,7 +34,7 @@ struct bp_model_t {
 
 struct bp_session_t {
   std::shared_ptr<backplane::Session> session;
-  uint32_t generation = backplane::face::generation();
+  uint32_t generation = backplane::c_api::generation();
 
   // The whole graph in canonical form.
   const backplane::model::View& view() const;
@@ -50,14 +50,14 @@ struct bp_session_t {
 
 struct bp_exec_t {
   std::unique_ptr<backplane::Exec> exec;
-  uint32_t generation = backplane::face::generation();
+  uint32_t generation = backplane::c_api::generation();
 };
 
-namespace backplane::face {
+namespace backplane::c_api {
 
 // The handle of a model that was made.
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
 // What a buffer of a device holds.
 Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);
 
-}  // namespace backplane::face
+}  // namespace backplane::c_api

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "testing/news.h"
+#include "testing/allocation_count.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -9,7 +9,7 @@ namespace {
 std::atomic<uint64_t> count{0};
 }
 
-uint64_t backplane::news() {
+uint64_t backplane::allocation_count() {
   return count;
 }
 

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "backplane/loader.h"
-#include "face/handles.h"
+#include "c_api/handles.h"
 #include "run/framework_stream.h"
 
 using namespace backplane;
-using face::fenced;
+using c_api::fenced;
 
 namespace {
 
@@ -30,7 +30,7 @@ struct Opened {
 };
 
 Result<Opened> open(bp_env_t* env, uint64_t id) {
-  BP_TRY(face::usable(env, "env"));
+  BP_TRY(c_api::usable(env, "env"));
   BP_ASSIGN(Device * device, env->environment->device_of(id));
   BP_ASSIGN(bp_device_t * handle, device->open());
   return Opened{device, handle, device->backend().plugin->memory};
@@ -87,7 +87,7 @@ Status copy_in_two(const Opened& source, const Opened& target, const bp_copy_t& 
 
 }  // namespace
 
-Status face::copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to) {
+Status c_api::copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to) {
   BP_ASSIGN(bp_device_t * handle, device.open());
   bp_copy_t what{};
   what.size = sizeof what;
@@ -194,7 +194,7 @@ void bp_memory_release(bp_env_t* env, const bp_release_t* what) {
 
 bp_status_t bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_pointer, "out_pointer"));
+    BP_TRY(c_api::clear(out_pointer, "out_pointer"));
     BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
     if (!known.buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
     if (!known.buffer->memory) {
@@ -222,7 +222,7 @@ bp_status_t bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, 
 
 bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(bp_fill_t known, abi::read(what, "what"));
     const bp_buffer_t* const buffer = known.buffer;
     if (!buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
@@ -263,7 +263,7 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
 
 bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_copy_t known, abi::read(what, "what"));
     const bp_buffer_t *const from = known.from, *const to = known.to;
     if (!from || !to) return {BP_INVALID_ARGUMENT, "a buffer is NULL"};

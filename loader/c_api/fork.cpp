@@ -3,9 +3,9 @@
 
 #include <atomic>
 
-#include "face/fence.h"
+#include "c_api/fence.h"
 
-namespace backplane::face {
+namespace backplane::c_api {
 namespace {
 
 std::atomic<uint32_t> current{0};
@@ -18,4 +18,4 @@ uint32_t generation() {
   return current.load(std::memory_order_relaxed);
 }
 
-}  // namespace backplane::face
+}  // namespace backplane::c_api

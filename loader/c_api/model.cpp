@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backplane/loader.h"
-#include "face/handles.h"
+#include "c_api/handles.h"
 #include "import/import.h"
 #include "session/report.h"
 
 using namespace backplane;
-using face::fenced;
+using c_api::fenced;
 
-bp_model_t* face::wrap(std::shared_ptr<const model::Model> model) {
+bp_model_t* c_api::wrap(std::shared_ptr<const model::Model> model) {
   auto handle = std::make_unique<bp_model_t>();
   handle->model = std::move(model);
   return handle.release();
@@ -20,8 +20,8 @@ const model::View& bp_model_t::view() const {
 
 bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_model, "out_model"));
-    if (env) BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::clear(out_model, "out_model"));
+    if (env) BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_model_source_t known, abi::read(source, "source"));
     BP_TRY(abi::check_chain(known.chain));
     const int given = (known.path.size != 0) + (known.bytes.data != nullptr) + (known.descriptor >= 0);
@@ -46,13 +46,13 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
       model->storage.reserve(model->storage.size() + 1);
       model->storage.emplace_back(known.self, known.release);
     }
-    *out_model = face::wrap(std::move(model));
+    *out_model = c_api::wrap(std::move(model));
     return {};
   });
 }
 
 void bp_model_destroy(bp_model_t* model) {
-  face::destroy(model);
+  c_api::destroy(model);
 }
 
 const bp_graph_t* bp_model_graph(const bp_model_t* model) {
@@ -66,7 +66,7 @@ const bp_graph_t* bp_model_graph(const bp_model_t* model) {
 
 bp_status_t bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(model, "model"));
-    return face::send(report(*model->model), sink, context);
+    BP_TRY(c_api::usable(model, "model"));
+    return c_api::send(report(*model->model), sink, context);
   });
 }

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "backplane/loader.h"
-#include "face/handles.h"
+#include "c_api/handles.h"
 #include "session/report.h"
 
 using namespace backplane;
-using face::fenced;
+using c_api::fenced;
 
 namespace {
 
@@ -114,9 +114,9 @@ std::string_view bp_session_t::keep(std::string_view text) const {
 bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                               bp_session_t** out_session, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_session, "out_session"));
-    BP_TRY(face::usable(env, "env"));
-    BP_TRY(face::usable(model, "model"));
+    BP_TRY(c_api::clear(out_session, "out_session"));
+    BP_TRY(c_api::usable(env, "env"));
+    BP_TRY(c_api::usable(model, "model"));
     BP_ASSIGN(const SessionRequest request, read_request(*env->environment, desc));
     BP_ASSIGN(auto session, Session::create(env->environment, model->model, request));
     auto handle = std::make_unique<bp_session_t>();
@@ -127,12 +127,12 @@ bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session
 }
 
 void bp_session_destroy(bp_session_t* session) {
-  face::destroy(session);
+  c_api::destroy(session);
 }
 
 bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(session, "session"));
+    BP_TRY(c_api::usable(session, "session"));
     const std::shared_ptr<const Session> latest = session->session->latest();
     const Session& s = *latest;
     const Placement& placement = s.placement();
@@ -158,15 +158,15 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
 
 bp_status_t bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(session, "session"));
-    return face::send(report(*session->session->latest()), sink, context);
+    BP_TRY(c_api::usable(session, "session"));
+    return c_api::send(report(*session->session->latest()), sink, context);
   });
 }
 
 bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device, bp_node_verdict_t* out_verdict,
                                bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(session, "session"));
+    BP_TRY(c_api::usable(session, "session"));
     const std::shared_ptr<const Session> latest = session->session->latest();
     for (const DeviceCoverage& known : latest->coverage()) {
       if (known.device->id() != device) continue;
@@ -191,7 +191,7 @@ bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t
 const bp_graph_t* bp_session_graph(const bp_session_t* session) {
   const bp_graph_t* graph = nullptr;
   fenced(nullptr, [&]() -> Status {
-    BP_TRY(face::usable(session, "session"));
+    BP_TRY(c_api::usable(session, "session"));
     graph = session->view().abi();
     return {};
   });
@@ -201,7 +201,7 @@ const bp_graph_t* bp_session_graph(const bp_session_t* session) {
 bp_status_t bp_session_refit(bp_session_t* session, const bp_named_tensor_t* weights, uint32_t count, uint32_t stride,
                              bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(session, "session"));
+    BP_TRY(c_api::usable(session, "session"));
     if (count && !weights) return {BP_INVALID_ARGUMENT, "weights is NULL"};
     const std::shared_ptr<const Session> latest = session->session->latest();
     std::vector<std::pair<std::string, bp_tensor_t>> known;
@@ -214,7 +214,7 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_named_tensor_t* wei
         bp_buffer_t host{};
         host.address = copies.emplace_back(tensor.buffer.bytes).data();
         host.bytes = tensor.buffer.bytes;
-        BP_TRY(face::copy_to_host(*device, tensor.buffer, host));
+        BP_TRY(c_api::copy_to_host(*device, tensor.buffer, host));
         tensor.buffer = host;
       }
       known.emplace_back(abi::string(weight.name), tensor);
@@ -226,7 +226,7 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_named_tensor_t* wei
 bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                    bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(session, "session"));
+    BP_TRY(c_api::usable(session, "session"));
     BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));
     return session->session->latest()->read_weight(abi::view(weight), known);
   });

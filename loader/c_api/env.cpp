@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backplane/loader.h"
-#include "face/handles.h"
+#include "c_api/handles.h"
 #include "session/report.h"
 
 using namespace backplane;
-using face::fenced;
+using c_api::fenced;
 
 bp_status_t bp_env_create(const bp_env_desc_t* desc, bp_env_t** out_env, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_env, "out_env"));
+    BP_TRY(c_api::clear(out_env, "out_env"));
     bp_env_desc_t known{};
     known.size = sizeof known;
     if (desc) {
@@ -21,7 +21,7 @@ bp_status_t bp_env_create(const bp_env_desc_t* desc, bp_env_t** out_env, bp_erro
 }
 
 void bp_env_destroy(bp_env_t* env) {
-  face::destroy(env);
+  c_api::destroy(env);
 }
 
 uint32_t bp_env_candidate_count(const bp_env_t* env) {
@@ -30,7 +30,7 @@ uint32_t bp_env_candidate_count(const bp_env_t* env) {
 
 bp_status_t bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* out_candidate, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::usable(env, "env"));
     const auto candidates = env->environment->candidates();
     if (i >= candidates.size())
       return {BP_NOT_FOUND,
@@ -57,7 +57,7 @@ uint32_t bp_env_device_count(const bp_env_t* env) {
 bp_status_t bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info, bp_text_t* out_name,
                           bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const Device* device, env->environment->device(index));
     bp_device_info_t info = device->info();
     info.index = index;
@@ -69,7 +69,7 @@ bp_status_t bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t*
 
 bp_status_t bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_open_t* how, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_device_open_t known, abi::read(how, "how"));
     BP_TRY(abi::check_chain(known.chain));
     BP_ASSIGN(Device * found, env->environment->device_of(device));
@@ -79,15 +79,15 @@ bp_status_t bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_o
 
 bp_status_t bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
-    return face::send(report(*env->environment), sink, context);
+    BP_TRY(c_api::usable(env, "env"));
+    return c_api::send(report(*env->environment), sink, context);
   });
 }
 
 const void* bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version) {
   const void* found = nullptr;
   fenced(nullptr, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::usable(env, "env"));
     const std::string_view whole = abi::view(name);
     const size_t slash = whole.find('/');
     if (slash == std::string_view::npos) return {};  // the loader offers none of its own
@@ -104,7 +104,7 @@ const void* bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t v
 
 bp_status_t bp_trace_start(bp_env_t* env, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::usable(env, "env"));
     env->environment->services().trace().start();
     return {};
   });
@@ -112,7 +112,7 @@ bp_status_t bp_trace_start(bp_env_t* env, bp_error_t* error) {
 
 bp_status_t bp_trace_stop(bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::usable(env, "env"));
     if (!sink) return {BP_INVALID_ARGUMENT, "sink is NULL"};
     return env->environment->services().trace().stop(sink, context);
   });

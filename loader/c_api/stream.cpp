@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backplane/loader.h"
-#include "face/handles.h"
+#include "c_api/handles.h"
 #include "run/framework_stream.h"
 
 using namespace backplane;
-using face::fenced;
+using c_api::fenced;
 
 namespace {
 
@@ -30,8 +30,8 @@ Status present(const void* handle, const char* name) {
 bp_status_t bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how, bp_stream_t** out_stream,
                              bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_stream, "out_stream"));
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::clear(out_stream, "out_stream"));
+    BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_stream_create_t known, abi::read(how, "how"));
     BP_TRY(abi::check_chain(known.chain));
     BP_TRY(check(known.native));
@@ -70,8 +70,8 @@ bp_status_t bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_er
 bp_status_t bp_native_semaphore_create(bp_env_t* env, uint64_t device, const bp_semaphore_create_t* how,
                                        bp_native_semaphore_t** out_semaphore, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_semaphore, "out_semaphore"));
-    BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::clear(out_semaphore, "out_semaphore"));
+    BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_semaphore_create_t known, abi::read(how, "how"));
     BP_TRY(abi::check_chain(known.chain));
     BP_TRY(check(known.native));

@@ -4,14 +4,14 @@
 #include <span>
 
 #include "backplane/loader.h"
-#include "face/handles.h"
+#include "c_api/handles.h"
 
 using namespace backplane;
-using face::fenced;
+using c_api::fenced;
 
 struct bp_builder_t {
   std::unique_ptr<model::Builder> builder;
-  uint32_t generation = face::generation();
+  uint32_t generation = c_api::generation();
 };
 
 namespace {
@@ -71,7 +71,7 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
     case BP_ATTR_GRAPHS: {
       std::vector<uint32_t> indices;
       for (bp_builder_t* body : copy(std::type_identity<bp_builder_t*>{})) {
-        BP_TRY(face::usable(body, label.c_str()));
+        BP_TRY(c_api::usable(body, label.c_str()));
         BP_ASSIGN(const uint32_t index, builder.add_attribute_body(*body->builder));
         indices.push_back(index);
       }
@@ -94,8 +94,8 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
 bp_status_t bp_builder_create(bp_env_t* env, const bp_opset_t* opsets, uint32_t opset_count, uint32_t opset_stride,
                               bp_builder_t** out_builder, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_builder, "out_builder"));
-    if (env) BP_TRY(face::usable(env, "env"));
+    BP_TRY(c_api::clear(out_builder, "out_builder"));
+    if (env) BP_TRY(c_api::usable(env, "env"));
     if (opset_count && !opsets) return {BP_INVALID_ARGUMENT, "opsets is NULL"};
     std::map<std::string, uint32_t> versions;
     for (uint32_t i = 0; i < opset_count; ++i) {
@@ -110,21 +110,21 @@ bp_status_t bp_builder_create(bp_env_t* env, const bp_opset_t* opsets, uint32_t 
 
 bp_status_t bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_builder, "out_builder"));
-    BP_TRY(face::usable(outer, "outer"));
+    BP_TRY(c_api::clear(out_builder, "out_builder"));
+    BP_TRY(c_api::usable(outer, "outer"));
     *out_builder = new bp_builder_t{outer->builder->create_body()};
     return {};
   });
 }
 
 void bp_builder_destroy(bp_builder_t* builder) {
-  face::destroy(builder);
+  c_api::destroy(builder);
 }
 
 bp_status_t bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t dtype, uint32_t rank,
                              const int64_t* extents, const bp_text_t* symbols, uint32_t* out_value, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(builder, "builder"));
+    BP_TRY(c_api::usable(builder, "builder"));
     if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
     if (rank > BP_MAX_RANK || (rank && !extents)) return {BP_INVALID_ARGUMENT, "rank or extents are not valid"};
     model::Type type;
@@ -145,7 +145,7 @@ bp_status_t bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t d
 bp_status_t bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_tensor_t* tensor, uint32_t* out_value,
                               bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(builder, "builder"));
+    BP_TRY(c_api::usable(builder, "builder"));
     if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
     BP_ASSIGN(const bp_tensor_t known, read_constant(tensor, "tensor"));
     BP_ASSIGN(*out_value, builder->builder->add_weight(abi::view(name), known.dtype, {known.extents, known.rank},
@@ -157,7 +157,7 @@ bp_status_t bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_te
 bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, uint32_t* out_first_value,
                             bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(builder, "builder"));
+    BP_TRY(c_api::usable(builder, "builder"));
     if (!out_first_value) return {BP_INVALID_ARGUMENT, "out_first_value is NULL"};
     BP_ASSIGN(const bp_node_desc_t known, abi::read(node, "node"));
     BP_TRY(abi::check_chain(known.chain));
@@ -184,17 +184,17 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
 
 bp_status_t bp_builder_output(bp_builder_t* builder, uint32_t value, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::usable(builder, "builder"));
+    BP_TRY(c_api::usable(builder, "builder"));
     return builder->builder->add_output(value);
   });
 }
 
 bp_status_t bp_builder_finish(bp_builder_t* builder, bp_model_t** out_model, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(face::clear(out_model, "out_model"));
-    BP_TRY(face::usable(builder, "builder"));
+    BP_TRY(c_api::clear(out_model, "out_model"));
+    BP_TRY(c_api::usable(builder, "builder"));
     BP_ASSIGN(auto model, builder->builder->finish());
-    *out_model = face::wrap(std::move(model));
+    *out_model = c_api::wrap(std::move(model));
     return {};
   });
 }
