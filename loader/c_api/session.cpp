@@ -8,6 +8,7 @@
 
 #include "backplane/loader.h"
 #include "c_api/handles.h"
+#include "profiling/create_session.h"
 #include "session/report.h"
 
 using namespace backplane;
@@ -118,7 +119,7 @@ bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session
     BP_TRY(c_api::usable(env, "env"));
     BP_TRY(c_api::usable(model, "model"));
     BP_ASSIGN(const SessionRequest request, read_request(*env->environment, desc));
-    BP_ASSIGN(auto session, Session::create(env->environment, model->model, request));
+    BP_ASSIGN(auto session, create_session(env->environment, model->model, request));
     auto handle = std::make_unique<bp_session_t>();
     handle->session = std::move(session);
     *out_session = handle.release();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "host/cancel.h"
 #include "place/cost.h"
@@ -45,7 +46,8 @@ Result<double> measure_node(const std::shared_ptr<Environment>& environment, con
   alone.options = request.options;
   alone.cancel = request.cancel;
   alone.costs = Costs::kTold;
-  BP_ASSIGN(auto session, Session::create(environment, single.model(), alone));
+  BP_ASSIGN(Covered covered, cover(*environment, single.model(), alone));
+  BP_ASSIGN(auto session, Session::create(environment, std::move(covered), alone));
   BP_ASSIGN(auto exec, Exec::create(session));
   for (uint32_t i = 0; i < single.inputs().size(); ++i) BP_TRY(exec->bind(i, single.inputs()[i]));
   bp_run_t run{};

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,21 +16,9 @@
 #include "discover/environment.h"
 #include "ir/graph.h"
 #include "place/place.h"
+#include "session/cover.h"
 
 namespace backplane {
-
-// What a framework asks for: bp_session_desc_t with its strings resolved.
-struct SessionRequest {
-  std::vector<std::string> devices;  // preferred first; none: all
-  Policy policy;
-  uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
-  uint32_t flags = 0;          // BP_SESSION_*
-  Costs costs = Costs::kKnown;
-  std::map<std::string, Host::Options, std::less<>> options;
-  std::vector<model::Symbol> symbols;  // extents that dimensions will have
-  const bp_cancel_t* cancel = nullptr;
-  std::function<void(uint32_t, uint32_t)> progress;
-};
 
 // What went wrong in a run.
 struct Fault {
@@ -42,9 +29,8 @@ struct Fault {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // Everything between a model and programs; read this first.
-  static Result<std::shared_ptr<Session>> create(std::shared_ptr<Environment> environment,
-                                                 std::shared_ptr<const model::Model> model,
+  // Places the covered model and compiles it. What `request` refers to must live until this returns, no longer.
+  static Result<std::shared_ptr<Session>> create(std::shared_ptr<Environment> environment, Covered covered,
                                                  const SessionRequest& request);
 
   const Environment& environment() const { return *environment_; }
