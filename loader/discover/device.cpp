@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/environment.h"
 #include "discover/negotiate.h"
 

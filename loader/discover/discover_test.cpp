@@ -8,7 +8,7 @@
 #include <csignal>
 #include <functional>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/environment.h"
 #include "discover/manifest.h"
 #include "discover/search.h"

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <set>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
 #include "discover/negotiate.h"

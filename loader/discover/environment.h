@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "backplane/loader.h"
+#include "base/known_opsets.h"
+#include "base/status.h"
 #include "host/host.h"
-#include "known_opsets.h"
-#include "status.h"
 
 namespace backplane {
 

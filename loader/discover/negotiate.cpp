@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "abi.h"
+#include "base/abi.h"
+#include "base/release.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
-#include "release.h"
 
 namespace backplane {
 namespace {

@@ -9,11 +9,11 @@
 #include <optional>
 #include <system_error>
 
+#include "base/release.h"
 #include "discover/child.h"
 #include "discover/file.h"
 #include "discover/search.h"
 #include "host/cache.h"
-#include "release.h"
 
 namespace backplane {
 namespace {

@@ -11,7 +11,7 @@
 #include <span>
 #include <system_error>
 
-#include "abi.h"
+#include "base/abi.h"
 
 namespace backplane {
 namespace {

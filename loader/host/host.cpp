@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "host/cancel.h"
 #include "host/container.h"
 #include "host/semaphore.h"

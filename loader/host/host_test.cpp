@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "host/cancel.h"
 #include "host/container.h"
 #include "host/semaphore.h"

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "abi.h"
+#include "base/abi.h"
 
 namespace backplane {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "backplane/memory.h"
+#include "base/status.h"
 #include "discover/environment.h"
-#include "status.h"
 
 namespace backplane {
 
