@@ -78,6 +78,8 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
     backend_->plugin->device->close(opened);
     return status;
   }
+  framework_allocate_ = how.allocate;
+  framework_ = how.self;
   return handle_ = opened;
 }
 
