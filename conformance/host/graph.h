@@ -1,52 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small graphs as a plugin sees them, built from a description that may also be wrong on purpose.
+// Graphs as a plugin sees them: the tables of the ABI, built from a description.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "backplane/graph.h"
-#include "schema/value.h"
+#include "onnx/graph.h"
 
 namespace backplane::conform {
 
-struct GraphSpec;
-struct Attribute {
-  std::string name;
-  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::shared_ptr<const GraphSpec>>
-      value;
-};
-using Attributes = std::vector<Attribute>;
-
-struct NodeSpec {
-  std::string op_type;
-  std::string domain;
-  uint32_t since_version = 1;
-  std::vector<uint32_t> inputs;  // values; BP_NONE is an omitted one
-  std::vector<uint32_t> outputs;
-  Attributes attributes;
-};
-
-struct ValueSpec {
-  bp_dtype_t dtype = BP_DTYPE_FLOAT;
-  std::vector<int64_t> extents;        // -1: not known
-  std::optional<onnx::Tensor> weight;  // its bytes, where the value is constant
-  uint32_t outer = BP_NONE;            // in the body of a node: the value around it that this one is
-  std::vector<std::string> symbols;    // of extents that are not known: a name, or empty; fewer are empty ones
-};
-
-// Nodes stand in topological order. Nothing here is checked.
-struct GraphSpec {
-  std::vector<ValueSpec> values;
-  std::vector<NodeSpec> nodes;
-  std::vector<uint32_t> inputs, outputs;  // values
-  uint32_t opset = 1;
-};
+using onnx::Attribute;
+using onnx::Attributes;
+using onnx::GraphSpec;
+using onnx::NodeSpec;
+using onnx::ValueSpec;
 
 // The tables of a description. Weights lie at odd addresses, as the ABI permits. Immutable.
 class Graph {
@@ -92,8 +63,5 @@ class Graph {
   std::vector<const bp_graph_t*> body_tables_;
   std::deque<uint32_t> body_indices_;
 };
-
-// The same as a serialised ModelProto, weights inside.
-std::string serialize(const GraphSpec& spec);
 
 }  // namespace backplane::conform
