@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/kernel.h"
 #include "ops/clones.h"
 #include "ops/support.h"
 #include "ops/vector_math.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

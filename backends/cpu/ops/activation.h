@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/post_op.h"
+#include "runtime/post_op.h"
 
 namespace backplane::cpu {
 

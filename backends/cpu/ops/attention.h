@@ -7,12 +7,12 @@
 #include <limits>
 #include <vector>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/halves.h"
 #include "ops/onednn.h"
 #include "ops/support.h"
 #include "ops/vector_math.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

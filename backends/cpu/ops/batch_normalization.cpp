@@ -3,11 +3,11 @@
 // and variance are those of the batch, and the running ones are outputs.
 #include <cmath>
 
-#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

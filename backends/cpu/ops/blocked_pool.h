@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "engine/kernel.h"
 #include "ops/window.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

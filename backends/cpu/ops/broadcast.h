@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/shape.h"
+#include "runtime/shape.h"
 
 namespace backplane::cpu {
 

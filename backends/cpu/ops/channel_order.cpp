@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "engine/memory.h"
 #include "ops/channel_shuffle.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 

@@ -2,7 +2,7 @@
 // Reshape, Transpose and Reshape as ShuffleNet writes them: channels of groups are dealt out in turn.
 #pragma once
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/clones.h"
 #include "ops/code_product.h"
@@ -14,6 +12,8 @@
 #include "ops/integer_matmul.h"
 #include "ops/quantization.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/clones.h"
 #include "ops/quantization.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 
-#include "engine/kernel.h"
 #include "ops/code_tile.h"
 #include "ops/matmul.h"
 #include "ops/packed_weights.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

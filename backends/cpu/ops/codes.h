@@ -3,8 +3,8 @@
 // values. Elements of 2 and 4 bits are packed into bytes, the first in the lowest bits.
 #pragma once
 
-#include "engine/kernel.h"
 #include "ops/float16.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -2,12 +2,12 @@
 // If, Loop, Scan and SequenceMap: nodes that run graphs.
 #include <limits>
 
-#include "engine/body.h"
-#include "engine/coverage.h"
-#include "engine/planner.h"
 #include "ops/rows.h"
 #include "ops/stack.h"
 #include "ops/values.h"
+#include "runtime/body.h"
+#include "runtime/coverage.h"
+#include "runtime/planner.h"
 
 namespace backplane::cpu {
 

@@ -2,7 +2,6 @@
 // Conv. In float it goes to tiles and oneDNN (ops/blocked_conv.h, ops/onednn_conv.h); other types take the definition.
 #include <utility>
 
-#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/blocked_conv.h"
 #include "ops/channel_order.h"
@@ -10,6 +9,7 @@
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -5,8 +5,8 @@
 
 #include <type_traits>
 
-#include "engine/kernel.h"
 #include "ops/float16.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

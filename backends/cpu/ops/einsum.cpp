@@ -4,13 +4,13 @@
 #include <array>
 #include <cctype>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/contraction.h"
 #include "ops/function_kernel.h"
 #include "ops/odometer.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.preview FlexAttention: attention whose scores and probabilities pass through graphs of the model's own.
-#include "engine/body.h"
 #include "ops/attention.h"
 #include "ops/rows.h"
 #include "ops/values.h"
+#include "runtime/body.h"
 
 namespace backplane::cpu {
 

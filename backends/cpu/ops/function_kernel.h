@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

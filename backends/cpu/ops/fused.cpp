@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft FusedConv and FusedGemm: ONNX's operators with a sum or an activation behind them.
-#include "engine/post_op.h"
 #include "ops/activation.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 #include "ops/window.h"
+#include "runtime/post_op.h"
 
 namespace backplane::cpu {
 

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/onednn.h"
 #include "ops/support.h"
 #include "ops/vector_math.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

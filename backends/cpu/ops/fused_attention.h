@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -3,8 +3,6 @@
 // MatMulIntegerToFloat (integers inside, floats outside).
 #include <optional>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/attention.h"
 #include "ops/code_product.h"
 #include "ops/function_kernel.h"
@@ -12,6 +10,8 @@
 #include "ops/onednn.h"
 #include "ops/quantize.h"
 #include "ops/rows.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <numbers>
 
-#include "engine/threads.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 #include "ops/vector_math.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

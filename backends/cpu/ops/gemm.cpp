@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemm: Y = alpha · A' · B' + beta · C, where A' and B' may be transposed and C is broadcast.
-#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/broadcast.h"
 #include "ops/function_kernel.h"
@@ -9,6 +8,7 @@
 #include "ops/rows.h"
 #include "ops/support.h"
 #include "ops/tiled_product.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/kernel.h"
 #include "ops/clones.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/threads.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 namespace {

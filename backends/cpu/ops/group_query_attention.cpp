@@ -4,12 +4,12 @@
 #include <array>
 #include <cstring>
 
-#include "engine/memory.h"
 #include "ops/attention.h"
 #include "ops/function_kernel.h"
 #include "ops/halves.h"
 #include "ops/rotary.h"
 #include "ops/rows.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 

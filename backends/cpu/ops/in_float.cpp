@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include "engine/threads.h"
 #include "ops/halves.h"
 #include "ops/in_float_steps.h"
 #include "ops/support.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 namespace {

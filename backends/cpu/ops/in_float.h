@@ -3,7 +3,7 @@
 // once. Known weights are converted once.
 #pragma once
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

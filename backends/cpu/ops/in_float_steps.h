@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "engine/kernel.h"
-#include "engine/memory.h"
+#include "runtime/kernel.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 

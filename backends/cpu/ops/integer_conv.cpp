@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/direct_conv.h"
 #include "ops/function_kernel.h"
 #include "ops/integer_tiles.h"
@@ -14,6 +12,8 @@
 #include "ops/packed_weights.h"
 #include "ops/quantize.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "engine/kernel.h"
 #include "ops/quantization.h"
 #include "ops/quantized_sum.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/depthwise_tile.h"
 #include "ops/function_kernel.h"
 #include "ops/integer_tiles.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/depthwise_tile.h"
 #include "ops/function_kernel.h"
 #include "ops/integer_tiles.h"
 #include "ops/pointwise_tile.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

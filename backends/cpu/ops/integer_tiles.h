@@ -7,11 +7,11 @@
 #include <optional>
 #include <vector>
 
-#include "engine/kernel.h"
 #include "ops/direct_conv.h"
 #include "ops/packed_weights.h"
 #include "ops/quantization.h"
 #include "ops/quantized_sum.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "engine/threads.h"
 #include "ops/broadcast.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
@@ -13,6 +12,7 @@
 #include "ops/rows.h"
 #include "ops/support.h"
 #include "ops/vector_math.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 namespace {

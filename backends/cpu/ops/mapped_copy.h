@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "engine/shape.h"
+#include "runtime/shape.h"
 
 namespace backplane::cpu {
 

@@ -2,7 +2,6 @@
 // MatMul: numpy's matmul. Batches are broadcast; a one-dimensional operand is a row or a column.
 #include "ops/matmul.h"
 
-#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/function_kernel.h"
 #include "ops/gemv.h"
@@ -11,6 +10,7 @@
 #include "ops/support.h"
 #include "ops/tiled_product.h"
 #include "ops/wide_product.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 
@@ -112,7 +112,7 @@ Verdict supports(const Node& node) {
   return same_type(node, 0, 1);
 }
 
-// What is appended to it (engine/fusion.cpp) has a known matrix to follow.
+// What is appended to it (passes/fusion.cpp) has a known matrix to follow.
 class MatMul final : public Kernel {
  public:
   Plan plan(Tensors inputs) const override {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights become
 // numbers in registers where their blocks are in order and hold whole vectors, else a few columns at a time.
-#include "engine/threads.h"
 #include "ops/attention.h"
 #include "ops/codes.h"
 #include "ops/function_kernel.h"
@@ -9,6 +8,7 @@
 #include "ops/onednn.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

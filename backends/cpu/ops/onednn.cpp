@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "engine/kernel.h"
-#include "engine/memory.h"
-#include "engine/threads.h"
+#include "runtime/kernel.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 // Of libgomp, which oneDNN uses: not every compiler has the header of that library.
 extern "C" int omp_get_max_threads();

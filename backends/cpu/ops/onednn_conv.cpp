@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/onednn.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/activation.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -2,8 +2,8 @@
 // A product of rows with a known matrix as oneDNN does it best: the matrix packed once, cut into shares of columns.
 #pragma once
 
-#include "engine/kernel.h"
 #include "ops/packed_weights.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

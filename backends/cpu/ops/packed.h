@@ -3,7 +3,7 @@
 // again.
 #pragma once
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

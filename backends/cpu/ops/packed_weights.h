@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/kernel.h"
 #include "ops/onednn.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/memory.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/threads.h"
 #include "ops/blocked_pool.h"
 #include "ops/dense_pool.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
 #include "ops/window.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

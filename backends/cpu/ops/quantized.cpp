@@ -3,8 +3,6 @@
 // back. Products of 8-bit floats are summed in float.
 #include <cmath>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/code_conv.h"
 #include "ops/code_product.h"
 #include "ops/codes.h"
@@ -15,6 +13,8 @@
 #include "ops/quantize.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "engine/kernel.h"
 #include "ops/quantization.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

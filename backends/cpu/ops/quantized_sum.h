@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "engine/kernel.h"
 #include "ops/quantization.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "engine/threads.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 namespace {

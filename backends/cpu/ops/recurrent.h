@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/kernel.h"
 #include "ops/packed_weights.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

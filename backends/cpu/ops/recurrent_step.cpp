@@ -6,14 +6,14 @@
 #include <array>
 #include <cmath>
 
-#include "engine/memory.h"
-#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/gate_product.h"
 #include "ops/recurrent.h"
 #include "ops/support.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

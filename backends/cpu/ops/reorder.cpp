@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the formats of engine/format.h.
+// Between the formats of runtime/format.h.
 #include <algorithm>
 
-#include "engine/format.h"
-#include "engine/memory.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/onednn.h"
 #include "ops/support.h"
+#include "runtime/format.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 

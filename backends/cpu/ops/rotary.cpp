@@ -2,11 +2,11 @@
 // RotaryEmbedding, ONNX's and com.microsoft's: the same operator with its inputs in another order.
 #include "ops/rotary.h"
 
-#include "engine/threads.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

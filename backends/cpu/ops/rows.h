@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -3,13 +3,13 @@
 // SimplifiedLayerNormalization is the same without a sum.
 #include <cmath>
 
-#include "engine/threads.h"
 #include "ops/attention.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/layer_norm.h"
 #include "ops/rows.h"
 #include "ops/vector_math.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

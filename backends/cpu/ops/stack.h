@@ -2,7 +2,7 @@
 // Results of one round after another, put together along a new axis.
 #pragma once
 
-#include "engine/value.h"
+#include "runtime/value.h"
 
 namespace backplane::cpu {
 

@@ -5,8 +5,8 @@
 
 #include <initializer_list>
 
-#include "engine/kernel.h"
 #include "ops/dtype_dispatch.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

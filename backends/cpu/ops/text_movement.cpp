@@ -3,9 +3,9 @@
 // numbers, and what it gives are texts again. Number 0 is the empty text, which is also what fills gaps.
 #include <algorithm>
 
-#include "engine/memory.h"
 #include "ops/rows.h"
 #include "ops/values.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/threads.h"
 #include "ops/function_kernel.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 

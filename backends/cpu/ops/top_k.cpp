@@ -4,12 +4,12 @@
 #include <functional>
 #include <numeric>
 
-#include "engine/threads.h"
 #include "ops/clones.h"
 #include "ops/function_kernel.h"
 #include "ops/order.h"
 #include "ops/rows.h"
 #include "ops/support.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 namespace {

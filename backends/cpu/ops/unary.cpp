@@ -3,7 +3,6 @@
 #include <array>
 #include <limits>
 
-#include "engine/threads.h"
 #include "ops/activation.h"
 #include "ops/codes.h"
 #include "ops/formula.h"
@@ -13,6 +12,7 @@
 #include "ops/rows.h"
 #include "ops/support.h"
 #include "ops/vector_math.h"
+#include "runtime/threads.h"
 
 namespace backplane::cpu {
 namespace {

@@ -2,8 +2,8 @@
 // What operators on texts, containers and graphs ask about a node before they accept it, and small values.
 #pragma once
 
-#include "engine/value_kernel.h"
 #include "ops/support.h"
+#include "runtime/value_kernel.h"
 
 namespace backplane::cpu {
 

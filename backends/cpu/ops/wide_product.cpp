@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/kernel.h"
 #include "ops/clones.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

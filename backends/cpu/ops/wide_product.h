@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "engine/shape.h"
+#include "runtime/shape.h"
 
 namespace backplane::cpu {
 

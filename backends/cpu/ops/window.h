@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/kernel.h"
+#include "runtime/kernel.h"
 
 namespace backplane::cpu {
 

@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "backplane/sdk/fence.hpp"
-#include "engine/memory.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu::ml {
 
