@@ -4,89 +4,22 @@
 #include <algorithm>
 #include <tuple>
 
-#include "ops/in_float.h"
-#include "ops/rows.h"
+#include "kernels/float16/in_float.h"
+#include "kernels/text/text_movement.h"
+#include "operator_rows.h"
 
 namespace backplane::cpu {
 
 namespace {
 
-using Rows = std::span<const Row> (*)();
-
-// All operator families.
-constexpr Rows kFamilies[] = {
-    unary_rows,
-    binary_rows,
-    clip_rows,
-    cast_rows,
-    reshape_rows,
-    copy_rows,
-    concat_rows,
-    pad_rows,
-    gather_rows,
-    scatter_rows,
-    constant_rows,
-    reduce_rows,
-    arg_reduce_rows,
-    cumulative_rows,
-    select_rows,
-    top_k_rows,
-    resize_rows,
-    layer_norm_rows,
-    recurrent_rows,
-    random_rows,
-    signal_rows,
-    loss_rows,
-    region_rows,
-    grid_rows,
-    unpool_rows,
-    einsum_rows,
-    det_rows,
-    conv_rows,
-    conv_transpose_rows,
-    matmul_rows,
-    gemm_rows,
-    pool_rows,
-    batch_normalization_rows,
-    lrn_rows,
-    softmax_rows,
-    quantize_rows,
-    quantized_rows,
-    control_rows,
-    sequence_rows,
-    text_rows,
-    text_cast_rows,
-    text_movement_rows,
-    tf_idf_rows,
-    attention_rows,
-    flex_attention_rows,
-    rotary_rows,
-    linear_attention_rows,
-    deform_conv_rows,
-    image_decoder_rows,
-    optimizer_rows,
-    fused_rows,
-    fused_matmul_rows,
-    gelu_rows,
-    group_query_attention_rows,
-    matmul_nbits_rows,
-    qlinear_rows,
-    skip_layer_norm_rows,
-    ml_feature_rows,
-    ml_label_rows,
-    ml_linear_rows,
-    ml_map_rows,
-    ml_scale_rows,
-    ml_svm_rows,
-    ml_tree_rows,
-};
-
 std::vector<Row> concatenate() {
   std::vector<Row> all;
-  for (Rows rows : kFamilies) {
+  for (auto rows : kOperatorRows) {
     std::span<const Row> family = rows();
     all.insert(all.end(), family.begin(), family.end());
   }
+  const std::vector<Row> texts = text_movement_rows(all);
+  all.insert(all.end(), texts.begin(), texts.end());
   return all;
 }
 

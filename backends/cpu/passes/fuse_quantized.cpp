@@ -4,9 +4,9 @@
 #include <limits>
 #include <map>
 
-#include "ops/integer_conv.h"
-#include "ops/quantized_pool.h"
-#include "ops/quantized_sum.h"
+#include "kernels/quantized/integer_conv.h"
+#include "kernels/quantized/quantized_pool.h"
+#include "kernels/quantized/quantized_sum.h"
 #include "passes/fusion.h"
 #include "passes/fusion_graph.h"
 

@@ -47,7 +47,7 @@ class FusionGraph {
   bool same_extents(uint32_t a, uint32_t b) const;
   bool same_extent(const bp_type_t& a, int32_t a_dim, const bp_type_t& b, int32_t b_dim) const;
 
-  // Values that are others with their channels shuffled (ops/channel_shuffle.h).
+  // Values that are others with their channels shuffled (kernels/conv/channel_shuffle.h).
   struct Shuffle {
     uint32_t call, source;
     int64_t groups;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "ops/fused_attention.h"
+#include "kernels/attention/fused_attention.h"
 #include "passes/patterns.h"
 
 namespace backplane::cpu {

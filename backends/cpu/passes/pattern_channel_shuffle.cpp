@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/channel_shuffle.h"
+#include "kernels/conv/channel_shuffle.h"
 #include "passes/patterns.h"
 
 namespace backplane::cpu {

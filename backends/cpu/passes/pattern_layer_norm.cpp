@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/layer_norm.h"
+#include "kernels/normalization/layer_norm.h"
 #include "passes/patterns.h"
 
 namespace backplane::cpu {

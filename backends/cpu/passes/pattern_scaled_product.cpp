@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/code_conv.h"
-#include "ops/integer_matmul.h"
+#include "kernels/integer/code_conv.h"
+#include "kernels/integer/integer_matmul.h"
 #include "passes/patterns.h"
 
 namespace backplane::cpu {

@@ -173,8 +173,8 @@ class Kernel {
   // While compiling: from now on does this to its result as well. False: it does not do that.
   virtual bool append(PostOp) { return false; }  // NOLINT(performance-unnecessary-value-param): others keep it
   // While compiling, after `append`: from now on the channels of input 0 come as they were before a shuffle of so many
-  // groups (ops/channel_shuffle.h). Those of the result stay in that order (`through`), or are the same as ever. False:
-  // it does not do that.
+  // groups (kernels/conv/channel_shuffle.h). Those of the result stay in that order (`through`), or are the same as
+  // ever. False: it does not do that.
   virtual bool skip_shuffle(int64_t, bool) { return false; }
 };
 
