@@ -10,7 +10,7 @@ foreach(file IN LISTS FILES)
 endforeach()
 file(WRITE ${OUT} "#include \"engine/kernel_source.h\"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 constexpr KernelFile kFiles[] = {
@@ -20,5 +20,5 @@ ${rows}};
 
 std::span<const KernelFile> kernel_files() { return kFiles; }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu
 ")

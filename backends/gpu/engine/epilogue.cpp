@@ -4,7 +4,7 @@
 
 #include "engine/planner.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 bool is_dense(const View& view, const Shape& shape) {
@@ -90,4 +90,4 @@ bool Planner::end_product(const Expression& expression, const Tensor& y) {
   return true;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -5,7 +5,7 @@
 
 #include "backplane/sdk/fence.hpp"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 std::vector<int64_t> dense_strides(const Shape& shape) {
   std::vector<int64_t> strides(shape.size());
@@ -62,4 +62,4 @@ std::string Expression::statements() const {
   return text;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

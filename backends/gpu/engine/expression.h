@@ -6,7 +6,7 @@
 
 #include "engine/shape.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // Elements of a tensor along the dimensions of an expression, outermost first. A stride of 0 repeats.
 struct View {
@@ -46,4 +46,4 @@ struct Expression {
 inline constexpr size_t kMaxLeaves = 8;
 inline constexpr size_t kMaxSteps = 40;
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

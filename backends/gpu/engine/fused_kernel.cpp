@@ -4,7 +4,7 @@
 
 #include "engine/planner.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // How the elements are walked: dimension 0 is the innermost.
@@ -122,4 +122,4 @@ void emit_expression(Emit& e, const Expression& expression, const View& y) {
   launch.range(extents[0], extents.size() > 1 ? extents[1] : 1, outer, across && extents.size() > 1 ? 16 : SIZE_MAX);
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/instance.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 uint64_t dense_bytes(const bp_tensor_t& tensor) {
@@ -13,12 +13,12 @@ uint64_t dense_bytes(const bp_tensor_t& tensor) {
 Instance::Instance(const Island& island)
     : sdk::Instance(island),
       island_(island),
-      queue_(island.opencl_device().run_queue()),
+      queue_(island.gpu_device().driver().run_queue()),
       inputs_(island.graph().input_count()),
       outputs_(island.graph().output_count()) {}
 
 Instance::~Instance() {
-  if (!flights_.empty() && !flights_.back()->concluded()) clFinish(stream_queue_.get());
+  if (!flights_.empty() && !flights_.back()->concluded()) stream_queue_->finish_anyhow();
   for (const auto& flight : flights_)
     static_cast<void>(flight->outcome());  // their ends may not have been reported yet
   {
@@ -27,12 +27,12 @@ Instance::~Instance() {
   }
   inputs_.clear();
   outputs_.clear();
-  clFinish(queue_.get());
+  queue_->finish_anyhow();
 }
 
 bool Instance::reaches(const bp_tensor_t& tensor) const {
   if (tensor.layout != BP_LAYOUT_DENSE) return false;
-  return tensor.buffer.memory == nullptr || tensor.buffer.space == island_.opencl_device().device_space();
+  return tensor.buffer.memory == nullptr || tensor.buffer.space == island_.gpu_device().device_space();
 }
 
 void Instance::bind(const bp_binding_t& binding) {
@@ -52,9 +52,9 @@ void Instance::extents(const sdk::Slots& slots) {
 void Instance::prepare() {
   // In a stream, what comes before has to end where a plan follows from the bytes of an input, and where memory is new:
   // the host maps it.
-  bool is_alone = run_queue_ == queue_.get();
+  bool is_alone = run_queue_ == queue_;
   const auto finish = [&] {
-    if (!is_alone) opencl::check(clFinish(run_queue_), "stream before a run");
+    if (!is_alone) run_queue_->finish("stream before a run");
     is_alone = true;
   };
   {
@@ -105,9 +105,8 @@ std::vector<std::byte> Instance::read_input(uint32_t slot) const {
   const Allocation& own = allocation(tensor.buffer);
   std::vector<std::byte> bytes(dense_bytes(tensor));
   if (!bytes.empty())
-    opencl::check(clEnqueueReadBuffer(queue_.get(), own.buffer.get(), CL_TRUE, own.offset + tensor.buffer.offset,
-                                      bytes.size(), bytes.data(), 0, nullptr, nullptr),
-                  "reading input " + std::to_string(slot) + " on the host");
+    queue_->read(bytes.data(), {own.buffer.get(), own.offset + tensor.buffer.offset}, bytes.size(), true, {},
+                 "reading input " + std::to_string(slot) + " on the host");
   return bytes;
 }
 
@@ -122,21 +121,22 @@ void Instance::check_outputs() const {
 }
 
 void Instance::place_kernels(const Plan& plan) {
-  Device& device = island_.opencl_device();
+  Device& device = island_.gpu_device();
+  const Driver& driver = device.driver();
   kernels_.clear();
   externals_.clear();
   if (arena_bytes_ < plan.arena_bytes) {  // one that was large enough serves smaller extents too
     arena_bytes_ = 0;
-    arena_ = device.buffer(plan.arena_bytes);
+    arena_ = driver.buffer(plan.arena_bytes);
     arena_bytes_ = plan.arena_bytes;
   }
-  if (plan.may_fault && !fault_) fault_ = device.buffer(sizeof(cl_int));
+  if (plan.may_fault && !fault_) fault_ = driver.buffer(sizeof(int32_t));
   parts_.assign(plan.storages.size(), Buffer());
   const auto part = [&](uint32_t index) -> const Buffer& {
     const Storage& storage = plan.storages[index];
-    if (storage.place == Storage::Place::kConstant) return *storage.constant;
+    if (storage.place == Storage::Place::kConstant) return storage.constant;
     if (storage.place == Storage::Place::kFault) return fault_;
-    if (!parts_[index]) parts_[index] = device.part(arena_, storage.offset, storage.bytes);
+    if (!parts_[index]) parts_[index] = driver.part(arena_, storage.offset, storage.bytes);
     return parts_[index];
   };
   for (uint32_t l = 0; l < plan.launches.size(); ++l) {
@@ -162,12 +162,12 @@ const Buffer& Instance::bound(Storage::Place place, uint32_t slot) const {
 }
 
 void Instance::reach_bound() {
-  const Device& device = island_.opencl_device();
+  const Device& device = island_.gpu_device();
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
-    if (!inputs_[i]) inputs_[i].emplace(device, queue_.get(), input(i));
+    if (!inputs_[i]) inputs_[i].emplace(device, queue_, input(i));
   }
   for (uint32_t i = 0; i < outputs_.size(); ++i) {
-    if (!outputs_[i]) outputs_[i].emplace(device, queue_.get(), output(i));
+    if (!outputs_[i]) outputs_[i].emplace(device, queue_, output(i));
   }
   for (const External& e : externals_) {
     set_argument(kernels_[e.launch], e.argument, plan_->launches[e.launch].arguments[e.argument],
@@ -176,7 +176,7 @@ void Instance::reach_bound() {
   bindings_changed_ = false;
 }
 
-// After a failure: whoever bound memory may take it back.
+// After a failure: the memory that is bound may be taken back.
 void Instance::forget_bound() {
   bindings_changed_ = true;
   for (auto* side : {&inputs_, &outputs_}) {
@@ -184,4 +184,4 @@ void Instance::forget_bound() {
   }
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

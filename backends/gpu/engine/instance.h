@@ -10,22 +10,22 @@
 #include "engine/island.h"
 #include "engine/stream.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // Memory bound to an input or output, as the kernels see it.
 class BoundMemory {
  public:
   // Makes the tensor's memory reachable: without a copy where the device can. `queue` is the instance's own.
-  BoundMemory(const Device& device, cl_command_queue queue, const bp_tensor_t& tensor);
+  BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor);
   BoundMemory(const BoundMemory&) = delete;
   BoundMemory& operator=(const BoundMemory&) = delete;
   ~BoundMemory();
 
   const Buffer& buffer() const { return buffer_; }
-  // Around a run, in the run's queue. What they start is appended to `events`; they give the bytes that it copies.
-  uint64_t begin(cl_command_queue queue, uint64_t bytes, bool is_input, std::vector<Event>& events);
-  uint64_t end(cl_command_queue queue, uint64_t bytes, bool is_output, const std::vector<cl_event>& after,
-               std::vector<Event>& events);
+  // Around a run, in the run's queue. What they start is appended to `events`; they return how many bytes
+  // it copies.
+  uint64_t begin(CommandQueue& queue, uint64_t bytes, bool is_input, std::vector<Event>& events);
+  uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, After after, std::vector<Event>& events);
 
  private:
   enum class Way {
@@ -35,9 +35,9 @@ class BoundMemory {
     kDeviceCopy,  // the device's own memory at an odd offset, copied
   };
   // Shared memory becomes the host's when what is before has ended; the call waits for that where it is `blocking`.
-  void map(cl_command_queue queue, cl_bool blocking, const std::vector<cl_event>& after, cl_event* out_event);
+  Event map(CommandQueue& queue, bool blocking, After after);
 
-  cl_command_queue queue_;
+  Queue queue_;
   Way way_;
   Buffer buffer_;
   Buffer source_;           // kDeviceCopy
@@ -54,7 +54,7 @@ class Instance final : public sdk::Instance {
 
   void bind(const bp_binding_t& binding) override;
   void extents(const sdk::Slots& slots) override;
-  // Starts a run and returns; what tells its end comes from a thread of the driver.
+  // Starts a run and returns; its end is reported by a thread of the driver.
   void submit(const bp_run_t& what) override;
 
  protected:
@@ -78,7 +78,7 @@ class Instance final : public sdk::Instance {
     std::optional<sdk::Error> failure;  // met while commands were under way
     bool tracing = false;
     uint64_t begin_time = 0, copied = 0;  // for the trace
-    cl_int found_fault = 0;               // read back at the end
+    int32_t found_fault = 0;              // read back at the end
   };
 
   // ---- what is planned and bound (instance.cpp) ----
@@ -103,10 +103,10 @@ class Instance final : public sdk::Instance {
   void launch(size_t end);
   void finish_work();
   void call_back();
-  void reached(cl_int status);
+  void reached(const sdk::Error* failure);
   void check_work(const Work& work) const;
   std::optional<sdk::Error> conclude(const Work& work);
-  void tell_end(std::optional<sdk::Error> failure);
+  void report_end(std::optional<sdk::Error> failure);
   void forget_run(bool failed);
   void trace(const Work& work) const;
   void enter();
@@ -117,8 +117,8 @@ class Instance final : public sdk::Instance {
   std::shared_ptr<const Plan> plan_;
   Buffer arena_, fault_;
   uint64_t arena_bytes_ = 0;
-  std::vector<Buffer> parts_;      // of the arena, by storage: a kernel does not retain its arguments
-  std::vector<ClKernel> kernels_;  // by launch
+  std::vector<Buffer> parts_;    // of the arena, by storage: a kernel does not retain its arguments
+  std::vector<Kernel> kernels_;  // by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
   bool shapes_changed_ = true;
@@ -129,8 +129,8 @@ class Instance final : public sdk::Instance {
   std::shared_ptr<Work> work_;
   std::deque<std::shared_ptr<Flight>> flights_;  // in streams, the oldest first; some have ended
   Queue stream_queue_;                           // of the last one's stream
-  cl_command_queue run_queue_ = nullptr;         // the stream's, or queue_
-  std::vector<cl_event> after_;                  // of the command that is enqueued
+  Queue run_queue_;                              // the stream's, or queue_
+  std::vector<Event> after_;                     // of the command that is enqueued
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -140,4 +140,4 @@ class Instance final : public sdk::Instance {
   uint32_t entered_ = 0;    // threads that the driver calls from, or that wait for what a run waits for
 };
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

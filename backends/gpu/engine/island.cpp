@@ -9,14 +9,14 @@
 #include "engine/planner.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 constexpr size_t kKeptPlans = 16;
 
 }  // namespace
 
-Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, what), opencl_device_(device) {
+Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, what), gpu_device_(device) {
   for (uint32_t i = 0; i < graph().node_count(); ++i) {
     table().require(graph().node(i), {device.facts(), what.compute_types(), what.options()});
     what.check_cancelled();
@@ -49,7 +49,7 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
     plans_.splice(plans_.begin(), plans_, known);
     return plans_.front().plan;
   }
-  auto made = std::make_shared<Plan>(Planner(opencl_device_.facts(), graph(), inputs, read).make());
+  auto made = std::make_shared<Plan>(Planner(gpu_device_.facts(), graph(), inputs, read).make());
   prepare(*made);
   plans_.push_front({inputs, made});
   if (plans_.size() > kKeptPlans) plans_.pop_back();
@@ -59,7 +59,7 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
 void Island::prepare(Plan& plan) const {
   std::vector<const KernelSource*> sources;
   for (const Launch& launch : plan.launches) sources.push_back(&launch.source);
-  opencl_device_.kernels().build(sources);
+  gpu_device_.kernels().build(sources);
 
   std::vector<bool> needed(plan.storages.size());
   for (const Launch& launch : plan.launches) {
@@ -74,56 +74,54 @@ void Island::prepare(Plan& plan) const {
     if (!needed[i]) plan.storages[i].constant.reset();  // was read while others were made
   }
   std::erase_if(plan.launches, [](const Launch& launch) { return launch.once; });
-  pack(plan, opencl_device_.facts().alignment);
+  pack(plan, gpu_device_.facts().alignment);
   order(plan);
 }
 
 Constant Island::resolve(Plan& plan, uint32_t index) const {
   Storage& storage = plan.storages[index];
-  if (storage.constant == nullptr) storage.constant = opencl_device_.constant(storage.key);
+  if (storage.constant == nullptr) storage.constant = gpu_device_.constant(storage.key);
   if (storage.constant != nullptr) return storage.constant;
   if (storage.weight != BP_NONE || storage.data != nullptr)
-    return storage.constant = opencl_device_.share(storage.key, upload(storage));
+    return storage.constant = gpu_device_.share(storage.key, upload(storage));
   const auto writer = std::ranges::find_if(
       plan.launches, [&](const Launch& launch) { return launch.once && launch.writes.front() == index; });
-  return storage.constant = opencl_device_.share(storage.key, run_once(plan, *writer));
+  return storage.constant = gpu_device_.share(storage.key, run_once(plan, *writer));
 }
 
 Buffer Island::upload(const Storage& storage) const {
   const bp_graph_t* raw = graph().raw();
   if (storage.data != nullptr) {
-    Buffer buffer = opencl_device_.buffer(storage.bytes);
-    const Queue queue = opencl_device_.queue();
+    Buffer buffer = gpu_device_.driver().buffer(storage.bytes);
+    const Queue queue = gpu_device_.driver().queue();
     if (storage.bytes != 0)
-      check(clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, storage.bytes, storage.data->data(), 0, nullptr,
-                                 nullptr),
-            "upload of a table of " + std::to_string(storage.bytes) + " bytes");
+      queue->write({buffer.get(), 0}, storage.data->data(), storage.bytes, true,
+                   "upload of a table of " + std::to_string(storage.bytes) + " bytes");
     return buffer;
   }
   uint32_t value = 0;
   while (bp_graph_value(raw, value)->weight != storage.weight) ++value;
-  Buffer buffer = opencl_device_.buffer(storage.bytes);
+  Buffer buffer = gpu_device_.driver().buffer(storage.bytes);
   if (storage.bytes == 0) return buffer;
-  const Queue queue = opencl_device_.queue();
-  check(clEnqueueWriteBuffer(queue.get(), buffer.get(), CL_TRUE, 0, storage.bytes,
-                             sdk::weight_data(graph().value(value)), 0, nullptr, nullptr),
-        "upload of a weight of " + std::to_string(storage.bytes) + " bytes");
+  const Queue queue = gpu_device_.driver().queue();
+  queue->write({buffer.get(), 0}, sdk::weight_data(graph().value(value)), storage.bytes, true,
+               "upload of a weight of " + std::to_string(storage.bytes) + " bytes");
   raw->api->weight_consumed(raw, storage.weight);
   return buffer;
 }
 
 Buffer Island::run_once(Plan& plan, const Launch& launch) const {
-  Buffer result = opencl_device_.buffer(plan.storages[launch.writes.front()].bytes);
-  const ClKernel kernel = opencl_device_.kernels().kernel(launch.source);
+  Buffer result = gpu_device_.driver().buffer(plan.storages[launch.writes.front()].bytes);
+  const Kernel kernel = gpu_device_.kernels().kernel(launch.source);
   for (uint32_t i = 0; i < launch.arguments.size(); ++i) {
     const Argument& argument = launch.arguments[i];
     const bool value = argument.storage == BP_NONE;
     const bool written = argument.storage == launch.writes.front();
-    set_argument(kernel, i, argument, value ? Buffer() : written ? result : *resolve(plan, argument.storage));
+    set_argument(kernel, i, argument, value ? Buffer() : written ? result : resolve(plan, argument.storage));
   }
-  const Queue queue = opencl_device_.queue();
-  enqueue(queue.get(), kernel, launch, {}, nullptr);
-  check(clFinish(queue.get()), "preparing constants with kernel '" + launch.source.entry + "'");
+  const Queue queue = gpu_device_.driver().queue();
+  queue->launch(*kernel, {launch.global, launch.local}, {}, false);
+  queue->finish("preparing constants with kernel '" + launch.source.entry + "'");
   return result;
 }
 
@@ -161,20 +159,11 @@ std::vector<std::byte> host_copy(const bp_tensor_t& tensor) {
   return {begin, begin + view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0)};
 }
 
-void set_argument(const ClKernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer) {
-  const cl_mem memory = buffer.get();
-  const bool value = argument.storage == BP_NONE;
-  check(clSetKernelArg(kernel.get(), index, value ? argument.bytes : sizeof memory,
-                       value ? static_cast<const void*>(argument.value.data()) : &memory),
-        "argument " + std::to_string(index) + " of a kernel");
+void set_argument(const Kernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer) {
+  if (argument.storage == BP_NONE)
+    kernel->set(index, argument.value.data(), argument.bytes);
+  else
+    kernel->set(index, *buffer);
 }
 
-void enqueue(cl_command_queue queue, const ClKernel& kernel, const Launch& launch, const std::vector<cl_event>& after,
-             cl_event* out_event) {
-  const cl_int status =
-      clEnqueueNDRangeKernel(queue, kernel.get(), 3, nullptr, launch.global.data(), launch.local.data(),
-                             static_cast<cl_uint>(after.size()), after.empty() ? nullptr : after.data(), out_event);
-  if (status != CL_SUCCESS) check(status, "kernel '" + launch.source.entry + "'");
-}
-
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

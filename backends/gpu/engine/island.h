@@ -8,13 +8,13 @@
 #include "engine/device.h"
 #include "engine/planner.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 class Island final : public sdk::Program {
  public:
   Island(Device& device, const sdk::Compile& what);
 
-  Device& opencl_device() const { return opencl_device_; }
+  Device& gpu_device() const { return gpu_device_; }
   // Ready to run: kernels built, constants on the device, arena packed. `read` is asked for inputs from whose bytes
   // the plan follows; without it InputsUnknown is thrown. Thread-safe.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const;
@@ -33,7 +33,7 @@ class Island final : public sdk::Program {
   Buffer upload(const Storage& storage) const;
   Buffer run_once(Plan& plan, const Launch& launch) const;
 
-  Device& opencl_device_;
+  Device& gpu_device_;
   bool static_inputs_ = true, static_outputs_ = true;
   mutable std::mutex mutex_;
   mutable std::list<Entry> plans_;  // the latest used first
@@ -45,9 +45,6 @@ bool follows_from(const Plan& plan, const ReadInput& read);
 std::vector<std::byte> host_copy(const bp_tensor_t& tensor);
 
 // Sets an argument of a kernel; `buffer` is that of its storage.
-void set_argument(const ClKernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);
-// Starts a kernel whose arguments are set, once the events `after` have ended; `out_event` may be NULL.
-void enqueue(cl_command_queue queue, const ClKernel& kernel, const Launch& launch, const std::vector<cl_event>& after,
-             cl_event* out_event);
+void set_argument(const Kernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -9,36 +9,35 @@
 
 #include "backplane/sdk/file_cache.hpp"
 #include "backplane/sdk/host.hpp"
+#include "engine/driver.h"
 #include "engine/facts.h"
 #include "engine/kernel_source.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 class KernelCache {
  public:
-  KernelCache(const sdk::Host& host, const Facts& facts, cl_context context);
+  KernelCache(const sdk::Host& host, const Facts& facts, const Driver& driver);
 
   // A kernel of its own for the caller: arguments are set on it. Thread-safe; blocks while it is built. Throws
   // sdk::Error with the build log.
-  ClKernel kernel(const KernelSource& source);
+  Kernel kernel(const KernelSource& source);
   // Builds what is missing of these on the host's threads.
   void build(const std::vector<const KernelSource*>& sources);
 
  private:
-  ClProgram program(const KernelSource& source);
-  ClProgram make(const KernelSource& source, const std::string& text, const std::string& options);
-  ClProgram from_binary(const std::string& binary, const std::string& options);
-  ClProgram from_source(const std::string& text, const std::string& options);
-  void tell(const KernelSource& source, std::chrono::steady_clock::time_point begin) const;  // that it was compiled
-  std::string binary_of(cl_program program) const;
+  Module module(const KernelSource& source);
+  Module make(const KernelSource& source, const std::string& text, const std::string& options);
+  // Logs and traces that it was compiled.
+  void report(const KernelSource& source, std::chrono::steady_clock::time_point begin) const;
 
   const sdk::Host& host_;
   const Facts& facts_;
-  cl_context context_;
+  const Driver& driver_;
   std::string options_;  // of all kernels
   sdk::FileCache disk_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_future<ClProgram>> programs_;  // by options and text
+  std::map<std::string, std::shared_future<Module>> modules_;  // by options and text
 };
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -3,7 +3,7 @@
 
 #include "backplane/sdk/fence.hpp"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 std::string_view file_text(std::string_view name) {
@@ -22,4 +22,4 @@ std::string KernelSource::text() const {
   return all;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // A file of kernels/, embedded when the plugin is built (embed.cmake).
 struct KernelFile {
@@ -27,4 +27,4 @@ struct KernelSource {
   std::string text() const;
 };
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -5,7 +5,7 @@
 
 #include "backplane/sdk/arena.hpp"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // The bytes of a launch's storage, that launches after it may have to wait for.
@@ -82,4 +82,4 @@ void order(Plan& plan) {
   }
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <memory>
 
+#include "engine/driver.h"
 #include "engine/kernel_source.h"
 #include "engine/shape.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // Memory of the device that never changes again: a weight, or what was computed from weights alone.
-using Constant = std::shared_ptr<const Buffer>;
+using Constant = Buffer;
 
 // A piece of memory that kernels read and write.
 struct Storage {
@@ -46,7 +47,7 @@ struct Launch {
   std::vector<uint32_t> after;  // launches that must have ended before it starts, by `order`
 };
 
-// An input of the island whose bytes the plan follows from: axes, extents, paddings that are told at run time.
+// An input of the island whose bytes the plan follows from: axes, extents, paddings that are known at run time alone.
 struct HostInput {
   uint32_t slot;
   std::vector<std::byte> bytes;
@@ -70,4 +71,4 @@ void pack(Plan& plan, uint64_t alignment);
 // packed.
 void order(Plan& plan);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

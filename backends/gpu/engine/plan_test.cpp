@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 using ::testing::ElementsAre;
@@ -91,4 +91,4 @@ TEST(Order, WritersOfOneOutputKeepTheirOrder) {
 }
 
 }  // namespace
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

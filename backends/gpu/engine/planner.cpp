@@ -11,7 +11,7 @@
 #include "backplane/sdk/weights.hpp"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // ---- LaunchBuilder -------------------------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ LaunchBuilder& LaunchBuilder::bytes(const void* value, uint32_t size) {
 LaunchBuilder& LaunchBuilder::arg(int64_t value) {
   if (value < INT_MIN || value > INT_MAX)
     throw sdk::Error(BP_UNSUPPORTED, "the number " + std::to_string(value) + " is beyond the kernels' 32 bits");
-  return arg(static_cast<cl_int>(value));
+  return arg(static_cast<int32_t>(value));
 }
 
 LaunchBuilder& LaunchBuilder::fault() {
@@ -425,4 +425,4 @@ std::string Planner::key_of(const Launch& launch) const {
   return "made " + std::to_string(sdk::fingerprint(all)) + " " + std::to_string(sdk::fingerprint(mirrored));
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

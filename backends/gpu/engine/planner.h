@@ -21,7 +21,7 @@
 #include "engine/facts.h"
 #include "engine/plan.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 class Planner;
 
@@ -178,4 +178,4 @@ class Planner {
 // (engine/fused_kernel.cpp)
 void emit_expression(Emit& e, const Expression& expression, const View& y);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 class Device;
 struct Facts;
@@ -20,4 +20,4 @@ std::optional<Rates> known_rates(const Facts& facts);
 // Measures in less than a tenth of a second, beside building two small kernels, and keeps the result on disk.
 Rates measure_rates(Device& device);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

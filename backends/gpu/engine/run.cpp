@@ -6,7 +6,7 @@
 #include "engine/instance.h"
 #include "engine/stream.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 uint64_t dense_bytes(const bp_tensor_t& tensor) {
@@ -24,7 +24,7 @@ void Instance::submit(const bp_run_t& what) {
   {
     const std::lock_guard lock(mutex_);
     Stream* const stream = stream_of(what);
-    const bool follows = stream != nullptr && stream->queue() == stream_queue_.get();
+    const bool follows = stream != nullptr && stream_queue_ != nullptr && same(*stream->queue(), *stream_queue_);
     if (running_ || (in_stream_ != 0 && !follows))
       throw sdk::Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
     running_ = true;
@@ -45,7 +45,7 @@ void Instance::submit(const bp_run_t& what) {
 
 void Instance::run(const bp_run_t&) {
   if (Stream* stream = stream_of(order_->run())) return start_in(*stream);
-  run_queue_ = queue_.get();
+  run_queue_ = queue_;
   if (!order_->must_wait()) {
     order_->wait();  // throws where a point has failed
     return start();
@@ -57,7 +57,7 @@ void Instance::run(const bp_run_t&) {
         order_->wait();
         start();
       });
-      if (failure) tell_end(failure);
+      if (failure) report_end(failure);
       leave();
     });
   } catch (...) {
@@ -79,23 +79,22 @@ void Instance::start() {
 
 // All of it at once: what comes after it in the stream may be put there as soon as this returns.
 void Instance::start_in(Stream& stream) {
-  stream_queue_ = stream.held();
-  run_queue_ = stream_queue_.get();
+  run_queue_ = stream_queue_ = stream.queue();
   prepare();
   std::shared_ptr<Flight> wait = stream.wait_for(order_);
   try {
     begin();
     launch(kernels_.size());
     finish_work();
-    if (const cl_int status = clFlush(run_queue_)) opencl::check(status, "flush");
+    run_queue_->flush();
   } catch (...) {
     abort_start();
     throw;
   }
   const std::shared_ptr<const Work> work = std::exchange(work_, nullptr);
-  const Event& last = !work->ended.empty()      ? work->ended.back()
-                      : !work->launched.empty() ? work->launched.back()
-                                                : Event();
+  const Event last = !work->ended.empty()      ? work->ended.back()
+                     : !work->launched.empty() ? work->launched.back()
+                                               : Event();
   while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
   flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, order_->run().id, last));
   {
@@ -107,7 +106,7 @@ void Instance::start_in(Stream& stream) {
 }
 
 void Instance::abort_start() {
-  clFinish(run_queue_);  // nothing of this run touches bound memory any more
+  run_queue_->finish_anyhow();  // nothing of this run touches bound memory any more
   forget_bound();
 }
 
@@ -120,25 +119,21 @@ void Instance::begin() {
   work_->tracing = host().tracing();
   work_->begin_time = work_->tracing ? sdk::monotonic_now() : 0;
   for (uint32_t i = 0; i < inputs_.size(); ++i)
-    work_->copied += inputs_[i]->begin(run_queue_, dense_bytes(input(i)), true, work_->begun);
+    work_->copied += inputs_[i]->begin(*run_queue_, dense_bytes(input(i)), true, work_->begun);
   for (uint32_t i = 0; i < outputs_.size(); ++i)
-    work_->copied += outputs_[i]->begin(run_queue_, dense_bytes(output(i)), false, work_->begun);
+    work_->copied += outputs_[i]->begin(*run_queue_, dense_bytes(output(i)), false, work_->begun);
   if (!plan_->may_fault) return;
-  static constexpr cl_int kNone = 0;
-  cl_event event = nullptr;
-  opencl::check(clEnqueueWriteBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof kNone, &kNone, 0, nullptr, &event),
-                "run");
-  work_->begun.emplace_back(event);
+  static constexpr int32_t kNone = 0;
+  work_->begun.push_back(run_queue_->write({fault_.get(), 0}, &kNone, sizeof kNone, false, "run"));
 }
 
 // The next command comes after these launches, or, where there are none, after what comes before the kernels. An
 // in-order queue needs no events for that.
 void Instance::wait_for(const std::vector<uint32_t>& launches) {
   after_.clear();
-  if (run_queue_ != queue_.get() || !island_.opencl_device().facts().out_of_order) return;
-  for (const uint32_t launch : launches) after_.push_back(work_->launched[launch].get());
-  if (!launches.empty()) return;
-  for (const Event& event : work_->begun) after_.push_back(event.get());
+  if (run_queue_ != queue_ || !island_.gpu_device().facts().out_of_order) return;
+  for (const uint32_t launch : launches) after_.push_back(work_->launched[launch]);
+  if (launches.empty()) after_ = work_->begun;
 }
 
 // Starts the kernels: all, or as many as may run before the host looks whether the run should end.
@@ -154,9 +149,7 @@ void Instance::launch(size_t end) {
   for (size_t l = work_->launched.size(); l < end; ++l) {
     const Launch& launch = plan_->launches[l];
     wait_for(launch.after);
-    cl_event event = nullptr;
-    enqueue(run_queue_, kernels_[l], launch, after_, &event);
-    work_->launched.emplace_back(event);
+    work_->launched.push_back(run_queue_->launch(*kernels_[l], {launch.global, launch.local}, after_, work_->tracing));
   }
 }
 
@@ -164,24 +157,20 @@ void Instance::launch(size_t end) {
 void Instance::finish_work() {
   wait_for(plan_->last);
   for (uint32_t i = 0; i < inputs_.size(); ++i)
-    work_->copied += inputs_[i]->end(run_queue_, dense_bytes(input(i)), false, after_, work_->ended);
+    work_->copied += inputs_[i]->end(*run_queue_, dense_bytes(input(i)), false, after_, work_->ended);
   for (uint32_t i = 0; i < outputs_.size(); ++i)
-    work_->copied += outputs_[i]->end(run_queue_, dense_bytes(output(i)), true, after_, work_->ended);
+    work_->copied += outputs_[i]->end(*run_queue_, dense_bytes(output(i)), true, after_, work_->ended);
   if (!plan_->may_fault) return;
-  cl_event event = nullptr;
-  opencl::check(
-      clEnqueueReadBuffer(run_queue_, fault_.get(), CL_FALSE, 0, sizeof work_->found_fault, &work_->found_fault,
-                          static_cast<cl_uint>(after_.size()), after_.empty() ? nullptr : after_.data(), &event),
-      "run");
-  work_->ended.emplace_back(event);
+  work_->ended.push_back(
+      run_queue_->read(&work_->found_fault, {fault_.get(), 0}, sizeof work_->found_fault, false, after_, "run"));
 }
 
 // Has `reached` called when all that was started has ended. That may be before this returns.
 void Instance::call_back() {
   enter();
   try {
-    when_done(run_queue_, [this](cl_int status) {
-      reached(status);
+    run_queue_->when_done([this](const sdk::Error* failure) {
+      reached(failure);
       leave();
     });
   } catch (...) {
@@ -192,12 +181,12 @@ void Instance::call_back() {
 
 // ---- the end --------------------------------------------------------------------------------------------------------
 
-void Instance::reached(cl_int status) {
+void Instance::reached(const sdk::Error* ended) {
   bool goes_on = false;
   const auto failure = sdk::caught([&] {
     if (work_->failure) throw sdk::Error(*work_->failure);
     check_work(*work_);
-    opencl::check(status, "run");
+    if (ended != nullptr) throw sdk::Error(*ended);
     if (work_->launched.size() < kernels_.size()) {
       host().check(order_->run().cancel, order_->run().deadline);
       goes_on = true;  // from here on another thread may be where we are
@@ -211,15 +200,18 @@ void Instance::reached(cl_int status) {
     }
     trace(*work_);
   });
-  if (!goes_on) tell_end(failure);
+  if (!goes_on) report_end(failure);
 }
 
 // Throws where a command failed or a kernel met an index beyond its extent.
 void Instance::check_work(const Work& work) const {
-  for (const Event& event : work.begun) check_event(event, "making inputs reachable");
+  const auto check = [](const Event& event, std::string_view what) {
+    if (event != nullptr) event->check(what);
+  };
+  for (const Event& event : work.begun) check(event, "making inputs reachable");
   for (size_t l = 0; l < work.launched.size(); ++l)
-    check_event(work.launched[l], "kernel '" + work.plan->launches[l].source.entry + "'");
-  for (const Event& event : work.ended) check_event(event, "making outputs reachable");
+    check(work.launched[l], "kernel '" + work.plan->launches[l].source.entry + "'");
+  for (const Event& event : work.ended) check(event, "making outputs reachable");
   if (!work.plan->may_fault || work.launched.size() < work.plan->launches.size() || work.found_fault == 0) return;
   const sdk::Node node = island_.graph().node(static_cast<uint32_t>(work.found_fault) - 1);
   throw sdk::Error(BP_INVALID_ARGUMENT,
@@ -241,7 +233,7 @@ std::optional<sdk::Error> Instance::conclude(const Work& work) {
   return failure;
 }
 
-void Instance::tell_end(std::optional<sdk::Error> failure) {
+void Instance::report_end(std::optional<sdk::Error> failure) {
   const auto order = std::move(order_);  // the next run may start as soon as this one's end is reported
   if (!failure) failure = order->dependency();
   forget_run(failure.has_value());
@@ -259,13 +251,12 @@ void Instance::forget_run(bool failed) {
 // Device time becomes host time by the difference between the two clocks now, when the last kernel has just ended.
 void Instance::trace(const Work& work) const {
   if (!work.tracing) return;
-  const auto time = [](const Event& event, cl_profiling_info what) {
-    cl_ulong t = 0;  // stays so in a queue of the framework's that does not measure
-    clGetEventProfilingInfo(event.get(), what, sizeof t, &t, nullptr);
-    return t;
-  };
-  cl_ulong last = 0;
-  for (const Event& event : work.launched) last = std::max(last, time(event, CL_PROFILING_COMMAND_END));
+  std::vector<DeviceEvent::Times> times;
+  uint64_t last = 0;
+  for (const Event& event : work.launched) {
+    times.push_back(event != nullptr ? event->times() : DeviceEvent::Times{});
+    last = std::max(last, times.back().end);
+  }
   const uint64_t shift = sdk::monotonic_now() - last;
   bp_span_t span{};
   span.trace_id = work.order->run().trace_id;
@@ -273,8 +264,8 @@ void Instance::trace(const Work& work) const {
   for (size_t l = 0; l < work.launched.size() && last != 0; ++l) {
     const Launch& launch = work.plan->launches[l];
     span.kind = BP_SPAN_COMPUTE;
-    span.begin = time(work.launched[l], CL_PROFILING_COMMAND_START) + shift;
-    span.end = time(work.launched[l], CL_PROFILING_COMMAND_END) + shift;
+    span.begin = times[l].begin + shift;
+    span.end = times[l].end + shift;
     const bool known = launch.node < island_.graph().node_count();
     const uint64_t node = known ? island_.graph().node(launch.node).id() : BP_NO_NODE;
     span.nodes = &node;
@@ -303,7 +294,7 @@ void Instance::enter() {
 void Instance::leave() {
   const std::lock_guard lock(mutex_);
   --entered_;
-  changed_.notify_all();  // under the lock: who waits destroys both
+  changed_.notify_all();  // under the lock: the thread that waits destroys both
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

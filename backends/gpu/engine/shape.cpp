@@ -3,7 +3,7 @@
 
 #include "backplane/sdk/fence.hpp"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 std::string_view type_name(bp_dtype_t dtype) {
   switch (dtype) {
@@ -50,4 +50,4 @@ std::string_view word_name(bp_dtype_t dtype) {
   }
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

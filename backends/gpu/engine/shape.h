@@ -8,9 +8,8 @@
 
 #include "backplane/sdk/dtypes.hpp"
 #include "backplane/sdk/shape.hpp"
-#include "engine/cl.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 using sdk::axis_of;
 using sdk::broadcast;
@@ -36,4 +35,4 @@ std::string_view type_name(bp_dtype_t dtype);
 // The unsigned integer of the same size, for kernels that only move elements.
 std::string_view word_name(bp_dtype_t dtype);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -12,20 +12,21 @@
 #include <vector>
 
 #include "backplane/sdk.hpp"
-#include "engine/cl.h"
+#include "engine/driver.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
-// Calls `end` once, with CL_COMPLETE or an error, when all that the queue holds now has ended; from a thread of the
-// driver, or at once. Throws where it cannot be called: then it never is.
-void when_done(cl_command_queue queue, std::function<void(cl_int)> end);
+// Whether both are the same queue of the driver.
+inline bool same(const CommandQueue& a, const CommandQueue& b) {
+  return &a == &b || a.native().handle == b.native().handle;
+}
 
-// A run or a copy whose commands are in a stream. How it ended is looked at once, when somebody asks; it has ended
-// then.
+// A run or a copy whose commands are in a stream. How it ended is determined at the first question, which is
+// asked when it has ended.
 class Flight {
  public:
-  // `conclude` gives what it failed with; `id` is that of the run.
-  // `last` is its last command's event, where there is one.
+  // `conclude` returns what it failed with; `id` is that of the run, `last` its last command's event, where there is
+  // one.
   Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
       : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
   std::optional<sdk::Error> outcome();
@@ -46,16 +47,15 @@ class Stream final : public sdk::Stream {
  public:
   explicit Stream(Queue queue) : queue_(std::move(queue)) {}
   ~Stream() override;  // waits for threads that report the end of something in it
-  cl_command_queue queue() const { return queue_.get(); }
-  const Queue& held() const { return queue_; }
+  const Queue& queue() const { return queue_; }
   void wait(uint64_t deadline) override;
-  bp_native_t native() override;  // the cl_command_queue; it is not retained
+  bp_native_t native() override { return queue_->native(); }
 
   // What comes next in the queue waits for the points of `order`: on the device where their events are known, else by a
-  // thread of its own. Gives what becomes of the wait, or null where there is none.
+  // thread of its own. Returns what becomes of the wait, or null where there is none.
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::Order>& order);
-  // The commands of `flight` are in the queue, behind what `wait_for` gave: its signals follow, and its end is reported
-  // or kept until another's is.
+  // The commands of `flight` are in the queue, behind what `wait_for` returned: its signals follow, and its end is
+  // reported or kept until another's is.
   void follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 
@@ -123,4 +123,4 @@ inline Timeline* timeline_of(const bp_point_t& point) {
   return static_cast<Timeline*>(sdk::semaphore_of(bp_point_native(&point)));
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

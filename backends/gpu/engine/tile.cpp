@@ -7,7 +7,7 @@
 
 #include "engine/facts.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // As many sums as vector registers hold beside a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
@@ -105,4 +105,4 @@ Tile tile_for(const Facts& facts, int64_t m, int64_t n, bp_dtype_t dtype) {
   return tile;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -12,15 +12,12 @@
 
 #include "backplane/status.h"
 #include "backplane/types.h"
+#include "engine/driver.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 struct Facts;
 
-// Work items in all and in a group.
-struct Ranges {
-  std::array<size_t, 3> global, local;
-};
 // Of x × y × z items that work alone, rounded up to groups of a size that suits the device: kernels check their bounds.
 // A group is as long as can be in x, up to `widest`.
 Ranges ranges_of_items(const Facts& facts, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
@@ -50,4 +47,4 @@ std::optional<Tile> tile_named(std::string_view text);
 // The device's tile, cut down to what a product of m × n allows. Types other than fp32 have no vectors.
 Tile tile_for(const Facts& facts, int64_t m, int64_t n, bp_dtype_t dtype);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/tuner.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 
 #include "backplane/sdk/file_cache.hpp"
 #include "engine/device.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // A product of middle size: a convolution of 3 × 3 windows over 256 channels and 28 × 28 places has as many rows and
@@ -26,16 +27,15 @@ class Products {
  public:
   explicit Products(Device& device)
       : device_(device),
-        operands_(device.buffer(sizeof(cl_float) * kDepth * kColumns)),
-        result_(device.buffer(sizeof(cl_float) * kRows * kColumns)),
-        queue_(device.queue()) {
-    fill_with_half(queue_, operands_, sizeof(cl_float) * kDepth * kColumns);
+        operands_(device.driver().buffer(sizeof(float) * kDepth * kColumns)),
+        result_(device.driver().buffer(sizeof(float) * kRows * kColumns)),
+        queue_(device.driver().queue()) {
+    fill_with_half(queue_, operands_, sizeof(float) * kDepth * kColumns);
   }
 
   double seconds(const Tile& tile) const {
-    const ClKernel kernel = device_.kernels().kernel(source_of(tile));
-    const cl_mem a = operands_.get();
-    set_arguments(kernel, {a, a, a, result_.get()}, {kRows, kColumns, kDepth, 1, 1});
+    const Kernel kernel = device_.kernels().kernel(source_of(tile));
+    set_arguments(kernel, {operands_, operands_, operands_, result_}, {kRows, kColumns, kDepth, 1, 1});
     return shortest_seconds(queue_, {{kernel, tile.ranges(kRows, kColumns, 1, 1)}});
   }
 
@@ -50,7 +50,7 @@ class Products {
 Tile tuned_tile(Device& device) {
   const Facts& facts = device.facts();
   std::vector<Tile> candidates;
-  std::string key = "tile 1\n" + facts.identity();
+  std::string key = "tile 1\n" + facts.identity;
   for (const Tile& tile : tiles(facts.kind)) {
     if (!fits(facts, tile)) continue;
     candidates.push_back(tile);
@@ -58,7 +58,7 @@ Tile tuned_tile(Device& device) {
   }
   if (candidates.empty()) return {4, 4, 1};
   if (too_slow_to_measure(facts)) return candidates.front();
-  const sdk::FileCache disk("opencl");
+  const sdk::FileCache disk(facts.backend);
   if (const auto known = disk.read(key)) {
     if (const auto tile = tile_named(*known); tile && fits(facts, *tile)) return *tile;
   }
@@ -88,16 +88,15 @@ bool too_slow_to_measure(const Facts& facts) {
 }
 
 void fill_with_half(const Queue& queue, const Buffer& buffer, uint64_t bytes) {
-  static constexpr cl_float kHalf = 0.5f;
-  check(clEnqueueFillBuffer(queue.get(), buffer.get(), &kHalf, sizeof kHalf, 0, bytes, 0, nullptr, nullptr), "tuning");
+  queue->fill({buffer.get(), 0}, std::bit_cast<uint32_t>(0.5f), bytes, "tuning");
 }
 
-void set_arguments(const ClKernel& kernel, const std::vector<cl_mem>& buffers, const std::vector<int64_t>& numbers) {
-  cl_uint index = 0;
-  for (const cl_mem buffer : buffers) check(clSetKernelArg(kernel.get(), index++, sizeof buffer, &buffer), "tuning");
+void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, const std::vector<int64_t>& numbers) {
+  uint32_t index = 0;
+  for (const Buffer& buffer : buffers) kernel->set(index++, *buffer);
   for (const int64_t each : numbers) {
-    const auto number = static_cast<cl_int>(each);
-    check(clSetKernelArg(kernel.get(), index++, sizeof number, &number), "tuning");
+    const auto number = static_cast<int32_t>(each);
+    kernel->set(index++, &number, sizeof number);
   }
 }
 
@@ -105,16 +104,15 @@ double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
   double best = INFINITY;
   for (int i = 0; i <= kRepeats; ++i) {  // the first one warms up
     const auto begin = std::chrono::steady_clock::now();
-    for (const auto& [kernel, ranges] : starts) {
-      const cl_int status = clEnqueueNDRangeKernel(queue.get(), kernel.get(), 3, nullptr, ranges.global.data(),
-                                                   ranges.local.data(), 0, nullptr, nullptr);
-      if (status != CL_SUCCESS) return INFINITY;  // more than the device allows
-    }
-    if (clFinish(queue.get()) != CL_SUCCESS) return INFINITY;
+    const auto failure = sdk::caught([&] {
+      for (const auto& [kernel, ranges] : starts) queue->launch(*kernel, ranges, {}, false);
+      queue->finish("tuning");
+    });
+    if (failure) return INFINITY;  // more than the device allows
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     if (i != 0) best = std::min(best, time.count());
   }
   return best;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -4,10 +4,9 @@
 
 #include <vector>
 
-#include "engine/cl.h"
 #include "engine/tile.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 class Device;
 
@@ -16,19 +15,19 @@ Tile tuned_tile(Device& device);
 // Operations a second of products in a tile.
 double product_flops(Device& device, const Tile& tile);
 
-// ---- for whoever measures ------------------------------------------------------------------------------------------
+// ---- for measuring -------------------------------------------------------------------------------------------------
 
 // A device that takes so long is slow, or simulated: no choice makes good what measuring would cost.
 bool too_slow_to_measure(const Facts& facts);
 // Numbers that make no slow ones.
 void fill_with_half(const Queue& queue, const Buffer& buffer, uint64_t bytes);
 // Buffers, then integers.
-void set_arguments(const ClKernel& kernel, const std::vector<cl_mem>& buffers, const std::vector<int64_t>& numbers);
+void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, const std::vector<int64_t>& numbers);
 // Kernels one after the other, the shortest time of some; infinite where the device does not take them.
 struct Start {
-  const ClKernel& kernel;
+  const Kernel& kernel;
   Ranges ranges;
 };
 double shortest_seconds(const Queue& queue, const std::vector<Start>& starts);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -8,7 +8,7 @@
 #include "engine/device.h"
 #include "engine/tuner.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // A convolution of middle size: 128 → 128 channels over 56 × 56 places.
@@ -22,17 +22,18 @@ std::string macro(const char* name, int64_t value) {
 
 double transform_seconds(Device& device) {
   const WinogradCut cut = winograd_cut(device.facts(), kChannels, kCount, kLine);
-  const ClKernel input = device.kernels().kernel({"winograd", "winograd_input", cut.input_options(), {}});
-  const ClKernel output = device.kernels().kernel({"winograd", "winograd_output", cut.output_options(false), {}});
-  const auto bytes = [](int64_t elements) { return static_cast<uint64_t>(elements) * sizeof(cl_float); };
-  const Buffer x = device.buffer(bytes(kChannels * 4 * kPhase)),
-               v = device.buffer(bytes(16 * kChannels * cut.columns()));
-  const Buffer y = device.buffer(bytes(kChannels * kSize * kSize));
-  const Queue queue = device.queue();
+  const Kernel input = device.kernels().kernel({"winograd", "winograd_input", cut.input_options(), {}});
+  const Kernel output = device.kernels().kernel({"winograd", "winograd_output", cut.output_options(false), {}});
+  const auto bytes = [](int64_t elements) { return static_cast<uint64_t>(elements) * sizeof(float); };
+  const Driver& driver = device.driver();
+  const Buffer x = driver.buffer(bytes(kChannels * 4 * kPhase)),
+               v = driver.buffer(bytes(16 * kChannels * cut.columns()));
+  const Buffer y = driver.buffer(bytes(kChannels * kSize * kSize));
+  const Queue queue = driver.queue();
   fill_with_half(queue, x, bytes(kChannels * 4 * kPhase));
-  set_arguments(input, {x.get(), v.get()}, {kChannels, kCount, kPhase, kWidth});
+  set_arguments(input, {x, v}, {kChannels, kCount, kPhase, kWidth});
   // The matrices need not be products to be transformed.
-  set_arguments(output, {v.get(), v.get(), y.get()}, {kChannels, kCount, kWidth, kSize, kSize});
+  set_arguments(output, {v, v, y}, {kChannels, kCount, kWidth, kSize, kSize});
   const Ranges in = ranges_of_items(device.facts(), (cut.columns() + cut.vector - 1) / cut.vector, kChannels);
   const Ranges out = ranges_of_items(device.facts(), (kLine + cut.lanes - 1) / cut.lanes, kLine, kChannels);
   return shortest_seconds(queue, {{input, in}, {output, out}});
@@ -69,8 +70,8 @@ WinogradRates winograd_rates(Device& device) {
   const Facts& facts = device.facts();
   WinogradRates rates{WinogradRates::Use::kMeasured};
   if (too_slow_to_measure(facts)) return {};
-  const std::string key = "winograd 1\n" + facts.identity() + facts.tile.text() + "\n";
-  const sdk::FileCache disk("opencl");
+  const std::string key = "winograd 1\n" + facts.identity + facts.tile.text() + "\n";
+  const sdk::FileCache disk(facts.backend);
   const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
   const std::optional<std::string> known = disk.read(key);
   std::array<double, 2> numbers;
@@ -86,4 +87,4 @@ WinogradRates winograd_rates(Device& device) {
   return rates;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -5,7 +5,7 @@
 
 #include "engine/tile.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 class Device;
 
@@ -31,4 +31,4 @@ struct WinogradRates {
 // be asked.
 WinogradRates winograd_rates(Device& device);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/along.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 Tensor zero(Emit& e, bp_dtype_t dtype) {
   return e.table(dtype, {}, std::vector<std::byte>(bytes_of(dtype)));
@@ -37,4 +37,4 @@ void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill) {
   }
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

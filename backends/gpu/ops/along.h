@@ -4,7 +4,7 @@
 
 #include "ops/row.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // For each place of the result `count` places of the input with their weights, the first -1 for the filler.
 struct Taps {
@@ -24,4 +24,4 @@ void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill);
 // A tensor of one element that is 0.
 Tensor zero(Emit& e, bp_dtype_t dtype);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

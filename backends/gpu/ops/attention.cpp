@@ -7,7 +7,7 @@
 #include "ops/softmax.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 enum Slot : uint32_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengths };
@@ -196,4 +196,4 @@ std::span<const Row> attention_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

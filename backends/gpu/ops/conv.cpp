@@ -9,7 +9,7 @@
 #include "ops/table.h"
 #include "ops/winograd.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // Of [N, C, ...] and weights [maps, C / groups, ...] into y [N, maps, ...]; `bias` may be empty.
@@ -76,4 +76,4 @@ std::span<const Row> conv_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -6,7 +6,7 @@
 #include "ops/table.h"
 #include "ops/window.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 void emit_conv_transpose(Emit& e, std::string_view) {
@@ -74,4 +74,4 @@ std::span<const Row> conv_transpose_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -5,9 +5,9 @@
 #include "backplane/sdk/coverage.hpp"
 #include "engine/facts.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // 0 when extents are unknown.
 double expected_seconds(const Facts& facts, const sdk::Node& node);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are a formula: each output element follows from the input elements at its place. $0, $1 are the
-// inputs, $T is the type of arithmetic. Formulas are OpenCL C over scalars; chains of them become one kernel.
+// inputs, $T is the type of arithmetic. Formulas are code of the kernels' dialect over scalars; chains of them become
+// one kernel.
 #include <cctype>
 
 #include "backplane/sdk/weights.hpp"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 constexpr bp_dtype_set_t kSignedNumbers = kFloats | kSignedIntegers;
@@ -297,4 +298,4 @@ std::span<const Row> elementwise_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

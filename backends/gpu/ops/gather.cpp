@@ -5,7 +5,7 @@
 #include "ops/rows.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 std::string index_type(const Tensor& indices) {
@@ -312,4 +312,4 @@ std::span<const Row> gather_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -4,7 +4,7 @@
 
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // B in panels as wide as a tile, each with its lines one after the other: lines that lie far apart cost a page each,
@@ -175,4 +175,4 @@ std::span<const Row> gemm_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -4,7 +4,7 @@
 
 #include "ops/window.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 struct Product {
   Tensor a, b, y;  // a_count × [m, k], b_count × [k, n], batch × [m, n], dense; batch i uses matrices i % count
@@ -25,4 +25,4 @@ void emit_product(Emit& e, const Product& p);
 // `out_shape` is the result's. Throws sdk::Error where they do not multiply.
 Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

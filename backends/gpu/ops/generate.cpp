@@ -8,7 +8,7 @@
 #include "ops/along.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // One element everywhere.
@@ -253,4 +253,4 @@ std::span<const Row> generate_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

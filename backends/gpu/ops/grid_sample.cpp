@@ -4,7 +4,7 @@
 
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 constexpr std::string_view kFilters[] = {"nearest", "linear", "cubic"}, kPaddings[] = {"zeros", "border", "reflection"};
@@ -64,4 +64,4 @@ std::span<const Row> grid_sample_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

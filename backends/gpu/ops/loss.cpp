@@ -4,7 +4,7 @@
 #include "ops/softmax.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 void emit_loss(Emit& e, std::string_view kind) {
@@ -68,4 +68,4 @@ std::span<const Row> loss_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -7,7 +7,7 @@
 #include "backplane/sdk/weights.hpp"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // ---- the same bytes ------------------------------------------------------------------------------------------------
@@ -211,4 +211,4 @@ std::span<const Row> movement_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

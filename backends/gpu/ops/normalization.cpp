@@ -7,7 +7,7 @@
 #include "ops/softmax.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 void emit_batch_normalization(Emit& e, std::string_view) {
@@ -232,4 +232,4 @@ std::span<const Row> normalization_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -5,7 +5,7 @@
 #include "ops/along.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // Where place i of an axis of n elements is read when it lies outside; -1 is the filler.
@@ -88,4 +88,4 @@ std::span<const Row> pad_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/phases.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 Tensor in_phases(Emit& e, const Window& w, const Tensor& x) {
   if (w.in_place()) return x;
@@ -27,4 +27,4 @@ Tensor in_phases(Emit& e, const Window& w, const Tensor& x) {
   return y;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -4,9 +4,9 @@
 
 #include "ops/window.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // [N·C, phases, places…] of x [N, C, …]; x itself where that is how it lies.
 Tensor in_phases(Emit& e, const Window& w, const Tensor& x);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

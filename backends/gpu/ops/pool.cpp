@@ -6,7 +6,7 @@
 #include "ops/table.h"
 #include "ops/window.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // What the norm is of: P in the kernels.
@@ -100,4 +100,4 @@ std::span<const Row> pool_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

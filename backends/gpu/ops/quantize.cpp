@@ -7,7 +7,7 @@
 #include "ops/table.h"
 #include "ops/window.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 constexpr bp_dtype_set_t kBytes8 = one(BP_DTYPE_INT8) | one(BP_DTYPE_UINT8);
@@ -251,4 +251,4 @@ std::span<const Row> quantize_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -6,7 +6,7 @@
 #include "ops/rows.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // Which dimensions go, and how often; the input with those of them last that do not lie together.
@@ -53,7 +53,7 @@ Reduction reduction_of(Emit& e) {
   return r;
 }
 
-// In OpenCL C, of values of type C(TYPE): what an element contributes, how two join, the result.
+// As kernels write it, of values of type C(TYPE): what an element contributes, how two join, the result.
 struct Formula {
   std::string_view name, first, map, join, finish;
 };
@@ -193,4 +193,4 @@ std::span<const Row> reduce_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

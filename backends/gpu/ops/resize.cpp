@@ -7,7 +7,7 @@
 #include "ops/along.h"
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // How one axis is resampled.
@@ -195,4 +195,4 @@ std::span<const Row> resize_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -2,7 +2,7 @@
 // RotaryEmbedding.
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 void emit_rotary(Emit& e, std::string_view) {
@@ -61,4 +61,4 @@ std::span<const Row> rotary_rows() {
   return kRows;
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -8,7 +8,7 @@
 #include "backplane/sdk/table.hpp"
 #include "engine/planner.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 using sdk::accepted;
 using sdk::expect;
@@ -41,7 +41,7 @@ inline Verdict accept() {
   return sdk::yes();
 }
 
-// A number as OpenCL C, exact.
+// A number as kernels write it, exact.
 std::string literal(float value);
 
 // Conditions that many rows share.
@@ -50,4 +50,4 @@ Verdict same_types(const Node& node);  // of all inputs
 // input of the model while the extents of all results are known without it.
 Verdict known_on_host(const Node& node, uint32_t slot);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -6,7 +6,7 @@
 
 #include "ops/table.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end) {
   Rows rows{elements(shape, 0, begin), elements(shape, begin, end), elements(shape, end, shape.size())};
@@ -33,4 +33,4 @@ void Rows::range(LaunchBuilder& launch) const {
   launch.groups({count(), 1, 1}, {static_cast<size_t>(lanes), 1, 1});
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -5,7 +5,7 @@
 
 #include "ops/row.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 struct Rows {
   int64_t outer = 1, n = 1, inner = 1;
@@ -21,7 +21,7 @@ struct Rows {
 // The dimensions [begin, end) of `shape`.
 Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end);
 
-// The least or the greatest number of a type, in OpenCL C.
+// The least or the greatest number of a type, as kernels write it.
 std::string extreme(bp_dtype_t dtype, bool least);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

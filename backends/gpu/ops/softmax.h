@@ -4,9 +4,9 @@
 
 #include "ops/row.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // `kind` as in kernels/softmax.cl: "0" softmax, "1" its logarithm.
 void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::string_view kind);
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

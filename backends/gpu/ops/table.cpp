@@ -7,7 +7,7 @@
 
 #include "ops/cost.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 const Table& table() {
   // The order in which a reader wants to see them.
@@ -67,4 +67,4 @@ Verdict known_on_host(const Node& node, uint32_t slot) {
   return accept();
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

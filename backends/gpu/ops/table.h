@@ -4,7 +4,7 @@
 
 #include "ops/row.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 // The newest operator sets whose forms are known.
 inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0}, {{"com.microsoft", 13}, 1, 0}};
@@ -32,4 +32,4 @@ std::span<const Row> grid_sample_rows();
 using Table = sdk::RowTable<Row, Facts>;
 const Table& table();
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

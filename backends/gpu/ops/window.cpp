@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 Spatial Window::phases() const {
   Spatial count;
@@ -43,4 +43,4 @@ std::string Window::tap_macros() const {
   return macro("KERNEL", kernel) + macro("DILATION", dilation);
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -5,7 +5,7 @@
 #include "backplane/sdk/window.hpp"
 #include "ops/row.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 using sdk::Spatial;
 using sdk::supports_window;
@@ -22,4 +22,4 @@ struct Window : sdk::Window {
   std::string tap_macros() const;    // " -DKERNEL_D=… -DDILATION_W=…"
 };
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -4,7 +4,7 @@
 #include "ops/gemm.h"
 #include "ops/phases.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 namespace {
 
 // The windows of tiles: 4 × 4 elements, 2 apart.
@@ -96,4 +96,4 @@ void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, c
   launch.ends_with_formula(y, maps, w.out_size());
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -8,26 +8,21 @@
 
 #include "backplane/sdk.hpp"
 #include "backplane/sdk/once.hpp"
+#include "engine/driver.h"
 #include "engine/facts.h"
 #include "engine/kernel_cache.h"
 #include "engine/plan.h"
 
-namespace backplane::opencl {
+namespace backplane::gpu {
 
 class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
  public:
-  // In the framework's context, or, without one, in one of its own.
-  Device(const sdk::Backend& backend, const Facts& facts, const bp_native_t* context);
+  Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver);
 
   const Facts& facts() const { return facts_; }
-  cl_context context() const { return context_.get(); }
+  const Driver& driver() const { return *driver_; }
   KernelCache& kernels() { return kernels_; }
 
-  Buffer buffer(uint64_t bytes) const;                                      // at least one byte
-  Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const;  // a sub-buffer
-  Buffer import_host(void* address, uint64_t bytes) const;                  // the same bytes, no copy
-  Queue queue() const;                                                      // in order, with profiling
-  Queue run_queue() const;                                                  // of an instance's runs, with profiling
   // Constants by what they are; they live as long as a program holds them. NULL when none does.
   Constant constant(const std::string& key);
   Constant share(const std::string& key, Buffer buffer);
@@ -35,7 +30,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   void cover(sdk::Coverage& coverage) override;
   std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
 
-  // ABI memory. Space `device_space()` holds cl_mem; where the device shares the host's memory, space 0 is that.
+  // ABI memory. Space `device_space()` is the device's; where the device shares the host's memory, space 0 is that.
   uint32_t device_space() const { return facts_.unified ? 1 : 0; }
   bp_space_t space(uint32_t index) override;
   bp_buffer_t allocate(const bp_allocate_t& what) override;
@@ -52,9 +47,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   std::unique_ptr<sdk::NativeSemaphore> semaphore(const bp_semaphore_create_t& how) override;
 
  private:
-  Event move(cl_command_queue queue, cl_bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
-             uint64_t bytes) const;
-  Queue make_queue(cl_command_queue_properties properties) const;
+  Event move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const;
   // Rates before the first estimate, the tile before the first program: once, where no earlier process has.
   void measure();
   void tune();
@@ -62,23 +55,24 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   WinogradRates chosen_winograd();
 
   Facts facts_;
-  Context context_;
+  std::unique_ptr<Driver> driver_;
+  Driver::MemoryKind memory_kind_;
   KernelCache kernels_;
-  Queue transfers_;  // of map, copy and fill: thread-safe by OpenCL's rules
+  Queue transfers_;  // of map, copy and fill
   sdk::Once measured_, tuned_;
   std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<const Buffer>> constants_;
+  std::map<std::string, std::weak_ptr<const DeviceMemory>> constants_;
 };
 
 // What bp_buffer_t.memory points at in the device's own space.
 struct Allocation {
   Buffer buffer;
   uint64_t offset;                        // of the allocation in the buffer, of an import
-  void (*release)(void* self) = nullptr;  // of an import: its owner wants to know
+  void (*release)(void* self) = nullptr;  // of an import: called when it is released
   void* self = nullptr;
 };
 inline const Allocation& allocation(const bp_buffer_t& buffer) {
   return *reinterpret_cast<const Allocation*>(buffer.memory);
 }
 
-}  // namespace backplane::opencl
+}  // namespace backplane::gpu

@@ -12,10 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "backplane/sdk/fence.hpp"
+
 namespace backplane::opencl {
 
 // Throws sdk::Error when `status` is not CL_SUCCESS; `what` names the call and the thing: "buffer of 12 bytes".
 void check(cl_int status, std::string_view what);
+sdk::Error error_of(cl_int status, std::string_view what);
 // "CL_OUT_OF_RESOURCES", or the number.
 std::string error_name(cl_int status);
 
@@ -44,17 +47,14 @@ class Handle {
   T raw_ = nullptr;
 };
 
-using Context = Handle<cl_context, clRetainContext, clReleaseContext>;
-using Queue = Handle<cl_command_queue, clRetainCommandQueue, clReleaseCommandQueue>;
-using Buffer = Handle<cl_mem, clRetainMemObject, clReleaseMemObject>;
+using ClContext = Handle<cl_context, clRetainContext, clReleaseContext>;
+using ClQueue = Handle<cl_command_queue, clRetainCommandQueue, clReleaseCommandQueue>;
+using ClMemory = Handle<cl_mem, clRetainMemObject, clReleaseMemObject>;
 using ClProgram = Handle<cl_program, clRetainProgram, clReleaseProgram>;
 using ClKernel = Handle<cl_kernel, clRetainKernel, clReleaseKernel>;
-using Event = Handle<cl_event, clRetainEvent, clReleaseEvent>;
+using ClEvent = Handle<cl_event, clRetainEvent, clReleaseEvent>;
 
-// Throws where the event's command failed. No event did not.
-void check_event(const Event& event, std::string_view what);
-
-// What a device says of itself; the zero value where it does not know the question.
+// What a device reports of itself; the zero value where it does not know the question.
 template <class T>
 T device_number(cl_device_id device, cl_device_info what) {
   T value{};

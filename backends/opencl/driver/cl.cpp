@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cl.h"
-
-#include "backplane/sdk/fence.hpp"
+#include "driver/cl.h"
 
 namespace backplane::opencl {
 namespace {
@@ -62,19 +60,14 @@ std::string error_name(cl_int status) {
   return "OpenCL error " + std::to_string(status);
 }
 
-void check(cl_int status, std::string_view what) {
-  if (status == CL_SUCCESS) return;
+sdk::Error error_of(cl_int status, std::string_view what) {
   const std::string text = std::string(what) + ": " + error_name(status);
-  if (status == CL_DEVICE_NOT_AVAILABLE) throw sdk::Error::device_lost(text, status);
-  throw sdk::Error(out_of_memory(status) ? BP_RESOURCE_EXHAUSTED : BP_INTERNAL, text, BP_NO_NODE, status);
+  if (status == CL_DEVICE_NOT_AVAILABLE) return sdk::Error::device_lost(text, status);
+  return sdk::Error(out_of_memory(status) ? BP_RESOURCE_EXHAUSTED : BP_INTERNAL, text, BP_NO_NODE, status);
 }
 
-void check_event(const Event& event, std::string_view what) {
-  if (!event) return;
-  cl_int status = CL_COMPLETE;
-  const cl_int asked = clGetEventInfo(event.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  if (asked != CL_SUCCESS) status = asked;
-  if (status < CL_COMPLETE) check(status, what);
+void check(cl_int status, std::string_view what) {
+  if (status != CL_SUCCESS) throw sdk::Error(error_of(status, what));
 }
 
 std::string device_text(cl_device_id device, cl_device_info what) {
