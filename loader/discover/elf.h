@@ -11,7 +11,7 @@
 namespace backplane {
 
 // Whether `file`, which texts call `name`, is a whole shared library for this machine, and the libraries that it needs.
-// BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE.
+// Reads at most some 100 KB of the file, whatever its headers say. BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE.
 Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed);
 
 }  // namespace backplane
