@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <functional>
 
@@ -12,6 +13,7 @@
 #include "discover/environment.h"
 #include "discover/manifest.h"
 #include "discover/search.h"
+#include "testing/elf_writer.h"
 #include "testing/manifest_writer.h"
 
 namespace backplane {
@@ -218,6 +220,47 @@ INSTANTIATE_TEST_SUITE_P(
                                  box.write(file, good);
                                }}),
     [](const auto& info) { return std::string(info.param.name); });
+
+// ---- files made to cost time
+// -------------------------------------------------------------------------------------------
+
+struct BombCase {
+  const char* name;
+  uint16_t segments, dynamic_sections;
+  size_t names, name_bytes;
+  bool terminated;
+  const char* in_text;
+};
+
+class Bomb : public ::testing::TestWithParam<BombCase> {};
+
+TEST_P(Bomb, IsRefusedWithinMilliseconds) {
+  const Sandbox sandbox;
+  std::ifstream good(kFake, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(good), {}};
+  const BombCase& bomb = GetParam();
+  const fs::path file = sandbox.write(std::string(bomb.name) + ".so",
+                                      testing::elf_file(header(bytes), bomb.segments, bomb.dynamic_sections, bomb.names,
+                                                        bomb.name_bytes, bomb.terminated));
+  const auto begin = std::chrono::steady_clock::now();
+  auto env = Request().only_given().file(file).create();
+  const auto took = std::chrono::steady_clock::now() - begin;
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_NOT_A_LIBRARY) << (*env)->candidates()[0].text;
+  EXPECT_THAT((*env)->candidates()[0].text, HasSubstr(bomb.in_text));
+  EXPECT_LT(took, std::chrono::milliseconds(200)) << "some milliseconds, and a busy machine";
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Bomb,
+                         ::testing::Values(BombCase{"dynamic_bomb", 65534, 65533, 60'000, 60, true,
+                                                    "65534 program headers"},
+                                           BombCase{"two_dynamic", 3, 2, 1, 6, true, "2 dynamic sections"},
+                                           BombCase{"no_dynamic", 2, 0, 1, 6, true, "0 dynamic sections"},
+                                           BombCase{"strtab_bomb", 2, 1, 300'000, 60, true, "no end within 4096"},
+                                           BombCase{"many_names", 2, 1, 4000, 60, true, "more than 256 libraries"},
+                                           BombCase{"long_name", 2, 1, 10, 100'000, true, "has no end"},
+                                           BombCase{"name_without_end", 2, 1, 1, 20, false, "has no end"}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // ---- manifests
 // ---------------------------------------------------------------------------------------------------------

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
 #include "discover/library.h"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
 
-#include <cstring>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -18,106 +14,11 @@
 
 #include <boost/dll/shared_library.hpp>
 
+#include "discover/elf.h"
 #include "discover/file.h"
-
-// The header of the very file that this code is linked into: what it says of the machine holds for us. From the linker.
-extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 namespace backplane {
 namespace {
-
-using Segments = std::vector<Elf64_Phdr>;
-
-std::string machine_name(unsigned machine) {
-  switch (machine) {
-    case EM_386:
-      return "x86";
-    case EM_X86_64:
-      return "x86-64";
-    case EM_ARM:
-      return "ARM";
-    case EM_AARCH64:
-      return "AArch64";
-    case EM_RISCV:
-      return "RISC-V";
-    case EM_PPC64:
-      return "PowerPC 64";
-    case EM_S390:
-      return "s390";
-    default:
-      return fmt::format("number {}", machine);
-  }
-}
-
-bool inside(uint64_t offset, uint64_t bytes, uint64_t size) {
-  return offset <= size && bytes <= size - offset;
-}
-
-// Headers and segments within the file.
-Refusal check_header(const std::string& name, const File& file, Segments& out_segments) {
-  auto not_a_library = [&](std::string_view why) {
-    return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is no shared library: {}", name, why)};
-  };
-  if (!file.regular()) return not_a_library("it is no regular file");
-  Elf64_Ehdr header{};
-  const size_t got = file.read(0, &header, sizeof header);
-  if (got < EI_NIDENT || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-    return not_a_library(file.size() == 0 ? "it is empty" : "it does not begin as an ELF file");
-
-  const auto& own = __ehdr_start;
-  if (header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_ident[EI_DATA] != own.e_ident[EI_DATA])
-    return {BP_REFUSED_ARCHITECTURE,
-            fmt::format("{} is not for a 64-bit little-endian process: install the build for {}", name,
-                        machine_name(own.e_machine))};
-  if (got < sizeof header) return not_a_library("it is cut off within its header");
-  if (header.e_machine != own.e_machine)
-    return {BP_REFUSED_ARCHITECTURE, fmt::format("{} is for {}: this process needs {}", name,
-                                                 machine_name(header.e_machine), machine_name(own.e_machine))};
-  if (header.e_type != ET_DYN) return not_a_library(fmt::format("its ELF type is {}, not {}", header.e_type, ET_DYN));
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)
-    return not_a_library("it has no program headers");
-  const uint64_t segments_bytes = uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
-  const uint64_t sections_bytes = uint64_t{header.e_shnum} * header.e_shentsize;
-  if (!inside(header.e_phoff, segments_bytes, file.size()) ||
-      (header.e_shoff != 0 && !inside(header.e_shoff, sections_bytes, file.size())))
-    return not_a_library(fmt::format("it is cut off after {} bytes", file.size()));
-
-  out_segments.resize(header.e_phnum);
-  if (file.read(header.e_phoff, out_segments.data(), segments_bytes) != segments_bytes)
-    return not_a_library("it cannot be read");
-  for (const Elf64_Phdr& segment : out_segments)
-    if (segment.p_type != PT_NULL && !inside(segment.p_offset, segment.p_filesz, file.size()))
-      return not_a_library(fmt::format("it is cut off after {} bytes", file.size()));
-  return {};
-}
-
-// The names of the libraries that it needs: DT_NEEDED of its dynamic section.
-std::vector<std::string> needed_libraries(const File& file, const Segments& segments) {
-  constexpr uint64_t kMaxEntries = 1 << 16;
-  auto offset_of = [&](uint64_t address) -> uint64_t {
-    for (const Elf64_Phdr& s : segments)
-      if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
-        return address - s.p_vaddr + s.p_offset;
-    return UINT64_MAX;
-  };
-  std::vector<std::string> names;
-  for (const Elf64_Phdr& segment : segments) {
-    if (segment.p_type != PT_DYNAMIC) continue;
-    std::vector<Elf64_Dyn> entries(std::min<uint64_t>(segment.p_filesz / sizeof(Elf64_Dyn), kMaxEntries));
-    entries.resize(file.read(segment.p_offset, entries.data(), entries.size() * sizeof(Elf64_Dyn)) / sizeof(Elf64_Dyn));
-    uint64_t strings = UINT64_MAX;
-    for (const Elf64_Dyn& entry : entries)
-      if (entry.d_tag == DT_STRTAB) strings = offset_of(entry.d_un.d_ptr);
-    for (const Elf64_Dyn& entry : entries) {
-      char name[64] = {};
-      if (entry.d_tag == DT_NULL || strings == UINT64_MAX) break;
-      if (entry.d_tag != DT_NEEDED || !inside(strings, entry.d_un.d_val, file.size())) continue;
-      file.read(strings + entry.d_un.d_val, name, sizeof name - 1);
-      names.emplace_back(name);
-    }
-  }
-  return names;
-}
 
 // A sanitizer's runtime ends the process when it comes late; a plugin that needs one is refused before it is loaded.
 uint32_t needed_sanitizer(const std::vector<std::string>& libraries) {
@@ -153,9 +54,9 @@ uint32_t own_sanitizer() {
 Refusal check_library(const std::filesystem::path& path) {
   File file;
   if (Refusal refusal = file.open(path)) return refusal;
-  Segments segments;
-  if (Refusal refusal = check_header(path.string(), file, segments)) return refusal;
-  const uint32_t sanitizer = needed_sanitizer(needed_libraries(file, segments));
+  std::vector<std::string> needed;
+  if (Refusal refusal = read_elf(path.string(), file, needed)) return refusal;
+  const uint32_t sanitizer = needed_sanitizer(needed);
   if (sanitizer != BP_SANITIZER_NONE && sanitizer != own_sanitizer())
     return {BP_REFUSED_SANITIZER,
             fmt::format("{} needs the runtime of a sanitizer that this process was not built with: build "

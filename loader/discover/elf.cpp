@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// ELF: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
+#include "discover/elf.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+// The header of the very file that this code is linked into: what it says of the machine holds for us. From the linker.
+extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+namespace backplane {
+namespace {
+
+using Segments = std::vector<Elf64_Phdr>;
+
+// More than any linker writes: a file beyond them was made to cost time.
+constexpr uint16_t kMaxSegments = 256;
+constexpr uint64_t kMaxEntries = 4096;  // of the dynamic section
+constexpr size_t kMaxNames = 256;       // of needed libraries
+constexpr size_t kMaxName = 256;        // bytes of one
+
+std::string machine_name(unsigned machine) {
+  switch (machine) {
+    case EM_386:
+      return "x86";
+    case EM_X86_64:
+      return "x86-64";
+    case EM_ARM:
+      return "ARM";
+    case EM_AARCH64:
+      return "AArch64";
+    case EM_RISCV:
+      return "RISC-V";
+    case EM_PPC64:
+      return "PowerPC 64";
+    case EM_S390:
+      return "s390";
+    default:
+      return fmt::format("number {}", machine);
+  }
+}
+
+bool inside(uint64_t offset, uint64_t bytes, uint64_t size) {
+  return offset <= size && bytes <= size - offset;
+}
+
+// Headers and segments within the file.
+Refusal check_header(const std::string& name, const File& file, Segments& out_segments) {
+  auto not_a_library = [&](std::string_view why) {
+    return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is no shared library: {}", name, why)};
+  };
+  if (!file.regular()) return not_a_library("it is no regular file");
+  Elf64_Ehdr header{};
+  const size_t got = file.read(0, &header, sizeof header);
+  if (got < EI_NIDENT || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    return not_a_library(file.size() == 0 ? "it is empty" : "it does not begin as an ELF file");
+
+  const auto& own = __ehdr_start;
+  if (header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_ident[EI_DATA] != own.e_ident[EI_DATA])
+    return {BP_REFUSED_ARCHITECTURE,
+            fmt::format("{} is not for a 64-bit little-endian process: install the build for {}", name,
+                        machine_name(own.e_machine))};
+  if (got < sizeof header) return not_a_library("it is cut off within its header");
+  if (header.e_machine != own.e_machine)
+    return {BP_REFUSED_ARCHITECTURE, fmt::format("{} is for {}: this process needs {}", name,
+                                                 machine_name(header.e_machine), machine_name(own.e_machine))};
+  if (header.e_type != ET_DYN) return not_a_library(fmt::format("its ELF type is {}, not {}", header.e_type, ET_DYN));
+  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)
+    return not_a_library("it has no program headers");
+  if (header.e_phnum > kMaxSegments)
+    return not_a_library(fmt::format("it has {} program headers, more than {}", header.e_phnum, kMaxSegments));
+  const uint64_t segments_bytes = uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
+  const uint64_t sections_bytes = uint64_t{header.e_shnum} * header.e_shentsize;
+  if (!inside(header.e_phoff, segments_bytes, file.size()) ||
+      (header.e_shoff != 0 && !inside(header.e_shoff, sections_bytes, file.size())))
+    return not_a_library(fmt::format("it is cut off after {} bytes", file.size()));
+
+  out_segments.resize(header.e_phnum);
+  if (file.read(header.e_phoff, out_segments.data(), segments_bytes) != segments_bytes)
+    return not_a_library("it cannot be read");
+  size_t dynamic = 0;
+  for (const Elf64_Phdr& segment : out_segments) {
+    if (segment.p_type != PT_NULL && !inside(segment.p_offset, segment.p_filesz, file.size()))
+      return not_a_library(fmt::format("it is cut off after {} bytes", file.size()));
+    dynamic += segment.p_type == PT_DYNAMIC;
+  }
+  // The system's loader would read the last of several, and this one the first.
+  if (dynamic != 1) return not_a_library(fmt::format("it has {} dynamic sections, not one", dynamic));
+  return {};
+}
+
+// The names of the libraries that it needs: DT_NEEDED of its dynamic section.
+Refusal needed_libraries(const std::string& name, const File& file, const Segments& segments,
+                         std::vector<std::string>& out_names) {
+  auto not_a_library = [&](std::string_view why) {
+    return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is no shared library: {}", name, why)};
+  };
+  const auto dynamic = std::ranges::find(segments, PT_DYNAMIC, &Elf64_Phdr::p_type);
+  std::vector<Elf64_Dyn> entries(std::min<uint64_t>(dynamic->p_filesz / sizeof(Elf64_Dyn), kMaxEntries));
+  entries.resize(file.read(dynamic->p_offset, entries.data(), entries.size() * sizeof(Elf64_Dyn)) / sizeof(Elf64_Dyn));
+  entries.erase(std::ranges::find(entries, DT_NULL, &Elf64_Dyn::d_tag), entries.end());
+  if (entries.size() == kMaxEntries)
+    return not_a_library(fmt::format("its dynamic section has no end within {} entries", kMaxEntries));
+
+  const auto table = std::ranges::find(entries, DT_STRTAB, &Elf64_Dyn::d_tag);
+  if (table == entries.end()) return {};  // it needs nothing, and the system's loader says what is wrong with it
+  uint64_t strings = UINT64_MAX;
+  for (const Elf64_Phdr& s : segments)
+    if (s.p_type == PT_LOAD && table->d_un.d_ptr >= s.p_vaddr && table->d_un.d_ptr - s.p_vaddr < s.p_filesz)
+      strings = table->d_un.d_ptr - s.p_vaddr + s.p_offset;
+
+  for (const Elf64_Dyn& entry : entries) {
+    if (entry.d_tag != DT_NEEDED) continue;
+    if (out_names.size() == kMaxNames) return not_a_library(fmt::format("it needs more than {} libraries", kMaxNames));
+    char text[kMaxName] = {};
+    const bool is_inside = strings != UINT64_MAX && inside(strings, entry.d_un.d_val, file.size());
+    const size_t got = is_inside ? file.read(strings + entry.d_un.d_val, text, sizeof text) : 0;
+    const size_t length = ::strnlen(text, got);
+    if (length == got) return not_a_library("the name of a library that it needs lies outside of it or has no end");
+    out_names.emplace_back(text, length);
+  }
+  return {};
+}
+
+}  // namespace
+
+Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed) {
+  Segments segments;
+  if (Refusal refusal = check_header(name, file, segments)) return refusal;
+  return needed_libraries(name, file, segments, out_needed);
+}
+
+}  // namespace backplane

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an ELF file says of itself, read before the system's loader sees it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "discover/file.h"
+#include "discover/refusal.h"
+
+namespace backplane {
+
+// Whether `file`, which texts call `name`, is a whole shared library for this machine, and the libraries that it needs.
+// Reads at most some 100 KB of the file, whatever its headers say. BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE.
+Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed);
+
+}  // namespace backplane
