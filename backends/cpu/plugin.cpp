@@ -11,6 +11,7 @@ class Backend final : public sdk::Backend {
  public:
   static constexpr sdk::About kAbout{"cpu", "CPU (oneDNN, oneTBB)", "Backplane", "0.1.0", "cpu-0.1.0"};
   static constexpr auto& kOpsets = kNewestOpsets;
+  static constexpr std::string_view kOptions[] = {"threads", "reference", "implementation"};
   using Device = cpu::Device;
   using Program = Island;
   using Instance = cpu::Instance;

@@ -20,13 +20,13 @@ class Backend : public backplane::sdk::Backend {
  public:
   static constexpr About kAbout{"null", "Null", "Backplane", "1.0"};
   static constexpr auto& kOpsets = null_backend::kOpsets;
+  static constexpr std::array<std::string_view, 0> kOptions = {};
   using Device = null_backend::Device;
   using Program = NodeProgram<Kernel>;
   using Instance = backplane::sdk::Instance;
   using backplane::sdk::Backend::Backend;
 
   uint32_t device_count(std::string&) override { return 1; }
-
   bp_device_info_t device_info(uint32_t) override {
     bp_device_info_t info{};
     info.kind = BP_DEVICE_OTHER;

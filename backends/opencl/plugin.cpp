@@ -11,6 +11,7 @@ class Backend final : public sdk::Backend {
  public:
   static constexpr sdk::About kAbout{"opencl", "OpenCL", "Backplane", "1.0"};
   static constexpr auto& kOpsets = gpu::kNewestOpsets;
+  static constexpr std::string_view kOptions[] = {"binaries", "memory", "queue", "tile", "winograd"};
   using Device = gpu::Device;
   using Program = gpu::Island;
   using Instance = gpu::Instance;

@@ -21,6 +21,7 @@
 #include "host/cancel.h"
 #include "host/container.h"
 #include "host/semaphore.h"
+#include "host/shared_memory.h"
 #include "host/topology.h"
 
 namespace backplane {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -111,13 +112,13 @@ class Host {
     return text(value);
   }
 
-  // Throws BP_NOT_FOUND for a setting of this plugin whose name is none of `known`. Where the host lists none it
-  // passes.
-  void check_options(std::initializer_list<std::string_view> known) const {
+  // Throws BP_NOT_FOUND for a setting of this plugin that is none of `known`. Where the host lists none it passes.
+  template <class Names>
+  void check_options(const Names& known) const {
     bp_option_t option{};
     for (uint32_t i = 0; slots_.option_at != nullptr && slots_.option_at(host_, i, &option) == BP_OK; ++i) {
       const std::string_view name = text(option.name);
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      if (std::find(std::begin(known), std::end(known), name) != std::end(known)) continue;
       std::string all;
       for (const std::string_view one : known) all.append(all.empty() ? "" : ", ").append(one);
       throw Error(BP_NOT_FOUND, "there is no option '" + std::string(name) + "'; " +

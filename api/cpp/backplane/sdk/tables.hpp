@@ -21,6 +21,12 @@ inline constexpr uint32_t kSanitizer = __has_feature(address_sanitizer)  ? BP_SA
 inline constexpr uint32_t kSanitizer = BP_SANITIZER_NONE;
 #endif
 
+// Whether a backend lists its settings: `static constexpr std::string_view kOptions[]`. Others are then refused.
+template <class B, class = void>
+struct HasOptions : std::false_type {};
+template <class B>
+struct HasOptions<B, std::void_t<decltype(B::kOptions)>> : std::true_type {};
+
 // What a handle points at: the object of the concrete class, so that overrides and further bases are known when
 // compiling.
 template <class B>
@@ -56,6 +62,7 @@ struct Tables {
       required(out, "out_backend") = nullptr;
       const bp_backend_create_t copy = read(how, "how");
       check_chain(copy.chain);
+      if constexpr (HasOptions<B>::value) Host(copy.host).check_options(B::kOptions);
       fork_generation();  // from here on forks are counted
       hand_over<B>(std::unique_ptr<Backend>(std::make_unique<B>(copy)), out);
     });
