@@ -39,7 +39,7 @@ void add_type(const model::Graph& graph, model::ValueId id, std::string& out) {
   const model::Value& value = graph.values[id];
   if (value.weight != BP_NONE) out += "const ";
   if (value.type.kind != BP_KIND_TENSOR) out += "kind" + std::to_string(value.type.kind) + ' ';
-  out += ops::dtype_name(value.type.dtype);
+  out += dtype_name(value.type.dtype);
   if (value.type.rank < 0) return;
   out += '[';
   for (size_t i = 0; i < value.type.dims.size(); ++i) {
@@ -68,7 +68,7 @@ void add_attribute(const model::Graph& graph, const model::Attribute& attribute,
     case BP_ATTR_TENSORS:
       for (uint32_t index : attribute.indices()) {
         const model::Weight& weight = graph.weights[index];
-        out += ops::dtype_name(weight.dtype);
+        out += dtype_name(weight.dtype);
         for (int64_t extent : weight.dims) out += 'x' + std::to_string(extent);
       }
       break;

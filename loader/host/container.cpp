@@ -39,7 +39,7 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
     }
     bytes = (count + 1) * 8 + static_cast<uint64_t>(before);
   } else {
-    const uint32_t width = backplane::ops::dtype_bits(tensor.dtype);
+    const uint32_t width = backplane::dtype_bits(tensor.dtype);
     if (!width) return Status(BP_INVALID_ARGUMENT, fmt::format("{} is no data type", tensor.dtype));
     if (__builtin_mul_overflow(count, uint64_t{width}, &bits))
       return Status(BP_INVALID_ARGUMENT, fmt::format("a tensor of {} elements does not fit in memory", count));

@@ -83,7 +83,7 @@ int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
 
 double value_bytes(const model::Graph& graph, model::ValueId value) {
   const model::Type& type = graph.values[value].type;
-  const uint32_t bits = ops::dtype_bits(type.dtype);
+  const uint32_t bits = dtype_bits(type.dtype);
   if ((type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element || bits == 0) return kOpenBytes;
   return elements(graph, type) * bits / 8;
 }

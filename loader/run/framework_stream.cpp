@@ -47,7 +47,7 @@ Status FrameworkStream::wait(uint64_t deadline) {
 }
 
 void FrameworkStream::settle() noexcept try {
-  if (!stream_ || device_->given_up()) return;  // it would be waited for in vain
+  if (!stream_ || device_->given_up()) return;  // a wait would not return
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, BP_FOREVER, error.get()));
   const std::lock_guard lock(mutex_);

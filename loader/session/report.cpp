@@ -66,7 +66,7 @@ std::string domain_name(const std::string& domain) {
 json dtypes(bp_dtype_set_t set) {
   json names = json::array();
   for (bp_dtype_t dtype = 1; dtype < 64; ++dtype)
-    if (set >> dtype & 1) names.push_back(std::string(ops::dtype_name(dtype)));
+    if (set >> dtype & 1) names.push_back(std::string(dtype_name(dtype)));
   return names;
 }
 
@@ -75,7 +75,7 @@ json describe(const model::Graph& graph, model::ValueId id) {
   const model::Type* type = &value.type;
   json out = {{"name", value.name}, {"kind", value_kind_name(type->kind)}};
   if (type->element) type = type->element.get();
-  out["dtype"] = ops::dtype_name(type->dtype);
+  out["dtype"] = dtype_name(type->dtype);
   if (type->rank < 0) {
     out["dims"] = nullptr;
     return out;
