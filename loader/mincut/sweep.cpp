@@ -6,9 +6,8 @@
 namespace backplane {
 namespace {
 
-// What has to flow from each vertex, or to it, goes on to the vertices before it (after it), as far as the arcs carry
-// it and in proportion to what each can carry: so it spreads over all ways there are and meets what it can be settled
-// with.
+// Moves the excess or demand of each vertex on to the vertices before it (after it), as far as capacities allow and in
+// proportion to them: it spreads over all paths, and excess meets demand.
 void sweep(Residual& network, bool to_front) {
   for (uint32_t k = 0; k < network.count; ++k) {
     const uint32_t v = to_front ? network.count - 1 - k : k;

@@ -17,7 +17,7 @@ constexpr double kOpenBytes = 4096;
 constexpr double kCopyLatency = 10e-6;
 constexpr double kLinkBandwidth = 10e9;
 
-// What devices that tell no rates are taken for: careful guesses, so that telling them is never a loss.
+// For devices that report no rates. Low guesses, so that a device never loses by reporting its own.
 struct Rates {
   double flops, bandwidth, operator_seconds;
 };

@@ -267,7 +267,7 @@ std::string report(const Session& session) {
                              {"source", source_name(copy.source)}});
   // Nodes that another device would compute faster, and what it saves all in all that they are not there.
   out["savings"] = json::array();
-  for (const Saving& saving : placement.savings)
+  for (const MissedSpeedup& saving : placement.missed_speedups)
     out["savings"].push_back({{"island", saving.island},
                               {"device", name(placement.islands[saving.island].device)},
                               {"instead_of", name(saving.instead_of)},
