@@ -155,9 +155,9 @@ CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to) {
   const auto leg = [](const DeviceCoverage& one, bool in) {
     const std::string& name = one.device->name();
     if (const auto rate = measured_rate(one.profile.get(), in ? "host" : name, in ? name : "host")) return *rate;
-    const double told = static_cast<double>(one.device->info().link_bandwidth);
-    return CopyRate{kCopyLatency, 1 / (told > 0 ? told : kLinkBandwidth),
-                    told > 0 ? Source::kBackend : Source::kEstimate};
+    const double reported = static_cast<double>(one.device->info().link_bandwidth);
+    return CopyRate{kCopyLatency, 1 / (reported > 0 ? reported : kLinkBandwidth),
+                    reported > 0 ? Source::kBackend : Source::kEstimate};
   };
   if (!from) return leg(*to, true);
   if (!to) return leg(*from, false);

@@ -36,7 +36,7 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   bool compiled() const override { return compiled_; }
 
   std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const override;
-  // Devices that failed, and what was done about it.
+  // One text for each device that failed.
   const std::vector<std::string>& faults() const { return faults_; }
 
   // This session, or the one that took its place.
@@ -60,7 +60,7 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   // With the same programs; the caller changes some of them.
   std::shared_ptr<Session> copy() const;
   Result<model::WeightId> find_weight(std::string_view name, const bp_tensor_t& tensor) const;
-  // Every program that holds the weight, and its index there.
+  // Every program that uses the weight, and the weight's index in it.
   std::vector<std::pair<const Program*, uint32_t>> holders(model::WeightId weight) const;
 
   std::shared_ptr<Environment> environment_;
@@ -72,7 +72,7 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   std::vector<std::string> faults_;
   bool compiled_ = false;
 
-  mutable std::mutex mutex_;    // of what follows
+  mutable std::mutex mutex_;    // guards the members below
   mutable model::Refit refit_;  // the weights that replaced those of the model
   mutable std::shared_ptr<const Session> next_;
   mutable std::atomic<bool> has_next_{false};

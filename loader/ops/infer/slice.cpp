@@ -25,7 +25,7 @@ Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool
   return m.min(m.max(first, 0), m.subtract(extent, 1));
 }
 
-// How many elements a slice has; unknown where it cannot be told.
+// How many elements a slice has; unknown where it cannot be inferred.
 Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, const Scalar& end, const Scalar& step) {
   if (!step.is_number() || step.is(0) || step.is(INT64_MIN)) return {};
   bool backwards = step.value < 0;
