@@ -17,7 +17,7 @@ std::string in_quotes(std::string_view name) {
   return text + "'";
 }
 
-std::string_view spoken(std::string_view domain) {
+std::string_view domain_name(std::string_view domain) {
   return domain.empty() ? "ai.onnx" : domain;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMaxDepth = 64;  // containers are destroyed recursively
 
-// How many bytes a dense host tensor has. Text is measured by its offsets, which are checked.
+// The size of a dense host tensor. That of strings follows from their offsets, which are checked.
 Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < tensor.rank; ++i) {
@@ -132,7 +132,7 @@ Status bp_container_t::append_child(bp_bytes_t key, bp_container_t** out) {
 namespace backplane {
 namespace {
 
-// The table's slots give a code alone.
+// The table's functions return a status code only.
 template <class F>
 bp_status_t fenced(F call) noexcept {
   try {

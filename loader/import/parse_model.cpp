@@ -86,11 +86,12 @@ void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets)
   }
   if (domain == "ai.onnx") domain = "";
   if (version < 1 || version > INT32_MAX) {
-    malformed("opset version " + std::to_string(version) + " of " + std::string(spoken(domain)) + " is not possible");
+    malformed("opset version " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
+              " is not possible");
   }
   const auto [place, added] = opsets.emplace(domain, static_cast<uint32_t>(version));
   if (!added && place->second != version) {
-    malformed("two versions of the opset of " + std::string(spoken(domain)) +
+    malformed("two versions of the opset of " + std::string(domain_name(domain)) +
               " are imported: " + std::to_string(place->second) + " and " + std::to_string(version));
   }
 }

@@ -13,7 +13,7 @@ using wire::Reader;
 // A dense tensor made of a sparse one may not be larger: a few bytes of a file could ask for any amount of memory.
 constexpr uint64_t kDenseLimit = uint64_t{1} << 30;
 
-// What a TensorProto says, before its bytes are found.
+// The fields of a TensorProto, before its bytes are found.
 struct Message {
   std::string_view name;
   std::vector<int64_t> dims;

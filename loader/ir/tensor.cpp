@@ -14,7 +14,7 @@ template <class Element, class Out>
 std::vector<Out> read(const Weight& weight) {
   std::vector<Out> out(weight.bytes / sizeof(Element));
   for (size_t i = 0; i < out.size(); ++i) {
-    Element element;  // files align as they please
+    Element element;  // data in files may be unaligned
     std::memcpy(&element, static_cast<const char*>(weight.data) + i * sizeof(Element), sizeof element);
     out[i] = static_cast<Out>(element);
   }

@@ -41,7 +41,7 @@ class Elimination {
   uint32_t collect(
       uint32_t v,
       Pair* pairs);  // merges the arcs of v by neighbour; returns their number, 3 where there are more than two
-  void settle(uint32_t v, bool with_sink);
+  void fix_side(uint32_t v, bool with_sink);
   void take_out(uint32_t v, const Pair* pairs, uint32_t count);
   void drop_arcs(uint32_t v);
   void connect(uint32_t u, uint32_t w, int64_t cost, int64_t reverse_cost);

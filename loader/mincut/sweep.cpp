@@ -41,14 +41,14 @@ void sweep(Residual& network, bool to_front) {
   }
 }
 
-int64_t unsettled(const Residual& network) {
+int64_t uncancelled(const Residual& network) {
   return std::min(network.unsent(), network.unsent_to_sink());
 }
 
 }  // namespace
 
 void send_in_sweeps(Residual& network) {
-  for (int64_t left = unsettled(network), before = 0; left > 0; left = unsettled(network)) {
+  for (int64_t left = uncancelled(network), before = 0; left > 0; left = uncancelled(network)) {
     if (before != 0 && left > before / 4 * 3) return;
     before = left;
     sweep(network, true);

@@ -38,7 +38,7 @@ void fill(bp_dtype_t dtype, char* data, uint64_t bytes) {
   for (uint64_t at = 0; at + size <= bytes; at += size) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const uint64_t bits = found->half | (state >> 12 & found->mantissa);
-    std::memcpy(data + at, &bits, size);  // the low bytes come first on the machines that there are
+    std::memcpy(data + at, &bits, size);  // little-endian
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of a model as a model of its own, with made-up inputs.
+// A node of a model as a model of its own, with generated inputs.
 #pragma once
 
 #include <memory>

@@ -365,7 +365,7 @@ Status Exec::execute(const bp_run_t& options) {
 }
 
 void Exec::wait_for_stream() {
-  if (const std::shared_ptr<FrameworkStream> stream = std::move(stream_)) stream->settle();
+  if (const std::shared_ptr<FrameworkStream> stream = std::move(stream_)) stream->drain();
 }
 
 Status Exec::put_into(const bp_run_t& options) {

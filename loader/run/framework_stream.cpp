@@ -31,7 +31,7 @@ FrameworkStream::~FrameworkStream() {
 }
 
 void FrameworkStream::close() noexcept {
-  settle();
+  drain();
   if (stream_ && !device_->given_up()) api().stream_destroy(stream_);
   stream_ = nullptr;
 }
@@ -46,7 +46,7 @@ Status FrameworkStream::wait(uint64_t deadline) {
   return kept.ok() ? std::move(status) : std::move(kept);
 }
 
-void FrameworkStream::settle() noexcept try {
+void FrameworkStream::drain() noexcept try {
   if (!stream_ || device_->given_up()) return;  // a wait would not return
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, BP_FOREVER, error.get()));

@@ -22,10 +22,10 @@ class FrameworkStream {
 
   Device& device() const { return *device_; }
   bp_stream_t* plugin_stream() const { return stream_; }
-  // Waits until all work in it has ended. Reports failures of work without `done`, including those kept by `settle`.
+  // Waits until all work in it has ended. Reports failures of work without `done`, including those kept by `drain`.
   Status wait(uint64_t deadline);
   // Waits too, but keeps a failure for the next `wait`.
-  void settle() noexcept;
+  void drain() noexcept;
   Status export_native(bp_native_t& out) const;
   // Waits and destroys the plugin's stream. An exec may hold this object for longer than the framework its handle.
   void close() noexcept;

@@ -325,11 +325,11 @@ Status Runner::put_into(FrameworkStream& stream, const bp_run_t& order) {
     bp_status_t code = BP_OK;
     Status status = put(task, run, code);
     if (code == BP_BUSY) {  // the instance allows one run at a time: wait for the last one
-      stream.settle();
+      stream.drain();
       status = put(task, run, code);
     }
     if (status.ok()) continue;
-    if (&task != &first) stream.settle();  // after an error no work of the call is left in the stream
+    if (&task != &first) stream.drain();  // after an error no work of the call is left in the stream
     return status;
   }
   return {};
