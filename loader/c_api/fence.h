@@ -9,11 +9,9 @@
 
 #include "base/abi.h"
 #include "base/status.h"
+#include "c_api/fork.h"
 
 namespace backplane::c_api {
-
-// The number of forks since the loader was loaded: 0 in that process, one more in each child.
-uint32_t generation();
 
 inline Status forked() {
   return {BP_FORKED,

@@ -7,6 +7,7 @@
 #include "ops/infer/rules.h"
 #include "ops/schema/schema.h"
 #include "passes/passes.h"
+#include "passes/sort.h"
 
 namespace backplane::model {
 namespace {

@@ -15,6 +15,7 @@
 #include "ops/upgrade/upgrade.h"
 #include "passes/gradient_rules.h"
 #include "passes/passes.h"
+#include "passes/sort.h"
 
 namespace backplane::model {
 namespace {

@@ -3,9 +3,6 @@
 // ops/upgrade/upgrade.h and ops/infer/infer.h.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "ir/graph.h"
 
 namespace backplane::model {
@@ -27,9 +24,5 @@ void merge_legacy_softmax(Model& model);
 void prune(Model& model);
 // Finds the nodes that are left of each call's body, and whether the call can still replace them.
 void find_function_calls(Model& model);
-
-// Topological order of one graph's nodes, stable. BP_INVALID_MODEL when there is a cycle; names two nodes on it.
-// `moved`: whether the order changed.
-Status sort_nodes(Graph& graph, bool& moved);
 
 }  // namespace backplane::model

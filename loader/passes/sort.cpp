@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "passes/sort.h"
+
 #include <algorithm>
 #include <queue>
 
 #include "ir/subgraphs.h"
-#include "passes/passes.h"
 
 namespace backplane::model {
 namespace {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "place/cut.h"
+#include "place/glob.h"
 #include "place/limits.h"
 #include "place/search.h"
 

@@ -70,7 +70,4 @@ struct Placement {
 // pin), BP_RESOURCE_EXHAUSTED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
 
-// Shell-style match: * any run of characters, ? one.
-bool glob(std::string_view pattern, std::string_view text);
-
 }  // namespace backplane

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "place/glob.h"
 #include "place/testing.h"
 
 namespace backplane {
