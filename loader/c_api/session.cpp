@@ -89,7 +89,7 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
     if (symbol.min < 0 || symbol.max < symbol.min)
       return Status(BP_INVALID_ARGUMENT, "dimension '" + abi::string(symbol.name) + "': from " +
                                              std::to_string(symbol.min) + " to " + std::to_string(symbol.max) +
-                                             " is no range of extents");
+                                             " is not a range of extents");
     request.symbols.push_back({abi::string(symbol.name), symbol.min, symbol.max});
   }
   if (known.progress)

@@ -89,7 +89,7 @@ bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std
       !file.read(reinterpret_cast<char*>(&header), sizeof header) ||
       std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || std::string_view(header.key, sizeof header.key) != key ||
       header.size != size - sizeof header) {
-    problem = path.string() + " is no entry of this cache or was cut off";
+    problem = path.string() + " is not an entry of this cache, or is truncated";
     return false;
   }
   out_blob.resize(header.size);

@@ -40,7 +40,7 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
     bytes = (count + 1) * 8 + static_cast<uint64_t>(before);
   } else {
     const uint32_t width = backplane::dtype_bits(tensor.dtype);
-    if (!width) return Status(BP_INVALID_ARGUMENT, fmt::format("{} is no data type", tensor.dtype));
+    if (!width) return Status(BP_INVALID_ARGUMENT, fmt::format("{} is not a data type", tensor.dtype));
     if (__builtin_mul_overflow(count, uint64_t{width}, &bits))
       return Status(BP_INVALID_ARGUMENT, fmt::format("a tensor of {} elements does not fit in memory", count));
     bytes = bits / 8 + (bits % 8 != 0);
@@ -167,7 +167,7 @@ const bp_container_api_t* container_api() {
 
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind) {
   if (kind != BP_KIND_SEQUENCE && kind != BP_KIND_OPTIONAL && kind != BP_KIND_MAP)
-    return Status(BP_INVALID_ARGUMENT, fmt::format("kind {} is no container: sequence 3, optional 4, map 5", kind));
+    return Status(BP_INVALID_ARGUMENT, fmt::format("kind {} is not a container: sequence 3, optional 4, map 5", kind));
   return std::make_unique<bp_container_t>(kind);
 }
 

@@ -144,7 +144,7 @@ class Differentiation {
         if (found == by_name.end()) {
           return invalid(node,
                          "attribute '" + attribute + "' names " + in_quotes(name) +
-                             ", which is no value of the graph; name an input, an initializer or a node's output");
+                             ", which is not a value of the graph; name an input, an initializer or a node's output");
         }
         value = found->second;
         return {};
@@ -169,7 +169,8 @@ class Differentiation {
         }
         if (i < named.xs &&
             !(carries(graph_.values[node.inputs[i]].type) && carries(graph_.values[named.values[i]].type))) {
-          return invalid(node, "input " + std::to_string(i) + " or what xs names for it is no floating-point tensor");
+          return invalid(node,
+                         "input " + std::to_string(i) + " or what xs names for it is not a floating-point tensor");
         }
       }
       all.push_back(std::move(named));
@@ -348,7 +349,7 @@ class Differentiation {
     is_expanded = find_cone(made, y, moves, cone);
     BP_TRY(spend(node, cone.size() + 1));
     if (!is_expanded) return {};
-    if (!carries(graph_.values[y].type)) return invalid(node, "its y is no floating-point tensor");
+    if (!carries(graph_.values[y].type)) return invalid(node, "its y is not a floating-point tensor");
 
     for (const uint32_t n : cone) {
       bool depends = false;

@@ -60,7 +60,7 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
                         std::to_string(coverage_[d].device->info().memory_bytes) +
                         " bytes of memory and its nodes need " +
                         std::to_string(static_cast<uint64_t>(weights + beside)) +
-                        ", and no other device takes them: use a smaller model or list more devices");
+                        ", and no other device supports them: use a smaller model or list more devices");
     all = all && !over;
   }
   return all;

@@ -41,7 +41,7 @@ std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node)
 }
 
 Status nobody_takes(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage) {
-  return Status(BP_UNSUPPORTED, node.label() + " is taken by no device: " + refusals(coverage, index))
+  return Status(BP_UNSUPPORTED, node.label() + " is supported by no device: " + refusals(coverage, index))
       .with_node(node.id);
 }
 

@@ -98,7 +98,7 @@ Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   const model::Value& value = graph.values[id];
   const model::Type& type = value.type;
   if (type.kind != BP_KIND_TENSOR || dtype_bits(type.dtype) == 0 || type.rank < 0)
-    return {BP_UNSUPPORTED, "input '" + value.name + "' is no tensor of numbers, or of unknown rank"};
+    return {BP_UNSUPPORTED, "input '" + value.name + "' is not a tensor of numbers, or of unknown rank"};
   const double bytes = value_bytes(graph, id);
   if (bytes > kMostBytes) return {BP_UNSUPPORTED, "input '" + value.name + "' is larger than 4 GB"};
   std::vector<int64_t>& extents = extents_.emplace_back();

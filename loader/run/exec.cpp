@@ -36,7 +36,7 @@ std::string format(const model::Graph& graph, const model::Type& type) {
 }
 
 Status lost() {
-  return {BP_DEVICE_LOST, "a device did not come back from a run of this exec: make another one"};
+  return {BP_DEVICE_LOST, "a device did not return from a run of this exec: make another one"};
 }
 
 bool is_tensor(const model::Type& type) {
@@ -151,7 +151,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   const model::ValueId value = value_of(slot);
   const std::string name = slot_name(slot);
   if (!is_tensor(model_->model().graph.values[value].type))
-    return {BP_TYPE_MISMATCH, name + " is no tensor: use bp_exec_bind_container"};
+    return {BP_TYPE_MISMATCH, name + " is not a tensor: use bp_exec_bind_container"};
   if (tensor.layout != BP_LAYOUT_DENSE) return {BP_UNSUPPORTED, name + ": only dense row-major tensors can be bound"};
   BP_TRY(check(value, tensor.dtype, tensor.rank, tensor.extents).context(name));
   const uint64_t bytes = dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
@@ -327,7 +327,7 @@ Status Exec::attempt(const bp_run_t& options) {
     fault.status = prepare();
     if (Device* const device = fault.status.ok() ? given_up_device() : nullptr) {  // in a run of another exec
       fault.status =
-          Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not come back from a run and was given up");
+          Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not return from a run and was given up");
       fault.device = device;
     } else if (fault.status.ok()) {
       fault.status = run_->runner->run(options);
@@ -488,7 +488,7 @@ Status Exec::output(uint32_t index, bp_tensor_t& out) {
   const uint32_t slot = BP_SLOT_OUTPUT + index;
   BP_TRY(binding(slot).take_status());
   if (!is_tensor(model_->model().graph.values[value_of(slot)].type))
-    return {BP_TYPE_MISMATCH, slot_name(slot) + " is no tensor: use bp_exec_output_container"};
+    return {BP_TYPE_MISMATCH, slot_name(slot) + " is not a tensor: use bp_exec_output_container"};
   if (!ran_ || !run_) return {BP_BAD_STATE, "there is no result: call bp_exec_run first"};
   const uint32_t value = run_->graph->outputs[index];
   bp_tensor_t tensor = run_->state->tensor({value, run_->graph->values[value].home});

@@ -20,7 +20,7 @@ Result<bp_space_t> space_of(const Device& device, const bp_memory_api_t& api, bp
   BP_TRY(error.status(api.space(handle, index, &space, error.get()), "device '" + device.name() + "'"));
   if (space.alignment == 0 || (space.alignment & (space.alignment - 1)) != 0)
     return Status(BP_INTERNAL, "device '" + device.name() + "' reports an alignment of " +
-                                   std::to_string(space.alignment) + ", which is no power of two");
+                                   std::to_string(space.alignment) + ", which is not a power of two");
   return space;
 }
 

@@ -42,7 +42,7 @@ struct RunValue {
   bool output = false;                    // of the graph: its `home` never shares memory with other values
   uint32_t producer = BP_NONE;            // the step that makes it
   uint32_t home = BP_NONE;                // the replica that the framework sees; none: it sees none
-  std::vector<Replica> replicas;          // none where it is no tensor
+  std::vector<Replica> replicas;          // none where it is not a tensor
 
   // The replica in a memory, or BP_NONE.
   uint32_t in(uint32_t memory) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs over several devices, with memories of their own, through the public API: partial devices
-// (testing/partial_backend) beside the CPU backend.
+// (testing/partial_backend) and the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

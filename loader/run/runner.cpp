@@ -163,7 +163,7 @@ Status Runner::give_up() {
     return {BP_TIMED_OUT, "the deadline passed"};
   }
   return Status(BP_TIMED_OUT, "the deadline passed, and device " + names +
-                                  " did not come back: it was given up, and what is bound must stay allocated")
+                                  " did not return: it was given up, and what is bound must stay allocated")
       .with_flags(BP_ERROR_ABANDONED);
 }
 
@@ -290,7 +290,7 @@ Status Runner::fits(const FrameworkStream& stream) const {
     const Replica& imported = graph_.values[moving.value].replicas[into_device ? moving.to : moving.from];
     if (!acts(task) && !graph_.memories[imported.memory]->coherent())
       return {BP_UNSUPPORTED, "value " + name_of(moving.value) +
-                                  " lies in host memory that has to be flushed for the device: bind memory of its own"};
+                                  " is in host memory that has to be flushed for the device: bind memory of its own"};
   }
   if (!graph_.passthroughs.empty())
     return {BP_UNSUPPORTED,
@@ -476,7 +476,7 @@ Status Runner::pass_through(const PassthroughOutput& output) {
   const bool is_weight = output.source == BP_NONE;
   if (value.kind != BP_KIND_TENSOR) {
     const bp_container_t* const from = is_weight ? nullptr : state_.value(output.source).container;
-    if (!from) return {BP_INTERNAL, "a constant that is no tensor cannot be output '" + graph_.name_of(value) + "'"};
+    if (!from) return {BP_INTERNAL, "a constant that is not a tensor cannot be output '" + graph_.name_of(value) + "'"};
     return copy_container(*from, *state_.value(output.value).container);
   }
   const ReplicaRef home{output.value, value.home};

@@ -29,7 +29,7 @@ Status depth_to_space(Context& c) {
   if (!c.ranked(0)) return c.set_rank(0, 4);
   Shape x = c.shape(0);
   if (x[1].is_number() && x[1].value % (block * block) != 0) {
-    return c.fail(std::to_string(x[1].value) + " channels are no multiple of blocksize squared, " +
+    return c.fail(std::to_string(x[1].value) + " channels are not a multiple of blocksize squared, " +
                   std::to_string(block * block));
   }
   Expressions& m = c.math();
@@ -45,7 +45,7 @@ Status space_to_depth(Context& c) {
   Shape x = c.shape(0);
   for (size_t axis : {2, 3}) {
     if (x[axis].is_number() && x[axis].value % block != 0) {
-      return c.fail("extent " + std::to_string(x[axis].value) + " is no multiple of blocksize " +
+      return c.fail("extent " + std::to_string(x[axis].value) + " is not a multiple of blocksize " +
                     std::to_string(block));
     }
   }

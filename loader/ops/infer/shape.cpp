@@ -74,7 +74,7 @@ Status reshape(Context& c) {
     bool whole = m.multiply(quotient, rest).same(total);
     if (total.is_number() && rest.is_number() && !whole && rest.value != 0) {
       return c.fail("cannot make shape " + c.describe(*wanted) + " of " + c.describe(c.shape(0)) + ": " +
-                    std::to_string(total.value) + " elements are no multiple of " + std::to_string(rest.value));
+                    std::to_string(total.value) + " elements are not a multiple of " + std::to_string(rest.value));
     }
     shape[open] = quotient;
   } else if (certain) {

@@ -8,7 +8,7 @@ Scalar only(const KnownData* known_data) {
   return known_data && known_data->size() == 1 ? known_data->front() : Scalar();
 }
 
-// floor(n / 2) + 1 frequencies of a real signal tell all.
+// floor(n / 2) + 1 frequencies determine a real signal.
 Scalar half(Expressions& m, const Scalar& length) {
   return m.add(m.floor_divide(length, 2), 1);
 }

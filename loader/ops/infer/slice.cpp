@@ -176,8 +176,9 @@ Status concat(Context& c) {
       if (i == axis) {
         shape[i] = c.math().add(shape[i], extent);
       } else {
-        BP_TRY(c.merge(shape[i], extent, shape[i],
-                       "inputs are not alike beside the axis: extents of axis " + std::to_string(i)));
+        BP_TRY(c.merge(
+            shape[i], extent, shape[i],
+            "inputs differ in other axes than the axis of the concatenation: extents of axis " + std::to_string(i)));
       }
     }
     if (rank != 1) continue;
