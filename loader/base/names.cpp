@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace backplane::model {
+namespace backplane {
 
 std::string in_quotes(std::string_view name) {
   constexpr size_t kLongest = 120;
@@ -39,4 +39,4 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-}  // namespace backplane::model
+}  // namespace backplane

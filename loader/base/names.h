@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace backplane::model {
+namespace backplane {
 
 // 'name', shortened if it is very long, with control characters shown as '?'.
 std::string in_quotes(std::string_view name);
@@ -13,4 +13,4 @@ std::string in_quotes(std::string_view name);
 std::string_view domain_name(std::string_view domain);
 bool is_utf8(std::string_view text);
 
-}  // namespace backplane::model
+}  // namespace backplane

@@ -44,7 +44,7 @@ Status cast_to_number(Rewrite& r) {
   std::transform(name.begin(), name.end(), name.begin(), ascii_lower);
   const bp_dtype_t dtype = dtype_of(name);
   if (dtype == BP_DTYPE_UNDEFINED)
-    return r.invalid("attribute 'to' is " + model::in_quotes(name) + ", which is not a data type");
+    return r.invalid("attribute 'to' is " + in_quotes(name) + ", which is not a data type");
   r.node.set(Attribute::of("to", int64_t{dtype}));
   return {};
 }
