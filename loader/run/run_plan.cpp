@@ -108,7 +108,7 @@ Status RunPlan::infer_extents() {
   return {};
 }
 
-Status RunPlan::plan_dynamic_step(uint32_t number) {
+Status RunPlan::plan_dynamic_step(uint32_t number) const {
   const Step& step = graph_.steps[number];
   BP_TRY(infer_outputs(step));
   for (const ReplicaRef& output : step.outputs)
@@ -134,7 +134,7 @@ Result<std::vector<bp_shape_t>> RunPlan::query_extents(const Step& step) const {
   return shapes;
 }
 
-Status RunPlan::infer_outputs(const Step& step) {
+Status RunPlan::infer_outputs(const Step& step) const {
   const Program& program = *step.program;
   const bp_graph_t& graph = *program.view->abi();
   std::vector<bp_shape_t> shapes;

@@ -15,6 +15,7 @@
 
 namespace backplane {
 
+// Written by `make` alone: runs read it.
 class RunPlan {
  public:
   // How a task is put into its lane's stream.
@@ -32,7 +33,7 @@ class RunPlan {
   // Plans for the extents of the inputs that `state` has, and places and binds buffers there.
   Status make();
   // Does the same for one dynamic step, when the steps before it have run.
-  Status plan_dynamic_step(uint32_t step);
+  Status plan_dynamic_step(uint32_t step) const;
 
   TaskGraph& tasks() const { return *tasks_; }
   const Issue& issue(uint32_t task) const { return issues_[task]; }
@@ -46,7 +47,7 @@ class RunPlan {
   Status infer_extents();
   // The extents of its outputs, as the program computes them from those of its inputs.
   Result<std::vector<bp_shape_t>> query_extents(const Step& step) const;
-  Status infer_outputs(const Step& step);
+  Status infer_outputs(const Step& step) const;
   Status place_buffers();
   Status place_in(uint32_t memory);
   void put_after(uint32_t before, uint32_t task);

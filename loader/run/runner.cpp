@@ -49,7 +49,7 @@ uint64_t new_ids(size_t count) {
 
 }  // namespace
 
-Runner::Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, RunPlan& plan)
+Runner::Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan)
     : model_(model),
       graph_(graph),
       state_(state),

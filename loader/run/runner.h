@@ -20,7 +20,7 @@ namespace backplane {
 class Runner {
  public:
   // All four must outlive it.
-  Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, RunPlan& plan);
+  Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan);
 
   // Allocates nothing unless a step is dynamic.
   Status run(const bp_run_t& options);
@@ -75,7 +75,7 @@ class Runner {
   const CompiledModel& model_;
   const RunGraph& graph_;
   RunState& state_;
-  RunPlan& plan_;
+  const RunPlan& plan_;
   Trace& trace_;
   std::vector<Call> calls_;                    // by task
   const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
