@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ABI's rules about structs (types.h of the API), each once.
+// The ABI's rules about structs (see types.h of the API).
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline std::string string(bp_text_t text) {
   return std::string(view(text));
 }
 
-// BP_SIZE_1_0 for templates, of the ABI's structs alone.
+// BP_SIZE_1_0 for templates; for structs of the ABI only.
 template <class T>
 struct Size;
 #define BACKPLANE_SIZE(type, bytes)          \
@@ -35,7 +35,7 @@ struct Size;
 BP_EACH_SIZE_1_0(BACKPLANE_SIZE)
 #undef BACKPLANE_SIZE
 
-// A sized struct that somebody else made, as this build knows it: what they did not know is zero.
+// A copy of a sized struct from the other side of the ABI; fields that it did not have are zero.
 template <class T>
 Result<T> read(const T* given, std::string_view name) {
   if (!given) return Status(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
@@ -49,7 +49,7 @@ Result<T> read(const T* given, std::string_view name) {
   return known;
 }
 
-// Writes at most the caller's `size` bytes and leaves its size as it was.
+// Writes at most the caller's `size` bytes, and does not change `size`.
 template <class T>
 Status write(const T& value, T* out, std::string_view name) {
   if (!out) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
@@ -61,14 +61,14 @@ Status write(const T& value, T* out, std::string_view name) {
   return {};
 }
 
-// The loader knows no extension struct: one that must be understood is refused, the others are skipped.
+// The loader knows no extension structs: required ones are an error, others are ignored.
 inline Status check_chain(const bp_chain_t* chain) {
   for (; chain; chain = chain->next)
     if (chain->required) return {BP_UNSUPPORTED, "extension \"" + string(chain->extension) + "\" is not known"};
   return {};
 }
 
-// Element i of an array of structs without a size of their own, as this build knows it.
+// A copy of element i of an array of structs whose size is the stride.
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {
   T known{};

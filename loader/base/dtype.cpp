@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-namespace backplane::ops {
+namespace backplane {
 namespace {
 
 struct Dtype {
@@ -38,4 +38,14 @@ uint32_t dtype_bits(bp_dtype_t dtype) {
   return kDtypes[dtype < std::size(kDtypes) ? dtype : 0].bits;
 }
 
-}  // namespace backplane::ops
+uint64_t dense_bytes(bp_dtype_t dtype, uint32_t rank, const int64_t* extents) {
+  if (dtype == BP_DTYPE_STRING) return 0;
+  uint64_t elements = 1;
+  for (uint32_t i = 0; i < rank; ++i)
+    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(extents[i]), &elements)) return UINT64_MAX;
+  uint64_t bits = 0;
+  if (__builtin_mul_overflow(elements, static_cast<uint64_t>(dtype_bits(dtype)), &bits)) return UINT64_MAX;
+  return bits / 8 + (bits % 8 != 0);
+}
+
+}  // namespace backplane

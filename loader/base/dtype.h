@@ -2,11 +2,12 @@
 // Names and families of data types.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "backplane/types.h"
 
-namespace backplane::ops {
+namespace backplane {
 
 // As ONNX spells it in lower case: "float", "int64", "float8e4m3fn"; "unknown" for numbers that ONNX does not give.
 std::string_view dtype_name(bp_dtype_t dtype);
@@ -14,5 +15,7 @@ std::string_view dtype_name(bp_dtype_t dtype);
 bp_dtype_t dtype_of(std::string_view name);
 // Bits of one element as raw_data stores it; 0 for strings and unknown types.
 uint32_t dtype_bits(bp_dtype_t dtype);
+// Bytes of a dense tensor; UINT64_MAX where that exceeds 64 bits. Strings: 0.
+uint64_t dense_bytes(bp_dtype_t dtype, uint32_t rank, const int64_t* extents);
 
-}  // namespace backplane::ops
+}  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device knows of ONNX: nodes are presented to it in the newest form that fits.
+// The ONNX versions that a device knows: it is shown nodes in the newest form within them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace backplane {
 
 struct KnownOpsets {
-  std::map<std::string, uint32_t, std::less<>> opsets;  // the newest by domain; others are presented as they are
+  std::map<std::string, uint32_t, std::less<>> opsets;  // the newest by domain; nodes of others are shown unchanged
   uint32_t ir_version = 0;                              // the newest for serialized models; 0: the loader's own
 };
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace backplane::model {
+namespace backplane {
 
 std::string in_quotes(std::string_view name) {
   constexpr size_t kLongest = 120;
@@ -17,7 +17,7 @@ std::string in_quotes(std::string_view name) {
   return text + "'";
 }
 
-std::string_view spoken(std::string_view domain) {
+std::string_view domain_name(std::string_view domain) {
   return domain.empty() ? "ai.onnx" : domain;
 }
 
@@ -39,4 +39,4 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-}  // namespace backplane::model
+}  // namespace backplane

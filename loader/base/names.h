@@ -5,12 +5,12 @@
 #include <string>
 #include <string_view>
 
-namespace backplane::model {
+namespace backplane {
 
 // 'name', shortened if it is very long, with control characters shown as '?'.
 std::string in_quotes(std::string_view name);
-// How people call a domain: the empty one is "ai.onnx".
-std::string_view spoken(std::string_view domain);
+// The name of a domain in texts: the empty one is "ai.onnx".
+std::string_view domain_name(std::string_view domain);
 bool is_utf8(std::string_view text);
 
-}  // namespace backplane::model
+}  // namespace backplane

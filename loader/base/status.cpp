@@ -55,7 +55,7 @@ bp_status_t Status::write(bp_error_t* error) const {
 PluginError::PluginError() : error_{} {
   error_.size = sizeof error_;
   error_.node = BP_NO_NODE;
-  error_.text = text_;  // left uninitialised: `text_size` says how much of it counts
+  error_.text = text_;  // uninitialized beyond `text_size`
   error_.text_capacity = sizeof text_;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How functions inside the loader answer: a code of the ABI and one line of text, or a value.
+// Results of functions inside the loader: a status code of the ABI and one line of text, or a value.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +30,17 @@ class [[nodiscard]] Status {
   int64_t vendor_code() const { return detail_ ? detail_->vendor_code : 0; }
   uint32_t flags() const { return detail_ ? detail_->flags : 0; }
 
-  // What a plugin or a framework reports: `code` is not BP_OK, `error` may be NULL or hold no text.
+  // A status reported by a plugin or a framework: `code` is not BP_OK; `error` may be NULL or have no text.
   static Status reported(bp_status_t code, const bp_error_t* error);
 
   // Each returns the status itself, so that they can follow a constructor.
   Status&& with_node(uint64_t id) &&;
   Status&& with_vendor_code(int64_t code) &&;
   Status&& with_flags(uint32_t flags) &&;
-  // Puts words before the text: context("model 'x.onnx'") gives "model 'x.onnx': …".
+  // Prepends to the text: context("model 'x.onnx'") makes it "model 'x.onnx': …".
   Status&& context(std::string_view words) &&;
 
-  // Fills the caller's detail struct by the ABI's rules (NULL is fine) and gives the code.
+  // Fills the caller's bp_error_t by the ABI's rules (NULL is allowed) and returns the code.
   bp_status_t write(bp_error_t* error) const;
 
  private:
@@ -54,7 +54,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Detail> detail_;
 };
 
-// A value or why there is none.
+// A value, or the status that explains why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -75,12 +75,12 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-// The text buffer that a caller lends to a plugin's call, and the Status made of it afterwards.
+// The bp_error_t and text buffer for a call into a plugin, and the Status made of them afterwards.
 class PluginError {
  public:
   PluginError();
   bp_error_t* get() { return &error_; }
-  // What the plugin said: `code` is what the call returned.
+  // The status of a call that returned `code`.
   Status status(bp_status_t code, std::string_view what) const;
   std::string_view text() const;
 
@@ -89,7 +89,7 @@ class PluginError {
   char text_[1000];
 };
 
-// The name of a code as the headers spell it: "BP_INVALID_MODEL".
+// The name of a status code: "BP_INVALID_MODEL".
 std::string_view status_name(bp_status_t code);
 
 }  // namespace backplane

@@ -80,7 +80,7 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
     }
     default:
       return Status(BP_UNSUPPORTED,
-                    label + " has type " + std::to_string(given.type) + ", which a builder does not take");
+                    label + " has type " + std::to_string(given.type) + ", which a builder does not accept");
   }
   const bool single = given.type == BP_ATTR_FLOAT || given.type == BP_ATTR_INT || given.type == BP_ATTR_STRING ||
                       given.type == BP_ATTR_TENSOR || given.type == BP_ATTR_GRAPH;

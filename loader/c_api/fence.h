@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one fence between C callers and C++: nothing that is thrown crosses it, and no handle survives a fork.
+// The fence between C callers and C++: no exception crosses it, and no handle survives a fork.
 #pragma once
 
 #include <new>
@@ -9,18 +9,16 @@
 
 #include "base/abi.h"
 #include "base/status.h"
+#include "c_api/fork.h"
 
 namespace backplane::c_api {
-
-// Which process this is: 0 in the one that loaded the loader, one more in each child of a fork.
-uint32_t generation();
 
 inline Status forked() {
   return {BP_FORKED,
           "this handle belongs to the parent process: make a new environment after fork, or use posix_spawn"};
 }
 
-// Runs `body` (which gives a Status) and turns everything that can go wrong into a code and a detail.
+// Runs `body` (which returns a Status) and turns errors and exceptions into a status code and a bp_error_t.
 template <class Body>
 bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
   try {
@@ -38,7 +36,7 @@ bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
   }
 }
 
-// Checks a handle and makes an out-handle NULL before anything else can fail.
+// Checks a handle, and sets an out-handle to NULL before anything else can fail.
 template <class Handle>
 Status usable(const Handle* handle, const char* name) {
   if (!handle) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
@@ -53,7 +51,7 @@ Status clear(T** out, const char* name) {
   return {};
 }
 
-// Destroys a handle, but only in the process that made it: a child of a fork leaves everything alone.
+// Destroys a handle, but only in the process that created it: a child of a fork does nothing.
 template <class Handle>
 void destroy(Handle* handle) noexcept {
   if (!handle || handle->generation != generation()) return;
@@ -63,7 +61,7 @@ void destroy(Handle* handle) noexcept {
   }
 }
 
-// Sends text to a sink of the caller's.
+// Sends text to the caller's sink.
 inline Status send(const std::string& text, bp_text_sink_t sink, void* context) {
   if (!sink) return {BP_INVALID_ARGUMENT, "sink is NULL"};
   sink(context, abi::text(text));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "c_api/fork.h"
+
 #include <pthread.h>
 
 #include <atomic>
-
-#include "c_api/fence.h"
 
 namespace backplane::c_api {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the opaque handles of loader.h are. Each keeps what it needs alive by itself.
+// Implements the opaque handles of loader.h. Each owns a reference to what it needs.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct bp_model_t {
   std::shared_ptr<const backplane::model::Model> model;
   uint32_t generation = backplane::c_api::generation();
 
-  // The whole graph in canonical form. Sessions have views of their own: many models are never asked for this one.
+  // The whole graph in canonical form. Created on demand, because sessions have views of their own.
   const backplane::model::View& view() const;
 
  private:
@@ -38,7 +38,7 @@ struct bp_session_t {
 
   // The whole graph in canonical form.
   const backplane::model::View& view() const;
-  // The same text, kept as long as the session: one that follows it may be another by then.
+  // A copy of the text that lives as long as the session, even when another session takes this one's place.
   std::string_view keep(std::string_view text) const;
 
  private:
@@ -55,9 +55,9 @@ struct bp_exec_t {
 
 namespace backplane::c_api {
 
-// The handle of a model that was made.
+// A new handle of the model.
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
-// What a buffer of a device holds.
+// Copies the contents of a device's buffer to host memory.
 Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);
 
 }  // namespace backplane::c_api

@@ -41,7 +41,7 @@ const void* slot(const bp_memory_api_t* api, Slot bp_memory_api_t::*which) {
   return api ? reinterpret_cast<const void*>(api->*which) : nullptr;
 }
 
-// What the framework says of a stream, as the device's plugin knows it.
+// The framework's order for a stream, with the plugin's own handles.
 Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
   if (!stream) return static_cast<bp_stream_t*>(nullptr);
   const FrameworkStream& known = *stream_of(stream);
@@ -60,7 +60,7 @@ Result<DeviceOrder> order_for(const Opened& device, const bp_run_t* run) {
   return order;
 }
 
-// A copy that one device makes.
+// A copy by one device.
 Status copy_by(const Opened& device, const bp_copy_t& what) {
   BP_TRY(device.needs(slot(device.api, &bp_memory_api_t::copy), "copies"));
   PluginError error;
@@ -71,7 +71,7 @@ Status copy_by(const Opened& device, const bp_copy_t& what) {
   return device.status(error, device.api->copy(device.handle, &own, error.get()));
 }
 
-// Neither device reads the other's memory: over host memory.
+// Neither device reads the other's memory: copies through host memory.
 Status copy_in_two(const Opened& source, const Opened& target, const bp_copy_t& what) {
   std::vector<char> between(what.bytes);
   bp_buffer_t host{};

@@ -28,7 +28,7 @@ Status loader_option(std::string_view name, std::string_view value, SessionReque
     return {BP_NOT_FOUND, "a session has no option loader." + std::string(name) +
                               ": there are loader.costs and loader.max_island_nodes"};
   constexpr std::pair<std::string_view, Costs> kNames[] = {
-      {"told", Costs::kTold}, {"known", Costs::kKnown}, {"measure", Costs::kMeasure}};
+      {"told", Costs::kReported}, {"known", Costs::kKnown}, {"measure", Costs::kMeasure}};
   const auto found = std::ranges::find(kNames, value, &std::pair<std::string_view, Costs>::first);
   if (found == std::end(kNames))
     return {BP_INVALID_ARGUMENT,
@@ -89,7 +89,7 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
     if (symbol.min < 0 || symbol.max < symbol.min)
       return Status(BP_INVALID_ARGUMENT, "dimension '" + abi::string(symbol.name) + "': from " +
                                              std::to_string(symbol.min) + " to " + std::to_string(symbol.max) +
-                                             " is no range of extents");
+                                             " is not a range of extents");
     request.symbols.push_back({abi::string(symbol.name), symbol.min, symbol.max});
   }
   if (known.progress)

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What stands before the blob in a file.
+// The header of a file, before the blob.
 struct Header {
   char magic[8];
   char key[32];
@@ -25,10 +25,10 @@ struct Header {
 };
 constexpr char kMagic[8] = {'B', 'P', 'P', 'R', 'O', 'G', '1', '\n'};
 
-// A file that a process left when it died while it wrote.
+// A temporary file of a process that died while writing.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
-// Parts of a key, each with its length, so that no two lists of parts look alike.
+// Parts of a key, each with its length, so that different lists of parts are different texts.
 class Digest {
  public:
   void add(std::string_view part) {
@@ -66,7 +66,7 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
     digest.add(abi::view(option.name)), digest.add(abi::view(option.value));
   }
   const bp_graph_t& graph = *island.abi();
-  constexpr uint64_t kInside = 1024;  // larger weights count by their hashes, which are computed once
+  constexpr uint64_t kInside = 1024;  // larger weights enter by their hashes, which are computed once
   PluginError error;
   const auto sink = [](void* self, bp_text_t piece) { static_cast<Digest*>(self)->add(abi::view(piece)); };
   BP_TRY(error.status(graph.api->serialize(&graph, kInside, sink, &digest, error.get()), "hash of an island"));
@@ -89,7 +89,7 @@ bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std
       !file.read(reinterpret_cast<char*>(&header), sizeof header) ||
       std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || std::string_view(header.key, sizeof header.key) != key ||
       header.size != size - sizeof header) {
-    problem = path.string() + " is no entry of this cache or was cut off";
+    problem = path.string() + " is not an entry of this cache, or is truncated";
     return false;
   }
   out_blob.resize(header.size);
@@ -121,7 +121,7 @@ void ProgramCache::remove(const std::string& key) const {
   fs::remove(path_of(key), error);
 }
 
-// The least lately used go first. Another process may remove the same ones: no error is one.
+// Removes the least recently used first. Errors are ignored: another process may remove the same files.
 void ProgramCache::evict() const {
   struct File {
     fs::file_time_type used;

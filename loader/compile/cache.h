@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled programs on disk. An entry is whole or absent, whoever writes at the same time and whenever a process dies;
-// what damages it later shows in its checksum.
+// Compiled programs on disk. An entry is complete or absent, even with concurrent writers or a killed process; later
+// corruption is detected by its checksum.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
 
 class ProgramCache {
  public:
-  // No folder: nothing is kept.
+  // Without a folder nothing is stored.
   explicit ProgramCache(const CacheSettings& settings) : folder_(settings.folder), limit_(settings.bytes) {}
 
   bool is_on() const { return !folder_.empty(); }
-  // Whether there is a whole entry; `problem` tells of one that is not. What was read is latest used.
+  // Whether there is a valid entry; `problem` describes an invalid one. Reading marks the entry as the latest used.
   bool read(const std::string& key, std::vector<char>& out_blob, std::string& problem) const;
-  // Makes room for it where the cache is full. False: it could not be written, or is too large.
+  // Removes old entries where the cache is full. False: it could not be written, or is too large.
   bool write(const std::string& key, std::string_view blob) const;
   void remove(const std::string& key) const;
 

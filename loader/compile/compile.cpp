@@ -46,10 +46,10 @@ namespace {
 struct Answer {
   bp_review_t review{};
   std::vector<std::vector<uint32_t>> split;  // nodes of the island
-  std::string why;                           // not accepted
+  std::string why;                           // why it was not accepted
 };
 
-// How an island is to be compiled, and what that borrows.
+// The arguments for compiling an island, and the memory that they refer to.
 struct Request {
   bp_compile_t what{};
   std::vector<bp_option_t> options;
@@ -63,7 +63,7 @@ struct Request {
     what.options = options.data();
     what.option_count = static_cast<uint32_t>(options.size());
     what.option_stride = sizeof(bp_option_t);
-    // Programs of backends that cannot replace weights are compiled again instead.
+    // Where a backend cannot replace weights, its programs will be compiled again.
     if (how.refit && program.plugin->weights && program.plugin->weights->refit) what.flags = BP_COMPILE_REFIT;
     what.cancel = how.cancel;
   }
@@ -128,8 +128,8 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
 
 namespace {
 
-// The program from the cache, where it is there and the plugin takes it. What is wrong with an entry is a reason to
-// compile, no error.
+// The program from the cache, if there is one that the plugin accepts. An invalid entry is a reason to compile, not an
+// error.
 Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& what, const ProgramCache& cache,
             const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
@@ -165,7 +165,7 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
   return {};
 }
 
-// Keeps a program that was compiled. A cache that cannot be written costs time at the next start and nothing else.
+// Stores a compiled program. A failure only costs time at the next start.
 void store(Program& program, const ProgramCache& cache, const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
   if (!api.serialize) return;

@@ -29,11 +29,11 @@ class Program {
   std::vector<model::ValueId> inputs;       // the graph's values in the order of the program's slots
   std::vector<model::ValueId> outputs;
   double seconds = 0;      // expected, 0: unknown
-  std::vector<char> blob;  // what the program was read from; it may borrow it
-  // What the cache of compiled programs had: empty where it was not asked, "exact", "usable", "stored" (compiled and
-  // kept), or "compiled".
+  std::vector<char> blob;  // from which the program was loaded, and which it may borrow
+  // The result of the cache: empty where it was not used, "exact", "usable", "stored" (compiled, and stored), or
+  // "compiled".
   std::string cache;
-  std::string cache_reason;  // why it was compiled although there was an entry, or why it was not kept
+  std::string cache_reason;  // why it was compiled although there was an entry, or why it was not stored
 };
 
 struct CompileOptions {
@@ -49,17 +49,17 @@ struct CompileOptions {
 std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& model, const DeviceCoverage& coverage,
                                  const Island& island, const model::Refit& refit = {});
 
-// What a backend says of the islands proposed to it; changes the verdicts in `coverage` where it rejects or splits one.
-// True: all are accepted.
+// Lets each backend review its islands; changes the verdicts in `coverage` where one is rejected or split. True: all
+// are accepted.
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
                     const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how);
 
-// Compiles those that are not yet, several at once. The first error in island order is the answer.
+// Compiles the programs that are not compiled, several at once. Returns the first error in the order of islands.
 Status compile(const model::Graph& graph, Services& services, const std::vector<DeviceCoverage>& coverage,
                const Placement& placement, const std::vector<std::shared_ptr<Program>>& programs,
                const CompileOptions& options);
 
-// "node 'conv1' (Conv)" for the id that a backend put into an error; empty where there is none.
+// "node 'conv1' (Conv)" for a node id in a backend's error; empty where there is none.
 std::string label_of(const model::Graph& graph, uint64_t node_id);
 
 }  // namespace backplane

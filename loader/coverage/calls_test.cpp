@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of a model's own functions, which a device may take whole, and nodes whose types only a device knows: the fake
-// backend (testing/fake_backend), which hands its first input on, beside the CPU backend.
+// backend (testing/fake_backend), which returns its first input, and the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
   // AbsPass is refused and inlined; the call in it is offered then.
   EXPECT_THAT(compiled(env),
               UnorderedElementsAre("my.Pass:wide 'call' alpha=3 2->1", "my.Pass:wide 'outer/inner' alpha=4 1->1"));
-  // The graph stays the one with the bodies, and each of their nodes tells where it runs.
+  // The graph keeps the bodies, and reports where each of their nodes runs.
   const std::string_view where[] = {"cpu", "fake", "fake", "cpu", "fake", "fake"};
   ASSERT_EQ(model.graph().node_count(), 6u);
   for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(env.device(session.node(i).device).name, where[i]) << i;
@@ -108,7 +108,7 @@ TEST(Calls, WhatNobodyClaimsIsInlined) {
   EXPECT_THAT(run(session), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());
   const Error alone = failure([&] { env.compile(env.parse(calling()), on({"fake"})); });
-  EXPECT_THAT(alone.what(), HasSubstr("node 'relu' (Relu) is taken by no device"));
+  EXPECT_THAT(alone.what(), HasSubstr("node 'relu' (Relu) is supported by no device"));
 }
 
 TEST(Calls, AnotherDeviceMayTakeTheBody) {
@@ -121,7 +121,7 @@ TEST(Calls, AnotherDeviceMayTakeTheBody) {
   pinned.pins = {{"call", "cpu"}, {"op=AbsPass", "cpu"}};
   EXPECT_THAT(run(env.compile(env.parse(calling()), pinned)), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());
-  // A pin on one node of the body leaves the call to nobody.
+  // With a pin on one node of the body no device runs the call as a whole.
   pinned.pins = {{"call/second", "cpu"}, {"outer", "fake"}};
   const Session torn = env.compile(env.parse(calling()), pinned);
   EXPECT_THAT(run(torn), ElementsAre(0, 4));
@@ -155,7 +155,7 @@ TEST(Calls, ErrorsNameTheCall) {
   EXPECT_THAT(error.what(), HasSubstr("(my.Pass): device 'fake'"));
 }
 
-// y = relu(pass(pass(x))), of a domain that nobody but the fake device knows.
+// y = relu(pass(pass(x))), of a domain that only the fake device knows.
 std::string foreign() {
   const Texts nodes = {node("Pass", {"x"}, {"a"}, {}, "acme", "one"), node("Pass", {"a"}, {"b"}, {}, "acme", "two"),
                        node("Relu", {"b"}, {"y"}, {}, "", "relu")};
@@ -168,10 +168,10 @@ TEST(ForeignTypes, AreWhatTheDeviceThatClaimsTheNodeSays) {
   EXPECT_THAT(run(session), ElementsAre(0, 4));
   EXPECT_THAT(compiled(knows), UnorderedElementsAre("acme.Pass 'one' 1->1", "acme.Pass 'two' 1->1"));
 
-  // A device that does not tell leaves the CPU with an input of unknown type.
+  // When the device does not report it, the CPU has an input of unknown type.
   const Environment silent = environment({kCpu, kFake}, {{"fake.ops", "Pass"}});
   const Error untold = failure([&] { silent.compile(silent.parse(foreign()), on({"fake", "cpu"})); });
-  EXPECT_THAT(untold.what(), HasSubstr("node 'relu' (Relu) is taken by no device"));
+  EXPECT_THAT(untold.what(), HasSubstr("node 'relu' (Relu) is supported by no device"));
 
   const Environment wrong = environment({kCpu, kFake}, {{"fake.ops", "Pass"}, {"fake.infer", "wrong"}});
   const Error error = failure([&] { wrong.compile(wrong.parse(foreign()), on({"fake", "cpu"})); });

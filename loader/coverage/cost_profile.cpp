@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::string_view kFirstLine = "backplane profile 1";
 constexpr uint64_t kMostBytes = 64 << 20;
-constexpr double kMostSeconds = 3600;  // no node takes that long: the number is damaged
+constexpr double kMostSeconds = 3600;  // no node takes that long: a larger number is corrupt
 
-// Text of others on one line.
+// Text from outside, on one line.
 std::string line(std::string_view text) {
   std::string out(text);
   std::ranges::replace_if(
@@ -39,7 +39,7 @@ void add_type(const model::Graph& graph, model::ValueId id, std::string& out) {
   const model::Value& value = graph.values[id];
   if (value.weight != BP_NONE) out += "const ";
   if (value.type.kind != BP_KIND_TENSOR) out += "kind" + std::to_string(value.type.kind) + ' ';
-  out += ops::dtype_name(value.type.dtype);
+  out += dtype_name(value.type.dtype);
   if (value.type.rank < 0) return;
   out += '[';
   for (size_t i = 0; i < value.type.dims.size(); ++i) {
@@ -68,7 +68,7 @@ void add_attribute(const model::Graph& graph, const model::Attribute& attribute,
     case BP_ATTR_TENSORS:
       for (uint32_t index : attribute.indices()) {
         const model::Weight& weight = graph.weights[index];
-        out += ops::dtype_name(weight.dtype);
+        out += dtype_name(weight.dtype);
         for (int64_t extent : weight.dims) out += 'x' + std::to_string(extent);
       }
       break;
@@ -87,8 +87,8 @@ Profile Profile::of(const Device& device, const Host::Options& options) {
   for (const bp_text_t& text : {plugin.release, plugin.build_id, info.name, info.driver, info.arch})
     profile.identity_ += " | " + std::string(abi::view(text));
   profile.identity_ += " | threads " + std::to_string(device.backend().host->services().thread_count());
-  for (const Host::Options* told : {&device.backend().host->options(), &options})
-    for (const auto& [name, value] : *told) profile.identity_ += " | " + name + '=' + value;
+  for (const Host::Options* known : {&device.backend().host->options(), &options})
+    for (const auto& [name, value] : *known) profile.identity_ += " | " + name + '=' + value;
   profile.identity_ = line(profile.identity_);
   const std::filesystem::path folder = cache_folder();
   if (folder.empty()) return profile;

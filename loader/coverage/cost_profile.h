@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes and copies took when they were measured on this machine. One text file for each device, in the cache
-// folder:
+// Measured times of nodes and copies on this machine. One text file for each device, in the cache folder:
 //   backplane profile 1
 //   <device: backend, release, driver, threads …>
 //   <seconds> TAB <key>
-// Lines that mean nothing are skipped, and a file of anything else is as good as none.
+// Malformed lines are skipped; a file with another first line is ignored.
 #pragma once
 
 #include <filesystem>
@@ -20,14 +19,13 @@ namespace backplane {
 
 class Profile {
  public:
-  // What is known of the device, opened with these options for its backend.
+  // The stored times of the device as opened with these options of its backend.
   static Profile of(const Device& device, const Host::Options& options);
 
   bool empty() const { return seconds_.empty(); }
   std::optional<double> find(std::string_view key) const;
   void set(const std::string& key, double seconds);
-  // Writes what was set beside what others wrote meanwhile. False where it cannot be written: the next process measures
-  // again.
+  // Merges the times that were set into the file. False where it cannot be written: the next process measures again.
   bool save() const;
 
   const std::filesystem::path& path() const { return path_; }  // empty where there is no cache folder
@@ -38,7 +36,7 @@ class Profile {
   std::string identity_;
   std::filesystem::path path_;
   std::map<std::string, double, std::less<>> seconds_;
-  std::map<std::string, double, std::less<>> fresh_;  // of those, what was set here
+  std::map<std::string, double, std::less<>> fresh_;  // those that were set here
 };
 
 // Operator, attributes, types and shapes: nodes with the same key take the same time on a device. Extents that the

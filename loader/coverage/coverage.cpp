@@ -16,7 +16,7 @@ bool is_foreign(const bp_node_t& node) {
   return node.domain.size && ops::newest_opset(abi::view(node.domain)) == 0;
 }
 
-// The host's end of bp_coverage_sink_t: copies what it is given and distrusts every index.
+// Implements bp_coverage_sink_t: copies the verdicts and checks every index.
 struct Sink {
   const bp_graph_t& graph;
   std::vector<NodeVerdict>& nodes;
@@ -76,9 +76,9 @@ struct Sink {
 class Asker {
  public:
   Asker(const Device& device, bp_device_t* handle, const CoverageOptions& options, const Host::Options& own)
-      : device_(device), handle_(handle), options_(options), told_(abi_options(own)) {}
+      : device_(device), handle_(handle), options_(options), options_abi_(abi_options(own)) {}
 
-  // About `nodes`, or all where there are none.
+  // Queries `nodes`, or all nodes where it is empty.
   Status ask(Sink& self, std::span<const uint32_t> nodes = {}) const {
     bp_coverage_sink_t sink{};
     sink.size = sizeof sink;
@@ -95,8 +95,8 @@ class Asker {
     query.graph = &self.graph;
     query.nodes = nodes.empty() ? nullptr : nodes.data();
     query.node_count = static_cast<uint32_t>(nodes.size());
-    query.options = told_.data();
-    query.option_count = static_cast<uint32_t>(told_.size());
+    query.options = options_abi_.data();
+    query.option_count = static_cast<uint32_t>(options_abi_.size());
     query.option_stride = sizeof(bp_option_t);
     query.cancel = options_.cancel;
     self.allowed = options_.compute_types;
@@ -105,7 +105,7 @@ class Asker {
     return error.status(code, "device '" + device_.name() + "': coverage query failed");
   }
 
-  // Which calls of the model's functions the device takes whole.
+  // Finds the calls of functions that the device supports as a whole.
   Result<model::WholeCalls> claim_calls(const std::shared_ptr<const model::Model>& model) const {
     model::WholeCalls offered = model::all_calls(*model);
     std::set<uint64_t> taken, refused;
@@ -117,7 +117,8 @@ class Asker {
     return model::WholeCalls(taken.begin(), taken.end());
   }
 
-  // Why the device cannot take a node for the sake of its bodies: "node 'x' (Op) in its body: ...". Empty where it can.
+  // Why the device does not support a node because of its sub-graphs: "node 'x' (Op) in its body: ...". Empty where it
+  // does.
   Result<std::string> ask_bodies(const bp_graph_t& graph, const bp_node_t& node, std::set<uint64_t>& foreign) const {
     std::string refusal;
     for (uint32_t a = node.first_attribute; a < node.first_attribute + node.attribute_count; ++a) {
@@ -133,7 +134,7 @@ class Asker {
   }
 
  private:
-  // Asks about the calls in a graph and its bodies that are not settled.
+  // Queries the calls in a graph and its sub-graphs that are still undecided.
   Status offer(const bp_graph_t& graph, const model::WholeCalls& offered, std::set<uint64_t>& taken,
                std::set<uint64_t>& refused) const {
     std::vector<uint32_t> calls;
@@ -177,10 +178,10 @@ class Asker {
   const Device& device_;
   bp_device_t* handle_;
   const CoverageOptions& options_;
-  const std::vector<bp_option_t> told_;
+  const std::vector<bp_option_t> options_abi_;
 };
 
-// A refusal without words gets some.
+// Adds a text to verdicts that have none.
 void explain(const bp_node_t& node, NodeVerdict& verdict) {
   if (verdict.usable() || !verdict.detail.empty()) return;
   const std::string op = abi::string(node.op_type);
@@ -191,7 +192,7 @@ void explain(const bp_node_t& node, NodeVerdict& verdict) {
     verdict.detail = "operator " + op + " is not known";
 }
 
-// What was said of one node of the view holds for those of the graph that it stands for.
+// Copies a view node's verdict to every graph node that it represents.
 void note(const model::Graph& graph, const bp_node_t& node, model::View::Nodes in_graph, const NodeVerdict& verdict,
           DeviceCoverage& coverage) {
   if (graph.nodes[in_graph.first].id == node.id) {
@@ -218,7 +219,8 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   const Host::Options own = found == options.options.end() ? Host::Options() : found->second;
   const Asker asker(device, coverage.handle, options, own);
   BP_ASSIGN(coverage.calls, asker.claim_calls(model));
-  const auto view = model::View::whole(model, coverage.device->newest(), coverage.calls);  // as the backend sees it
+  const auto view =
+      model::View::whole(model, coverage.device->newest(), coverage.calls);  // with calls as the backend sees them
   const bp_graph_t& graph = *view->abi();
 
   std::vector<NodeVerdict> verdicts(graph.node_count);
@@ -253,7 +255,7 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
     group.nodes = std::move(in_graph);
     coverage.groups.push_back(std::move(group));
   }
-  if (options.costs == Costs::kTold) return coverage;
+  if (options.costs == Costs::kReported) return coverage;
   coverage.profile = std::make_shared<Profile>(Profile::of(device, own));
   recall(model->graph, options.compute_types, coverage);
   return coverage;

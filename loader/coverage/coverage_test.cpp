@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader makes of devices' answers, through the public API: partial devices (testing/partial_backend) beside
+// What the loader makes of devices' verdicts, through the public API: partial devices (testing/partial_backend) and
 // the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -254,7 +254,7 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
 }
 
 TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
-  // Copies so slow that nothing pays on the device, though it tells that its nodes cost nothing.
+  // Copies so slow that nothing pays on the device, though it reports that its nodes cost nothing.
   const Environment env = environment(
       {kCpu, kPartialFile}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}, {"partial.copy_us", "2000"}});
   Graph graph;

@@ -13,7 +13,7 @@ using model::Graph;
 using model::Model;
 using model::Type;
 
-// How much is known: grows with everything that is learned.
+// A measure of what is known of the types; it grows with each addition.
 uint64_t knowledge(const Type& type) {
   if (type.kind == 0) return 0;
   uint64_t known = 1 + (type.dtype != BP_DTYPE_UNDEFINED) + (type.rank >= 0);
@@ -21,7 +21,7 @@ uint64_t knowledge(const Type& type) {
   return known;
 }
 
-// The host's end of bp_infer_sink_t.
+// Implements bp_infer_sink_t.
 struct Sink {
   std::vector<Type>& outputs;
   size_t symbols;
@@ -47,14 +47,14 @@ struct Sink {
   }
 };
 
-// What the device says of a node's outputs. An operator that it cannot tell about stays as it is.
+// Queries the types of a node's outputs. They stay unknown where the device does not know them either.
 Status ask(const DeviceCoverage& device, const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t n,
            std::vector<Type>& outputs) {
   const auto view = model::View::node(model, graph, n, device.device->newest());
-  Sink told{outputs, model->graph.symbols.size(), {}};
+  Sink reported{outputs, model->graph.symbols.size(), {}};
   bp_infer_sink_t sink{};
   sink.size = sizeof sink;
-  sink.self = &told;
+  sink.self = &reported;
   sink.output = [](void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
     static_cast<Sink*>(self)->output(slot, dtype, rank, dims);
   };
@@ -70,7 +70,7 @@ Status ask(const DeviceCoverage& device, const std::shared_ptr<const Model>& mod
   }
   const std::string where = graph.nodes[n].label() + ": device '" + device.device->name() + "'";
   BP_TRY(error.status(code, where));
-  if (!told.problem.empty()) return {BP_INTERNAL, where + " inferred types that cannot be: " + told.problem};
+  if (!reported.problem.empty()) return {BP_INTERNAL, where + " inferred types that cannot be: " + reported.problem};
   return {};
 }
 
@@ -83,7 +83,7 @@ Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<
   if (std::ranges::none_of(coverage, can_tell)) return false;
 
   const std::shared_ptr<Model> wiser = model::copy(*model);
-  std::vector<std::pair<const Type*, uint64_t>> asked;  // what was known of them
+  std::vector<std::pair<const Type*, uint64_t>> asked;  // and how much was known of them
   ops::Inference how;
   how.fold = false;
   how.foreign = [&](const Graph& graph, uint32_t n, std::vector<Type>& outputs) -> Status {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types that only backends know: of what nodes of foreign domains give out.
+// Output types of operators of foreign domains, which only backends know.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace backplane {
 
-// Asks each node's first device that claims it and has the slot `infer`. Where that tells something new, `model`
-// becomes a copy with it and what follows from it (nodes and values keep their numbers), and the answer is true:
-// devices should be asked again. Errors: BP_INVALID_MODEL (the device, or what the model declares, contradicts),
-// BP_INTERNAL (the device told a type that cannot be).
+// Queries, for each such node, the first device that supports it and has the slot `infer`. Where that reports new
+// types, `model` becomes a copy with them and all types that follow (nodes and values keep their numbers), and the
+// result is true: coverage must be queried again. Errors: BP_INVALID_MODEL (the device contradicts the model),
+// BP_INTERNAL (the device reported an impossible type).
 Result<bool> learn_types(std::shared_ptr<const model::Model>& model, const std::vector<DeviceCoverage>& coverage);
 
 }  // namespace backplane

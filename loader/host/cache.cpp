@@ -35,7 +35,7 @@ bool write_whole(const fs::path& file, std::string_view content) {
     whole = written > 0;
     at += whole ? static_cast<size_t>(written) : 0;
   }
-  // What has its name must have its bytes, whenever the machine stops.
+  // After a crash of the machine, a file with its final name must have its bytes.
   whole = whole && ::fsync(out) == 0;
   if (out >= 0) ::close(out);
   if (whole) fs::rename(fresh, file, error);

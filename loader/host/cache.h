@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that save finding something out again.
+// Files in the cache folder.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,7 @@ namespace backplane {
 // $XDG_CACHE_HOME/backplane, otherwise ~/.cache/backplane; empty where there is neither, or no absolute path.
 std::filesystem::path cache_folder();
 
-// Writes a whole file or none, whoever writes it at the same time, and makes its folder. False where it cannot be
-// written.
+// Writes a file atomically, also with concurrent writers, and creates its folder. False where it cannot be written.
 bool write_whole(const std::filesystem::path& file, std::string_view content);
 
 }  // namespace backplane

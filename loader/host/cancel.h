@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bp_cancel_t is: a flag that can only be set, one that follows it, and a call when it is set.
+// Implements bp_cancel_t: a flag that can only be set, flags that follow another one, and a callback when it is set.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ struct bp_cancel_t {
   // May be called from a signal handler.
   void set() noexcept;
   bool is_set() const { return set_.load() != 0 || (other_ && other_->is_set()); }
-  // Not set, unless `other` (may be null) is or will be. For tokens of the loader's own, while nobody looks.
+  // Resets the flag and lets it follow `other` (may be null). For the loader's own tokens, while no thread uses them.
   void follow(const bp_cancel_t* other) {
     set_.store(0, std::memory_order_relaxed);
     other_ = other;
@@ -26,14 +26,14 @@ struct bp_cancel_t {
 
 namespace backplane {
 
-// A missing token is never set.
+// A null token is never set.
 inline bool cancelled(const bp_cancel_t* token) {
   return token && token->is_set();
 }
 
-// Calls what(self) at most once, on a thread of the loader's, when the token is set or was set already. Lives while the
-// token does; when it is gone, the call has ended or never comes. The call must not block and must not destroy it.
-// Throws std::system_error where no thread can be had.
+// Calls what(self) at most once, on a thread of the loader, when the token is or becomes set. The token must outlive
+// it; after its destructor the call has ended or never happens. The call must not block and must not destroy it. Throws
+// std::system_error where no thread can be created.
 class CancelLink {
  public:
   CancelLink(const bp_cancel_t& token, void (*what)(void* self), void* self);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process's control groups leave it: containers bound memory and processors without hiding the machine's.
+// The limits of the process's control groups: containers limit memory and processors without hiding the machine's.
 #pragma once
 
 #include <cstdint>

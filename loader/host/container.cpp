@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMaxDepth = 64;  // containers are destroyed recursively
 
-// How many bytes a dense host tensor has. Text is measured by its offsets, which are checked.
+// The size of a dense host tensor. That of strings follows from their offsets, which are checked.
 Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < tensor.rank; ++i) {
@@ -39,8 +39,8 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
     }
     bytes = (count + 1) * 8 + static_cast<uint64_t>(before);
   } else {
-    const uint32_t width = backplane::ops::dtype_bits(tensor.dtype);
-    if (!width) return Status(BP_INVALID_ARGUMENT, fmt::format("{} is no data type", tensor.dtype));
+    const uint32_t width = backplane::dtype_bits(tensor.dtype);
+    if (!width) return Status(BP_INVALID_ARGUMENT, fmt::format("{} is not a data type", tensor.dtype));
     if (__builtin_mul_overflow(count, uint64_t{width}, &bits))
       return Status(BP_INVALID_ARGUMENT, fmt::format("a tensor of {} elements does not fit in memory", count));
     bytes = bits / 8 + (bits % 8 != 0);
@@ -132,7 +132,7 @@ Status bp_container_t::append_child(bp_bytes_t key, bp_container_t** out) {
 namespace backplane {
 namespace {
 
-// The table's slots give a code alone.
+// The table's functions return a status code only.
 template <class F>
 bp_status_t fenced(F call) noexcept {
   try {
@@ -167,7 +167,7 @@ const bp_container_api_t* container_api() {
 
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind) {
   if (kind != BP_KIND_SEQUENCE && kind != BP_KIND_OPTIONAL && kind != BP_KIND_MAP)
-    return Status(BP_INVALID_ARGUMENT, fmt::format("kind {} is no container: sequence 3, optional 4, map 5", kind));
+    return Status(BP_INVALID_ARGUMENT, fmt::format("kind {} is not a container: sequence 3, optional 4, map 5", kind));
   return std::make_unique<bp_container_t>(kind);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bp_container_t is: a sequence, optional or map that owns copies of its elements.
+// Implements bp_container_t: a sequence, optional or map that owns copies of its elements.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct bp_container_t {
     std::vector<int64_t> extents;
     std::unique_ptr<std::byte[]> data;
     uint64_t bytes = 0;
-    std::unique_ptr<bp_container_t> child;  // then it is no tensor
+    std::unique_ptr<bp_container_t> child;  // null for a tensor
   };
 
   backplane::Status may_append(bp_bytes_t key) const;
@@ -45,7 +45,7 @@ namespace backplane {
 
 // The functions above as the ABI's table, exceptions fenced.
 const bp_container_api_t* container_api();
-// BP_INVALID_ARGUMENT for a kind that is no container.
+// BP_INVALID_ARGUMENT for kinds other than containers.
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind);
 
 }  // namespace backplane

@@ -21,7 +21,7 @@ Host& self(const bp_host_t* host) {
   return *static_cast<Host*>(host->self);
 }
 
-// No exception crosses the ABI: a slot that has no way to tell of one gives `otherwise`.
+// No exception crosses the ABI: a function that cannot report one returns `otherwise`.
 template <class F, class R>
 R fenced(R otherwise, F call) noexcept {
   try {
@@ -71,7 +71,7 @@ void release(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t align
   self(host).services().release(memory, bytes, alignment);
 }
 
-// Not fenced: what a body throws would be the plugin's own breach, and there is no way to tell that pieces are missing.
+// Not fenced: a body that throws breaks the contract, and there is no way to report that pieces are missing.
 void parallel_for(const bp_host_t* host, const bp_loop_t* loop) noexcept {
   if (const auto known = abi::read(loop, "bp_loop_t"); known.ok() && known->body)
     self(host).services().parallel_for(*known);
@@ -157,7 +157,7 @@ void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t valu
   if (!semaphore) return;
   if (!failure) return semaphore->signal(value);
   const Status reported = fenced(Status(), [&] { return Status::reported(failure->status, failure); });
-  semaphore->fail(value, reported);  // without memory for the detail it has failed nevertheless
+  semaphore->fail(value, reported);  // it has failed even without memory for the detail
 }
 
 bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {

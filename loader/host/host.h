@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader lends to backends. Services are one environment's; a Host is one backend's view of them (its own
-// options, and its name before each log line).
+// What backends get from the loader. Services belong to an environment; a Host is one backend's view of them, with its
+// own options and its name before each log line.
 #pragma once
 
 #include <condition_variable>
@@ -42,7 +42,7 @@ class Host {
  public:
   using Options = std::map<std::string, std::string, std::less<>>;
   Host(std::shared_ptr<Services> services, std::string backend_id, Options options, uint32_t version);
-  Host(const Host&) = delete;  // the table points back at it
+  Host(const Host&) = delete;  // the table points to it
   const bp_host_t* table() const { return &table_; }
   Services& services() const { return *services_; }
   const Options& options() const { return options_; }

@@ -184,7 +184,7 @@ TEST_F(HostTest, TraceIsPerfettoJson) {
 
   EXPECT_EQ(services->trace().stop(sink, &out).code(), BP_BAD_STATE);
   EXPECT_EQ(host->tracing(host), 0u);
-  host->trace(host, &span);  // nobody collects
+  host->trace(host, &span);  // not collecting
   services->trace().name_device(1, "cpu");
   services->trace().start();
   EXPECT_EQ(host->tracing(host), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the loader and its backends say what they do.
+// The log of the loader and its backends.
 #pragma once
 
 #include <cstdint>

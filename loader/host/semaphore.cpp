@@ -27,7 +27,7 @@ void bp_semaphore_t::signal(uint64_t value, const Status* failure) noexcept {
     next.last = value;
     try {
       next.cause = *failure;
-    } catch (...) {  // no memory for the detail: it has failed nevertheless
+    } catch (...) {  // it has failed even without memory for the detail
       next.cause = {};
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bp_semaphore_t is: a 64-bit number that only grows, threads that wait for it, and which of its values failed.
+// Implements bp_semaphore_t: a 64-bit number that only grows, threads that wait for it, and the values that failed.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 #include "backplane/host.h"
 #include "base/status.h"
 
-// All members are thread-safe, but `reset` wants to be alone.
+// All members are thread-safe, except that no other call may run during `reset`.
 struct bp_semaphore_t {
  public:
   explicit bp_semaphore_t(uint64_t value = 0) : value_(value) {}
 
   // Sets it to `value` if that is more and wakes every waiter.
   void signal(uint64_t value) noexcept { signal(value, nullptr); }
-  // The same; the values that this adds have failed, because of `failure`.
+  // The same, but the values in between have failed with `failure`.
   void fail(uint64_t value, const backplane::Status& failure) noexcept { signal(value, &failure); }
   // Ok once the value was reached and has not failed; BP_DEPENDENCY_FAILED with the failure's detail, BP_CANCELLED or
   // BP_TIMED_OUT otherwise. `deadline` in ns on the monotonic clock, BP_FOREVER for none.

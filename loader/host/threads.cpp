@@ -35,7 +35,8 @@ uint32_t usable_cores() {
 }
 
 oneapi::tbb::task_arena& enqueue_arena() {
-  static auto* const kArena = new oneapi::tbb::task_arena();  // never ends: nothing is torn down at process exit
+  static auto* const kArena =
+      new oneapi::tbb::task_arena();  // never destroyed: threads may use it while the process exits
   return *kArena;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that backends share, so that ten backends do not start ten pools.
+// The threads that all backends share, so that ten backends do not start ten pools.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace backplane {
 
 class Topology {
  public:
-  // Asks the system; takes some milliseconds. BP_UNSUPPORTED where it cannot tell.
+  // Queries the system; takes some milliseconds. BP_UNSUPPORTED where the system reports no topology.
   static Result<Topology> read();
   // Cores with a processor that this process may use.
   uint32_t allowed_cores() const;

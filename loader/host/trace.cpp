@@ -13,7 +13,7 @@
 namespace backplane {
 namespace {
 
-constexpr size_t kMaxEvents = size_t{1} << 22;  // about 500 MB; a trace that nobody stops must end somewhere
+constexpr size_t kMaxEvents = size_t{1} << 22;  // about 500 MB; a trace that is never stopped must not grow forever
 constexpr uint32_t kDeviceClockRow = 0;         // host threads count from 1
 
 const char* category(uint32_t kind) {

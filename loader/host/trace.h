@@ -17,14 +17,14 @@ namespace backplane {
 // All members are thread-safe.
 class Trace {
  public:
-  // One relaxed load: ask before taking time stamps.
+  // One relaxed load, so check it before taking time stamps.
   bool active() const { return active_.load(std::memory_order_relaxed); }
-  // Collects from now on; what was collected before is dropped.
+  // Starts collecting; spans collected before are dropped.
   void start();
   // Copies the span and its nodes; does nothing while inactive. Fields that the span's maker did not know are zero
   // (abi::read).
   void add(const bp_span_t& span);
-  // What a device is called in the timeline. Spans of device 0 are the host's.
+  // The name of a device in the timeline. Device 0 is the host.
   void name_device(uint64_t device, std::string name);
   // Ends it and writes what was collected, in pieces. BP_BAD_STATE if it was not started.
   Status stop(bp_text_sink_t sink, void* context);

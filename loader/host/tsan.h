@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the thread sanitizer of an order that it cannot see, because the library that keeps it (oneTBB) is not
-// instrumented. Nothing in other builds.
+// Announces to the thread sanitizer an order that it cannot see, because the library that enforces it (oneTBB) is not
+// instrumented. Does nothing in other builds.
 #pragma once
 
 #if defined(BACKPLANE_TSAN)  // a file that is itself left out of the checks
@@ -19,7 +19,7 @@ extern "C" void __tsan_release(void* address);
 
 namespace backplane {
 
-// What this thread did before is visible to whoever calls `after` on the same address later.
+// What this thread did before is visible to threads that call `after` on the same address later.
 inline void happens_before([[maybe_unused]] void* address) {
 #ifdef BACKPLANE_TSAN
   __tsan_release(address);

@@ -19,7 +19,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
   // Waits for all tasks.
   ~Workers();
-  // Throws std::system_error where there is no thread for it; it will not run then.
+  // Throws std::system_error where no thread can be created; then the task does not run.
   void submit(const bp_task_t& task);
 
  private:

@@ -15,7 +15,7 @@ Result<std::unique_ptr<Builder>> Builder::create(const std::map<std::string, uin
   model->origin = "<built>";
   for (const auto& [domain, version] : opsets) {
     if (version == 0)
-      return Status(BP_INVALID_ARGUMENT, "opset version 0 of " + std::string(spoken(domain)) + " is not possible");
+      return Status(BP_INVALID_ARGUMENT, "opset version 0 of " + std::string(domain_name(domain)) + " is not possible");
     model->opsets[domain == "ai.onnx" ? "" : domain] = version;
   }
   return std::unique_ptr<Builder>(new Builder(std::move(model), nullptr, nullptr));
@@ -81,8 +81,8 @@ Result<ValueId> Builder::add_input(std::string_view name, Type type) {
   return value;
 }
 
-Result<Weight> lend_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
-                           const void* data, uint64_t bytes) {
+Result<Weight> borrow_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
+                             const void* data, uint64_t bytes) {
   const std::string name = "constant " + in_quotes(label);
   if (dims.size() > BP_MAX_RANK) return Status(BP_INVALID_ARGUMENT, name + " has rank " + std::to_string(dims.size()));
   const std::optional<uint64_t> count = element_count(dims);
@@ -111,7 +111,7 @@ Result<Weight> lend_weight(Model& model, std::string_view label, bp_dtype_t dtyp
 Result<ValueId> Builder::add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims,
                                     const void* data, uint64_t bytes) {
   BP_TRY(taken());
-  BP_ASSIGN(Weight weight, lend_weight(*model_, name, dtype, dims, data, bytes));
+  BP_ASSIGN(Weight weight, borrow_weight(*model_, name, dtype, dims, data, bytes));
   BP_ASSIGN(const ValueId value, add_value(name, type_of(weight)));
   graph_->values[value].weight = static_cast<WeightId>(graph_->weights.size());
   graph_->weights.push_back(std::move(weight));
@@ -121,7 +121,7 @@ Result<ValueId> Builder::add_weight(std::string_view name, bp_dtype_t dtype, std
 Result<uint32_t> Builder::add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                                                uint64_t bytes) {
   BP_TRY(taken());
-  BP_ASSIGN(Weight weight, lend_weight(*model_, "of an attribute", dtype, dims, data, bytes));
+  BP_ASSIGN(Weight weight, borrow_weight(*model_, "of an attribute", dtype, dims, data, bytes));
   graph_->weights.push_back(std::move(weight));
   return static_cast<uint32_t>(graph_->weights.size() - 1);
 }

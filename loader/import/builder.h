@@ -14,9 +14,9 @@
 
 namespace backplane::model {
 
-// A constant whose bytes somebody else keeps. BP_INVALID_ARGUMENT where they are not what type and extents need.
-Result<Weight> lend_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
-                           const void* data, uint64_t bytes);
+// A constant whose bytes are owned by the caller. BP_INVALID_ARGUMENT where their number does not fit type and extents.
+Result<Weight> borrow_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
+                             const void* data, uint64_t bytes);
 
 class Builder {
  public:
@@ -27,12 +27,12 @@ class Builder {
 
   // The dimension of that name, for Type::dims.
   uint32_t symbol(std::string_view name);
-  // A graph input. In a body, a name that a graph around it has means that value, not an input.
+  // A graph input. In a body, a name of an outer graph refers to that value instead.
   Result<ValueId> add_input(std::string_view name, Type type);
-  // A dense constant; its bytes are borrowed until the model is gone.
+  // A dense constant; its bytes are borrowed for the lifetime of the model.
   Result<ValueId> add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                              uint64_t bytes);
-  // What attributes of type TENSOR, GRAPH and TYPE hold. A body that was taken is empty afterwards.
+  // The values of attributes of type TENSOR, GRAPH and TYPE. The builder of a body is empty afterwards.
   Result<uint32_t> add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                                         uint64_t bytes);
   Result<uint32_t> add_attribute_body(Builder& body);

@@ -29,7 +29,7 @@ Result<const ExternalFiles::File*> ExternalFiles::open(std::string_view location
   }
   const fs::path relative(location);
   if (relative.is_absolute() || std::find(relative.begin(), relative.end(), "..") != relative.end()) {
-    return Status(BP_INVALID_MODEL, name + " lies outside the model's directory; put the file beside the model");
+    return Status(BP_INVALID_MODEL, name + " is outside the model's directory; put the file next to the model");
   }
   std::error_code error;
   const fs::path home = fs::canonical(directory_, error);
@@ -40,7 +40,7 @@ Result<const ExternalFiles::File*> ExternalFiles::open(std::string_view location
   if (!lies_in(path, home) && (error || !lies_in(path, store))) {
     return Status(BP_INVALID_MODEL,
                   name + " is a link that leaves the model's directory, to '" + path.string() +
-                      "'; put the file itself beside the model, or let the model be a link into the same folder");
+                      "'; put the file itself next to the model, or let the model be a link into the same folder");
   }
   BP_ASSIGN(auto mapping, Mapping::open(path.string()));
   return &files_.emplace(std::string(location), File{path.string(), std::move(mapping)}).first->second;

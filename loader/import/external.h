@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External tensor data: files beside the model, each mapped once.
+// External tensor data: files next to the model, each mapped once.
 #pragma once
 
 #include <map>

@@ -34,9 +34,9 @@ Status add_weights(Model& model, const Source& source) {
     if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
       return {BP_UNSUPPORTED, called + ": it must be dense and in host memory"};
     if (tensor.rank && !tensor.extents) return {BP_INVALID_ARGUMENT, called + ": its extents are missing"};
-    BP_ASSIGN(Weight weight,
-              lend_weight(model, name, tensor.dtype, {tensor.extents, tensor.rank},
-                          static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset, tensor.buffer.bytes));
+    BP_ASSIGN(Weight weight, borrow_weight(model, name, tensor.dtype, {tensor.extents, tensor.rank},
+                                           static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset,
+                                           tensor.buffer.bytes));
     const Type& declared = value->type;
     bool fits = declared.dtype == tensor.dtype &&
                 (declared.rank < 0 || static_cast<size_t>(declared.rank) == weight.dims.size());
@@ -74,13 +74,13 @@ Status canonicalize(Model& model) try {
   model.hashes = std::make_shared<WeightHashes>();
   BP_TRY(check(model));
   BP_TRY(inline_functions(model));
-  BP_TRY(absorb_constants(model));
+  BP_TRY(lift_constants(model));
   BP_TRY(ops::upgrade(model));
   BP_TRY(differentiate(model));
   BP_TRY(ops::infer(model));
-  settle(model);
+  merge_legacy_softmax(model);
   prune(model);
-  find_calls(model);
+  find_function_calls(model);
   return {};
 } catch (const std::bad_alloc&) {
   return Status(BP_RESOURCE_EXHAUSTED, "no memory left for the model");

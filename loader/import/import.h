@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an ONNX model, however it comes, to the canonical graph.
+// From an ONNX model, in whatever form, to the canonical graph.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace backplane::model {
 
 // Where a model comes from; exactly one of the three.
 struct Source {
-  std::string path;             // a file; external data is looked for beside it
+  std::string path;             // a file; external data is searched for next to it
   const void* bytes = nullptr;  // borrowed as long as the model lives
   uint64_t size = 0;
   int descriptor = -1;    // an open file; not closed
   std::string directory;  // of external data, for bytes and descriptors; empty: none allowed
-  // Beside the model: each becomes the initializer of that name. Borrowed as `bytes`.
+  // Weights that are not in the file: each becomes the initializer of that name. Borrowed as `bytes`.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
 };
 

@@ -212,7 +212,7 @@ TEST(Import, SubgraphsSeeOuterValues) {
   EXPECT_EQ(body.values[body.nodes[0].inputs[1]].outer, g.nodes[0].outputs[0]);
 }
 
-// A body's own inputs hide values around it that have the same names; what the body reads beside them is still seen.
+// A body's own inputs hide outer values of the same names; its reads of other outer values are still found.
 TEST(Import, SubgraphInputsHideOuterNames) {
   const std::string body = graph(
       {node("Add", {"x", "w"}, {"sum"}), node("Identity", {"n"}, {"more"})},
@@ -323,7 +323,7 @@ TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
   fs::remove(model);
   fs::create_symlink("../../elsewhere/b2", model);
   EXPECT_THAT(std::string(open(model.string()).status().text()),
-              HasSubstr("put the file itself beside the model, or let the model be a link into the same folder"));
+              HasSubstr("put the file itself next to the model, or let the model be a link into the same folder"));
 }
 
 TEST(Import, RefusesExternalDataElsewhere) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From ONNX's protobuf bytes to a model, as it stands in the file: nothing is checked beyond what the format demands.
+// From ONNX's protobuf bytes to a model, unchanged: only the format is checked.
 // Names become ids; a name that nothing declares becomes a value without a producer, which the checker reports.
 #pragma once
 

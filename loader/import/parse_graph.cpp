@@ -45,7 +45,7 @@ ValueId Parser::resolve(std::string_view name, Scope& scope) {
   if (const ValueId value = scope.names.find(name); value != BP_NONE) return value;
   Scope* home = scope.outer;
   while (home && home->names.find(name) == BP_NONE) home = home->outer;
-  if (!home) return declare(name, scope);  // nobody's: the checker says who reads it
+  if (!home) return declare(name, scope);  // it has no producer: the checker reports its reader
   const ValueId outer = resolve(name, *scope.outer);
   const ValueId value = declare(name, scope);
   scope.graph.values[value].outer = outer;
@@ -153,7 +153,7 @@ void Parser::add_initializer(NamedWeight tensor, Scope& scope) {
   value.weight = add_weight(graph, std::move(tensor.weight));
 }
 
-// A body may read what a later node of a graph around it makes: all outputs are declared before any node is read.
+// A body may read outputs of later nodes of an outer graph: all outputs are declared before any node is read.
 void Parser::parse_nodes(const std::vector<Reader>& nodes, Scope& scope, int depth) {
   std::vector<ValueId> made;
   made.reserve(nodes.size());
@@ -228,7 +228,7 @@ void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int d
   if (twin != node.attributes.end()) malformed(node.label() + ": two attributes " + in_quotes(twin->name));
 }
 
-// `dense`: sparse tensors are told as the dense tensors that they are. (Constant's sparse_value becomes its value.)
+// `dense`: sparse tensors have the types of dense ones. (Constant's sparse_value becomes its value.)
 Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int depth) {
   namespace f = field::attribute;
   Graph& graph = scope.graph;
@@ -381,7 +381,7 @@ Type Parser::parse_type(Reader reader, int depth) {
     }
     if (type.dtype > BP_DTYPE_INT2)
       malformed("data type " + std::to_string(type.dtype) + " is not one that ONNX knows");
-    if (!tensor && !type.element) type = {};  // a container of nothing: as good as no type
+    if (!tensor && !type.element) type = {};  // a container without an element type counts as no type
   }
   return type;
 }

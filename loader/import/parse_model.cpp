@@ -64,7 +64,7 @@ void Parser::parse_model() {
       reader.skip();
     }
   }
-  if (graphs.empty()) malformed("there is no graph in it: this is not an ONNX model, or it was cut off");
+  if (graphs.empty()) malformed("there is no graph in it: this is not an ONNX model, or it is truncated");
   if (graphs.size() > 1) malformed("there are " + std::to_string(graphs.size()) + " graphs in it instead of one");
   if (model_.opsets.empty() && model_.ir_version < 3) model_.opsets[""] = 1;  // how IR versions 1 and 2 say it
   parse_graph(graphs.front(), model_.graph, nullptr, 0);
@@ -86,11 +86,12 @@ void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets)
   }
   if (domain == "ai.onnx") domain = "";
   if (version < 1 || version > INT32_MAX) {
-    malformed("opset version " + std::to_string(version) + " of " + std::string(spoken(domain)) + " is not possible");
+    malformed("opset version " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
+              " is not possible");
   }
   const auto [place, added] = opsets.emplace(domain, static_cast<uint32_t>(version));
   if (!added && place->second != version) {
-    malformed("two versions of the opset of " + std::string(spoken(domain)) +
+    malformed("two versions of the opset of " + std::string(domain_name(domain)) +
               " are imported: " + std::to_string(place->second) + " and " + std::to_string(version));
   }
 }
@@ -171,7 +172,7 @@ Result<std::shared_ptr<Model>> parse(const Source& source) {
   } catch (Malformed& error) {
     return std::move(error.status);
   } catch (const protozero::exception&) {
-    return Status(BP_INVALID_MODEL, "not an ONNX model, or cut off: its bytes are no whole protobuf message");
+    return Status(BP_INVALID_MODEL, "not an ONNX model, or truncated: its bytes are not a complete protobuf message");
   } catch (const std::bad_alloc&) {
     return Status(BP_RESOURCE_EXHAUSTED, "no memory left for the model");
   } catch (const std::length_error&) {

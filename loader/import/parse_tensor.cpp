@@ -13,7 +13,7 @@ using wire::Reader;
 // A dense tensor made of a sparse one may not be larger: a few bytes of a file could ask for any amount of memory.
 constexpr uint64_t kDenseLimit = uint64_t{1} << 30;
 
-// What a TensorProto says, before its bytes are found.
+// The fields of a TensorProto, before its bytes are found.
 struct Message {
   std::string_view name;
   std::vector<int64_t> dims;
@@ -192,7 +192,7 @@ void expect_bytes(const Message& message, uint64_t have, uint64_t need, const st
   if (have == need) return;
   std::string extents;
   for (const int64_t extent : message.dims) extents += (extents.empty() ? "" : ",") + std::to_string(extent);
-  malformed(message.label() + " of type " + std::string(ops::dtype_name(message.dtype)) + "[" + extents + "] needs " +
+  malformed(message.label() + " of type " + std::string(dtype_name(message.dtype)) + "[" + extents + "] needs " +
             std::to_string(need) + " bytes and has " + std::to_string(have) + where);
 }
 
@@ -299,10 +299,9 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   const auto [values, indices] = parse_sparse_parts(reader, dims, name);
   const std::string label = "sparse tensor " + in_quotes(name);
   const std::optional<uint64_t> count = element_count(dims);
-  const uint64_t width = ops::dtype_bits(values.dtype) / 8;
+  const uint64_t width = dtype_bits(values.dtype) / 8;
   if (!count || dims.size() > BP_MAX_RANK) malformed(label + " has impossible extents");
-  if (width == 0)
-    malformed(label + " has data type " + std::string(ops::dtype_name(values.dtype)) + "; write it dense");
+  if (width == 0) malformed(label + " has data type " + std::string(dtype_name(values.dtype)) + "; write it dense");
   if (*count > kDenseLimit / width) malformed(label + " would be larger than 1 GiB when dense");
 
   const uint64_t entries = static_cast<uint64_t>(values.dims[0]);

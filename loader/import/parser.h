@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside of the parser: one message kind a method, one file a group of them. A method throws Malformed, or what
-// protozero throws; parse() turns both into a Status. Nothing else includes this.
+// Internals of the parser: one method a message type. Methods throw Malformed, or what protozero throws; parse() turns
+// both into a Status. Only the parser's files include this.
 #pragma once
 
 #include <deque>
@@ -30,14 +30,14 @@ struct Malformed {
 
 [[noreturn]] void malformed(std::string text);
 
-// The names that a graph declares. Names that it does not are looked for outwards. Views of the mapped bytes.
+// The names that a graph declares; others are searched for in outer graphs. Views of the mapped bytes.
 struct Scope {
   Graph& graph;
   Scope* outer;
   NameTable names;
 };
 
-// A tensor and the name that stands in its message.
+// A tensor and its name.
 struct NamedWeight {
   std::string_view name;
   Weight weight;
@@ -66,9 +66,9 @@ class Parser {
   ValueId declare(std::string_view name, Scope& scope);
   ValueId resolve(std::string_view name, Scope& scope);
   enum class Names {
-    kOwn,    // a graph's input: hides what the graphs around it call so
-    kAny,    // a graph's output: may be a value of a graph around it
-    kKnown,  // an unknown name is passed over
+    kOwn,    // a graph's input: hides values of that name in outer graphs
+    kAny,    // a graph's output: may be a value of an outer graph
+    kKnown,  // an unknown name is ignored
   };
   ValueId parse_value_info(Reader reader, Scope& scope, Names names, int depth);
   void add_initializer(NamedWeight tensor, Scope& scope);

@@ -11,7 +11,7 @@ namespace backplane::model {
 namespace {
 
 constexpr size_t kPiece = 4 << 20;
-constexpr size_t kSmall = 64 << 20;  // is there before a thread would help
+constexpr size_t kSmall = 64 << 20;  // read faster than a thread could help
 
 size_t memory() {
   return static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -25,7 +25,7 @@ ReadAhead::ReadAhead(int descriptor, size_t bytes) {
   if (descriptor_ < 0) return;
   try {
     thread_ = std::thread([this, bytes] { run(bytes); });
-  } catch (const std::system_error&) {  // no thread to be had: pages come when they are touched
+  } catch (const std::system_error&) {  // without a thread pages are read when they are touched
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings a large file into the system's cache while somebody works on its beginning: pages that are read one by one,
-// when they are first touched, keep both the disk and the reader waiting.
+// Reads a large file into the page cache while its beginning is being parsed: pages that are read one by one, when they
+// are first touched, make both the disk and the reader wait.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@ namespace backplane::model {
 
 class ReadAhead {
  public:
-  // The descriptor stays the caller's. Small files are left alone, and those of more than half of the memory.
+  // The descriptor stays the caller's. Ignores small files, and those larger than half of the memory.
   ReadAhead(int descriptor, size_t bytes);
   // Waits for the piece that is being read.
   ~ReadAhead();

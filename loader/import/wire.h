@@ -15,8 +15,8 @@ namespace backplane::model::wire {
 using Reader = protozero::pbf_reader;
 using Writer = protozero::pbf_writer;
 
-// Each tells whether the current field has the wire type that the getter of that kind needs; other fields are skipped.
-// (The reader's getters only assert it.)
+// Each returns whether the current field has the wire type that the getter of that kind needs; other fields are
+// skipped. (The reader's getters only assert it.)
 inline bool is_varint(const Reader& r) {
   return r.wire_type() == protozero::pbf_wire_type::varint;
 }

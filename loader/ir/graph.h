@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model inside the loader: plain structs that the import's passes edit in turn, and that nobody edits afterwards.
+// A model inside the loader: plain structs that the passes of the import edit in turn, and that are immutable
+// afterwards.
 //
-//   parse → check → inline → upgrade → differentiate → infer (folds) → settle → prune → find calls
-//   → view.h gives the ABI's arrays of it
+//   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
+//   → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
 //
 // Ids are positions in the vectors of the graph that holds them. A removed value stays as an unused entry; nodes are
 // always in topological order after `check`.
@@ -45,7 +46,7 @@ struct Weight {
   const void* data = nullptr;
   uint64_t bytes = 0;
   std::shared_ptr<const std::vector<char>> owned;  // set when the loader made the bytes (typed data fields, folding)
-  std::string file;                                // where they lie on disk, or empty
+  std::string file;                                // that holds them, or empty
   uint64_t file_offset = 0;
   uint64_t id = 0;  // unique in the model
 };
@@ -79,7 +80,7 @@ struct Attribute {
 };
 
 struct Node {
-  // First what passes over large graphs look at, so that it lies together.
+  // First the members that passes over large graphs read, so that they share cache lines.
   Operands inputs;  // BP_NONE: omitted
   Operands outputs;
   std::vector<Attribute> attributes;    // sorted by name
@@ -110,12 +111,12 @@ struct Symbol {
   int64_t max = INT64_MAX;
 };
 
-// A call of one of the model's functions. Its body stands in the graph, as adjacent nodes; a device that claims the
-// function whole sees `node` in their place.
+// A call of one of the model's functions. The nodes of its body are in the graph, next to each other; a device that
+// supports the function as a whole sees `node` instead.
 struct Call {
-  Node node;                      // inputs and outputs are values of the graph that the call stands in
-  uint32_t caller = BP_NONE;      // the call whose body it stands in
-  uint32_t first = 0, count = 0;  // nodes of the body; none: it cannot stand for them (calls.cpp)
+  Node node;                      // inputs and outputs are values of the graph that has the call
+  uint32_t caller = BP_NONE;      // the call whose body has it
+  uint32_t first = 0, count = 0;  // nodes of the body; none: the call cannot replace them (function_calls.cpp)
 };
 
 struct Graph {
@@ -139,7 +140,7 @@ struct Graph {
   const Weight* weight_of(ValueId value) const;  // null where the value is no constant
 };
 
-// A function of the model: its calls are inlined before anything else, and kept beside (Graph::calls).
+// A function of the model. Its calls are inlined first, and recorded in Graph::calls.
 struct Function {
   std::string domain, name, overload;
   std::vector<std::string> inputs, outputs;
@@ -161,12 +162,12 @@ struct Model {
   Graph graph;
   uint64_t next_id = 1;                              // for nodes and weights that passes add
   std::vector<std::shared_ptr<const void>> storage;  // mapped files and other owners of borrowed bytes
-  std::vector<std::string> problems;                 // what the checker noticed but could live with
+  std::vector<std::string> problems;                 // found by the checker, but not fatal
   std::string origin;                                // the file's path, or "<memory>"
   std::shared_ptr<WeightHashes> hashes;              // hash.h; set by canonicalize
 };
 
-// The same model once more, without the bodies of its functions. Weights are shared.
+// A copy without the bodies of functions. Weights are shared.
 std::shared_ptr<Model> copy(const Model& model);
 
 }  // namespace backplane::model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 128-bit hashes of weights, each computed once. They tell content apart; they do not protect against someone who looks
-// for collisions.
+// 128-bit hashes of weights, each computed once. They distinguish contents; they do not resist deliberate
+// collisions.
 #pragma once
 
 #include <array>

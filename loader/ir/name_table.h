@@ -12,9 +12,8 @@
 
 namespace backplane::model {
 
-// Names and numbers lie in the order in which they came, and a flat table of eight bytes a slot leads to them: a
-// look-up of one among very many reads one far line of memory, and many of those lines are in a cache. The texts stay
-// the caller's.
+// Names and numbers are stored in the order of insertion, with a flat table of eight bytes a slot that refers to them:
+// a look-up touches one distant cache line. The texts are owned by the caller.
 class NameTable {
  public:
   void reserve(size_t names) {
@@ -32,7 +31,7 @@ class NameTable {
     return slot.entry == BP_NONE ? BP_NONE : entries_[slot.entry].number;
   }
 
-  // The number of the name; where it has none, it gets this one.
+  // The number of the name, which becomes `number` where it has none yet.
   uint32_t find_or_add(std::string_view name, uint32_t number) {
     if (2 * (entries_.size() + 1) > slots_.size()) move_to(std::max<size_t>(16, 2 * slots_.size()));
     const uint32_t hash = hash_of(name);
@@ -56,7 +55,7 @@ class NameTable {
 
   static uint32_t hash_of(std::string_view name) { return static_cast<uint32_t>(std::hash<std::string_view>{}(name)); }
 
-  // Where the name is, or where it would be. At least half of the slots are free.
+  // The slot of the name, or the free slot for it. At least half of the slots are free.
   size_t slot_of(std::string_view name, uint32_t hash) const {
     size_t at = hash & (slots_.size() - 1);
     while (slots_[at].entry != BP_NONE && (slots_[at].hash != hash || entries_[slots_[at].entry].name != name))

@@ -13,8 +13,8 @@ namespace backplane::model {
 
 using ValueId = uint32_t;  // BP_NONE: omitted
 
-// A vector of values whose first four lie in it: nearly all nodes have no more, so that walks over a graph read nothing
-// but its nodes.
+// A vector of values with inline space for four: nearly all nodes have no more, so that walks over a graph touch no
+// other memory than its nodes.
 class Operands {
  public:
   using value_type = ValueId;
@@ -89,7 +89,7 @@ class Operands {
   void drop() {
     if (capacity_ != kHere) delete[] far_;
   }
-  // The other one is left empty; what this one has must be gone.
+  // Moves from the other one and leaves it empty; this one must own no memory.
   void take(Operands& other) {
     size_ = other.size_;
     capacity_ = other.capacity_;
@@ -99,7 +99,7 @@ class Operands {
   }
 
   uint32_t size_ = 0;
-  uint32_t capacity_ = kHere;  // more: they are elsewhere
+  uint32_t capacity_ = kHere;  // more: they are on the heap
   union {
     ValueId here_[kHere] = {};
     ValueId* far_;

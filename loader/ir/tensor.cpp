@@ -14,7 +14,7 @@ template <class Element, class Out>
 std::vector<Out> read(const Weight& weight) {
   std::vector<Out> out(weight.bytes / sizeof(Element));
   for (size_t i = 0; i < out.size(); ++i) {
-    Element element;  // files align as they please
+    Element element;  // data in files may be unaligned
     std::memcpy(&element, static_cast<const char*>(weight.data) + i * sizeof(Element), sizeof element);
     out[i] = static_cast<Out>(element);
   }
@@ -55,7 +55,7 @@ std::optional<uint64_t> element_count(std::span<const int64_t> dims) {
 }
 
 std::optional<uint64_t> tensor_bytes(bp_dtype_t dtype, std::span<const int64_t> dims) {
-  const uint64_t bits = ops::dtype_bits(dtype);
+  const uint64_t bits = dtype_bits(dtype);
   const std::optional<uint64_t> count = element_count(dims);
   if (bits == 0 || !count) return std::nullopt;
   return bits >= 8 ? *count * (bits / 8) : (*count * bits + 7) / 8;

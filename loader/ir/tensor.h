@@ -19,7 +19,7 @@ std::optional<uint64_t> tensor_bytes(bp_dtype_t dtype, std::span<const int64_t> 
 // Strings in the ABI's layout: n+1 int64 offsets, then the bytes.
 std::vector<char> pack_strings(std::span<const std::string_view> strings);
 std::vector<std::string_view> unpack_strings(const Weight& weight);
-// Whether the offsets ascend and end with the bytes: to be asked of tensors from outside.
+// Whether the offsets ascend and end with the bytes. To be checked for tensors from outside.
 bool strings_fit(const Weight& weight);
 // The numbers of an int32 or int64 tensor; nothing for other types.
 std::optional<std::vector<int64_t>> integers(const Weight& weight);

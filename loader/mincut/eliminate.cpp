@@ -39,9 +39,9 @@ Elimination::Elimination(CutCosts costs) : costs_(std::move(costs)) {
     const int64_t sink_cost = costs_.sink_cost[v];
     Pair pairs[2];
     if (sink_cost >= here_[v])
-      settle(v, false);
+      fix_side(v, false);
     else if (-sink_cost > there_[v])
-      settle(v, true);
+      fix_side(v, true);
     else if (const uint32_t neighbours = collect(v, pairs); neighbours <= 2)
       take_out(v, pairs, neighbours);
   }
@@ -109,7 +109,7 @@ void Elimination::drop_arcs(uint32_t v) {
   }
 }
 
-void Elimination::settle(uint32_t v, bool with_sink) {
+void Elimination::fix_side(uint32_t v, bool with_sink) {
   steps_.push_back({v, with_sink ? -1 : 0, 0, {}});
   gone_[v] = true;
   for (uint32_t half = first_[v]; half != BP_NONE; half = next_[half]) {

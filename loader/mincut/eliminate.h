@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a minimum cut smaller without changing what it costs.
+// Reduces a minimum-cut problem without changing its cost.
 #pragma once
 
 #include "mincut/minimum_cut.h"
 
 namespace backplane {
 
-// Takes vertices out until no rule fits any more:
-// - One that costs more on one side than all its arcs could: it is on the other side. What its arcs cost then are costs
-//   of its neighbours.
-// - One with at most two neighbours. Where it goes is decided by where they go, so its costs become costs of the
-//   neighbours and of their pair: with E[u][w] its cheapest cost for the sides of u and w, E[0][1] + E[1][0] >= E[0][0]
-//   + E[1][1] holds because it holds for each arc, and so the pair's cost is an arc again.
+// Removes vertices while one of two rules applies:
+// - A vertex that costs more on one side than all its arcs together is on the other side. The costs of its arcs become
+//   costs of its neighbours.
+// - A vertex with at most two neighbours. Its side follows from theirs, so its costs become costs of the neighbours and
+//   of their pair: with E[u][w] its cheapest cost for the sides of u and w, E[0][1] + E[1][0] >= E[0][0] + E[1][1]
+//   holds because it holds for each arc, and so the pair's cost is an arc again.
 // Linear in the size of the network.
 class Elimination {
  public:
   explicit Elimination(CutCosts costs);
-  // What is left, its vertices numbered anew.
+  // The remaining problem, its vertices renumbered.
   CutCosts rest() const;
   // The sides of all vertices, from those of the rest.
   std::vector<bool> complete(const std::vector<bool>& rest) const;
@@ -38,8 +38,10 @@ class Elimination {
   };
 
   Pair seen_from(uint32_t half) const;
-  uint32_t collect(uint32_t v, Pair* pairs);  // the arcs at v, those to one neighbour merged; more than two: 3
-  void settle(uint32_t v, bool with_sink);
+  uint32_t collect(
+      uint32_t v,
+      Pair* pairs);  // merges the arcs of v by neighbour; returns their number, 3 where there are more than two
+  void fix_side(uint32_t v, bool with_sink);
   void take_out(uint32_t v, const Pair* pairs, uint32_t count);
   void drop_arcs(uint32_t v);
   void connect(uint32_t u, uint32_t w, int64_t cost, int64_t reverse_cost);

@@ -14,7 +14,7 @@ uint32_t CutCosts::add_vertex() {
 }
 
 void CutCosts::add_cost(uint32_t v, int64_t on_source_side, int64_t on_sink_side) {
-  sink_cost[v] += on_sink_side - on_source_side;  // what both sides cost changes no cut
+  sink_cost[v] += on_sink_side - on_source_side;  // a cost on both sides changes no cut
 }
 
 void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost) {
@@ -23,7 +23,7 @@ void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse
 
 namespace {
 
-// Whether one side has so much less to send than the other that it is likely to get rid of it.
+// Whether one side has so much less to send than the other that it can probably send all of it.
 bool lopsided(const Residual& network) {
   const auto [less, more] = std::minmax({network.unsent(), network.unsent_to_sink()});
   return less < more / 4;

@@ -13,7 +13,7 @@ struct CutCosts {
     uint32_t from, to;
     int64_t cost, reverse_cost;  // `from` with the source and `to` with the sink; the other way round
   };
-  std::vector<int64_t> sink_cost;  // of each vertex: what more it costs on the sink's side; may be negative
+  std::vector<int64_t> sink_cost;  // of each vertex: how much more it costs on the sink's side; may be negative
   std::vector<Arc> arcs;
 
   uint32_t add_vertex();
@@ -21,13 +21,13 @@ struct CutCosts {
   void add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost = 0);
 };
 
-// A cheapest cut: true for the vertices on the sink's side. Of equal choices the source's side is taken. It is found
-// sooner where the numbers of the vertices follow the graph, neighbours close together.
+// A cheapest cut: true for the vertices on the sink's side. Ties go to the source's side. Faster where neighbours have
+// close numbers.
 //
-// First vertices whose side is plain and those with at most two neighbours are eliminated exactly, one by one
-// (eliminate.h): that alone solves chains, trees and the series and parallel branches that models mostly are made of.
-// The rest is cut by a flow (residual.h): in sweeps over all vertices, then in waves or by
-// push-relabel. See docs/decisions/0004-own-minimum-cut.md.
+// Vertices whose side is obvious and those with at most two neighbours are first eliminated exactly (eliminate.h),
+// which alone solves chains, trees and the series and parallel branches that most models consist of. The rest is cut by
+// a flow (residual.h): in sweeps over all vertices, then in waves or by push-relabel. See
+// docs/decisions/0004-own-minimum-cut.md.
 std::vector<bool> minimum_cut(CutCosts costs);
 
 }  // namespace backplane

@@ -10,7 +10,7 @@ namespace {
 // Highest label first, exact labels at the start and after every pass' worth of work, and the gap rule. It stops at a
 // maximal preflow, which is all that a cut needs.
 //
-// `label` is a lower bound of the residual distance to the sink; `far` means that there is no way.
+// `label` is a lower bound of the residual distance to the sink; `far` means that there is no path.
 struct PushRelabel {
   Residual& network;
   const uint32_t count, far;
@@ -79,7 +79,7 @@ struct PushRelabel {
     work = 0;
   }
 
-  // No vertex has label `gap` any more: those above it can't reach the sink.
+  // No vertex has label `gap` any more: those above it cannot reach the sink.
   void close_gap(uint32_t gap) {
     for (uint32_t l = gap + 1; l <= highest; ++l) {
       for (uint32_t v = level[l]; v != BP_NONE; v = next[v]) label[v] = far;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flow network while a flow is looked for.
+// A residual network, and three ways to send flow through it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Residual {
   std::vector<int64_t> excess, to_sink;  // from the source, to the sink
 
   explicit Residual(const CutCosts& costs);
-  // Fetches the arcs of a vertex that a search is about to come to: they are all over memory.
+  // Prefetches the arcs of vertices that a search is about to reach, as they are scattered in memory.
   void fetch_ahead(const std::vector<uint32_t>& queue, size_t i) const {
     constexpr size_t kAhead = 8;
     if (i + 2 * kAhead < queue.size()) __builtin_prefetch(&first[queue[i + 2 * kAhead]]);
@@ -29,29 +29,28 @@ struct Residual {
     __builtin_prefetch(there);
     __builtin_prefetch(there + 4);
   }
-  // What is left to flow from the source, and to the sink.
+  // The flow that is still to be sent from the source, and to the sink.
   int64_t unsent() const;
   int64_t unsent_to_sink() const;
-  // Turns everything round: the source becomes the sink.
+  // Reverses all arcs: the source becomes the sink.
   void mirror();
 };
 
-// Carries what has to flow along the numbering of the vertices, to its front and to its end in turn, for as long as
-// each turn settles a quarter of the rest: near-linear, and where arcs carry much more than vertices have, as where
-// copies are dear, hardly any flow is left. What an arc carries does not depend on where the flow comes from, so
-// sources and sinks move to other vertices, and the cut stays the same: cost is only written down elsewhere.
+// Pushes flow along the numbering of the vertices, to its front and to its end in turn, while each turn cancels a
+// quarter of the rest. Near-linear; where arcs have much more capacity than vertices have excess, as with expensive
+// copies, hardly any flow is left. Excess and demand move to other vertices, which leaves the minimum cut unchanged.
 void send_in_sweeps(Residual& network);
 
-// The rest of the flow, in waves: all that has to flow goes one way to its end along a breadth-first search, as far as
-// the arcs carry it; what got stuck goes on in the next wave, by the next search. Each wave is linear. It is the number
-// of detours that decides how many there are, not how far flow has to go nor how much of it can't arrive.
+// Sends the rest of the flow in waves: each pushes all excess along the levels of a breadth-first search, as far as
+// capacities allow; the next wave continues with what got stuck, by a new search. Each wave is linear, and their number
+// depends on how many detours the flow needs, not on distances or on how much of it cannot arrive.
 void send_in_waves(Residual& network);
 
-// The rest of the flow by push-relabel, from the side that has less of it. Fast where nearly all of that can arrive:
-// what cannot is pushed to and fro until its labels say so.
+// Sends the rest of the flow by push-relabel, from the side that has less of it. Fast where nearly all of it can
+// arrive; the rest is pushed back and forth until its labels show that it cannot.
 void send_by_labels(Residual& network);
 
-// True for vertices that still reach the sink: where all flow is sent, those that have to be with it.
+// True for vertices that still reach the sink. Once all flow is sent, those are its side of the minimum cut.
 std::vector<bool> reaches_sink(const Residual& network);
 
 }  // namespace backplane

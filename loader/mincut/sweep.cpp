@@ -6,9 +6,8 @@
 namespace backplane {
 namespace {
 
-// What has to flow from each vertex, or to it, goes on to the vertices before it (after it), as far as the arcs carry
-// it and in proportion to what each can carry: so it spreads over all ways there are and meets what it can be settled
-// with.
+// Moves the excess or demand of each vertex on to the vertices before it (after it), as far as capacities allow and in
+// proportion to them: it spreads over all paths, and excess meets demand.
 void sweep(Residual& network, bool to_front) {
   for (uint32_t k = 0; k < network.count; ++k) {
     const uint32_t v = to_front ? network.count - 1 - k : k;
@@ -42,14 +41,14 @@ void sweep(Residual& network, bool to_front) {
   }
 }
 
-int64_t unsettled(const Residual& network) {
+int64_t uncancelled(const Residual& network) {
   return std::min(network.unsent(), network.unsent_to_sink());
 }
 
 }  // namespace
 
 void send_in_sweeps(Residual& network) {
-  for (int64_t left = unsettled(network), before = 0; left > 0; left = unsettled(network)) {
+  for (int64_t left = uncancelled(network), before = 0; left > 0; left = uncancelled(network)) {
     if (before != 0 && left > before / 4 * 3) return;
     before = left;
     sweep(network, true);

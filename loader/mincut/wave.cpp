@@ -7,15 +7,15 @@
 namespace backplane {
 namespace {
 
-// A wave starts with a breadth-first search from the vertices that flow comes from. Then what has to flow to a vertex
-// is asked of its neighbours that the search found before it, as far as the arcs carry it and in proportion to what
-// each can carry; those that the search found last begin, so one pass brings all of it as near to the source as it can
-// get. What is stuck on the way is farther from the source in the next wave.
+// A wave starts with a breadth-first search from the vertices with excess. Then each vertex passes its demand to the
+// neighbours that the search found before it, as far as capacities allow and in proportion to them. Vertices found last
+// come first, so one pass moves all demand as near to the source as possible. Demand that got stuck is farther from the
+// source in the next wave.
 class Waves {
  public:
   explicit Waves(Residual& network) : network_(network), rank_(network.count) {}
 
-  // False: nothing that has to flow is left that could.
+  // False: no flow is left that can be sent.
   bool send() {
     if (!search()) return false;
     for (uint32_t i = static_cast<uint32_t>(found_.size()); i-- > 0;)
@@ -48,7 +48,7 @@ class Waves {
     found_.push_back(v);
   }
 
-  // What the arc can bring to the vertex from one that was found before it.
+  // The capacity of the arc to the vertex from one that was found before it.
   int64_t brings(const Residual::Arc& arc, uint32_t rank) const {
     return rank_[arc.head] < rank ? network_.arcs[arc.twin].left : 0;
   }

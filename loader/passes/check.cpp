@@ -7,6 +7,7 @@
 #include "ops/infer/rules.h"
 #include "ops/schema/schema.h"
 #include "passes/passes.h"
+#include "passes/sort.h"
 
 namespace backplane::model {
 namespace {
@@ -104,7 +105,7 @@ class Checker {
     for (const auto& [domain, version] : opsets) {
       const uint32_t newest = ops::newest_opset(domain);
       if (newest > 0 && version > newest) {
-        return Status(BP_UNSUPPORTED, "opset " + std::to_string(version) + " of " + std::string(spoken(domain)) +
+        return Status(BP_UNSUPPORTED, "opset " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
                                           " is newer than " + std::to_string(newest) + ", the newest this build knows");
       }
     }
@@ -138,7 +139,7 @@ class Checker {
 
   // Finds the operator's form.
   Status resolve(Node& node, const Opsets& opsets) {
-    const std::string domain(spoken(node.domain));
+    const std::string domain(domain_name(node.domain));
     const auto opset = opsets.find(node.domain);
     if (functions_.contains({node.domain, node.op_type, node.overload})) {
       node.since_version = opset == opsets.end() ? 1 : opset->second;
@@ -147,7 +148,7 @@ class Checker {
     if (opset == opsets.end()) {
       return wrong(node, "the model imports no opset of " + domain);
     }
-    if (ops::newest_opset(node.domain) == 0) {  // foreign: whoever claims the node knows it
+    if (ops::newest_opset(node.domain) == 0) {  // foreign: only the device that runs the node knows it
       node.since_version = opset->second;
       return {};
     }
@@ -164,7 +165,7 @@ class Checker {
       if (known) text += "; it came with opset " + std::to_string(known->since_version);
       return wrong(node, text);
     }
-    // A deprecated form says only that the operator should not be used: what it means stands in the form before.
+    // A deprecated form only says that the operator should not be used: its meaning is that of the form before.
     if (schema->deprecated && schema->older) {
       const std::string note = "operator " + std::string(schema->name) + " is deprecated since opset " +
                                std::to_string(schema->since_version) + " of " + domain;
@@ -178,7 +179,7 @@ class Checker {
     return {};
   }
 
-  // Every value is made once, and nothing reads what nobody makes.
+  // Every value has one producer, and every value that is read has one.
   static Status check_values(const Graph& graph) {
     constexpr uint32_t kGiven = BP_NONE - 1;
     std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of each call's body once the passes were through with it. A call stands for its nodes as long as they are
-// adjacent, nothing else reads what they make among themselves, and what the call reads is still there to be read.
+// Finds what the passes left of each call's body. A call can replace its nodes as long as they are adjacent, no other
+// node reads their intermediate values, and the values that the call reads still exist.
 #include <algorithm>
 
 #include "ir/subgraphs.h"
@@ -52,7 +52,7 @@ class Finder {
     for (const ValueId captured : captures(graph_, node)) visit(captured);
   }
 
-  // Leaves the call with the outputs that its nodes make. False where it cannot stand for them.
+  // Reduces the call's outputs to those that its nodes make. False where the call cannot replace them.
   bool tie(Call& call, uint32_t index) {
     if (call.count == 0) return false;
     const uint32_t end = call.first + call.count;
@@ -61,7 +61,7 @@ class Finder {
       if (output == BP_NONE) continue;
       const bool inside = made_by_[output] >= call.first && made_by_[output] < end;
       if (!inside || std::ranges::find(made, output) != made.end()) {
-        output = BP_NONE;  // another value took its place
+        output = BP_NONE;  // it was replaced by another value
       } else {
         made.push_back(output);
       }
@@ -82,7 +82,7 @@ class Finder {
   Graph& graph_;
   std::vector<uint32_t> made_by_;    // by value: the node that makes it
   std::vector<uint32_t> last_read_;  // by value: the last node that reads it
-  std::vector<uint32_t> listed_;     // by value: the last call that was seen to read it
+  std::vector<uint32_t> listed_;     // by value: the last call found to read it
 };
 
 void find_in(Graph& graph) {
@@ -92,7 +92,7 @@ void find_in(Graph& graph) {
 
 }  // namespace
 
-void find_calls(Model& model) {
+void find_function_calls(Model& model) {
   find_in(model.graph);
 }
 

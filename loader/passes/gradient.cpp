@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two stages. `bind` turns what a Gradient says by name into data flow: its inputs become the xs that are read and the
-// y that follows from them, and its attributes go. `expand` then writes each out, those whose y needs another Gradient
-// a round later.
+// Two stages. `bind` turns the names in a Gradient's attributes into data flow: its inputs become the xs and the y that
+// follows from them, and the attributes are removed. `expand` then replaces each by nodes, those whose y needs another
+// Gradient in a later round.
 #include "passes/gradient.h"
 
 #include <algorithm>
@@ -15,12 +15,13 @@
 #include "ops/upgrade/upgrade.h"
 #include "passes/gradient_rules.h"
 #include "passes/passes.h"
+#include "passes/sort.h"
 
 namespace backplane::model {
 namespace {
 
 constexpr uint32_t kMostRounds = 16;       // gradients of gradients of …
-constexpr uint64_t kMostWork = 1'000'000;  // nodes looked at and made; real models stay far below
+constexpr uint64_t kMostWork = 1'000'000;  // nodes visited and made; real models stay far below
 constexpr uint32_t kLater = BP_NONE - 1;   // as a maker: a Gradient of this round
 
 bool is_gradient(const Node& node) {
@@ -35,7 +36,7 @@ bool is_float(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE || dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
 }
 
-// What becomes an integer or a bool on its way, as a shape or a comparison does, has no slope.
+// A value that becomes an integer or a bool on the way, such as a shape or a comparison, has no gradient.
 bool carries(const Type& type) {
   return type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_UNDEFINED || is_float(type.dtype);
 }
@@ -57,7 +58,7 @@ void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId captured : captures(graph, node)) visit(captured);
 }
 
-// Where Gradients may not stand: their names would mean values of another graph.
+// Where Gradients are not allowed: their names would refer to values of another graph.
 Status refuse_inside(const Graph& graph, const std::string& where) {
   for (const Node& node : graph.nodes) {
     if (is_gradient(node)) return unsupported(node, "stands in " + where + "; move it to the main graph");
@@ -143,7 +144,7 @@ class Differentiation {
         if (found == by_name.end()) {
           return invalid(node,
                          "attribute '" + attribute + "' names " + in_quotes(name) +
-                             ", which is no value of the graph; name an input, an initializer or a node's output");
+                             ", which is not a value of the graph; name an input, an initializer or a node's output");
         }
         value = found->second;
         return {};
@@ -168,7 +169,8 @@ class Differentiation {
         }
         if (i < named.xs &&
             !(carries(graph_.values[node.inputs[i]].type) && carries(graph_.values[named.values[i]].type))) {
-          return invalid(node, "input " + std::to_string(i) + " or what xs names for it is no floating-point tensor");
+          return invalid(node,
+                         "input " + std::to_string(i) + " or what xs names for it is not a floating-point tensor");
         }
       }
       all.push_back(std::move(named));
@@ -176,8 +178,8 @@ class Differentiation {
     return {};
   }
 
-  // Everybody reads the xs through a Dropout that drops nothing: inference, which computes with small constants, does
-  // not see through it, and prune removes it. Without it, what follows from a constant x would be a constant too.
+  // All nodes read the xs through a Dropout that drops nothing: it keeps inference from folding what follows from a
+  // constant x, and prune removes it.
   void hold(const std::vector<Named>& all) {
     for (const Named& named : all) {
       for (size_t i = 0; i < named.xs; ++i) held_.emplace(named.values[i], BP_NONE);
@@ -236,7 +238,7 @@ class Differentiation {
     for (const char* name : {"xs", "y", "zs"}) gradient.erase(name);
   }
 
-  // The Gradient is given other tensors than it names: what lies between those and y is computed again, with them.
+  // The Gradient gets other tensors than it names: the nodes between those and y are copied, to read them instead.
   Status evaluate_elsewhere(const Named& named) {
     const Operands given = find(named.node).inputs;
     std::unordered_map<ValueId, ValueId> stands_for;
@@ -337,17 +339,17 @@ class Differentiation {
     return true;
   }
 
-  // Puts what computes the gradients at the end of `made`, unless their turn comes later.
+  // Appends the nodes that compute the gradients to `made`, unless they are left to a later round.
   Status expand(Node& node, std::vector<Node>& made, bool& is_expanded) {
     const ValueId y = node.inputs.back();
     const std::vector<ValueId> xs(node.inputs.begin(), node.inputs.end() - 1);
-    std::vector<bool> moves(made_by_.size());  // values that depend on an x, with a slope
+    std::vector<bool> moves(made_by_.size());  // values that depend on an x and have a gradient
     for (const ValueId x : xs) moves[x] = true;
     std::vector<uint32_t> cone;
     is_expanded = find_cone(made, y, moves, cone);
     BP_TRY(spend(node, cone.size() + 1));
     if (!is_expanded) return {};
-    if (!carries(graph_.values[y].type)) return invalid(node, "its y is no floating-point tensor");
+    if (!carries(graph_.values[y].type)) return invalid(node, "its y is not a floating-point tensor");
 
     for (const uint32_t n : cone) {
       bool depends = false;
@@ -405,7 +407,7 @@ class Differentiation {
 
   Model& model_;
   Graph& graph_;
-  std::map<ValueId, ValueId> held_;  // what reads an x reads instead
+  std::map<ValueId, ValueId> held_;  // what nodes read instead of an x
   std::vector<Node> added_;
   std::vector<uint32_t> made_by_;  // value → position of its maker, in the round
   uint64_t work_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.preview.training.Gradient, written out as the nodes that compute it: no backend has to know it.
+// Replaces ai.onnx.preview.training.Gradient by the nodes that compute it, so that no backend has to implement it.
 #pragma once
 
 #include "ir/graph.h"

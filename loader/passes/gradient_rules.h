@@ -11,11 +11,11 @@ namespace backplane::model {
 
 // One node on the way back from y to the xs.
 struct Step {
-  ops::Rewrite& r;                 // puts nodes before the Gradient node
+  ops::Rewrite& r;                 // inserts nodes before the Gradient node
   const Node node;                 // a copy: r grows the vector that holds it
   const ValueId g;                 // the gradient of output 0
-  const std::vector<bool> wanted;  // by input: whether an x lies behind it
-  std::vector<ValueId> found;      // by input: its gradient, or BP_NONE; what a rule fills in
+  const std::vector<bool> wanted;  // by input: whether it depends on an x
+  std::vector<ValueId> found;      // by input: its gradient, or BP_NONE; the result of a rule
 
   ValueId x(size_t slot = 0) const { return node.input(slot); }
   ValueId y() const { return node.outputs[0]; }

@@ -92,7 +92,7 @@ struct Wrong {
 
 TEST(Gradient, SaysWhatItCannotDo) {
   const Wrong cases[] = {
-      {{gradient({"a"}, {"a"}, "nothing", {"d"})}, BP_INVALID_MODEL, "names 'nothing', which is no value"},
+      {{gradient({"a"}, {"a"}, "nothing", {"d"})}, BP_INVALID_MODEL, "names 'nothing', which is not a value"},
       {{gradient({"a", "b"}, {"a"}, "a", {"d"})}, BP_INVALID_MODEL, "2 inputs and 1 outputs where"},
       {{gradient({"a"}, {"a"}, "y", {"d"}), node("Exp", {"d"}, {"y"})}, BP_INVALID_MODEL, "cycle"},
       {{node("Selu", {"a"}, {"y"}, {}, "", "act"), gradient({"a"}, {"a"}, "y", {"d"})}, BP_UNSUPPORTED, "'act' (Selu)"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the model's own functions become the nodes of their bodies, which remember the call: a device may claim it
-// whole (coverage/calls.h). The form of each node was found by the checker in the function's own opsets, so a body
-// moves unchanged.
+// Replaces calls of the model's own functions by the nodes of their bodies, which refer to the call: a device may
+// support it as a whole (coverage/coverage.h). The checker found the form of each node in the function's own opsets, so
+// bodies are copied unchanged.
 #include <algorithm>
 #include <unordered_map>
 
@@ -12,7 +12,7 @@
 namespace backplane::model {
 namespace {
 
-// Functions that call functions twice each grow without bound; no real model comes near.
+// Functions that call others twice each grow exponentially; real models stay far below.
 constexpr uint64_t kMostNodes = 1'000'000;
 constexpr size_t kDepth = 64;
 
@@ -131,7 +131,7 @@ class Inliner {
     copy.id = model_.next_id++;
     copy.name = (call.node.name.empty() ? call.function.name : call.node.name) + "/" +
                 (node.name.empty() ? node.op_type : node.name);
-    bool changed = false;  // in a way that the checker has not seen
+    bool changed = false;  // in a way that the checker has not checked
     for (ValueId& input : copy.inputs) {
       if (input == BP_NONE) continue;
       input = map[input];

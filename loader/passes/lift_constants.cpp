@@ -25,7 +25,7 @@ Weight of_numbers(Model& model, bp_dtype_t dtype, const std::vector<T>& numbers,
   return of_bytes(model, dtype, std::move(dims), std::vector<char>(first, first + numbers.size() * sizeof(T)));
 }
 
-// What a Constant node says: in exactly one attribute.
+// The value of a Constant node, which is in exactly one attribute.
 Result<Weight> constant(Model& model, const Graph& graph, const Node& node) {
   const Attribute* a = node.attributes.size() == 1 ? &node.attributes.front() : nullptr;
   if (a && a->type == BP_ATTR_TENSOR) return graph.weights[a->indices().front()];
@@ -46,7 +46,7 @@ Result<Weight> constant(Model& model, const Graph& graph, const Node& node) {
       .with_node(node.id);
 }
 
-Status absorb(Model& model, Graph& graph) {
+Status lift(Model& model, Graph& graph) {
   size_t kept = 0;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     Node& node = graph.nodes[n];
@@ -63,14 +63,14 @@ Status absorb(Model& model, Graph& graph) {
     graph.weights.push_back(std::move(weight));
   }
   graph.nodes.resize(kept);
-  for (const auto& body : graph.subgraphs) BP_TRY(absorb(model, *body));
+  for (const auto& body : graph.subgraphs) BP_TRY(lift(model, *body));
   return {};
 }
 
 }  // namespace
 
-Status absorb_constants(Model& model) {
-  return absorb(model, model.graph);
+Status lift_constants(Model& model) {
+  return lift(model, model.graph);
 }
 
 }  // namespace backplane::model

@@ -18,12 +18,12 @@ bool same_shape(const Type& a, const Type& b) {
 }
 
 // Old forms that were upgraded left a Flatten.
-bool may_settle(const Graph& graph) {
+bool may_merge(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const Node& node) { return node.op_type == "Flatten"; });
 }
 
-void settle_nodes(Graph& graph) {
+void merge_nodes(Graph& graph) {
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE), reads(graph.values.size());
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
@@ -55,20 +55,20 @@ void settle_nodes(Graph& graph) {
       continue;
     softmax->inputs[0] = flatten->inputs[0];
     softmax->outputs[0] = reshape.outputs[0];
-    reshape.outputs.clear();  // nobody reads it any more: prune drops it, and the Flatten
+    reshape.outputs.clear();  // no longer read: prune removes it, and the Flatten
     made_by[softmax->outputs[0]] = made_by[reshape.inputs[0]];
   }
 }
 
-void settle_graph(Graph& graph) {
-  if (may_settle(graph)) settle_nodes(graph);
-  for (const auto& body : graph.subgraphs) settle_graph(*body);
+void merge_graph(Graph& graph) {
+  if (may_merge(graph)) merge_nodes(graph);
+  for (const auto& body : graph.subgraphs) merge_graph(*body);
 }
 
 }  // namespace
 
-void settle(Model& model) {
-  settle_graph(model.graph);
+void merge_legacy_softmax(Model& model) {
+  merge_graph(model.graph);
 }
 
 }  // namespace backplane::model

@@ -3,34 +3,26 @@
 // ops/upgrade/upgrade.h and ops/infer/infer.h.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "ir/graph.h"
 
 namespace backplane::model {
 
-// ONNX's rules: opsets are known, operators exist, counts and attributes fit, every value is made once, nothing reads
-// what nobody makes, nothing waits for itself. Sets Node::schema and since_version (in function bodies too) and puts
-// nodes in topological order.
+// Checks ONNX's rules: opsets are known, operators exist, counts and attributes fit, every value has one producer, and
+// there is no cycle. Sets Node::schema and since_version (in function bodies too) and sorts nodes topologically.
 Status check(Model& model);
-// The rules of one node against its schema: how many inputs and outputs, which attributes. Cuts omitted ones off the
-// ends.
+// Checks one node against its schema: the numbers of inputs and outputs, and the attributes. Removes omitted inputs and
+// outputs at the ends.
 Status check_node(Node& node);
-// Replaces calls of the model's own functions by their bodies, and notes in Graph::calls which nodes are whose.
+// Replaces calls of the model's own functions by their bodies, and records in Graph::calls which nodes come from which.
 Status inline_functions(Model& model);
 // Turns `Constant` nodes into weights.
-Status absorb_constants(Model& model);
-// Merges what the upgrade had to spell out while shapes were unknown.
-void settle(Model& model);
-// Drops what does nothing in inference: Identity, Dropout, casts to the type at hand, and
-// nodes whose results nobody reads.
+Status lift_constants(Model& model);
+// Merges Flatten → Softmax → Reshape, which the upgrade writes while shapes are unknown, where one node suffices.
+void merge_legacy_softmax(Model& model);
+// Removes nodes that do nothing in inference: Identity, Dropout, casts to the same type, and nodes whose results are
+// not read.
 void prune(Model& model);
-// Finds the nodes that are left of each call's body, and whether the call can still stand for them.
-void find_calls(Model& model);
-
-// Topological order of one graph's nodes, stable. BP_INVALID_MODEL when there is a cycle; names two nodes on it.
-// `moved` tells whether the order changed.
-Status sort_nodes(Graph& graph, bool& moved);
+// Finds the nodes that are left of each call's body, and whether the call can still replace them.
+void find_function_calls(Model& model);
 
 }  // namespace backplane::model

@@ -8,8 +8,8 @@
 namespace backplane::model {
 namespace {
 
-// Identity; casts to the type at hand; Dropout where it drops nothing: the mask is not read, and training_mode is
-// absent or a constant false.
+// Identity; casts to the same type; Dropout where it drops nothing: the mask is not read, and training_mode is absent
+// or a constant false.
 bool passes_through(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == BP_NONE) return false;
   if (node.op_type == "Identity") return true;
@@ -39,8 +39,8 @@ std::vector<uint32_t> count_reads(const Graph& graph) {
   return reads;
 }
 
-// Nodes that nobody reads go, last first. What stays loses trailing outputs that nobody reads, so that a Dropout's mask
-// does not keep it alive.
+// Removes nodes whose results are not read, last first. The others lose trailing outputs that are not read, so that the
+// mask of a Dropout does not keep it alive.
 void drop_dead(Graph& graph) {
   std::vector<uint32_t> reads = count_reads(graph);
   const auto unread = [&reads](ValueId value) { return value == BP_NONE || reads[value] == 0; };
@@ -71,9 +71,9 @@ void drop_dead(Graph& graph) {
   }
 }
 
-// Tells whether there was anything.
+// Returns whether there were any.
 bool bypass(Graph& graph) {
-  std::vector<bool> fixed(graph.values.size());  // given from outside, or seen there: they keep their name
+  std::vector<bool> fixed(graph.values.size());  // inputs and outputs of the graph: they keep their names
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
   for (const ValueId output : graph.outputs) {
     if (output != BP_NONE) fixed[output] = true;
@@ -130,7 +130,7 @@ bool bypass(Graph& graph) {
   return true;
 }
 
-// Inner graphs first, so that what they no longer read can go too.
+// Inner graphs first, so that values that they no longer read can be removed too.
 void prune_graph(Graph& graph) {
   for (const auto& body : graph.subgraphs) prune_graph(*body);
   drop_dead(graph);

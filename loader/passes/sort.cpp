@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "passes/sort.h"
+
 #include <algorithm>
 #include <queue>
 
 #include "ir/subgraphs.h"
-#include "passes/passes.h"
 
 namespace backplane::model {
 namespace {
@@ -29,7 +30,7 @@ void each_dependency(const Graph& graph, const std::vector<uint32_t>& made_by, u
   for (const ValueId captured : captures(graph, graph.nodes[n])) one(captured);
 }
 
-// Whether nothing is made after it was read.
+// Whether every value is made before it is read.
 bool is_sorted(const Graph& graph) {
   std::vector<bool> read(graph.values.size());
   for (const Node& node : graph.nodes) {
@@ -44,7 +45,7 @@ bool is_sorted(const Graph& graph) {
   return true;
 }
 
-// Walks backwards through nodes that were never ready until one comes again.
+// Walks backwards through nodes that never became ready until one repeats.
 Status cycle(const Graph& graph, const std::vector<uint32_t>& made_by, const std::vector<uint32_t>& waits) {
   uint32_t n =
       static_cast<uint32_t>(std::find_if(waits.begin(), waits.end(), [](uint32_t w) { return w > 0; }) - waits.begin());

@@ -17,7 +17,7 @@ constexpr double kOpenBytes = 4096;
 constexpr double kCopyLatency = 10e-6;
 constexpr double kLinkBandwidth = 10e9;
 
-// What devices that tell no rates are taken for: careful guesses, so that telling them is never a loss.
+// For devices that report no rates. Low guesses, so that a device never loses by reporting its own.
 struct Rates {
   double flops, bandwidth, operator_seconds;
 };
@@ -83,7 +83,7 @@ int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
 
 double value_bytes(const model::Graph& graph, model::ValueId value) {
   const model::Type& type = graph.values[value].type;
-  const uint32_t bits = ops::dtype_bits(type.dtype);
+  const uint32_t bits = dtype_bits(type.dtype);
   if ((type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element || bits == 0) return kOpenBytes;
   return elements(graph, type) * bits / 8;
 }
@@ -155,9 +155,9 @@ CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to) {
   const auto leg = [](const DeviceCoverage& one, bool in) {
     const std::string& name = one.device->name();
     if (const auto rate = measured_rate(one.profile.get(), in ? "host" : name, in ? name : "host")) return *rate;
-    const double told = static_cast<double>(one.device->info().link_bandwidth);
-    return CopyRate{kCopyLatency, 1 / (told > 0 ? told : kLinkBandwidth),
-                    told > 0 ? Source::kBackend : Source::kEstimate};
+    const double reported = static_cast<double>(one.device->info().link_bandwidth);
+    return CopyRate{kCopyLatency, 1 / (reported > 0 ? reported : kLinkBandwidth),
+                    reported > 0 ? Source::kBackend : Source::kEstimate};
   };
   if (!from) return leg(*to, true);
   if (!to) return leg(*from, false);

@@ -18,10 +18,10 @@ void cut(const model::Graph& graph, const Problem& problem, const Solution& foun
     island.seconds += problem.at(i, island.device);
   }
   for (const Problem::Group& group : problem.groups)
-    if (group.saving > 0 && together(group, found.labels, found.order))
+    if (group.saving > 0 && together(group, found.assignment, found.order))
       placement.islands[found.order.island[group.nodes[0]]].seconds -= group.saving;
 
-  // What crosses. A value enters an island once and leaves it once.
+  // Values between islands. A value enters an island once and leaves it once.
   std::vector<uint32_t> entered(graph.values.size(), BP_NONE);
   std::vector<bool> left(graph.values.size(), false);
   const auto leave = [&](model::ValueId value) {
@@ -44,8 +44,8 @@ void cut(const model::Graph& graph, const Problem& problem, const Solution& foun
   for (model::ValueId value : graph.outputs) leave(value);
 
   const auto place = [&](uint32_t label) { return label == problem.host() ? BP_NONE : label; };
-  for_each_copy(problem, found.labels, [&](const Problem::Link& link, uint32_t to, double seconds) {
-    const uint32_t from = link.producer == BP_NONE ? BP_NONE : found.labels[link.producer];
+  for_each_copy(problem, found.assignment, [&](const Problem::Link& link, uint32_t to, double seconds) {
+    const uint32_t from = link.producer == BP_NONE ? BP_NONE : found.assignment[link.producer];
     if (seconds == 0) return;
     const uint32_t home = from == BP_NONE ? problem.host() : from;
     const Source source = problem.copies[home * (problem.devices + 1) + to].source;

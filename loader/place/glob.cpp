@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/place.h"
+#include "place/glob.h"
 
 namespace backplane {
 

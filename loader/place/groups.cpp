@@ -36,7 +36,7 @@ void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
   for (uint32_t d = 0; d < problem.devices; ++d) {
     if (coverage[d].groups.empty()) continue;
     problem.group_of[d].assign(problem.nodes, BP_NONE);
-    std::vector<bool> bound(problem.nodes, false);  // nodes whose verdict holds in a group only
+    std::vector<bool> bound(problem.nodes, false);  // nodes that the device supports only as part of a group
     for (const NodeGroup& group : coverage[d].groups) {
       for (uint32_t i : group.nodes) bound[i] = bound[i] || group.atomic;
       if (sound(group, d, problem)) add_group(group, d, problem);
@@ -44,38 +44,41 @@ void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
     for (uint32_t i = 0; i < problem.nodes; ++i)
       if (bound[i] && problem.atomic_group(i, d) == BP_NONE)
         problem.seconds[size_t{i} * problem.devices + d] = Problem::kInfinite;
-    // All of this device's groups at once must leave the graph without a cycle.
-    const Labels all(problem.nodes, d);
-    for (std::vector<uint32_t> knot; !(knot = cyclic_groups(problem, all)).empty();)
-      for (size_t k = knot.size() / 2; k < knot.size(); ++k) problem.ban(knot[k]);
+    // All groups of this device together must not close a cycle.
+    const Assignment all(problem.nodes, d);
+    for (std::vector<uint32_t> cycle; !(cycle = cyclic_groups(problem, all)).empty();)
+      for (size_t k = cycle.size() / 2; k < cycle.size(); ++k) problem.ban(cycle[k]);
   }
 }
 
 namespace {
 
-class Assignment {
+class Assigner {
  public:
-  explicit Assignment(const Problem& problem)
-      : problem_(problem), labels_(problem.nodes, BP_NONE), open_(problem.seconds.size()), choices_(problem.nodes, 0) {
+  explicit Assigner(const Problem& problem)
+      : problem_(problem),
+        assignment_(problem.nodes, BP_NONE),
+        open_(problem.seconds.size()),
+        choices_(problem.nodes, 0) {
     for (uint32_t i = 0; i < problem.nodes; ++i)
       for (uint32_t d = 0; d < problem.devices; ++d)
         if (problem.can(i, d)) open_[index(i, d)] = true, ++choices_[i];
     for (uint32_t i = 0; i < problem.nodes; ++i)
       for (uint32_t d = 0; d < problem.devices; ++d)
         if (!problem.can(i, d)) close_group(i, d);
-    settle();
+    decide_forced();
   }
 
   void decide(uint32_t node, const uint32_t* preference) {
-    if (labels_[node] != BP_NONE) return;
+    if (assignment_[node] != BP_NONE) return;
     for (uint32_t k = 0; k < problem_.devices; ++k) {
       if (!open_[index(node, preference[k])]) continue;
       take(node, preference[k]);
-      return settle();
+      return decide_forced();
     }
   }
 
-  Labels result() { return std::move(labels_); }
+  Assignment result() { return std::move(assignment_); }
 
  private:
   size_t index(uint32_t node, uint32_t device) const { return size_t{node} * problem_.devices + device; }
@@ -87,7 +90,7 @@ class Assignment {
   }
 
   void take_one(uint32_t node, uint32_t device) {
-    labels_[node] = device;
+    assignment_[node] = device;
     for (uint32_t d = 0; d < problem_.devices; ++d)
       if (d != device) close(node, d);
   }
@@ -95,7 +98,7 @@ class Assignment {
   void close(uint32_t node, uint32_t device) {
     if (!open_[index(node, device)]) return;
     open_[index(node, device)] = false;
-    if (--choices_[node] == 1 && labels_[node] == BP_NONE) forced_.push_back(node);
+    if (--choices_[node] == 1 && assignment_[node] == BP_NONE) forced_.push_back(node);
     close_group(node, device);
   }
 
@@ -104,33 +107,33 @@ class Assignment {
       for (uint32_t i : problem_.groups[g].nodes) close(i, device);
   }
 
-  void settle() {
+  void decide_forced() {
     while (!forced_.empty()) {
       const uint32_t node = forced_.back();
       forced_.pop_back();
-      for (uint32_t d = 0; d < problem_.devices && labels_[node] == BP_NONE; ++d)
+      for (uint32_t d = 0; d < problem_.devices && assignment_[node] == BP_NONE; ++d)
         if (open_[index(node, d)]) take(node, d);
     }
   }
 
   const Problem& problem_;
-  Labels labels_;
+  Assignment assignment_;
   std::vector<bool> open_;  // as Problem::seconds: not ruled out yet
   std::vector<uint32_t> choices_, forced_;
 };
 
 }  // namespace
 
-Labels assign(const Problem& problem, const std::function<const uint32_t*(uint32_t node)>& preference) {
-  Assignment assignment(problem);
-  // Nodes that never had but one choice come first: what they need is not up to anybody.
+Assignment assign(const Problem& problem, const std::function<const uint32_t*(uint32_t node)>& preference) {
+  Assigner assigner(problem);
+  // Nodes that had only one choice from the start come first: they leave no decision.
   for (const bool single : {true, false})
     for (uint32_t i = 0; i < problem.nodes; ++i) {
       uint32_t choices = 0;
       for (uint32_t d = 0; single && d < problem.devices; ++d) choices += problem.can(i, d);
-      if (!single || choices == 1) assignment.decide(i, preference(i));
+      if (!single || choices == 1) assigner.decide(i, preference(i));
     }
-  return assignment.result();
+  return assigner.result();
 }
 
 }  // namespace backplane

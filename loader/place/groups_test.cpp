@@ -83,7 +83,7 @@ TEST(Groups, AGroupThatAPathLeavesAndEntersAgainIsNotTaken) {
   EXPECT_NE(pinned.status().text().find("b (group)"), std::string::npos) << pinned.status().text();
 }
 
-// What only a group would take that cannot be had is taken by nobody; the report tells the rest.
+// Nodes supported only as part of an impossible group run nowhere; the report has the others.
 TEST(Groups, NodesOfAGroupThatCannotBeHadAreReportedAsUncovered) {
   const World world(2);
   const model::Graph graph = chain(5);
@@ -92,7 +92,7 @@ TEST(Groups, NodesOfAGroupThatCannotBeHadAreReportedAsUncovered) {
     for (uint32_t i : {0u, 3u, 4u}) allow(device.nodes[i]);
   allow(coverage[1].nodes[2]);
   coverage[0].groups = {{.nodes = {1, 3}, .atomic = true}};  // node 1 is refused, node 3 is taken by the other device
-  coverage[1].groups = {{.nodes = {1, 2}, .atomic = true}};  // likewise, but nobody else takes node 2
+  coverage[1].groups = {{.nodes = {1, 2}, .atomic = true}};  // likewise, but no other device supports node 2
   EXPECT_EQ(place(graph, coverage, {}).status().code(), BP_UNSUPPORTED);
   const auto placement = place_partly(graph, coverage, {});
   ASSERT_TRUE(placement.ok()) << placement.status().text();

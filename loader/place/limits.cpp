@@ -6,7 +6,7 @@
 namespace backplane {
 namespace {
 
-// 0: no bound. The host's memory has none: weights are mapped, and what is not used can leave it.
+// 0: no bound. Host memory has none: weights are mapped, and unused pages can be dropped.
 double memory_of(const Device& device) {
   return in_host_memory(device) ? 0 : static_cast<double>(device.info().memory_bytes);
 }
@@ -18,10 +18,10 @@ MemoryLimits::MemoryLimits(const model::Graph& graph, const std::vector<DeviceCo
   for (const DeviceCoverage& one : coverage) bounded_ = bounded_ || memory_of(*one.device) > 0;
 }
 
-Result<bool> MemoryLimits::hold(Problem& problem, const Labels& labels, std::vector<NoRoom>& no_room) const {
+Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, std::vector<NoRoom>& no_room) const {
   if (!bounded_) return true;
   bool all = true;
-  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // weights: the last device that was seen to hold them
+  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // weights: the last device found to hold them
   for (uint32_t d = 0; d < problem.devices; ++d) {
     const double there = memory_of(*coverage_[d].device);
     if (there == 0) continue;
@@ -49,10 +49,10 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Labels& labels, std::vec
       given = true;
       weights -= fresh;
     };
-    // First those that nobody else takes.
+    // First those that no other device supports.
     std::vector<uint32_t> movable;
     for (uint32_t i = 0; i < problem.nodes; ++i)
-      if (labels[i] == d) problem.elsewhere(i, d) ? movable.push_back(i) : add(i);
+      if (assignment[i] == d) problem.elsewhere(i, d) ? movable.push_back(i) : add(i);
     for (uint32_t i : movable) add(i);
     if (over && !given)
       return Status(BP_RESOURCE_EXHAUSTED,
@@ -60,7 +60,7 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Labels& labels, std::vec
                         std::to_string(coverage_[d].device->info().memory_bytes) +
                         " bytes of memory and its nodes need " +
                         std::to_string(static_cast<uint64_t>(weights + beside)) +
-                        ", and no other device takes them: use a smaller model or list more devices");
+                        ", and no other device supports them: use a smaller model or list more devices");
     all = all && !over;
   }
   return all;
@@ -73,7 +73,7 @@ void limit_islands(const Problem& problem, uint32_t max_nodes, Solution& found) 
   parts.island.resize(problem.nodes);
   uint32_t size = 0, last_group = BP_NONE, last_island = BP_NONE;
   for (uint32_t node : whole.sequence) {
-    const uint32_t group = problem.atomic_group(node, found.labels[node]);
+    const uint32_t group = problem.atomic_group(node, found.assignment[node]);
     const bool inside = group != BP_NONE && group == last_group;
     if (whole.island[node] != last_island || (size >= max_nodes && !inside)) {
       parts.devices.push_back(whole.devices[whole.island[node]]);
@@ -84,7 +84,7 @@ void limit_islands(const Problem& problem, uint32_t max_nodes, Solution& found) 
   }
   if (parts.devices.size() == whole.devices.size()) return;
   found.order = std::move(parts);
-  found.cost = cost_of(problem, found.labels, found.order);
+  found.cost = cost_of(problem, found.assignment, found.order);
 }
 
 }  // namespace backplane

@@ -70,7 +70,7 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
   for (uint32_t& device : seven) device = 1 - device;
   EXPECT_EQ(place(graph, coverage, {.fallback = BP_FALLBACK_PREFER})->device, seven);
   for (uint32_t i = 7; i < 10; ++i) coverage[1].nodes[i].answer = BP_ANSWER_NO;
-  EXPECT_EQ(place(graph, coverage, {})->device[9], 0u);  // what nobody else takes stays, others go
+  EXPECT_EQ(place(graph, coverage, {})->device[9], 0u);  // nodes that no other device supports stay, others move
   const auto full = place(graph, coverage, {.fallback = BP_FALLBACK_FORBID});
   EXPECT_EQ(full.status().code(), BP_RESOURCE_EXHAUSTED);
   EXPECT_NE(full.status().text().find("'b' has 32080 bytes"), std::string::npos) << full.status().text();

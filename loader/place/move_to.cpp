@@ -10,19 +10,23 @@
 namespace backplane {
 namespace {
 
-// Vertices of the network are nodes that may keep their device (the source's side) or move (the sink's); nodes that are
-// tied by a group are one vertex. Two kinds of helpers say "one of these readers moves" and "one of these readers
-// stays", which is how a value is paid once for any number of readers.
+// Vertices of the network are nodes that may keep their device (the source's side) or move (the sink's); the nodes of
+// an atomic group are one vertex. Two kinds of helper vertices stand for "one of these readers moves" and "one of these
+// readers stays", so that the copy of a value counts once for any number of readers.
 class Move {
  public:
-  Move(const Problem& problem, const Labels& labels, uint32_t target, const std::vector<uint32_t>& sequence,
+  Move(const Problem& problem, const Assignment& assignment, uint32_t target, const std::vector<uint32_t>& sequence,
        double launch_weight, const std::vector<uint32_t>& together)
-      : problem_(problem), labels_(labels), target_(target), sequence_(sequence), launch_weight_(launch_weight) {
+      : problem_(problem),
+        assignment_(assignment),
+        target_(target),
+        sequence_(sequence),
+        launch_weight_(launch_weight) {
     scale_costs();
     tie(together);
     const uint32_t first_helper = static_cast<uint32_t>(costs_.sink_cost.size());
     for (uint32_t i = 0; i < problem_.nodes; ++i)
-      if (labels_[i] != target_) add_cost(i, problem_.at(i, labels_[i]), problem_.at(i, target_));
+      if (assignment_[i] != target_) add_cost(i, problem_.at(i, assignment_[i]), problem_.at(i, target_));
     for (const Problem::Group& group : problem_.groups)
       if (group.saving > 0) add_saving(group);
     for (const Problem::Link& link : problem_.links)
@@ -32,9 +36,9 @@ class Move {
     renumber(first_helper);
   }
 
-  Labels solve() {
+  Assignment solve() {
     const std::vector<bool> moves = minimum_cut(std::move(costs_));
-    Labels result(labels_);
+    Assignment result(assignment_);
     for (uint32_t i = 0; i < problem_.nodes; ++i)
       if (vertex_[i] < kStays && moves[vertex_[i]]) result[i] = target_;
     return result;
@@ -43,11 +47,11 @@ class Move {
  private:
   static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // nodes that have no choice
 
-  // Capacities are whole numbers, as fine as they can be.
+  // Capacities are integers; scaled so that their sum uses the whole range.
   void scale_costs() {
     double sum = 0, dearest = 0;
     for (uint32_t i = 0; i < problem_.nodes; ++i)
-      for (uint32_t d : {labels_[i], target_})
+      for (uint32_t d : {assignment_[i], target_})
         if (problem_.can(i, d)) sum += problem_.at(i, d);
     for (const CopyRate& rate : problem_.copies) dearest = std::max(dearest, rate.seconds);
     double per_byte = 0, launch = 0;
@@ -72,15 +76,16 @@ class Move {
     };
     for (const Problem::Group& group : problem_.groups) {
       if (!group.atomic || group.nodes.empty()) continue;
-      if (group.device != target_ && labels_[group.nodes[0]] != group.device) continue;
+      if (group.device != target_ && assignment_[group.nodes[0]] != group.device) continue;
       for (uint32_t i : group.nodes) {
         const uint32_t a = find(i), b = find(group.nodes[0]);
         leader[std::max(a, b)] = std::min(a, b);
       }
     }
-    std::vector<uint32_t> first_of(together.empty() ? 0 : problem_.nodes, BP_NONE);  // that is free, of each number
+    std::vector<uint32_t> first_of(together.empty() ? 0 : problem_.nodes,
+                                   BP_NONE);  // the first free node with each number
     for (uint32_t i = 0; i < together.size(); ++i) {
-      if (together[i] == BP_NONE || labels_[i] == target_ || !problem_.can(i, target_)) continue;
+      if (together[i] == BP_NONE || assignment_[i] == target_ || !problem_.can(i, target_)) continue;
       uint32_t& first = first_of[together[i]];
       first = first == BP_NONE ? i : first;
       const uint32_t a = find(i), b = find(first);
@@ -91,7 +96,7 @@ class Move {
       if (!problem_.can(i, target_)) may_move[find(i)] = false;
     for (uint32_t i = 0; i < problem_.nodes; ++i) {
       const uint32_t first = find(i);
-      if (labels_[i] == target_)
+      if (assignment_[i] == target_)
         vertex_[i] = kMoved;
       else if (!may_move[first])
         vertex_[i] = kStays;
@@ -104,8 +109,8 @@ class Move {
     if (vertex_[node] < kStays) costs_.add_cost(vertex_[node], scaled(if_stays), scaled(if_moves));
   }
 
-  // A vertex that had better be with the sink as soon as one of these is, or with the source as soon as one of these
-  // is: being elsewhere would cost `most`, all that it costs at all.
+  // A vertex that is cheapest on the sink's side as soon as one of these is there (any_moves), or on the source's side
+  // as soon as one of these is there (any_stays): the other side would cost `most`, the whole cost at stake.
   uint32_t any_moves(const std::vector<uint32_t>& vertices, int64_t most) {
     if (vertices.size() == 1) return vertices[0];
     const uint32_t any = costs_.add_vertex();
@@ -123,7 +128,7 @@ class Move {
   void add_saving(const Problem::Group& group) {
     free_.clear();
     for (uint32_t i : group.nodes) {
-      const bool on_device = labels_[i] == group.device;
+      const bool on_device = assignment_[i] == group.device;
       if (group.device == target_ ? vertex_[i] == kStays : !on_device) return;
       if (vertex_[i] < kStays) free_.push_back(vertex_[i]);
     }
@@ -135,10 +140,10 @@ class Move {
       costs_.add_cost(any_moves(free_, saving), 0, saving);
   }
 
-  // What it costs to bring a value from where its producer is to where its readers are.
+  // The cost of copying a value from its producer's device to its readers' devices.
   template <class Price>
   void add_link(uint32_t producer, std::span<const uint32_t> readers, bool to_host, const Price& price) {
-    const uint32_t home = producer == BP_NONE ? problem_.host() : labels_[producer];
+    const uint32_t home = producer == BP_NONE ? problem_.host() : assignment_[producer];
     const uint32_t from = producer == BP_NONE ? kStays : vertex_[producer];
     if (!to_host && from < kStays &&
         std::ranges::all_of(readers, [&](uint32_t reader) { return vertex_[reader] == from; }))
@@ -165,7 +170,7 @@ class Move {
 
     // Readers that stay, device by device.
     present_.assign(problem_.devices + 1, false);
-    for (uint32_t reader : readers) present_[labels_[reader]] = true;
+    for (uint32_t reader : readers) present_[assignment_[reader]] = true;
     if (to_host) present_[problem_.host()] = true;
     for (uint32_t place = 0; place <= problem_.devices; ++place) {
       if (!present_[place] || place == target_) continue;
@@ -175,7 +180,7 @@ class Move {
       free_.clear();
       bool certain = place == problem_.host();
       for (uint32_t reader : readers) {
-        if (labels_[reader] != place) continue;
+        if (assignment_[reader] != place) continue;
         certain = certain || vertex_[reader] == kStays;
         if (vertex_[reader] < kStays) free_.push_back(vertex_[reader]);
       }
@@ -187,7 +192,7 @@ class Move {
       const uint32_t any = any_stays(free_, while_moves);
       costs_.add_cost(any, std::min(while_stays, while_moves), 0);
       if (while_moves > while_stays) costs_.add_arc(any, from, while_moves - while_stays);
-      // Dearer while the producer stays: no arc can say so, so it is paid even when all of these readers move.
+      // More expensive while the producer stays: no arc can express that, so it counts even when all readers move.
       if (while_moves < while_stays) costs_.add_cost(from, while_stays - while_moves, 0);
     }
   }
@@ -200,13 +205,13 @@ class Move {
       };
       const uint32_t node = sequence_[k];
       if (k == 0)
-        add_cost(node, launch_weight_ * problem_.launch[labels_[node]], launch_weight_ * problem_.launch[target_]);
+        add_cost(node, launch_weight_ * problem_.launch[assignment_[node]], launch_weight_ * problem_.launch[target_]);
       else
         add_link(sequence_[k - 1], {&node, 1}, false, price);
     }
   }
 
-  // Helpers come right after the first vertex that they have to do with.
+  // Numbers helpers right after the first vertex that they are connected to.
   void renumber(uint32_t first_helper) {
     const size_t count = costs_.sink_cost.size();
     std::vector<uint32_t> beside(count), number(count), first(count + 1, 0);
@@ -225,7 +230,7 @@ class Move {
   }
 
   const Problem& problem_;
-  const Labels& labels_;
+  const Assignment& assignment_;
   const uint32_t target_;
   const std::vector<uint32_t>& sequence_;
   const double launch_weight_;
@@ -238,9 +243,9 @@ class Move {
 
 }  // namespace
 
-Labels move_to(const Problem& problem, const Labels& labels, uint32_t target, const std::vector<uint32_t>& sequence,
-               double launch_weight, const std::vector<uint32_t>& together) {
-  return Move(problem, labels, target, sequence, launch_weight, together).solve();
+Assignment move_to(const Problem& problem, const Assignment& assignment, uint32_t target,
+                   const std::vector<uint32_t>& sequence, double launch_weight, const std::vector<uint32_t>& together) {
+  return Move(problem, assignment, target, sequence, launch_weight, together).solve();
 }
 
 }  // namespace backplane

@@ -9,14 +9,15 @@
 namespace backplane {
 namespace {
 
-// The graph with each taken group as one node, which bears the number of the group's first node.
+// The graph with each atomic group on its device as one node, with the number of the group's first node.
 class Units {
  public:
-  Units(const Problem& problem, const Labels& labels) : problem_(problem), labels_(labels), unit_(problem.nodes) {
+  Units(const Problem& problem, const Assignment& assignment)
+      : problem_(problem), assignment_(assignment), unit_(problem.nodes) {
     for (uint32_t i = 0; i < problem.nodes; ++i) unit_[i] = i;
     for (uint32_t g = 0; g < problem.groups.size(); ++g) {
       const auto& group = problem.groups[g];
-      if (!group.atomic || !std::ranges::all_of(group.nodes, [&](uint32_t i) { return labels[i] == group.device; }))
+      if (!group.atomic || !std::ranges::all_of(group.nodes, [&](uint32_t i) { return assignment[i] == group.device; }))
         continue;
       for (uint32_t i : group.nodes) unit_[i] = group.nodes[0];
       if (group.nodes.size() > 1) grouped_ = true;
@@ -27,7 +28,7 @@ class Units {
   bool is(uint32_t node) const { return unit_[node] == node; }
 
   void for_each_node(uint32_t unit, const auto& visit) const {
-    const uint32_t g = problem_.atomic_group(unit, labels_[unit]);
+    const uint32_t g = problem_.atomic_group(unit, assignment_[unit]);
     if (g == BP_NONE) return visit(unit);
     for (uint32_t i : problem_.groups[g].nodes) visit(i);
   }
@@ -48,7 +49,7 @@ class Units {
     return counts;
   }
 
-  // Topological; shorter than the units are many where there is a cycle. Nodes alone are in order already.
+  // Topological; incomplete where there is a cycle. Single nodes are in order already.
   std::vector<uint32_t> sorted() const {
     std::vector<uint32_t> order;
     order.reserve(problem_.nodes);
@@ -68,22 +69,22 @@ class Units {
 
  private:
   const Problem& problem_;
-  const Labels& labels_;
+  const Assignment& assignment_;
   std::vector<uint32_t> unit_;
   bool grouped_ = false;
 };
 
 // Device and part of each node as one small number.
-std::vector<uint32_t> owners(const Problem& problem, const Labels& labels, std::vector<uint32_t>& devices) {
-  std::vector<uint32_t> owner(labels);
+std::vector<uint32_t> owners(const Problem& problem, const Assignment& assignment, std::vector<uint32_t>& devices) {
+  std::vector<uint32_t> owner(assignment);
   for (uint32_t d = 0; d < problem.devices; ++d) devices.push_back(d);
   if (problem.parts.empty()) return owner;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> numbers;
   for (uint32_t i = 0; i < problem.nodes; ++i) {
-    const uint32_t part = problem.parts[size_t{i} * problem.devices + labels[i]];
+    const uint32_t part = problem.parts[size_t{i} * problem.devices + assignment[i]];
     if (part == 0) continue;
-    const auto [at, added] = numbers.try_emplace({labels[i], part}, static_cast<uint32_t>(devices.size()));
-    if (added) devices.push_back(labels[i]);
+    const auto [at, added] = numbers.try_emplace({assignment[i], part}, static_cast<uint32_t>(devices.size()));
+    if (added) devices.push_back(assignment[i]);
     owner[i] = at->second;
   }
   return owner;
@@ -91,10 +92,10 @@ std::vector<uint32_t> owners(const Problem& problem, const Labels& labels, std::
 
 }  // namespace
 
-Order arrange(const Problem& problem, const Labels& labels) {
-  const Units units(problem, labels);
+Order arrange(const Problem& problem, const Assignment& assignment) {
+  const Units units(problem, assignment);
   std::vector<uint32_t> device_of;
-  const std::vector<uint32_t> owner = owners(problem, labels, device_of);
+  const std::vector<uint32_t> owner = owners(problem, assignment, device_of);
 
   // How often owners change on the way from a unit to the end.
   const std::vector<uint32_t> sorted = units.sorted();
@@ -107,10 +108,10 @@ Order arrange(const Problem& problem, const Labels& labels) {
   struct Ready {
     std::vector<uint32_t> units;
     uint32_t changes = 0;
-    uint32_t turn = 0;  // entries of the queue that name another one are out of date
+    uint32_t turn = 0;  // queue entries with another number are out of date
   };
   std::vector<Ready> ready(device_of.size());
-  // Changes, launch, then the owner's number, both the smaller the sooner.
+  // The most changes first, then the cheapest launch, then the smallest owner.
   std::priority_queue<std::tuple<uint32_t, double, int64_t, uint32_t>> queue;
   const auto offer = [&](uint32_t unit) {
     const uint32_t o = owner[unit];
@@ -137,7 +138,7 @@ Order arrange(const Problem& problem, const Labels& labels) {
     ready[o].units.clear();
     const uint32_t island = static_cast<uint32_t>(order.devices.size());
     order.devices.push_back(device_of[o]);
-    while (!running.empty()) {  // depth first: what hangs together stays together
+    while (!running.empty()) {  // depth first, which keeps connected nodes together
       const uint32_t unit = running.back();
       running.pop_back();
       units.for_each_node(unit, [&](uint32_t i) {
@@ -156,12 +157,12 @@ Order arrange(const Problem& problem, const Labels& labels) {
   return order;
 }
 
-std::vector<uint32_t> cyclic_groups(const Problem& problem, const Labels& labels) {
-  const Units units(problem, labels);
+std::vector<uint32_t> cyclic_groups(const Problem& problem, const Assignment& assignment) {
+  const Units units(problem, assignment);
   std::vector<bool> left(problem.nodes, false);
   for (uint32_t i = 0; i < problem.nodes; ++i) left[i] = units.is(i);
   for (uint32_t unit : units.sorted()) left[unit] = false;
-  // What is left lies on cycles or after them. Off goes what only lies after: units without a reader that is left.
+  // The rest is on cycles or after them. Units after them have no reader in the rest: remove those, repeatedly.
   std::vector<uint32_t> counts(problem.nodes, 0), ends;
   std::vector<std::vector<uint32_t>> reads(problem.nodes);
   for (uint32_t i = 0; i < problem.nodes; ++i) {
@@ -187,18 +188,18 @@ std::vector<uint32_t> cyclic_groups(const Problem& problem, const Labels& labels
   return groups;
 }
 
-bool together(const Problem::Group& group, const Labels& labels, const Order& order) {
+bool together(const Problem::Group& group, const Assignment& assignment, const Order& order) {
   return std::ranges::all_of(group.nodes, [&](uint32_t i) {
-    return labels[i] == group.device && order.island[i] == order.island[group.nodes[0]];
+    return assignment[i] == group.device && order.island[i] == order.island[group.nodes[0]];
   });
 }
 
-Cost cost_of(const Problem& problem, const Labels& labels, const Order& order) {
+Cost cost_of(const Problem& problem, const Assignment& assignment, const Order& order) {
   Cost cost;
-  for (uint32_t i = 0; i < problem.nodes; ++i) cost.compute += problem.at(i, labels[i]);
+  for (uint32_t i = 0; i < problem.nodes; ++i) cost.compute += problem.at(i, assignment[i]);
   for (const Problem::Group& group : problem.groups)
-    if (group.saving > 0 && together(group, labels, order)) cost.compute -= group.saving;
-  for_each_copy(problem, labels, [&](const Problem::Link&, uint32_t, double seconds) { cost.copies += seconds; });
+    if (group.saving > 0 && together(group, assignment, order)) cost.compute -= group.saving;
+  for_each_copy(problem, assignment, [&](const Problem::Link&, uint32_t, double seconds) { cost.copies += seconds; });
   for (uint32_t device : order.devices) cost.launches += problem.launch[device];
   cost.islands = static_cast<uint32_t>(order.devices.size());
   return cost;

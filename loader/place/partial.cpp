@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// Nodes that no device takes, those that it would only take in a group that it cannot have included.
+// Nodes that no device supports, including those supported only as part of a group that is impossible.
 std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                                       const Policy& policy) {
   const uint32_t only = policy.fallback == BP_FALLBACK_FORBID ? 0 : BP_NONE;
@@ -22,8 +22,8 @@ std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vect
   return nodes;
 }
 
-// The device is said to take the nodes at no cost, in a part of their own: parts never share an island. Groups that
-// they are in go, with what else they would have taken.
+// Makes the device support the nodes at no cost, in a part of their own, so that no island has them and others. Removes
+// the groups that they are in.
 void pretend(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
   std::vector<NodeVerdict>& verdicts = device.nodes;
   std::erase_if(device.groups, [&](const NodeGroup& group) {
@@ -40,7 +40,7 @@ void pretend(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
   }
 }
 
-// Takes the islands of nodes without a device out and numbers the others anew.
+// Removes the islands of nodes without a device and renumbers the others.
 void drop_uncovered(Placement& placement) {
   std::vector<uint32_t> number(placement.islands.size(), BP_NONE);
   std::vector<Island> kept;
@@ -69,7 +69,7 @@ Result<Placement> place_partly(const model::Graph& graph, const std::vector<Devi
   for (uint32_t node : uncovered) placement.device[node] = BP_NONE;
   drop_uncovered(placement);
   placement.copies.clear();
-  placement.savings.clear();
+  placement.missed_speedups.clear();
   placement.cost = {};
   return placement;
 }

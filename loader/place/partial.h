@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A placement for the report alone, where some nodes are taken by no device.
+// A placement for the report only, where no device supports some of the nodes.
 #pragma once
 
 #include "place/place.h"
 
 namespace backplane {
 
-// As place(), but a node that no device takes does not fail it: its device and island are BP_NONE, and the others are
-// placed as if the first device ran it at no cost. Such a placement has no copies, savings and cost: it cannot run.
+// Like place(), except that nodes which no device supports are no error: their device and island are BP_NONE, and the
+// others are placed as if the first device ran those at no cost. Such a placement cannot run, and has no copies, missed
+// speedups or cost.
 Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                                const Policy& policy);
 

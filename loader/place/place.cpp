@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "place/cut.h"
+#include "place/glob.h"
 #include "place/limits.h"
 #include "place/search.h"
 
@@ -17,7 +18,7 @@ bool names(std::string_view pattern, const model::Node& node) {
   return glob(pattern, node.name);
 }
 
-// A pin on a call holds for its whole body.
+// A pin on a call applies to its whole body.
 bool pin_matches(std::string_view pattern, const model::Graph& graph, const model::Node& node) {
   if (names(pattern, node)) return true;
   for (uint32_t c = node.call; c != BP_NONE; c = graph.calls[c].caller)
@@ -25,7 +26,7 @@ bool pin_matches(std::string_view pattern, const model::Graph& graph, const mode
   return false;
 }
 
-// "cpu: dtype: …; opencl: operator: …": each device's reason against a node.
+// Each device's reason not to run a node: "cpu: dtype: …; opencl: operator: …".
 std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node) {
   std::string text;
   for (const DeviceCoverage& device : coverage) {
@@ -40,11 +41,11 @@ std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node)
 }
 
 Status nobody_takes(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage) {
-  return Status(BP_UNSUPPORTED, node.label() + " is taken by no device: " + refusals(coverage, index))
+  return Status(BP_UNSUPPORTED, node.label() + " is supported by no device: " + refusals(coverage, index))
       .with_node(node.id);
 }
 
-// The device that a pin names for a node, if one does. The first pin that matches counts.
+// The device of the first pin that matches the node, if any.
 Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index,
                                        const std::vector<DeviceCoverage>& coverage, const Policy& policy,
                                        std::string& pattern) {
@@ -69,10 +70,10 @@ Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index
   return std::optional<uint32_t>();
 }
 
-// Whether every node found a device.
+// Whether every node has a device.
 Status covered(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Solution& found) {
-  for (uint32_t i = 0; i < found.labels.size(); ++i)
-    if (found.labels[i] == BP_NONE) return nobody_takes(graph.nodes[i], i, coverage);
+  for (uint32_t i = 0; i < found.assignment.size(); ++i)
+    if (found.assignment[i] == BP_NONE) return nobody_takes(graph.nodes[i], i, coverage);
   return {};
 }
 
@@ -84,13 +85,13 @@ Status few_enough(const Policy& policy, const Solution& found) {
   return {};
 }
 
-// The first device that can takes a node.
+// Each node on the first device that supports it.
 Solution greedy(Problem& problem, uint32_t max_islands) {
   for (;;) {
-    Labels labels = first_that_can(problem);
-    if (std::ranges::find(labels, BP_NONE) != labels.end()) return {std::move(labels), {}, {}};
-    if (untie(problem, labels)) continue;
-    Solution found = evaluate(problem, std::move(labels));
+    Assignment assignment = first_that_can(problem);
+    if (std::ranges::find(assignment, BP_NONE) != assignment.end()) return {std::move(assignment), {}, {}};
+    if (break_cycles(problem, assignment)) continue;
+    Solution found = evaluate(problem, std::move(assignment));
     return max_islands ? reduce(problem, std::move(found), max_islands) : found;
   }
 }
@@ -114,15 +115,15 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
     found = policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands)
                                                  : greedy(problem, policy.max_islands);
     BP_TRY(covered(graph, coverage, found));
-    BP_ASSIGN(held, memory.hold(problem, found.labels, placement.no_room));
+    BP_ASSIGN(held, memory.hold(problem, found.assignment, placement.no_room));
   }
   std::ranges::sort(placement.no_room);
   if (policy.max_island_nodes) limit_islands(problem, policy.max_island_nodes, found);
   BP_TRY(few_enough(policy, found));
   cut(graph, problem, found, placement);
-  placement.savings = savings_of(problem, found);
+  placement.missed_speedups = find_missed_speedups(problem, found);
   placement.cost = found.cost;
-  placement.device = std::move(found.labels);
+  placement.device = std::move(found.assignment);
   placement.island = std::move(found.order.island);
   return placement;
 }

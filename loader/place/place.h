@@ -10,11 +10,11 @@
 #include "base/status.h"
 #include "coverage/coverage.h"
 #include "ir/graph.h"
-#include "place/saving.h"
+#include "place/missed_speedup.h"
 
 namespace backplane {
 
-// What the user asks of a placement, as in bp_session_desc_t.
+// The user's requirements, as in bp_session_desc_t.
 struct Policy {
   uint32_t fallback = BP_FALLBACK_ALLOW;
   uint32_t max_islands = 0;       // 0: no bound
@@ -31,11 +31,11 @@ struct Island {
   std::vector<uint32_t> nodes;          // ascending
   std::vector<model::ValueId> inputs;   // not constants; in the order in which the island's view has them
   std::vector<model::ValueId> outputs;  // read by other islands or by the graph's outputs
-  double seconds = 0;                   // of its nodes; launching it comes on top
+  double seconds = 0;                   // of its nodes, without the launch
   double launch_seconds = 0;
 };
 
-// A value that passes between the memories of devices.
+// A value that is copied between the memories of devices.
 struct Copy {
   model::ValueId value;
   uint32_t from, to;      // positions in the coverage's list, or BP_NONE: the host
@@ -43,7 +43,7 @@ struct Copy {
   Source source;
 };
 
-// A node that a device would have and has no memory for.
+// A node that the device supports but has no memory for.
 struct NoRoom {
   uint32_t node, device;
   auto operator<=>(const NoRoom&) const = default;
@@ -55,23 +55,19 @@ struct Placement {
   std::vector<std::string> pin;  // of each node: the pattern that put it there, or empty
   std::vector<Island> islands;   // in an order in which they can run
   std::vector<Copy> copies;      // not those that are free
-  std::vector<double> seconds;   // node * devices + device: expected; infinite where it can't be
-  std::vector<Saving> savings;
+  std::vector<double> seconds;   // node * devices + device: expected; infinite where it is impossible
+  std::vector<MissedSpeedup> missed_speedups;
   std::vector<NoRoom> no_room;  // ascending
   Cost cost;
 };
 
-// BP_FALLBACK_ALLOW: the cheapest placement that is found (search.h). PREFER: the first device of the list that can
-// takes a node. FORBID: the first device must take all. Pins count in each. An atomic group is taken whole or not at
-// all.
+// BP_FALLBACK_ALLOW: the cheapest placement found (search.h). PREFER: each node runs on the first device of the list
+// that supports it. FORBID: the first device must run all nodes. Pins apply in each. Atomic groups stay whole.
 //
-// With `max_islands`, islands are given up to other devices until they fit, in ALLOW and PREFER. With
-// `max_island_nodes`, larger islands are cut; an atomic group may be larger. A device that tells how much memory it has
-// gets no more than it holds (limits.h). Errors: BP_UNSUPPORTED (nobody takes a node; too many islands), BP_NOT_FOUND
-// (the device of a pin), BP_RESOURCE_EXHAUSTED. The same input gives the same placement.
+// With `max_islands`, nodes move to other devices until the number fits, in ALLOW and PREFER. With `max_island_nodes`,
+// larger islands are cut; an atomic group may be larger. A device that reports the size of its memory gets no more than
+// fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node; too many islands), BP_NOT_FOUND (the device of a
+// pin), BP_RESOURCE_EXHAUSTED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
-
-// Shell-style match: * any run of characters, ? one.
-bool glob(std::string_view pattern, std::string_view text);
 
 }  // namespace backplane

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "place/glob.h"
 #include "place/testing.h"
 
 namespace backplane {
@@ -61,15 +62,15 @@ TEST(Place, AnUnprofitableIslandStaysAndTheSavingIsNamed) {
   const auto pinned = place(graph, coverage, {.pins = {{"name=n4", "b"}}});
   ASSERT_TRUE(pinned.ok());
   EXPECT_EQ(pinned->islands.size(), 3u);
-  EXPECT_TRUE(pinned->savings.empty());
-  ASSERT_EQ(placement->savings.size(), 1u);
-  EXPECT_EQ(placement->savings[0].nodes, std::vector<uint32_t>{4});
-  EXPECT_EQ(placement->savings[0].instead_of, 1u);
-  EXPECT_NEAR(placement->savings[0].seconds, pinned->cost.total() - placement->cost.total(), 1e-12);
+  EXPECT_TRUE(pinned->missed_speedups.empty());
+  ASSERT_EQ(placement->missed_speedups.size(), 1u);
+  EXPECT_EQ(placement->missed_speedups[0].nodes, std::vector<uint32_t>{4});
+  EXPECT_EQ(placement->missed_speedups[0].instead_of, 1u);
+  EXPECT_NEAR(placement->missed_speedups[0].seconds, pinned->cost.total() - placement->cost.total(), 1e-12);
   // Where it pays it goes.
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 200);
   EXPECT_EQ(place(graph, coverage, {})->islands.size(), 3u);
-  EXPECT_TRUE(place(graph, coverage, {})->savings.empty());
+  EXPECT_TRUE(place(graph, coverage, {})->missed_speedups.empty());
 }
 
 TEST(Place, ADeviceThatTellsNoCostDoesNotWinByIt) {

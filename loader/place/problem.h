@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A placement as numbers: what the stages of the search work on.
+// Placement as a problem of numbers, for the stages of the search.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 namespace backplane {
 
 // A device for each node: position in the coverage's list.
-using Labels = std::vector<uint32_t>;
+using Assignment = std::vector<uint32_t>;
 
 struct Problem {
-  // A value that is read: each device that reads it gets it once, and so does the host where it is an output of the
+  // A value with readers. It is copied once to each device that reads it, and to the host where it is an output of the
   // graph.
   struct Link {
     model::ValueId value;
@@ -25,23 +25,24 @@ struct Problem {
     bool to_host;
     double bytes;
   };
-  // Nodes that a device takes as one. A node is in one group of a device at most.
+  // Nodes that a device supports, or runs faster, together. A node is in at most one group of a device.
   struct Group {
     uint32_t device;
     std::vector<uint32_t> nodes;  // ascending
     bool atomic;                  // all or none; their costs are shares of the group's
-    double saving;                // not atomic: what less it costs when all are in one island
+    double saving;                // not atomic: how much cheaper they are when all are in one island
   };
 
   uint32_t devices = 0;
   uint32_t nodes = 0;
-  std::vector<double> seconds;       // node * devices + device; infinite where it can't be
+  std::vector<double> seconds;       // node * devices + device; infinite where it is impossible
   std::vector<Link> links;           // by producer; those from the host last
   std::vector<uint32_t> first_link;  // of each node, and the end
   std::vector<uint32_t> readers;     // of links
-  std::vector<uint32_t> parts;       // as `seconds`, or empty: nodes of a device with different parts share no island
-  std::vector<CopyRate> copies;      // from * (devices + 1) + to; number `devices` is the host
-  std::vector<double> launch;        // of each device
+  std::vector<uint32_t>
+      parts;  // as `seconds`, or empty: nodes of a device with different parts are never in one island
+  std::vector<CopyRate> copies;  // from * (devices + 1) + to; number `devices` is the host
+  std::vector<double> launch;    // of each device
   std::vector<Group> groups;
   std::vector<std::vector<uint32_t>> group_of;  // [device], empty or [node]: position in `groups` or BP_NONE
 
@@ -65,16 +66,16 @@ struct Problem {
   }
   // Makes the nodes of an atomic group impossible on its device.
   void ban(uint32_t group);
-  // Whether other devices can have what the device takes with the node: its atomic group, or the node alone.
+  // Whether other devices support the node and, where it is in an atomic group of this device, the group's other nodes.
   bool elsewhere(uint32_t node, uint32_t device) const;
-  // Makes that impossible on the device.
+  // Makes the node, or its atomic group, impossible on the device.
   void give_up(uint32_t node, uint32_t device);
 
   static constexpr double kInfinite = __builtin_inf();
 };
 
 // Links, costs and groups of a graph. Groups that are not sound (see groups.h) are left out. `only` has for each node
-// the one device on which it may be, or BP_NONE.
+// the only device that it may be on, or BP_NONE.
 Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                      const std::vector<uint32_t>& only);
 

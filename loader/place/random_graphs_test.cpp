@@ -126,7 +126,7 @@ class Drawing {
 
   std::mt19937& random_;
   bp_builder_t* builder_ = nullptr;
-  std::vector<Tensor> tensors_;  // lent to the model
+  std::vector<Tensor> tensors_;  // the model refers to them
   std::vector<uint32_t> values_, indices_, weights_;
   uint32_t k_ = 0, low_ = 0, high_ = 0;
 };

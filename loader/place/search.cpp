@@ -5,23 +5,23 @@
 #include <optional>
 
 #include "place/groups.h"
+#include "place/interior.h"
 #include "place/move_to.h"
-#include "place/region.h"
 
 namespace backplane {
 namespace {
 
-// How many times something is tried on a graph of so many nodes: small models are searched more thoroughly than large
-// ones.
+// The number of attempts for a graph of so many nodes: small models are searched more thoroughly than large ones.
 uint32_t tries(uint32_t nodes, uint32_t most) {
   return std::clamp(100'000 / std::max(1u, nodes), 1u, most);
 }
 constexpr uint32_t kMaxRounds = 8;
-// Of large graphs, launches move the borders of what a device has, or all of it: nodes farther inside stay together.
+// In large graphs, launch costs move the borders of a device's nodes, or all of them: nodes farther inside stay
+// together.
 constexpr uint32_t kMargin = 50;
 
-bool complete(const Labels& labels) {
-  return std::ranges::find(labels, BP_NONE) == labels.end();
+bool complete(const Assignment& assignment) {
+  return std::ranges::find(assignment, BP_NONE) == assignment.end();
 }
 
 std::vector<uint32_t> list_order(uint32_t devices, uint32_t first) {
@@ -31,7 +31,7 @@ std::vector<uint32_t> list_order(uint32_t devices, uint32_t first) {
   return order;
 }
 
-Labels prefer(const Problem& problem, uint32_t device) {
+Assignment prefer(const Problem& problem, uint32_t device) {
   const std::vector<uint32_t> order = list_order(problem.devices, device);
   return assign(problem, [&](uint32_t) { return order.data(); });
 }
@@ -56,9 +56,9 @@ class Search {
     if (active_.size() == 2) base_ = prefer(problem, active_[0]);
   }
 
-  // False: groups were banned on the way; start again.
+  // False: groups were banned, so the search must start again.
   bool run() {
-    Labels greedy = first_that_can(problem_);
+    Assignment greedy = first_that_can(problem_);
     if (!complete(greedy)) {
       candidates_.push_back({std::move(greedy), {}, {}});
       return true;
@@ -66,7 +66,8 @@ class Search {
     if (!add(std::move(greedy))) return false;
     if (active_.size() < 2) return true;
     for (uint32_t d : active_)
-      if (Labels labels = prefer(problem_, d); complete(labels) && !add(std::move(labels))) return false;
+      if (Assignment assignment = prefer(problem_, d); complete(assignment) && !add(std::move(assignment)))
+        return false;
     if (active_.size() > 2 && !add_cheapest()) return false;
     sort();
     if (!cut()) return false;
@@ -89,23 +90,23 @@ class Search {
                              [&](const Solution& a, const Solution& b) { return better(a, b, max_islands_); });
   }
 
-  bool add(Labels labels) {
-    if (untie(problem_, labels)) return false;
+  bool add(Assignment assignment) {
+    if (break_cycles(problem_, assignment)) return false;
     for (const Solution& found : candidates_)
-      if (found.labels == labels) return true;
-    candidates_.push_back(evaluate(problem_, std::move(labels)));
+      if (found.assignment == assignment) return true;
+    candidates_.push_back(evaluate(problem_, std::move(assignment)));
     return true;
   }
 
   // Each node where it is cheapest by itself.
   bool add_cheapest() {
     std::vector<uint32_t> order;
-    Labels labels = assign(problem_, [&](uint32_t node) {
+    Assignment assignment = assign(problem_, [&](uint32_t node) {
       order = list_order(problem_.devices, 0);
       std::ranges::stable_sort(order, {}, [&](uint32_t d) { return problem_.at(node, d); });
       return order.data();
     });
-    return !complete(labels) || add(std::move(labels));
+    return !complete(assignment) || add(std::move(assignment));
   }
 
   // The cut of compute and copies alone.
@@ -116,31 +117,31 @@ class Search {
     for (uint32_t round = 0; round < rounds_; ++round) {
       bool changed = false;
       for (uint32_t device : active_) {
-        Labels labels = move_to(problem_, found.labels, device);
-        if (labels == found.labels) continue;
-        if (untie(problem_, labels)) return false;
-        Solution next = evaluate(problem_, std::move(labels));
+        Assignment assignment = move_to(problem_, found.assignment, device);
+        if (assignment == found.assignment) continue;
+        if (break_cycles(problem_, assignment)) return false;
+        Solution next = evaluate(problem_, std::move(assignment));
         if (additive(next) >= additive(found) * (1 - 1e-9)) continue;
         found = std::move(next);
         changed = true;
       }
       if (!changed) break;
     }
-    return add(std::move(found.labels));
+    return add(std::move(found.assignment));
   }
 
   bool improve(size_t k) {
     Solution found = candidates_[k];
     std::vector<uint32_t> regions;
-    if (rounds_ == 1) regions = inner_regions(problem_, found.labels, kMargin);
+    if (rounds_ == 1) regions = label_interior(problem_, found.assignment, kMargin);
     for (uint32_t round = 0; round < rounds_; ++round) {
       bool changed = false;
       for (size_t a = base_.empty() ? 0 : 1; a < active_.size(); ++a) {
-        Labels labels =
-            move_to(problem_, base_.empty() ? found.labels : base_, active_[a], found.order.sequence, 1, regions);
-        if (labels == found.labels) continue;
-        if (untie(problem_, labels)) return false;
-        Solution next = evaluate(problem_, std::move(labels));
+        Assignment assignment =
+            move_to(problem_, base_.empty() ? found.assignment : base_, active_[a], found.order.sequence, 1, regions);
+        if (assignment == found.assignment) continue;
+        if (break_cycles(problem_, assignment)) return false;
+        Solution next = evaluate(problem_, std::move(assignment));
         if (!better(next, found, max_islands_)) continue;
         found = std::move(next);
         changed = true;
@@ -154,27 +155,27 @@ class Search {
   Problem& problem_;
   const uint32_t max_islands_;
   const uint32_t rounds_ = tries(problem_.nodes, kMaxRounds);
-  std::vector<uint32_t> active_;  // devices that can have some node
-  Labels base_;                   // two devices: as much as can be on the first
+  std::vector<uint32_t> active_;  // devices that support some node
+  Assignment base_;               // two devices: as many nodes as possible on the first
   std::vector<Solution> candidates_;
 };
 
 }  // namespace
 
-Solution evaluate(const Problem& problem, Labels labels) {
-  Solution found{std::move(labels), {}, {}};
-  found.order = arrange(problem, found.labels);
-  found.cost = cost_of(problem, found.labels, found.order);
+Solution evaluate(const Problem& problem, Assignment assignment) {
+  Solution found{std::move(assignment), {}, {}};
+  found.order = arrange(problem, found.assignment);
+  found.cost = cost_of(problem, found.assignment, found.order);
   return found;
 }
 
-Labels first_that_can(const Problem& problem) {
+Assignment first_that_can(const Problem& problem) {
   return prefer(problem, 0);
 }
 
-bool untie(Problem& problem, const Labels& labels) {
+bool break_cycles(Problem& problem, const Assignment& assignment) {
   if (std::ranges::none_of(problem.groups, &Problem::Group::atomic)) return false;
-  const std::vector<uint32_t> knot = cyclic_groups(problem, labels);
+  const std::vector<uint32_t> knot = cyclic_groups(problem, assignment);
   for (size_t k = knot.size() / 2; k < knot.size(); ++k) problem.ban(knot[k]);
   return !knot.empty();
 }
@@ -184,19 +185,19 @@ Solution search(Problem& problem, uint32_t max_islands) {
     Search one(problem, max_islands);
     if (!one.run()) continue;
     Solution found = one.best();
-    return max_islands && complete(found.labels) ? reduce(problem, std::move(found), max_islands) : found;
+    return max_islands && complete(found.assignment) ? reduce(problem, std::move(found), max_islands) : found;
   }
 }
 
 Solution reduce(const Problem& problem, Solution found, uint32_t max_islands) {
   if (found.cost.islands <= max_islands) return found;
-  Problem dear = problem;  // islands that cost nothing to launch would never be given up
+  Problem dear = problem;  // islands without a launch cost would never be removed
   for (double& launch : dear.launch) launch = std::max(launch, 1e-6);
   for (double weight = 1; weight <= 0x1p30 && found.cost.islands > max_islands; weight *= 8)
     for (uint32_t device = 0; device < problem.devices; ++device) {
-      Labels labels = move_to(dear, found.labels, device, found.order.sequence, weight);
-      if (labels == found.labels || !cyclic_groups(problem, labels).empty()) continue;
-      Solution next = evaluate(problem, std::move(labels));
+      Assignment assignment = move_to(dear, found.assignment, device, found.order.sequence, weight);
+      if (assignment == found.assignment || !cyclic_groups(problem, assignment).empty()) continue;
+      Solution next = evaluate(problem, std::move(assignment));
       if (better(next, found, max_islands)) found = std::move(next);
     }
   return found;

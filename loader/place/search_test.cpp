@@ -13,18 +13,18 @@ namespace {
 
 using namespace placement_test;
 
-// The cost of labels by plain counting, with the least launches that two devices can do with.
+// The cost of assignment by plain counting, with the least launches that two devices can do with.
 double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
-                  const std::vector<uint32_t>& labels) {
+                  const std::vector<uint32_t>& assignment) {
   const uint32_t host = BP_NONE;
   double sum = 0;
   std::map<model::ValueId, uint32_t> home;
   std::map<model::ValueId, std::set<uint32_t>> readers;
   for (model::ValueId value : graph.inputs) home[value] = host;
-  for (uint32_t i = 0; i < labels.size(); ++i) {
-    sum += coverage[labels[i]].nodes[i].seconds;
-    for (model::ValueId value : graph.nodes[i].inputs) readers[value].insert(labels[i]);
-    for (model::ValueId value : graph.nodes[i].outputs) home[value] = labels[i];
+  for (uint32_t i = 0; i < assignment.size(); ++i) {
+    sum += coverage[assignment[i]].nodes[i].seconds;
+    for (model::ValueId value : graph.nodes[i].inputs) readers[value].insert(assignment[i]);
+    for (model::ValueId value : graph.nodes[i].outputs) home[value] = assignment[i];
   }
   for (model::ValueId value : graph.outputs) readers[value].insert(host);
   // Device 0 is on the host, device 1 is a link of 1 GB/s and 10 µs away.
@@ -38,12 +38,12 @@ double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& 
   for (uint32_t first : {0u, 1u}) {
     double seconds = 0;
     std::set<model::ValueId> there(graph.inputs.begin(), graph.inputs.end());
-    std::vector<bool> done(labels.size());
-    size_t left = labels.size();
+    std::vector<bool> done(assignment.size());
+    size_t left = assignment.size();
     for (uint32_t device = first; left > 0; device = 1 - device) {
       size_t before = left;
-      for (uint32_t i = 0; i < labels.size(); ++i) {
-        if (done[i] || labels[i] != device) continue;
+      for (uint32_t i = 0; i < assignment.size(); ++i) {
+        if (done[i] || assignment[i] != device) continue;
         if (!std::ranges::all_of(graph.nodes[i].inputs, [&](model::ValueId v) { return there.contains(v); })) continue;
         done[i] = true, --left;
         there.insert(graph.nodes[i].outputs.begin(), graph.nodes[i].outputs.end());
@@ -59,13 +59,13 @@ double cheapest(const model::Graph& graph, const std::vector<DeviceCoverage>& co
   double least = 1e9;
   const size_t nodes = graph.nodes.size();
   for (uint32_t mask = 0; mask < 1u << nodes; ++mask) {
-    std::vector<uint32_t> labels(nodes);
+    std::vector<uint32_t> assignment(nodes);
     bool possible = true;
     for (uint32_t i = 0; i < nodes; ++i) {
-      labels[i] = mask >> i & 1;
-      possible = possible && coverage[labels[i]].nodes[i].usable();
+      assignment[i] = mask >> i & 1;
+      possible = possible && coverage[assignment[i]].nodes[i].usable();
     }
-    if (possible) least = std::min(least, count_cost(graph, coverage, labels));
+    if (possible) least = std::min(least, count_cost(graph, coverage, assignment));
   }
   return least;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What placement's tests share: devices, graphs and answers that are only numbers.
+// Shared by the tests of placement: devices, graphs and verdicts that are only numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -66,8 +66,8 @@ inline model::Node& add_node(model::Graph& graph, const std::vector<model::Value
   return node;
 }
 
-// Node i reads some of the values before it; values are of 4 bytes to 160 kB, which at 1 GB/s is up to 160 µs beside
-// the 10 of a copy.
+// Node i reads some of the values before it; values are of 4 bytes to 160 kB, which at 1 GB/s is up to 160 µs on top
+// of the 10 µs of a copy.
 inline model::Graph random_graph(std::mt19937& random, uint32_t nodes) {
   model::Graph graph;
   graph.inputs.push_back(graph.add_value("x", floats(1000)));
@@ -91,7 +91,7 @@ inline model::Graph chain(uint32_t nodes, int64_t elements = 10) {
   return graph;
 }
 
-// Every node on some device at least, at random costs.
+// Every node is supported by at least one device, at random costs.
 inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const World& world, size_t nodes) {
   auto coverage = world.coverage(nodes);
   const uint32_t share = 1 + random() % 9;
@@ -103,8 +103,8 @@ inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const W
   return coverage;
 }
 
-// Islands in their order: each reads only what came in, weights, and what earlier islands made. That order existing is
-// what convex and acyclic mean together.
+// Islands in their order: each reads only inputs, weights, and what earlier islands wrote, which means that islands are
+// convex and their graph is acyclic.
 inline void expect_legal(const model::Graph& graph, const Placement& placement) {
   std::set<model::ValueId> there(graph.inputs.begin(), graph.inputs.end());
   size_t nodes = 0;

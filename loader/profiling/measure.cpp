@@ -45,7 +45,7 @@ Result<double> measure_node(const std::shared_ptr<Environment>& environment, con
   alone.compute_types = request.compute_types;
   alone.options = request.options;
   alone.cancel = request.cancel;
-  alone.costs = Costs::kTold;
+  alone.costs = Costs::kReported;
   BP_ASSIGN(Covered covered, cover(*environment, single.model(), alone));
   BP_ASSIGN(auto session, Session::create(environment, std::move(covered), alone));
   BP_ASSIGN(auto exec, Exec::create(session));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out what nodes and copies take on this machine.
+// Measures nodes and copies on this machine.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace backplane {
 
-// Runs each node that a device takes as a model of its own on that device, once for each key (cost_profile.h), and puts
-// the median into the device's profile and into the verdicts. Nodes that cannot run so (they need their neighbours, or
-// inputs that nobody can make up) keep the cost they had. Errors: BP_CANCELLED.
+// Runs each node that a device supports as a model of its own on that device, once for each key (cost_profile.h), and
+// stores the median in the device's profile and in the verdicts. Nodes that cannot run alone (they need their
+// neighbours, or inputs that cannot be generated) keep the cost they had. Errors: BP_CANCELLED.
 Status measure_nodes(const std::shared_ptr<Environment>& environment, const model::Model& model,
                      const SessionRequest& request, std::vector<DeviceCoverage>& coverage);
 
-// Copies between the memories of these devices and the host's: what no profile knows yet is measured, so once on each
-// machine. What fails stays as the device tells it.
+// Measures copies between the memories of these devices and the host's that no profile has yet, hence once on each
+// machine. Where that fails, the costs that the device reports are used.
 void measure_copies(const Environment& environment, std::vector<DeviceCoverage>& coverage);
 
 }  // namespace backplane

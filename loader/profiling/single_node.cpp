@@ -33,12 +33,12 @@ void fill(bp_dtype_t dtype, char* data, uint64_t bytes) {
     std::memset(data, 0, bytes);
     return;
   }
-  const uint64_t size = ops::dtype_bits(dtype) / 8;
+  const uint64_t size = dtype_bits(dtype) / 8;
   uint64_t state = 1;
   for (uint64_t at = 0; at + size <= bytes; at += size) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const uint64_t bits = found->half | (state >> 12 & found->mantissa);
-    std::memcpy(data + at, &bits, size);  // the low bytes come first on the machines that there are
+    std::memcpy(data + at, &bits, size);  // little-endian
   }
 }
 
@@ -97,8 +97,8 @@ Result<SingleNode> SingleNode::of(const model::Model& model, const model::Node& 
 Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   const model::Value& value = graph.values[id];
   const model::Type& type = value.type;
-  if (type.kind != BP_KIND_TENSOR || ops::dtype_bits(type.dtype) == 0 || type.rank < 0)
-    return {BP_UNSUPPORTED, "input '" + value.name + "' is no tensor of numbers, or of unknown rank"};
+  if (type.kind != BP_KIND_TENSOR || dtype_bits(type.dtype) == 0 || type.rank < 0)
+    return {BP_UNSUPPORTED, "input '" + value.name + "' is not a tensor of numbers, or of unknown rank"};
   const double bytes = value_bytes(graph, id);
   if (bytes > kMostBytes) return {BP_UNSUPPORTED, "input '" + value.name + "' is larger than 4 GB"};
   std::vector<int64_t>& extents = extents_.emplace_back();
@@ -111,7 +111,7 @@ Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   tensor.extents = extents.data();
   tensor.buffer.address = memory_.back().get();
   tensor.buffer.bytes = static_cast<uint64_t>(bytes);
-  if (ops::dtype_bits(type.dtype) % 8) tensor.buffer.bytes += 1;  // packed, the last byte may be half full
+  if (dtype_bits(type.dtype) % 8) tensor.buffer.bytes += 1;  // packed, the last byte may be half full
   fill(type.dtype, memory_.back().get(), tensor.buffer.bytes);
   inputs_.push_back(tensor);
   return {};

@@ -6,7 +6,7 @@
 
 namespace backplane {
 
-// What a device's plugin said of a call. Success costs nothing: bound runs go through here.
+// The status of a call into a device's plugin. Success costs nothing: bound runs come through here.
 inline Status device_status(const Device& device, const PluginError& error, bp_status_t code) {
   if (code == BP_OK) return {};
   return error.status(code, "device '" + device.name() + "'");

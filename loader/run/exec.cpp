@@ -36,7 +36,7 @@ std::string format(const model::Graph& graph, const model::Type& type) {
 }
 
 Status lost() {
-  return {BP_DEVICE_LOST, "a device did not come back from a run of this exec: make another one"};
+  return {BP_DEVICE_LOST, "a device did not return from a run of this exec: make another one"};
 }
 
 bool is_tensor(const model::Type& type) {
@@ -45,79 +45,76 @@ bool is_tensor(const model::Type& type) {
 
 }  // namespace
 
-Result<std::unique_ptr<Exec>> Exec::create(const std::shared_ptr<const Session>& session) {
-  if (!session->compiled())
+Result<std::unique_ptr<Exec>> Exec::create(const std::shared_ptr<const CompiledModel>& model) {
+  if (!model->compiled())
     return Status(BP_BAD_STATE, "the session was made with BP_SESSION_PLACE_ONLY: it has no programs to run");
-  auto exec = std::unique_ptr<Exec>(new Exec(session->latest()));
-  exec->inputs_.resize(exec->session_->model().graph.inputs.size());
-  exec->outputs_.resize(exec->session_->model().graph.outputs.size());
+  auto exec = std::unique_ptr<Exec>(new Exec(model->current()));
+  exec->inputs_.resize(exec->model_->model().graph.inputs.size());
+  exec->outputs_.resize(exec->model_->model().graph.outputs.size());
   for (;;) {
-    Fault fault{exec->make_route()};
+    Fault fault{exec->make_run()};
     if (fault.status.ok()) return exec;
-    if (fault.status.code() != BP_DEVICE_LOST || !exec->session_->without(fault).ok()) return std::move(fault.status);
+    if (fault.status.code() != BP_DEVICE_LOST || !exec->model_->fail_over(fault).ok()) return std::move(fault.status);
     exec->follow();
   }
 }
 
 Exec::~Exec() {
   worker_.reset();  // waits for a submitted run
-  settle();
+  wait_for_stream();
   while (busy_.load(std::memory_order_acquire)) busy_.wait(true);
-  drop_route();
+  drop_run();
 }
 
-// In this order: what comes first looks into what comes after.
-void Exec::drop_route() {
-  if (hung()) return keep_route();
-  if (route_) route_->stop();
+void Exec::drop_run() {
+  if (given_up_device()) return keep_run();
   planned_ = false;
-  runner_.reset();
-  plan_.reset();
-  route_.reset();
+  run_.reset();
 }
 
-Device* Exec::hung() const {
-  if (!route_) return nullptr;
-  const auto found =
-      std::ranges::find_if(route_->steps, [](const Step& step) { return step.program->device->given_up(); });
-  return found != route_->steps.end() ? found->program->device : nullptr;
+Device* Exec::given_up_device() const {
+  if (!run_) return nullptr;
+  const std::vector<Step>& steps = run_->graph->steps;
+  const auto found = std::ranges::find_if(steps, [](const Step& step) { return step.program->device->given_up(); });
+  return found != steps.end() ? found->program->device : nullptr;
 }
 
-void Exec::keep_route() {
-  struct Lost {
-    std::shared_ptr<const Session> session;
-    std::unique_ptr<Route> route;
-    std::unique_ptr<Plan> plan;
-    std::unique_ptr<Runner> runner;
+void Exec::keep_run() {
+  struct Kept {
+    std::shared_ptr<const CompiledModel> model;
+    std::unique_ptr<Run> run;
   };
   static std::mutex mutex;
-  static auto* const kLost = new std::list<Lost>;  // never ends: the device may still write
+  static auto* const kKept = new std::list<Kept>;  // never destroyed: the device may still write
   const std::lock_guard lock(mutex);
-  kLost->push_back({session_, std::move(route_), std::move(plan_), std::move(runner_)});
+  kKept->push_back({model_, std::move(run_)});
   planned_ = false;
 }
 
-// Everything that follows from the session and from where bindings lie.
-Status Exec::make_route() {
-  drop_route();
-  Homes homes;
-  for (const Binding& binding : inputs_) homes.inputs.push_back(binding.home());
-  for (const Binding& binding : outputs_) homes.outputs.push_back(binding.home());
-  BP_ASSIGN(route_, Route::make(*session_, homes));
-  plan_ = std::make_unique<Plan>(*session_, *route_);
-  runner_ = std::make_unique<Runner>(*session_, *route_, *plan_);
+Status Exec::make_run() {
+  drop_run();
+  BoundLocations locations;
+  for (const Binding& binding : inputs_) locations.inputs.push_back(binding.location());
+  for (const Binding& binding : outputs_) locations.outputs.push_back(binding.location());
+  auto run = std::make_unique<Run>();
+  BP_ASSIGN(run->graph,
+            RunGraph::make(model_->model().graph, model_->programs(), model_->environment().services(), locations));
+  BP_ASSIGN(run->state, RunState::make(*run->graph));
+  run->plan = std::make_unique<RunPlan>(*run->graph, *run->state);
+  run->runner = std::make_unique<Runner>(*model_, *run->graph, *run->state, *run->plan);
+  run_ = std::move(run);
   return {};
 }
 
 // ---- binding --------------------------------------------------------------------------------------------------------
 
 model::ValueId Exec::value_of(uint32_t slot) const {
-  const model::Graph& graph = session_->model().graph;
+  const model::Graph& graph = model_->model().graph;
   return slot >= BP_SLOT_OUTPUT ? graph.outputs[slot - BP_SLOT_OUTPUT] : graph.inputs[slot];
 }
 
 std::string Exec::slot_name(uint32_t slot) const {
-  return (slot >= BP_SLOT_OUTPUT ? "output '" : "input '") + session_->model().graph.values[value_of(slot)].name + "'";
+  return (slot >= BP_SLOT_OUTPUT ? "output '" : "input '") + model_->model().graph.values[value_of(slot)].name + "'";
 }
 
 Result<Exec::Binding*> Exec::binding(uint32_t slot) {
@@ -134,11 +131,11 @@ Result<Exec::Binding*> Exec::binding(uint32_t slot) {
 }
 
 Status Exec::check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const {
-  const model::Graph& graph = session_->model().graph;
+  const model::Graph& graph = model_->model().graph;
   const model::Type& type = graph.values[value].type;
   if (type.dtype && dtype != type.dtype)
     return {BP_TYPE_MISMATCH,
-            "expects " + std::string(ops::dtype_name(type.dtype)) + ", got " + std::string(ops::dtype_name(dtype))};
+            "expects " + std::string(dtype_name(type.dtype)) + ", got " + std::string(dtype_name(dtype))};
   if (rank > BP_MAX_RANK || (rank && !extents)) return {BP_INVALID_ARGUMENT, "rank or extents are not valid"};
   bool fits = type.rank < 0 || static_cast<uint32_t>(type.rank) == rank;
   for (uint32_t i = 0; i < rank; ++i) {
@@ -153,8 +150,8 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
   const model::ValueId value = value_of(slot);
   const std::string name = slot_name(slot);
-  if (!is_tensor(session_->model().graph.values[value].type))
-    return {BP_TYPE_MISMATCH, name + " is no tensor: use bp_exec_bind_container"};
+  if (!is_tensor(model_->model().graph.values[value].type))
+    return {BP_TYPE_MISMATCH, name + " is not a tensor: use bp_exec_bind_container"};
   if (tensor.layout != BP_LAYOUT_DENSE) return {BP_UNSUPPORTED, name + ": only dense row-major tensors can be bound"};
   BP_TRY(check(value, tensor.dtype, tensor.rank, tensor.extents).context(name));
   const uint64_t bytes = dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
@@ -163,20 +160,20 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
             name + " needs " + std::to_string(bytes) + " bytes, its buffer has " + std::to_string(tensor.buffer.bytes)};
   if (slot >= BP_SLOT_OUTPUT && (tensor.buffer.flags & BP_BUFFER_READ_ONLY))
     return {BP_INVALID_ARGUMENT, name + ": the buffer is read-only (BP_BUFFER_READ_ONLY)"};
-  settle();
+  wait_for_stream();
   Device* device = nullptr;
   if (tensor.buffer.memory) {
-    BP_ASSIGN(device, session_->environment().device_of(tensor.buffer.device));
-    Services& services = session_->environment().services();
+    BP_ASSIGN(device, model_->environment().device_of(tensor.buffer.device));
+    Services& services = model_->environment().services();
     BP_ASSIGN(const Memory memory, Memory::of(*device, services));
-    if (!memory.device()) BP_TRY(Memory::lent(*device, tensor.buffer.space, services).take_status().context(name));
+    if (!memory.device()) BP_TRY(Memory::of_space(*device, tensor.buffer.space, services).take_status().context(name));
   } else if (tensor.buffer.bytes && !tensor.buffer.address) {
     return {BP_INVALID_ARGUMENT, name + ": buffer.address is NULL"};
   }
-  const Home before = binding->home();
-  *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_serial(),
+  const MemoryLocation before = binding->location();
+  *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
               device, nullptr};
-  if (binding->home() != before) drop_route();  // it lies elsewhere: other copies are needed
+  if (binding->location() != before) drop_run();  // other copies are needed
   if (!tensor.buffer.memory) binding->buffer = part(tensor.buffer, 0, tensor.buffer.bytes);
   planned_ = false;
   return {};
@@ -184,11 +181,11 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
 
 Status Exec::bind_container(uint32_t slot, bp_container_t* container) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
-  if (is_tensor(session_->model().graph.values[value_of(slot)].type))
+  if (is_tensor(model_->model().graph.values[value_of(slot)].type))
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_bind"};
   if (!container) return {BP_INVALID_ARGUMENT, slot_name(slot) + ": the container is NULL"};
-  settle();
-  binding->is = true;
+  wait_for_stream();
+  binding->bound = true;
   binding->container = container;
   planned_ = false;
   return {};
@@ -196,9 +193,9 @@ Status Exec::bind_container(uint32_t slot, bp_container_t* container) {
 
 Status Exec::unbind(uint32_t slot) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
-  if (!binding->is) return {};
-  settle();
-  drop_route();  // what the plugins know of it goes with it
+  if (!binding->bound) return {};
+  wait_for_stream();
+  drop_run();  // with what is bound to the slots of instances
   *binding = {};
   return {};
 }
@@ -206,7 +203,7 @@ Status Exec::unbind(uint32_t slot) {
 Status Exec::check_extents(uint32_t slot, uint32_t rank, const int64_t* extents) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
   const std::string name = slot_name(slot);
-  if (!binding->is || binding->container)
+  if (!binding->bound || binding->container)
     return {BP_BAD_STATE, name + " is not bound to a tensor: call bp_exec_bind first"};
   BP_TRY(check(value_of(slot), binding->dtype, rank, extents).context(name));
   const uint64_t bytes = dense_bytes(binding->dtype, rank, extents);
@@ -219,7 +216,7 @@ Status Exec::check_extents(uint32_t slot, uint32_t rank, const int64_t* extents)
 void Exec::set_extents(uint32_t slot, std::span<const int64_t> extents) {
   Binding& binding = slot >= BP_SLOT_OUTPUT ? outputs_[slot - BP_SLOT_OUTPUT] : inputs_[slot];
   if (std::ranges::equal(binding.extents, extents)) return;
-  settle();
+  wait_for_stream();
   binding.extents.assign(extents.begin(), extents.end());
   planned_ = false;
 }
@@ -237,14 +234,14 @@ Status Exec::extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t st
 }
 
 Status Exec::symbol(uint32_t symbol, int64_t extent) {
-  const model::Graph& graph = session_->model().graph;
+  const model::Graph& graph = model_->model().graph;
   if (symbol >= graph.symbols.size())
     return {BP_NOT_FOUND, "the model has " + std::to_string(graph.symbols.size()) + " named dimensions, no number " +
                               std::to_string(symbol)};
   std::vector<std::pair<uint32_t, std::vector<int64_t>>> changed;
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const model::Type& type = graph.values[graph.inputs[i]].type;
-    if (!inputs_[i].is || !is_tensor(type)) continue;
+    if (!inputs_[i].bound || !is_tensor(type)) continue;
     std::vector<int64_t> extents = inputs_[i].extents;
     bool has = false;
     for (size_t d = 0; d < type.dims.size(); ++d) {
@@ -263,11 +260,11 @@ Status Exec::symbol(uint32_t symbol, int64_t extent) {
 // ---- running --------------------------------------------------------------------------------------------------------
 
 Status Exec::check_symbols() const {
-  const model::Graph& graph = session_->model().graph;
+  const model::Graph& graph = model_->model().graph;
   std::vector<std::pair<int64_t, uint32_t>> seen(graph.symbols.size(), {-1, 0});  // extent, input
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const model::Type& type = graph.values[graph.inputs[i]].type;
-    if (!inputs_[i].is)
+    if (!inputs_[i].bound)
       return {BP_BAD_STATE, slot_name(i) + " is not bound: call bp_exec_bind" + (is_tensor(type) ? "" : "_container")};
     for (size_t d = 0; is_tensor(type) && d < type.dims.size(); ++d) {
       const uint32_t symbol = type.dims[d].extent < 0 ? type.dims[d].symbol : BP_NONE;
@@ -288,83 +285,74 @@ Status Exec::check_symbols() const {
   return {};
 }
 
-void Exec::take_bindings() {
-  const auto take = [&](const Binding& binding, Edge& edge, bool is_input) {
-    if (!binding.is) return;
-    if (edge.kind != BP_KIND_TENSOR) {
-      edge.own_container.reset();
-      edge.container = binding.container;
-      edge.known = true;
-      return;
-    }
-    Replica& home = edge.replicas[edge.home];
-    if (home.serial != binding.serial)  // imports of what was bound before end
-      for (Replica& other : edge.replicas) other.block.reset();
-    home.user = true;
-    home.buffer = binding.buffer;
-    home.serial = binding.serial;
-    edge.dtype = binding.dtype;
-    if (!is_input) return;
-    edge.extents = binding.extents;
-    edge.known = true;
-    edge.bytes = edge.dtype == BP_DTYPE_STRING
-                     ? binding.buffer.bytes
-                     : dense_bytes(edge.dtype, static_cast<uint32_t>(edge.extents.size()), edge.extents.data());
+void Exec::pass_on_bindings() {
+  const RunGraph& graph = *run_->graph;
+  const auto pass_on = [&](const Binding& binding, uint32_t value) {
+    if (graph.values[value].kind != BP_KIND_TENSOR)
+      run_->state->bind_container(value, binding.container);
+    else
+      run_->state->bind_tensor(value, binding.dtype, binding.buffer, binding.generation);
   };
-  for (size_t i = 0; i < inputs_.size(); ++i) take(inputs_[i], route_->edges[route_->inputs[i]], true);
-  for (size_t o = 0; o < outputs_.size(); ++o) take(outputs_[o], route_->edges[route_->outputs[o]], false);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].bound) continue;
+    const uint32_t value = graph.inputs[i];
+    pass_on(inputs_[i], value);
+    if (graph.values[value].kind == BP_KIND_TENSOR) run_->state->set_input_extents(value, inputs_[i].extents);
+  }
+  for (size_t o = 0; o < outputs_.size(); ++o)
+    if (outputs_[o].bound) pass_on(outputs_[o], graph.outputs[o]);
 }
 
 Status Exec::prepare() {
   if (planned_) return {};
   BP_TRY(check_symbols());
-  if (!route_) BP_TRY(make_route());
-  take_bindings();
-  BP_TRY(plan_->make());
+  if (!run_) BP_TRY(make_run());
+  pass_on_bindings();
+  BP_TRY(run_->plan->make());
   planned_ = true;
   return {};
 }
 
 void Exec::follow() {
-  if (session_->is_latest()) return;
-  drop_route();
-  session_ = session_->latest();
+  if (model_->is_current()) return;
+  drop_run();
+  model_ = model_->current();
 }
 
-// Runs, and again where a device fails and the session allows that others take its place.
+// Runs, and runs again where a device fails and the model may fail over to others.
 Status Exec::attempt(const bp_run_t& options) {
   for (;;) {
     follow();
     Fault fault;
     fault.status = prepare();
-    if (Device* const device = fault.status.ok() ? hung() : nullptr) {  // given up by a run of another exec
+    if (Device* const device = fault.status.ok() ? given_up_device() : nullptr) {  // in a run of another exec
       fault.status =
-          Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not come back from a run and was given up");
+          Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not return from a run and was given up");
       fault.device = device;
     } else if (fault.status.ok()) {
-      fault.status = runner_->run(options);
-      if (runner_->gave_up()) {
-        keep_route();
+      fault.status = run_->runner->run(options);
+      if (run_->runner->gave_up()) {
+        keep_run();
         lost_ = true;
         return std::move(fault.status);
       }
-      fault.device = runner_->failed_device();
-      fault.island = runner_->failed_step();
+      fault.device = run_->runner->failed_device();
+      fault.island = run_->runner->failed_step();
     }
     const bp_status_t code = fault.status.code();
     if (code != BP_DEVICE_LOST && code != BP_INTERNAL) return std::move(fault.status);
-    if (plan_ && plan_->updates_inputs())
+    if (run_ && run_->plan->updates_inputs())
       return std::move(fault.status).context("an input that is updated in place cannot be restored for another device");
     if (options.deadline && options.deadline <= monotonic_now()) return std::move(fault.status);
-    // Each round leaves a device or nodes of it out: it ends by itself.
-    if (!session_->without(fault).ok()) return std::move(fault.status);
+    // Each round excludes a device or nodes on it, so rounds end by themselves.
+    if (!model_->fail_over(fault).ok()) return std::move(fault.status);
   }
 }
 
 Status Exec::execute(const bp_run_t& options) {
   ran_ = false;
   if (lost_) return lost();
-  settle();
+  wait_for_stream();
   const uint64_t deadline = options.deadline ? options.deadline : BP_FOREVER;
   for (uint32_t i = 0; i < options.wait_count; ++i) {
     const bp_point_t& point = options.waits[i];
@@ -376,24 +364,24 @@ Status Exec::execute(const bp_run_t& options) {
   return {};
 }
 
-void Exec::settle() {
-  if (const std::shared_ptr<FrameworkStream> stream = std::move(stream_)) stream->settle();
+void Exec::wait_for_stream() {
+  if (const std::shared_ptr<FrameworkStream> stream = std::move(stream_)) stream->drain();
 }
 
 Status Exec::put_into(const bp_run_t& options) {
   if (lost_) return lost();
   const std::shared_ptr<FrameworkStream> stream = stream_of(options.stream);
-  if (stream_ != stream || !planned_ || !session_->is_latest()) settle();
+  if (stream_ != stream || !planned_ || !model_->is_current()) wait_for_stream();
   ran_ = false;
   follow();
   BP_TRY(prepare());
-  BP_TRY(runner_->put_into(*stream, options));
+  BP_TRY(run_->runner->put_into(*stream, options));
   stream_ = stream;
   ran_ = true;
   return {};
 }
 
-// The end of a run that was accepted: `done` first, then the signals, when the exec is free for another run.
+// An accepted run ends with `done`, then the exec allows the next run, then the signals advance.
 void Exec::report(const bp_run_t& options, const Status& status) {
   if (options.done) {
     std::string text(status.text());
@@ -410,7 +398,7 @@ void Exec::report(const bp_run_t& options, const Status& status) {
 void Exec::signal(std::span<const bp_point_t> points, const Status& status) {
   for (const bp_point_t& point : points) {
     if (point.kind == BP_POINT_NATIVE) {
-      (void)semaphore_of(point).signal(point.value);  // it was checked that it can be
+      (void)semaphore_of(point).signal(point.value);  // read_run checked that it can
       continue;
     }
     bp_semaphore_t& semaphore = *bp_point_host(&point);
@@ -489,7 +477,7 @@ Status Exec::submit(const bp_run_t* run) {
       release();
       signal(std::span(points).subspan(own.wait_count), status);
     });
-  } catch (...) {  // nobody was told of the run
+  } catch (...) {  // the run was not accepted
     release();
     throw;
   }
@@ -499,22 +487,22 @@ Status Exec::submit(const bp_run_t* run) {
 Status Exec::output(uint32_t index, bp_tensor_t& out) {
   const uint32_t slot = BP_SLOT_OUTPUT + index;
   BP_TRY(binding(slot).take_status());
-  if (!is_tensor(session_->model().graph.values[value_of(slot)].type))
-    return {BP_TYPE_MISMATCH, slot_name(slot) + " is no tensor: use bp_exec_output_container"};
-  if (!ran_ || !route_) return {BP_BAD_STATE, "there is no result: call bp_exec_run first"};
-  const Edge& edge = route_->edges[route_->outputs[index]];
-  bp_tensor_t tensor = edge.tensor(edge.home);
-  tensor.buffer.bytes = edge.bytes;
+  if (!is_tensor(model_->model().graph.values[value_of(slot)].type))
+    return {BP_TYPE_MISMATCH, slot_name(slot) + " is not a tensor: use bp_exec_output_container"};
+  if (!ran_ || !run_) return {BP_BAD_STATE, "there is no result: call bp_exec_run first"};
+  const uint32_t value = run_->graph->outputs[index];
+  bp_tensor_t tensor = run_->state->tensor({value, run_->graph->values[value].home});
+  tensor.buffer.bytes = run_->state->value(value).bytes;
   return abi::write(tensor, &out, "out_tensor");
 }
 
 Status Exec::output_container(uint32_t index, bp_container_t*& out) {
   const uint32_t slot = BP_SLOT_OUTPUT + index;
   BP_TRY(binding(slot).take_status());
-  if (is_tensor(session_->model().graph.values[value_of(slot)].type))
+  if (is_tensor(model_->model().graph.values[value_of(slot)].type))
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_output"};
-  if (!ran_ || !route_) return {BP_BAD_STATE, "there is no result: call bp_exec_run first"};
-  out = route_->edges[route_->outputs[index]].container;
+  if (!ran_ || !run_) return {BP_BAD_STATE, "there is no result: call bp_exec_run first"};
+  out = run_->state->value(run_->graph->outputs[index]).container;
   return {};
 }
 

@@ -31,14 +31,14 @@ FrameworkStream::~FrameworkStream() {
 }
 
 void FrameworkStream::close() noexcept {
-  settle();
+  drain();
   if (stream_ && !device_->given_up()) api().stream_destroy(stream_);
   stream_ = nullptr;
 }
 
 Status FrameworkStream::wait(uint64_t deadline) {
   if (device_->given_up())
-    return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not come back from a run and was given up"};
+    return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not return from a run and was given up"};
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, deadline, error.get()));
   const std::lock_guard lock(mutex_);
@@ -46,8 +46,8 @@ Status FrameworkStream::wait(uint64_t deadline) {
   return kept.ok() ? std::move(status) : std::move(kept);
 }
 
-void FrameworkStream::settle() noexcept try {
-  if (!stream_ || device_->given_up()) return;  // it would be waited for in vain
+void FrameworkStream::drain() noexcept try {
+  if (!stream_ || device_->given_up()) return;  // a wait would not return
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, BP_FOREVER, error.get()));
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a bp_stream_t and a bp_native_semaphore_t of loader.h are: those of a plugin, and the device that they are of.
+// Implements bp_stream_t and bp_native_semaphore_t of loader.h: a plugin's object and its device.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace backplane {
 
-// All members are thread-safe, but `close` wants to be alone.
+// All members are thread-safe, except that no other call may run during `close`.
 class FrameworkStream {
  public:
   // `how` is a copy. Opens the device.
@@ -22,12 +22,12 @@ class FrameworkStream {
 
   Device& device() const { return *device_; }
   bp_stream_t* plugin_stream() const { return stream_; }
-  // Until all work in it has ended. Reports what work without `done` failed with, also what `settle` met.
+  // Waits until all work in it has ended. Reports failures of work without `done`, including those kept by `drain`.
   Status wait(uint64_t deadline);
-  // The same for the loader's own needs: a failure is kept for `wait`.
-  void settle() noexcept;
+  // Waits too, but keeps a failure for the next `wait`.
+  void drain() noexcept;
   Status export_native(bp_native_t& out) const;
-  // Waits, and ends the plugin's stream: an exec may keep this for longer than the framework keeps its own.
+  // Waits and destroys the plugin's stream. An exec may hold this object for longer than the framework its handle.
   void close() noexcept;
 
  private:
@@ -67,7 +67,7 @@ class FrameworkSemaphore {
   bp_native_semaphore_t* semaphore_ = nullptr;
 };
 
-// The objects behind the handles that the framework has.
+// The objects behind the framework's handles.
 inline const std::shared_ptr<FrameworkStream>& stream_of(bp_stream_t* handle) {
   return *reinterpret_cast<std::shared_ptr<FrameworkStream>*>(handle);
 }
@@ -75,7 +75,7 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
   return **reinterpret_cast<std::shared_ptr<FrameworkSemaphore>*>(static_cast<uintptr_t>(point.handle));
 }
 
-// The order that a framework asks of one device, as its plugin knows it: stream and native points are the plugin's own.
+// A framework's bp_run_t for one device, with the plugin's own stream and semaphores in place of the loader's handles.
 class DeviceOrder {
  public:
   // `order` outlives this. BP_INVALID_ARGUMENT where stream and points are of different devices.
@@ -88,7 +88,7 @@ class DeviceOrder {
 
   bp_run_t run_{};
   Device* device_ = nullptr;
-  std::vector<bp_point_t> waits_, signals_;  // moved with it: where they lie does not change
+  std::vector<bp_point_t> waits_, signals_;  // run_ points into them; a move keeps the elements in place
 };
 
 }  // namespace backplane

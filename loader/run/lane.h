@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of asynchronous devices: what is put into one runs in order, without the host.
+// Streams of asynchronous devices: work in one stream runs in order, without the host.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Lane {
 
   Device& device() const { return *device_; }
   bp_stream_t* stream() const { return stream_; }
-  // Until all that was put into it has ended; gives what work without `done` failed with.
+  // Waits until all work in it has ended. Reports failures of work without `done`.
   bp_status_t wait(PluginError& error) const;
 
  private:
@@ -41,10 +41,11 @@ class Mark {
   Mark(const Mark&) = delete;
   ~Mark();
 
-  // Lets `to`, lane `number`, wait for what `from` signals. Where that cannot be, nothing happens: the host will wait.
+  // Lets lane `to`, number `number`, wait for signals of `from`. Does nothing where the devices do not support that:
+  // then the host waits.
   static void share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number);
   bp_native_semaphore_t* own() const { return own_; }
-  // The same as a lane's device knows it, or null.
+  // The semaphore as imported by a lane's device, or null.
   bp_native_semaphore_t* of(uint32_t lane) const;
 
  private:

@@ -20,7 +20,7 @@ Result<bp_space_t> space_of(const Device& device, const bp_memory_api_t& api, bp
   BP_TRY(error.status(api.space(handle, index, &space, error.get()), "device '" + device.name() + "'"));
   if (space.alignment == 0 || (space.alignment & (space.alignment - 1)) != 0)
     return Status(BP_INTERNAL, "device '" + device.name() + "' reports an alignment of " +
-                                   std::to_string(space.alignment) + ", which is no power of two");
+                                   std::to_string(space.alignment) + ", which is not a power of two");
   return space;
 }
 
@@ -66,7 +66,7 @@ Result<Memory> Memory::of(Device& device, Services& services) {
   return memory;
 }
 
-Result<Memory> Memory::lent(Device& device, uint32_t index, Services& services) {
+Result<Memory> Memory::of_space(Device& device, uint32_t index, Services& services) {
   Memory memory(services);
   BP_ASSIGN(memory.handle_, device.open());
   memory.api_ = device.backend().plugin->memory;
@@ -80,7 +80,7 @@ Result<Memory> Memory::lent(Device& device, uint32_t index, Services& services) 
   memory.device_ = &device;
   memory.space_ = index;
   memory.alignment_ = std::max<uint64_t>(space.alignment, 64);
-  memory.as_it_is_ = space.flags & BP_SPACE_DEVICE;
+  memory.zero_copy_ = space.flags & BP_SPACE_DEVICE;
   return memory;
 }
 
@@ -207,7 +207,7 @@ Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to
   return by.status(error, by.api_->copy(by.handle_, &what, error.get()));
 }
 
-uint64_t new_serial() {
+uint64_t new_generation() {
   static std::atomic<uint64_t> last{0};
   return ++last;
 }
@@ -229,7 +229,7 @@ char* host_address(const bp_buffer_t& buffer) {
 Block& Block::operator=(Block&& other) noexcept {
   std::swap(memory_, other.memory_);
   std::swap(buffer_, other.buffer_);
-  std::swap(serial_, other.serial_);
+  std::swap(generation_, other.generation_);
   std::swap(host_, other.host_);
   return *this;
 }
@@ -238,7 +238,7 @@ Status Block::reserve(const Memory& memory, uint64_t bytes) {
   if (!host_ && memory_ == &memory && bytes <= buffer_.bytes) return {};
   reset();
   BP_ASSIGN(buffer_, memory.allocate(bytes));
-  serial_ = new_serial();
+  generation_ = new_generation();
   memory_ = &memory;
   return {};
 }
@@ -247,7 +247,7 @@ Status Block::import(const Memory& memory, void* host, uint64_t bytes) {
   if (host_ && host_ == host && memory_ == &memory && bytes == buffer_.bytes) return {};
   reset();
   BP_ASSIGN(buffer_, memory.import(host, bytes));
-  serial_ = new_serial();
+  generation_ = new_generation();
   memory_ = &memory;
   host_ = host;
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the buffers of a run lie: host memory, or a memory space of a device that does not work there.
+// The memories that hold the buffers of a run: host memory, or a memory space of a device that does not work on it.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ class Memory {
  public:
   // The host's.
   explicit Memory(Services& services, uint64_t alignment = 64) : services_(&services), alignment_(alignment) {}
-  // That of a device: the host's too where its first space is host memory. Opens the device.
+  // The memory in which a device works: the host's where its first space is host memory. Opens the device.
   static Result<Memory> of(Device& device, Services& services);
   // A further space of a device that works on host memory, in which the framework has buffers. Opens the device.
-  static Result<Memory> lent(Device& device, uint32_t space, Services& services);
+  static Result<Memory> of_space(Device& device, uint32_t space, Services& services);
 
   // Null: the host's.
   Device* device() const { return device_; }
   // Every buffer starts on a multiple.
   uint64_t alignment() const { return alignment_; }
-  // Whether it can look at host memory where it lies.
+  // Whether the device can use host memory in place, by importing it.
   bool shares_host() const { return shares_host_; }
-  // Whether what it shares needs no flush.
+  // Whether imports need no flush.
   bool coherent() const { return coherent_ || !api_ || !api_->flush; }
-  // Lent memory: whether the device's islands take buffers of it as they are.
-  bool as_it_is() const { return as_it_is_; }
+  // Of a memory of `of_space`: whether the device's islands use buffers in it without a copy.
+  bool zero_copy() const { return zero_copy_; }
 
   Result<bp_buffer_t> allocate(uint64_t bytes) const;
-  // A buffer that is `bytes` of host memory. BP_UNSUPPORTED where these cannot be.
+  // Imports `bytes` of host memory as a buffer. BP_UNSUPPORTED where the device cannot.
   Result<bp_buffer_t> import(void* host, uint64_t bytes) const;
   // Frees either.
   void release(bp_buffer_t& buffer) const;
@@ -59,10 +59,10 @@ class Memory {
   uint64_t alignment_ = 64;
   bool shares_host_ = false;
   bool coherent_ = false;
-  bool as_it_is_ = false;
+  bool zero_copy_ = false;
 };
 
-// Whether `copy` between them needs no stop in host memory.
+// Whether `copy` works between them; otherwise two copies through host memory are needed.
 bool direct(const Memory& from, const Memory& to);
 
 // Copies, in the stream of `run` or, without one, at once; a copy that is not direct is BP_UNSUPPORTED.
@@ -73,8 +73,8 @@ inline Device* copier(const Memory& from, const Memory& to) {
   return to.device() ? to.device() : from.device();
 }
 
-// A number for each time that memory was had: handles and addresses come again.
-uint64_t new_serial();
+// A number for each allocation: handles and addresses are reused.
+uint64_t new_generation();
 
 // `bytes` from `offset` on of a buffer.
 bp_buffer_t part(const bp_buffer_t& whole, uint64_t offset, uint64_t bytes);
@@ -88,20 +88,20 @@ class Block {
   Block(Block&& other) noexcept { *this = std::move(other); }
   Block& operator=(Block&& other) noexcept;
   ~Block() { reset(); }
-  // At least `bytes` bytes; what was inside is lost.
+  // At least `bytes` bytes; the contents are lost.
   Status reserve(const Memory& memory, uint64_t bytes);
   // An import of host memory; nothing happens where it is that import already.
   Status import(const Memory& memory, void* host, uint64_t bytes);
   void reset();
-  // `bytes` of it is what can be used.
+  // Its `bytes` is the capacity.
   const bp_buffer_t& buffer() const { return buffer_; }
-  uint64_t serial() const { return serial_; }
+  uint64_t generation() const { return generation_; }
 
  private:
   const Memory* memory_ = nullptr;
   bp_buffer_t buffer_{};
-  uint64_t serial_ = 0;
-  void* host_ = nullptr;  // what it is an import of
+  uint64_t generation_ = 0;
+  void* host_ = nullptr;  // the imported host memory; null: the block is an allocation
 };
 
 }  // namespace backplane

@@ -10,7 +10,7 @@
 namespace backplane {
 namespace {
 
-// The holes of the block, by place and by size.
+// The free ranges of the block, by offset and by size.
 class Holes {
  public:
   uint64_t take(uint64_t bytes) {

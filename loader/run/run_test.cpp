@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs over several devices, with memories of their own, through the public API: partial devices
-// (testing/partial_backend) beside the CPU backend.
+// (testing/partial_backend) and the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -289,7 +289,8 @@ TEST(Run, AFaultInTheSecondOfThreeIslandsIsRunElsewhere) {
         exec.run(bounded);  // the fault
         EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-3, -4));
         EXPECT_EQ(session.node(1).device, env.devices()[3].info.id);
-        EXPECT_THAT(session.report(), HasSubstr("\"faults\":[\"device 'partial:1' was left: it failed in a run: "));
+        EXPECT_THAT(session.report(),
+                    HasSubstr("\"faults\":[\"device 'partial:1' is no longer used: it failed in a run: "));
         EXPECT_THAT(run(exec, {5}), ElementsAre(-5));
         EXPECT_THAT(run(other, {6}), ElementsAre(-6));
         Exec fresh = session.exec();

@@ -35,12 +35,11 @@ Status copy_container(const bp_container_t& from, bp_container_t& to) {
   return {};
 }
 
-// The clock of deadlines, read only where there is one.
 bool passed(uint64_t deadline) {
   return deadline && deadline <= monotonic_now();
 }
 
-// A device may be late with what its deadline ended by so much before it is given up.
+// A device is given up when it has not ended a run this long after the run's deadline.
 constexpr uint64_t kGraceNs = 100'000'000;
 
 uint64_t new_ids(size_t count) {
@@ -50,14 +49,19 @@ uint64_t new_ids(size_t count) {
 
 }  // namespace
 
-Runner::Runner(const Session& session, Route& route, Plan& plan)
-    : session_(session), route_(route), plan_(plan), calls_(route.tasks.size()) {
+Runner::Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan)
+    : model_(model),
+      graph_(graph),
+      state_(state),
+      plan_(plan),
+      trace_(model.environment().services().trace()),
+      calls_(graph.tasks.size()) {
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     calls_[i].runner = this;
     calls_[i].task = i;
     calls_[i].run.size = sizeof calls_[i].run;
     calls_[i].run.self = &calls_[i];
-    if (route.tasks[i].step != BP_NONE) calls_[i].run.output = on_output;
+    if (graph.tasks[i].step != BP_NONE) calls_[i].run.output = on_output;
   }
 }
 
@@ -72,19 +76,19 @@ Status Runner::run(const bp_run_t& options) {
   failed_device_ = nullptr;
   at_once_ = !plan_.tasks().is_chain();
   paced_ = options.cancel || options.deadline;
-  if (!route_.lanes.empty()) {
+  if (!graph_.lanes.empty()) {
     first_id_ = new_ids(calls_.size());
     ++mark_;
   }
-  if (some_go_on_.load(std::memory_order_relaxed)) {
-    some_go_on_.store(false, std::memory_order_relaxed);
-    for (Call& call : calls_) call.goes_on = false;
+  if (some_pending_.load(std::memory_order_relaxed)) {
+    some_pending_.store(false, std::memory_order_relaxed);
+    for (Call& call : calls_) call.pending = false;
   }
   if (at_once_) cancel_.follow(options.cancel);
-  if (paced_) cancel_going_.follow(nullptr);
+  if (paced_) cancel_pending_.follow(nullptr);
   BP_TRY(at_once_ ? run_at_once() : run_in_order());
   if (!failure_.ok()) return std::move(failure_);
-  for (const Duplicate& d : route_.duplicates) BP_TRY(duplicate(d));
+  for (const PassthroughOutput& output : graph_.passthroughs) BP_TRY(pass_through(output));
   return {};
 }
 
@@ -96,11 +100,11 @@ Status Runner::run_at_once() {
     drain();
     return {};
   }
-  const TaskGraph::Watch watch{[this] { look(); }, deadline_ ? deadline_ + kGraceNs : 0};
+  const TaskGraph::Watch watch{[this] { poll_cancel(); }, deadline_ ? deadline_ + kGraceNs : 0};
   return tasks.run(start_task, &watch) ? Status() : give_up();
 }
 
-// One after the other on this thread.
+// Starts the tasks one after the other on this thread.
 Status Runner::run_in_order() {
   bool ends = true;
   for (uint32_t task = 0; task < calls_.size() && ends; ++task) {
@@ -109,16 +113,16 @@ Status Runner::run_in_order() {
     ends = !failed_.load(std::memory_order_relaxed) && start(task) != Started::kFailed;
     if (paced_ && !wait_for(calls_[task])) return give_up();
   }
-  if (!some_go_on_) return {};
+  if (!some_pending_) return {};
   for (Call& call : calls_)
     if (!wait_for(call)) return give_up();
   drain();
   return {};
 }
 
-// False where it has not ended and its device is to be given up.
+// False where the call has not ended and its device must be given up.
 bool Runner::wait_for(Call& call) {
-  if (!call.goes_on) return true;
+  if (!call.pending) return true;
   if (!paced_) {
     while (!call.ended.load(std::memory_order_acquire)) call.ended.wait(0);
     return true;
@@ -126,47 +130,47 @@ bool Runner::wait_for(Call& call) {
   constexpr auto kSlice = std::chrono::milliseconds(2);
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kSlice, [&] { return call.ended.load(std::memory_order_acquire) != 0; })) {
-    look();
+    poll_cancel();
     if (give_up_is_due()) return false;
   }
   return true;
 }
 
-// Those who set the framework's token wake nobody.
-void Runner::look() {
-  if (cancelled(cancel_token_)) cancel_going_.set();
+// Setting the framework's token wakes no waiting thread, so it is polled.
+void Runner::poll_cancel() {
+  if (cancelled(cancel_token_)) cancel_pending_.set();
 }
 
 bool Runner::give_up_is_due() const {
   return deadline_ && monotonic_now() >= deadline_ + kGraceNs;
 }
 
-// Calls that have not ended: their plugins hear of it, and nothing more is asked of their devices.
+// Abandons the calls that have not ended; their devices are not used again.
 Status Runner::give_up() {
   std::string names;
   for (Call& call : calls_) {
-    if (!call.goes_on || call.ended.load(std::memory_order_acquire)) continue;
+    if (!call.pending || call.ended.load(std::memory_order_acquire)) continue;
     gave_up_ = true;
-    Step& step = route_.steps[route_.tasks[call.task].step];
-    Device& device = *step.program->device;
-    const bp_instance_api_t& api = *step.program->plugin->instance;
+    const uint32_t step = graph_.tasks[call.task].step;
+    const Program& program = *graph_.steps[step].program;
+    Device& device = *program.device;
     device.give_up();
-    if (api.abandon) api.abandon(step.instance);
+    if (program.plugin->instance->abandon) program.plugin->instance->abandon(state_.instance(step));
     names += (names.empty() ? "'" : ", '") + device.name() + "'";
   }
-  if (!gave_up_) {  // the last one came just now
+  if (!gave_up_) {  // the last call has just ended
     if (at_once_) plan_.tasks().wait();
     return {BP_TIMED_OUT, "the deadline passed"};
   }
   return Status(BP_TIMED_OUT, "the deadline passed, and device " + names +
-                                  " did not come back: it was given up, and what is bound must stay allocated")
+                                  " did not return: it was given up, and what is bound must stay allocated")
       .with_flags(BP_ERROR_ABANDONED);
 }
 
-// After a failure streams may hold work whose end nobody was to report.
+// After a failure streams may hold work that was started without `done`.
 void Runner::drain() {
   if (!failed_ || paced_) return;
-  for (const Lane& lane : route_.lanes) {
+  for (const Lane& lane : state_.lanes()) {
     PluginError error;
     const bp_status_t code = lane.wait(error);
     if (code == BP_OK) continue;
@@ -180,14 +184,14 @@ void Runner::drain() {
 
 void Runner::fail(Status status, uint32_t step, Device* device) {
   const std::lock_guard lock(mutex_);
-  // What follows from the first is not told, but where it was heard of before its cause.
+  // The first failure counts, but a failed dependency gives way to its cause.
   if (!failure_.ok() && (failure_.code() != BP_DEPENDENCY_FAILED || status.code() == BP_DEPENDENCY_FAILED)) return;
   failure_ = std::move(status);
   failed_ = true;
   failed_step_ = step;
   failed_device_ = device;
   if (at_once_) cancel_.set();
-  if (paced_) cancel_going_.set();
+  if (paced_) cancel_pending_.set();
 }
 
 // The task whose failure is reported by another one of its stream, or null.
@@ -197,7 +201,7 @@ Runner::Call* Runner::call_of(const bp_error_t* error) {
 }
 
 Started Runner::start(uint32_t number) {
-  const Task& task = route_.tasks[number];
+  const Task& task = graph_.tasks[number];
   Call& call = calls_[number];
   if (cancelled(cancel_token_)) {
     fail({BP_CANCELLED, "the run was cancelled"}, BP_NONE, nullptr);
@@ -207,14 +211,13 @@ Started Runner::start(uint32_t number) {
     fail({BP_TIMED_OUT, "the deadline passed"}, BP_NONE, nullptr);
     return Started::kFailed;
   }
-  return task.step != BP_NONE ? start_step(call, route_.steps[task.step])
-                              : start_copy(call, route_.transfers[task.transfer]);
+  return task.step != BP_NONE ? start_step(call, task.step) : start_copy(call, graph_.transfers[task.transfer]);
 }
 
-// What is asked of the plugin: the task's stream and marks, or its end alone.
+// Fills in the order for the plugin: the task's stream and marks, or only the callback at its end.
 void Runner::order(Call& call, bool in_stream, bool reports) {
-  const Task& task = route_.tasks[call.task];
-  const Plan::Issue& issue = plan_.issue(call.task);
+  const Task& task = graph_.tasks[call.task];
+  const RunPlan::Issue& issue = plan_.issue(call.task);
   bp_run_t& run = call.run;
   run.id = in_stream ? first_id_ + call.task : 0;
   run.priority = priority_;
@@ -225,18 +228,19 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
   call.status = {};
   if (reports || in_stream) {
     call.ended.store(0, std::memory_order_relaxed);
-    call.goes_on = reports;
-    some_go_on_.store(true, std::memory_order_relaxed);
+    call.pending = reports;
+    some_pending_.store(true, std::memory_order_relaxed);
   }
-  call.begin = session_.environment().services().trace().active() ? monotonic_now() : 0;
+  call.begin = trace_.active() ? monotonic_now() : 0;
   if (!in_stream) return;
-  const uint64_t device = route_.lanes[task.lane].device().id();
-  run.stream = route_.lanes[task.lane].stream();
+  const Lane& lane = state_.lane(task.lane);
+  const uint64_t device = lane.device().id();
+  run.stream = lane.stream();
   call.waits.clear();
   call.signals.clear();
   for (uint32_t before : issue.marked_before)
-    call.waits.push_back(bp_native_point(route_.tasks[before].mark->of(task.lane), device, mark_));
-  if (issue.marks) call.signals.push_back(bp_native_point(task.mark->own(), device, mark_));
+    call.waits.push_back(bp_native_point(state_.mark(before)->of(task.lane), device, mark_));
+  if (issue.marks) call.signals.push_back(bp_native_point(state_.mark(call.task)->own(), device, mark_));
   run.waits = call.waits.data();
   run.wait_count = static_cast<uint32_t>(call.waits.size());
   run.signals = call.signals.data();
@@ -244,78 +248,73 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
 }
 
 Started Runner::start_copy(Call& call, const Transfer& moving) {
-  const Plan::Issue& issue = plan_.issue(call.task);
+  const RunPlan::Issue& issue = plan_.issue(call.task);
   const bool in_stream = issue.in_stream && !paced_;
   if (in_stream) order(call, true, issue.reports);
   Status status = transfer(moving, in_stream ? &call.run : nullptr);
-  if (status.ok()) return call.goes_on ? Started::kGoesOn : Started::kEnded;
-  call.goes_on = false;
-  const std::vector<Replica>& replicas = route_.edges[moving.edge].replicas;
-  fail(std::move(status), BP_NONE,
-       copier(*route_.memories[replicas[moving.from].memory], *route_.memories[replicas[moving.to].memory]));
+  if (status.ok()) return call.pending ? Started::kPending : Started::kEnded;
+  call.pending = false;
+  fail(std::move(status), BP_NONE, graph_.copier_of(moving));
   return Started::kFailed;
 }
 
 // ---- in the framework's stream --------------------------------------------------------------------------------------
 
-// Shared memory that needs no flush is neither copied nor waited for.
+// Imported memory is not copied, so nothing is put into a stream for it.
 bool Runner::acts(const Task& task) const {
   if (task.step != BP_NONE) return true;
-  const Transfer& moving = route_.transfers[task.transfer];
-  const Edge& edge = route_.edges[moving.edge];
-  return !edge.replicas[moving.from].shared && !edge.replicas[moving.to].shared;
+  const Transfer& moving = graph_.transfers[task.transfer];
+  const std::vector<RunState::Buffer>& replicas = state_.value(moving.value).replicas;
+  return !replicas[moving.from].imported && !replicas[moving.to].imported;
 }
 
 Status Runner::fits(const FrameworkStream& stream) const {
   const Device& device = stream.device();
   const auto here = [&] { return "device '" + device.name() + "', of which the stream is"; };
-  const auto name_of = [&](uint32_t edge) {
-    return "'" + session_.model().graph.values[route_.edges[edge].value].name + "'";
-  };
-  for (const Task& task : route_.tasks) {
+  const auto name_of = [&](uint32_t value) { return "'" + graph_.name_of(graph_.values[value]) + "'"; };
+  for (const Task& task : graph_.tasks) {
     if (task.step != BP_NONE) {
-      const Step& step = route_.steps[task.step];
+      const Step& step = graph_.steps[task.step];
       if (step.program->device != &device)
         return {BP_UNSUPPORTED, "island " + std::to_string(task.step) + " runs on device '" +
                                     step.program->device->name() + "', not on " + here()};
-      if (step.late || step.program->info.shapes == BP_SHAPES_DATA_DEPENDENT)
+      if (plan_.is_dynamic_step(task.step) || step.program->info.shapes == BP_SHAPES_DATA_DEPENDENT)
         return {BP_UNSUPPORTED,
                 "island " + std::to_string(task.step) + ": the extents of its outputs are known only during the run"};
       continue;
     }
-    const Transfer& moving = route_.transfers[task.transfer];
-    const Edge& edge = route_.edges[moving.edge];
-    const Replica &from = edge.replicas[moving.from], &to = edge.replicas[moving.to];
-    const Memory &from_memory = *route_.memories[from.memory], &to_memory = *route_.memories[to.memory];
-    if (edge.late || copier(from_memory, to_memory) != &device)
-      return {BP_UNSUPPORTED, "value " + name_of(moving.edge) + " is not copied by " + here()};
-    if (!acts(task) && !(to.shared ? to_memory : from_memory).coherent())
-      return {BP_UNSUPPORTED, "value " + name_of(moving.edge) +
-                                  " lies in host memory that has to be flushed for the device: bind memory of its own"};
+    const Transfer& moving = graph_.transfers[task.transfer];
+    if (plan_.is_dynamic_value(moving.value) || graph_.copier_of(moving) != &device)
+      return {BP_UNSUPPORTED, "value " + name_of(moving.value) + " is not copied by " + here()};
+    const bool into_device = state_.replica({moving.value, moving.to}).imported;
+    const Replica& imported = graph_.values[moving.value].replicas[into_device ? moving.to : moving.from];
+    if (!acts(task) && !graph_.memories[imported.memory]->coherent())
+      return {BP_UNSUPPORTED, "value " + name_of(moving.value) +
+                                  " is in host memory that has to be flushed for the device: bind memory of its own"};
   }
-  if (!route_.duplicates.empty())
+  if (!graph_.passthroughs.empty())
     return {BP_UNSUPPORTED,
-            "output " + name_of(route_.duplicates.front().edge) + " is made by no island: the host copies it"};
-  if (route_.steps.empty()) return {BP_UNSUPPORTED, "the session has no islands"};
+            "output " + name_of(graph_.passthroughs.front().value) + " is made by no island: the host copies it"};
+  if (graph_.steps.empty()) return {BP_UNSUPPORTED, "the session has no islands"};
   return {};
 }
 
 Status Runner::put(const Task& task, const bp_run_t& run, bp_status_t& out_code) {
   out_code = BP_OK;
-  if (task.step == BP_NONE) return transfer(route_.transfers[task.transfer], &run);
-  const Step& step = route_.steps[task.step];
+  if (task.step == BP_NONE) return transfer(graph_.transfers[task.transfer], &run);
+  const Program& program = *graph_.steps[task.step].program;
   PluginError error;
-  out_code = step.program->plugin->instance->run(step.instance, &run, error.get());
-  return device_status(*step.program->device, error, out_code);
+  out_code = program.plugin->instance->run(state_.instance(task.step), &run, error.get());
+  return device_status(*program.device, error, out_code);
 }
 
 Status Runner::put_into(FrameworkStream& stream, const bp_run_t& order) {
   BP_TRY(fits(stream));
   BP_ASSIGN(const DeviceOrder own, DeviceOrder::of(order));
   const auto does = [this](const Task& task) { return acts(task); };
-  const Task& first = *std::ranges::find_if(route_.tasks, does);
-  const Task& last = *std::find_if(route_.tasks.rbegin(), route_.tasks.rend(), does);
-  for (const Task& task : route_.tasks) {
+  const Task& first = *std::ranges::find_if(graph_.tasks, does);
+  const Task& last = *std::find_if(graph_.tasks.rbegin(), graph_.tasks.rend(), does);
+  for (const Task& task : graph_.tasks) {
     if (!acts(task)) continue;
     bp_run_t run = own.run();
     if (&task != &first) run.wait_count = 0;
@@ -325,12 +324,12 @@ Status Runner::put_into(FrameworkStream& stream, const bp_run_t& order) {
     }
     bp_status_t code = BP_OK;
     Status status = put(task, run, code);
-    if (code == BP_BUSY) {  // an instance that runs once at a time: the run before has to end
-      stream.settle();
+    if (code == BP_BUSY) {  // the instance allows one run at a time: wait for the last one
+      stream.drain();
       status = put(task, run, code);
     }
     if (status.ok()) continue;
-    if (&task != &first) stream.settle();  // a call that fails leaves nothing behind
+    if (&task != &first) stream.drain();  // after an error no work of the call is left in the stream
     return status;
   }
   return {};
@@ -338,15 +337,15 @@ Status Runner::put_into(FrameworkStream& stream, const bp_run_t& order) {
 
 // ---- islands --------------------------------------------------------------------------------------------------------
 
-Started Runner::start_step(Call& call, Step& step) {
-  const Program& program = *step.program;
-  if (step.late) {
-    if (Status status = plan_.settle(step); !status.ok()) {
-      fail(std::move(status), route_.tasks[call.task].step, program.device);
+Started Runner::start_step(Call& call, uint32_t step) {
+  const Program& program = *graph_.steps[step].program;
+  if (plan_.is_dynamic_step(step)) {
+    if (Status status = plan_.plan_dynamic_step(step); !status.ok()) {
+      fail(std::move(status), step, program.device);
       return Started::kFailed;
     }
   }
-  const Plan::Issue& issue = plan_.issue(call.task);
+  const RunPlan::Issue& issue = plan_.issue(call.task);
   const bool synchronous = program.device->info().flags & BP_DEVICE_SYNCHRONOUS;
   const bool in_stream = issue.in_stream && !paced_;
   order(call, in_stream, !synchronous && (!in_stream || issue.reports));
@@ -354,34 +353,34 @@ Started Runner::start_step(Call& call, Step& step) {
   if (synchronous)
     call.run.cancel = at_once_ ? &cancel_ : cancel_token_;
   else if (paced_)
-    call.run.cancel = &cancel_going_;
+    call.run.cancel = &cancel_pending_;
   else
     call.run.cancel = at_once_ && !in_stream ? &cancel_ : nullptr;
 
   PluginError error;
-  const bp_status_t code = program.plugin->instance->run(step.instance, &call.run, error.get());
+  const bp_status_t code = program.plugin->instance->run(state_.instance(step), &call.run, error.get());
   if (Status status = device_status(*program.device, error, code); !status.ok() || synchronous) {
-    call.goes_on = false;
+    call.pending = false;
     end_call(call, std::move(status));
     return call.status.ok() ? Started::kEnded : Started::kFailed;
   }
-  return call.goes_on ? Started::kGoesOn : Started::kEnded;
+  return call.pending ? Started::kPending : Started::kEnded;
 }
 
 void Runner::end_call(Call& call, Status status) {
-  const uint32_t index = route_.tasks[call.task].step;
+  const uint32_t index = graph_.tasks[call.task].step;
   if (call.begin && index != BP_NONE)
-    span(BP_SPAN_COMPUTE, call.begin, route_.steps[index].program->device, 0, "island " + std::to_string(index));
+    span(BP_SPAN_COMPUTE, call.begin, graph_.steps[index].program->device, 0, "island " + std::to_string(index));
   if (status.ok()) return;
   call.status = status;
   if (index == BP_NONE) {
-    const Lane& lane = route_.lanes[route_.tasks[call.task].lane];
+    const Lane& lane = state_.lane(graph_.tasks[call.task].lane);
     return fail(std::move(status), BP_NONE, &lane.device());
   }
-  const Program& program = *route_.steps[index].program;
-  std::string label = label_of(session_.model().graph, status.node());
+  const Program& program = *graph_.steps[index].program;
+  std::string label = label_of(*graph_.model, status.node());
   if (label.empty()) {
-    const model::Node& first = session_.model().graph.nodes[program.view->graph_nodes(0).first];
+    const model::Node& first = graph_.model->nodes[program.view->graph_nodes(0).first];
     label = "island " + std::to_string(index) + " (" + std::to_string(program.view->abi()->node_count) +
             " nodes from " + first.label() + ")";
   }
@@ -395,9 +394,9 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   if (code != BP_OK) {
     Call* const earlier = runner.call_of(error);  // of the stream, without a `done` of its own
     Call& failed = earlier ? *earlier : call;
-    const Task& task = runner.route_.tasks[failed.task];
-    const Device& device = task.step != BP_NONE ? *runner.route_.steps[task.step].program->device
-                                                : runner.route_.lanes[task.lane].device();
+    const Task& task = runner.graph_.tasks[failed.task];
+    const Device& device =
+        task.step != BP_NONE ? *runner.graph_.steps[task.step].program->device : runner.state_.lane(task.lane).device();
     status = Status::reported(code, error).context("device '" + device.name() + "'");
     if (&failed != &call) {
       call.status = status;
@@ -425,90 +424,82 @@ bp_status_t Runner::on_output(void* self, uint32_t slot, uint32_t rank, const in
                               bp_tensor_t* out) {
   Call& call = *static_cast<Call*>(self);
   if (call.runner->gave_up_) return BP_CANCELLED;
-  Route& route = call.runner->route_;
-  return call.runner->output(route.steps[route.tasks[call.task].step], slot, rank, extents, bytes, out);
+  const RunGraph& graph = call.runner->graph_;
+  return call.runner->output(graph.steps[graph.tasks[call.task].step], slot, rank, extents, bytes, out);
 }
 
-bp_status_t Runner::output(Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
+bp_status_t Runner::output(const Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                            bp_tensor_t* out) {
   const uint32_t index = slot - BP_SLOT_OUTPUT;
   if (slot < BP_SLOT_OUTPUT || index >= step.outputs.size() || rank > BP_MAX_RANK || (rank && !extents) || !out)
     return BP_INVALID_ARGUMENT;
-  const Place& place = step.outputs[index];
-  Edge& edge = route_.edges[place.edge];
-  if (place.replica == BP_NONE) return BP_TYPE_MISMATCH;
+  const ReplicaRef& result = step.outputs[index];
+  if (result.replica == BP_NONE) return BP_TYPE_MISMATCH;
   for (uint32_t i = 0; i < rank; ++i)
     if (extents[i] < 0) return BP_INVALID_ARGUMENT;
-  edge.extents.assign(extents, extents + rank);
-  edge.bytes = edge.dtype == BP_DTYPE_STRING ? bytes : dense_bytes(edge.dtype, rank, extents);
-  if (edge.bytes == UINT64_MAX) return BP_RESOURCE_EXHAUSTED;
-  Replica& replica = edge.replicas[place.replica];
-  if (replica.user) {
-    if (edge.bytes > replica.buffer.bytes) return BP_BUFFER_TOO_SMALL;
-  } else if (Status status = plan_.give_buffer(edge, replica); !status.ok()) {
-    return status.code();
-  }
-  edge.known = true;
-  return abi::write(edge.tensor(place.replica), out, "out_tensor").code();
+  if (const Status status = state_.set_result(result, {extents, rank}, bytes); !status.ok()) return status.code();
+  return abi::write(state_.tensor(result), out, "out_tensor").code();
 }
 
-// ---- values on their way --------------------------------------------------------------------------------------------
+// ---- copies ---------------------------------------------------------------------------------------------------------
 
-// In a stream it returns when the copy was put there.
+// With `in_stream`, returns once the copy is in the stream.
 Status Runner::transfer(const Transfer& transfer, const bp_run_t* in_stream) {
-  Edge& edge = route_.edges[transfer.edge];
-  const std::string& name = session_.model().graph.values[edge.value].name;
-  const Replica& from = edge.replicas[transfer.from];
-  Replica& to = edge.replicas[transfer.to];
-  const Memory &from_memory = *route_.memories[from.memory], &to_memory = *route_.memories[to.memory];
-  const uint64_t begin = session_.environment().services().trace().active() ? monotonic_now() : 0;
-  const Device* device = copier(from_memory, to_memory);
-  if (!edge.known) return {BP_INTERNAL, "value '" + name + "' was not written by its island"};
-  // What the plan knew has its buffer; what only the run told gets one now.
-  if (to.user && edge.bytes > to.buffer.bytes)
-    return {BP_BUFFER_TOO_SMALL, "output '" + name + "' needs " + std::to_string(edge.bytes) +
+  const RunValue& value = graph_.values[transfer.value];
+  const RunState::Value& state = state_.value(transfer.value);
+  const std::string& name = graph_.name_of(value);
+  const Memory& from_memory = *graph_.memories[value.replicas[transfer.from].memory];
+  const Memory& to_memory = *graph_.memories[value.replicas[transfer.to].memory];
+  const RunState::Buffer &from = state.replicas[transfer.from], &to = state.replicas[transfer.to];
+  const uint64_t begin = trace_.active() ? monotonic_now() : 0;
+  if (!state.known) return {BP_INTERNAL, "value '" + name + "' was not written by its island"};
+  if (to.user && state.bytes > to.buffer.bytes)
+    return {BP_BUFFER_TOO_SMALL, "output '" + name + "' needs " + std::to_string(state.bytes) +
                                      " bytes, the bound buffer has " + std::to_string(to.buffer.bytes)};
-  if (!to.user && edge.late) BP_TRY(plan_.give_buffer(edge, to));
-  if (to.shared)
-    BP_TRY(to_memory.flush(part(to.buffer, 0, edge.bytes), BP_MAP_WRITE));
-  else if (from.shared)
-    BP_TRY(from_memory.flush(part(from.buffer, 0, edge.bytes), BP_MAP_READ));
-  else if (Status status = copy(from_memory, from.buffer, to_memory, to.buffer, edge.bytes, in_stream); !status.ok())
+  // Values whose extents the plan knew have their buffers.
+  if (!to.user && plan_.is_dynamic_value(transfer.value)) BP_TRY(state_.allocate({transfer.value, transfer.to}));
+  if (to.imported)
+    BP_TRY(to_memory.flush(part(to.buffer, 0, state.bytes), BP_MAP_WRITE));
+  else if (from.imported)
+    BP_TRY(from_memory.flush(part(from.buffer, 0, state.bytes), BP_MAP_READ));
+  else if (Status status = copy(from_memory, from.buffer, to_memory, to.buffer, state.bytes, in_stream); !status.ok())
     return std::move(status).context("value '" + name + "'");
   if (!begin) return {};
-  const bool shared = to.shared || from.shared;
-  span(BP_SPAN_COPY, begin, device, shared ? 0 : edge.bytes, (shared ? "shared '" : "copy '") + name + "'");
+  const bool imported = to.imported || from.imported;
+  span(BP_SPAN_COPY, begin, copier(from_memory, to_memory), imported ? 0 : state.bytes,
+       (imported ? "shared '" : "copy '") + name + "'");
   return {};
 }
 
-Status Runner::duplicate(const Duplicate& duplicate) {
-  Edge& to = route_.edges[duplicate.edge];
-  const std::string& name = session_.model().graph.values[to.value].name;
-  const Edge* from = duplicate.from_edge == BP_NONE ? nullptr : &route_.edges[duplicate.from_edge];
-  if (to.kind != BP_KIND_TENSOR) {
-    if (!from || !from->container) return {BP_INTERNAL, "a constant that is no tensor cannot be output '" + name + "'"};
-    return copy_container(*from->container, *to.container);
+Status Runner::pass_through(const PassthroughOutput& output) {
+  const RunValue& value = graph_.values[output.value];
+  const bool is_weight = output.source == BP_NONE;
+  if (value.kind != BP_KIND_TENSOR) {
+    const bp_container_t* const from = is_weight ? nullptr : state_.value(output.source).container;
+    if (!from) return {BP_INTERNAL, "a constant that is not a tensor cannot be output '" + graph_.name_of(value) + "'"};
+    return copy_container(*from, *state_.value(output.value).container);
   }
-  const std::shared_ptr<const model::Weight> weight = from ? nullptr : session_.weight_of(to.value);
-  to.extents = weight ? weight->dims : from->extents;
-  to.bytes = weight ? weight->bytes : from->bytes;
-  to.dtype = weight ? weight->dtype : from->dtype;
-  Replica& home = to.replicas[to.home];
-  if (!home.user) BP_TRY(plan_.give_buffer(to, home));
-  if (to.bytes > home.buffer.bytes)
-    return {BP_BUFFER_TOO_SMALL, "output '" + name + "' needs " + std::to_string(to.bytes) +
-                                     " bytes, the bound buffer has " + std::to_string(home.buffer.bytes)};
-  bp_buffer_t bytes{};
-  bytes.address = weight ? const_cast<void*>(weight->data) : nullptr;
-  bytes.bytes = to.bytes;
-  if (weight) return copy(*route_.memories[0], bytes, *route_.memories[home.memory], home.buffer, to.bytes);
-  const Replica& source = from->replicas[from->home == BP_NONE ? 0 : from->home];
-  const Memory &from_memory = *route_.memories[source.memory], &to_memory = *route_.memories[home.memory];
-  if (direct(from_memory, to_memory)) return copy(from_memory, source.buffer, to_memory, home.buffer, to.bytes);
+  const ReplicaRef home{output.value, value.home};
+  const Memory& to_memory = *graph_.memories[value.replicas[value.home].memory];
+  if (is_weight) {
+    const std::shared_ptr<const model::Weight> weight = model_.weight_of(value.value);
+    BP_TRY(state_.set_passthrough(output.value, weight->dtype, weight->dims, weight->bytes));
+    bp_buffer_t bytes{};
+    bytes.address = const_cast<void*>(weight->data);
+    bytes.bytes = weight->bytes;
+    return copy(*graph_.memories[0], bytes, to_memory, state_.replica(home).buffer, weight->bytes);
+  }
+  const RunState::Value& from = state_.value(output.source);
+  BP_TRY(state_.set_passthrough(output.value, from.dtype, from.extents, from.bytes));
+  const RunValue& source = graph_.values[output.source];
+  const uint32_t replica = source.home == BP_NONE ? 0 : source.home;
+  const Memory& from_memory = *graph_.memories[source.replicas[replica].memory];
+  const bp_buffer_t &read = from.replicas[replica].buffer, &written = state_.replica(home).buffer;
+  if (direct(from_memory, to_memory)) return copy(from_memory, read, to_memory, written, from.bytes);
   Block between;
-  BP_TRY(between.reserve(*route_.memories[0], to.bytes));
-  BP_TRY(copy(from_memory, source.buffer, *route_.memories[0], between.buffer(), to.bytes));
-  return copy(*route_.memories[0], between.buffer(), to_memory, home.buffer, to.bytes);
+  BP_TRY(between.reserve(*graph_.memories[0], from.bytes));
+  BP_TRY(copy(from_memory, read, *graph_.memories[0], between.buffer(), from.bytes));
+  return copy(*graph_.memories[0], between.buffer(), to_memory, written, from.bytes);
 }
 
 void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const {
@@ -521,7 +512,7 @@ void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t 
   span.bytes = bytes;
   span.device = device ? device->id() : 0;
   span.name = abi::text(name);
-  session_.environment().services().trace().add(span);
+  trace_.add(span);
 }
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a route: islands and transfers as the plan orders them, at once where it allows.
+// Runs the tasks of a RunGraph in the order of its plan, at once where that allows it.
 #pragma once
 
 #include <atomic>
@@ -8,81 +8,86 @@
 #include <vector>
 
 #include "host/cancel.h"
+#include "host/trace.h"
+#include "run/compiled_model.h"
 #include "run/framework_stream.h"
-#include "run/plan.h"
-#include "run/route.h"
+#include "run/run_graph.h"
+#include "run/run_plan.h"
+#include "run/run_state.h"
 
 namespace backplane {
 
 class Runner {
  public:
-  // All three outlive it.
-  Runner(const Session& session, Route& route, Plan& plan);
+  // All four must outlive it.
+  Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan);
 
-  // Allocates nothing unless a step is late.
+  // Allocates nothing unless a step is dynamic.
   Status run(const bp_run_t& options);
-  // Puts a run into the framework's stream; all of it has to be work for that.
+  // Puts a run into the framework's stream. BP_UNSUPPORTED where a part of it cannot run there.
   Status put_into(FrameworkStream& stream, const bp_run_t& order);
   // Where the last run failed: the island, or BP_NONE, and the device, or null.
   uint32_t failed_step() const { return failed_step_; }
   Device* failed_device() const { return failed_device_; }
-  // Whether a device did not come back: all three are to be kept for good, and never used again.
+  // Whether a device did not come back: graph, state and plan must be kept for good, and never used again.
   bool gave_up() const { return gave_up_; }
 
  private:
-  // A task on its way; what bp_run_t's callbacks reach.
+  // A task that was started; `self` of the callbacks in bp_run_t.
   struct Call {
     Runner* runner = nullptr;
     uint32_t task = 0;
     bp_run_t run{};
     std::vector<bp_point_t> waits, signals;  // marks
     uint64_t begin = 0;                      // for the trace
-    bool goes_on = false;                    // it was started and will report its end
+    bool pending = false;                    // it was started and will report its end
     std::atomic<uint32_t> ended{0};
     Status status;
   };
 
   Status fits(const FrameworkStream& stream) const;
   Status put(const Task& task, const bp_run_t& run, bp_status_t& out_code);
-  bool acts(const Task& task) const;  // something is put into the stream for it
+  bool acts(const Task& task) const;  // whether it puts anything into the stream
   Status run_in_order();
   Status run_at_once();
   TaskGraph::Started start(uint32_t task);
-  TaskGraph::Started start_step(Call& call, Step& step);
+  TaskGraph::Started start_step(Call& call, uint32_t step);
   TaskGraph::Started start_copy(Call& call, const Transfer& transfer);
   void order(Call& call, bool in_stream, bool reports);
   bool wait_for(Call& call);
-  void look();
+  void poll_cancel();
   bool give_up_is_due() const;
   Status give_up();
   Call* call_of(const bp_error_t* error);
   void drain();
   Status transfer(const Transfer& transfer, const bp_run_t* in_stream);
-  Status duplicate(const Duplicate& duplicate);
+  Status pass_through(const PassthroughOutput& output);
   void end_call(Call& call, Status status);
   void fail(Status status, uint32_t step, Device* device);
   void span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const;
-  bp_status_t output(Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
+  bp_status_t output(const Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                      bp_tensor_t* out);
 
   static bp_status_t BP_CALL on_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                        bp_tensor_t* out);
   static void BP_CALL on_done(void* self, bp_status_t status, const bp_error_t* error);
 
-  const Session& session_;
-  Route& route_;
-  Plan& plan_;
+  const CompiledModel& model_;
+  const RunGraph& graph_;
+  RunState& state_;
+  const RunPlan& plan_;
+  Trace& trace_;
   std::vector<Call> calls_;                    // by task
   const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
   uint64_t deadline_ = 0, trace_id_ = 0;
   int32_t priority_ = 0;
-  std::atomic<bool> some_go_on_{false};  // calls of this run, or work in streams
-  uint64_t first_id_ = 0;                // of the run's tasks: bp_run_t.id is this and the task's number
-  uint64_t mark_ = 0;                    // the value of all marks in this run
+  std::atomic<bool> some_pending_{false};  // calls of this run, or work in streams
+  uint64_t first_id_ = 0;                  // of the run's tasks: bp_run_t.id is this and the task's number
+  uint64_t mark_ = 0;                      // the value of all marks in this run
   bool at_once_ = false;
-  bool paced_ = false;        // the run may have to end early: nothing is put into streams ahead of its time
-  bp_cancel_t cancel_;        // for calls that block: follows the framework's, and is set when a part of the run failed
-  bp_cancel_t cancel_going_;  // for those that go on: set when the framework's was seen to be; it outlives that one
+  bool paced_ = false;  // the run may have to end early: no task is put into a stream before the one before it ended
+  bp_cancel_t cancel_;  // for calls that block: follows the framework's, and is set when a part of the run failed
+  bp_cancel_t cancel_pending_;  // for calls that return before they end: set once the framework's is; outlives that one
   std::mutex mutex_;
   std::condition_variable changed_;  // a call ended
   Status failure_;

@@ -148,7 +148,7 @@ TEST(Streams, ADeviceThatDoesNotComeBackIsGivenUp) {
       const Error late = failure([&] { exec.run(options); });
       EXPECT_EQ(late.status(), BP_TIMED_OUT);
       EXPECT_TRUE(late.abandoned());
-      EXPECT_THAT(late.text(), HasSubstr("device 'partial' did not come back"));
+      EXPECT_THAT(late.text(), HasSubstr("device 'partial' did not return"));
       EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
       EXPECT_EQ(counters(env).abandoned, 1u);
       EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);

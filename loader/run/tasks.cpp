@@ -28,7 +28,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     changed.notify_all();
   }
 
-  // The task was put into its stream: so may be what comes after it there.
+  // The task is in its stream: tasks that follow it there may be put into it.
   void pass_on(uint32_t task) {
     if (passed_on[task] || is_watched) return;
     passed_on[task] = 1;
@@ -41,10 +41,10 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   }
 
   bool has_ready() const { return !stopped && !ready.empty(); }
-  // A task may have ended before the call that started it returns: that call is waited for too.
+  // A task may end before the call that starts it returns: the run waits for that call too.
   bool is_over() const { return starting == 0 && running == 0 && (left == 0 || stopped); }
 
-  // Somebody else may take what this thread will not come to. Where memory is out, this thread does it all.
+  // Lets a helper thread run ready tasks. Without memory for it, this thread runs them all.
   void invite() {
     try {
       for (size_t i = 0; i < ready.size() && helpers < helpers_wanted; ++i) {
@@ -59,23 +59,23 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
 
   static void help(void* state) {
     auto& self = *static_cast<State*>(state);
-    std::shared_ptr<State> last;  // ends after the lock
+    std::shared_ptr<State> last;  // destroyed after the lock is released
     std::unique_lock lock(self.mutex);
     self.work(lock);
     if (--self.helpers == 0) last = self.take_back();
   }
 
-  // States whose helpers have not all come: one may come when the graph is gone.
+  // States with helpers that have not started: one may start after the graph is destroyed.
   struct Kept {
     std::mutex mutex;
     std::list<std::shared_ptr<State>> states;
   };
   static Kept& kept() {
-    static auto* const kKept = new Kept;  // never ends: a helper may come while the process does
+    static auto* const kKept = new Kept;  // never destroyed: a helper may start while the process ends
     return *kKept;
   }
 
-  // The entry is made once and moves to and fro: a run allocates nothing.
+  // The list entry is allocated once and spliced between the lists: a run allocates nothing.
   void keep() {
     const std::lock_guard lock(kept().mutex);
     entry.front() = shared_from_this();
@@ -91,7 +91,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   // Runs ready tasks until there is none.
   void work(std::unique_lock<std::mutex>& lock) {
     while (has_ready()) {
-      // The first in order: what was planned early is wanted early.
+      // The first in the planned order.
       const auto first = std::ranges::min_element(ready);
       const uint32_t task = *first;
       *first = ready.back();
@@ -103,7 +103,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
       const Started started = (*start)(task);
       lock.lock();
       --starting;
-      if (started != Started::kGoesOn)
+      if (started != Started::kPending)
         finish(task, started == Started::kFailed);
       else
         pass_on(task);
@@ -117,7 +117,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   };
   std::vector<std::vector<Next>> after;
   std::vector<uint32_t> before_count;
-  uint32_t links = 0;  // between a task and the very next
+  uint32_t links = 0;  // orders between a task and the next one
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -128,7 +128,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   bool stopped = false, is_watched = false;
   const std::function<Started(uint32_t)>* start = nullptr;
   const uint32_t helpers_wanted;
-  std::list<std::shared_ptr<State>> entry{1};  // among those that are kept, while there are helpers; else here
+  std::list<std::shared_ptr<State>> entry{1};  // in Kept while there are helpers, otherwise here
   const std::list<std::shared_ptr<State>>::iterator place = entry.begin();
 };
 
@@ -176,8 +176,8 @@ bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch* 
     }
     constexpr auto kSlice = std::chrono::milliseconds(2);
     while (!state.changed.wait_for(lock, kSlice, goes_on)) {
-      watch->look();
-      // A call that has not returned cannot be given up: its thread is in it.
+      watch->poll();
+      // A call that has not returned cannot be given up: its thread is inside the plugin.
       if (state.starting != 0 || !watch->give_up_at || monotonic_now() < watch->give_up_at) continue;
       state.stopped = true;
       return false;

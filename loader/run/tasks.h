@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that wait for each other, run on the calling thread and, where several can run at once, on threads of oneTBB
-// too.
+// Tasks that wait for each other. They run on the calling thread and, where several can run at once, on threads of
+// oneTBB too.
 #pragma once
 
 #include <condition_variable>
@@ -20,31 +20,31 @@ class TaskGraph {
   ~TaskGraph();
   TaskGraph(const TaskGraph&) = delete;
 
-  // Only before the first run. `before` < `after`: the numbers are an order in which the tasks can run. `in_stream`: it
-  // is enough that `before` was started, as what both start runs in this order.
+  // Only before the first run. `before` < `after`: the numbers are an order in which the tasks can run. `in_stream`:
+  // `after` may start once `before` was started, because the stream keeps the order.
   void order(uint32_t before, uint32_t after, bool in_stream = false);
-  // Whether there is one order only.
+  // Whether only one order is possible.
   bool is_chain() const;
 
-  // What a task's start tells.
-  enum class Started { kEnded, kFailed, kGoesOn };
-  // While the run waits for tasks that go on, every few milliseconds.
+  // The result of starting a task; a pending one reports its end later.
+  enum class Started { kEnded, kFailed, kPending };
+  // `poll` is called every few milliseconds while the run waits for pending tasks.
   struct Watch {
-    std::function<void()> look;
+    std::function<void()> poll;
     uint64_t give_up_at = 0;  // ns on the monotonic clock, 0: never
   };
-  // Starts every task when those before it have ended, and returns when none goes on. After a failure no further task
-  // starts. `start` is called from several threads; of a task that goes on somebody says `end` later, from any thread.
-  // With `watch` (may be null) tasks that stand in a stream wait for each other's end too, and false means that some
-  // have not ended and were given up. Allocates nothing.
+  // Starts every task when those before it have ended, and returns when none is pending. After a failure no further
+  // task starts. `start` is called from several threads; `end` must be called once for each pending task, from any
+  // thread. With `watch` (may be null) tasks in a stream wait for each other's end too; the result is false where some
+  // have not ended at `give_up_at`. Allocates nothing.
   bool run(const std::function<Started(uint32_t task)>& start, const Watch* watch = nullptr);
   void end(uint32_t task, bool failed);
-  // Until the tasks that went on when `run` gave up have ended.
+  // Waits for the tasks that were pending when `run` gave up.
   void wait();
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // helpers that come late hold it too
+  std::shared_ptr<State> state_;  // shared with helper threads that may start after the graph is destroyed
 };
 
 }  // namespace backplane

@@ -14,10 +14,10 @@ namespace backplane {
 class Worker {
  public:
   Worker();
-  // Waits for the work in hand.
+  // Waits for the current work.
   ~Worker();
   Worker(const Worker&) = delete;
-  // Runs `work` on the thread. The work before it has ended or is about to. It must not throw.
+  // Runs `work` on the thread, after the work before it, which must have ended or be about to. `work` must not throw.
   void post(std::function<void()> work);
 
  private:

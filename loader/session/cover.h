@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first stage of a session: which devices there are for a model, and what each of them says of each node.
+// The first stage of a session: the devices to consider, and the verdict of each on each node.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace backplane {
 
-// What a framework asks for: bp_session_desc_t with its strings resolved.
+// The framework's request: bp_session_desc_t with its strings resolved.
 struct SessionRequest {
   std::vector<std::string> devices;  // preferred first; none: all
   Policy policy;
@@ -25,7 +25,7 @@ struct SessionRequest {
   uint32_t flags = 0;          // BP_SESSION_*
   Costs costs = Costs::kKnown;
   std::map<std::string, Host::Options, std::less<>> options;
-  std::vector<model::Symbol> symbols;  // extents that dimensions will have
+  std::vector<model::Symbol> symbols;  // ranges of dimensions
   const bp_cancel_t* cancel = nullptr;
   std::function<void(uint32_t, uint32_t)> progress;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session that follows one of which a device failed.
+// The session that takes the place of one of which a device failed.
 #include <algorithm>
 
 #include "session/session.h"
@@ -7,7 +7,7 @@
 namespace backplane {
 namespace {
 
-// The device is no longer asked for these nodes.
+// Excludes the nodes on the device.
 void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const std::string& why) {
   for (uint32_t node : nodes) {
     NodeVerdict& verdict = coverage.nodes[node];
@@ -32,7 +32,7 @@ bool is_lost(const DeviceCoverage& coverage) {
 
 std::shared_ptr<const Session> Session::latest() const {
   std::shared_ptr<const Session> session = shared_from_this();
-  while (!session->is_latest()) {
+  while (!session->is_current()) {
     const std::lock_guard lock(session->mutex_);
     std::shared_ptr<const Session> next = session->next_;
     session = std::move(next);
@@ -54,11 +54,11 @@ std::shared_ptr<Session> Session::copy() const {
   return session;
 }
 
-Result<std::shared_ptr<const Session>> Session::without(const Fault& fault) const {
+Status Session::fail_over(const Fault& fault) const {
   const std::lock_guard lock(mutex_);
-  if (next_) return next_;  // another run was first
+  if (next_) return {};  // another run was first
   if (request_.policy.fallback == BP_FALLBACK_FORBID)
-    return Status(BP_UNSUPPORTED, "the session forbids other devices than '" + coverage_[0].device->name() + "'");
+    return {BP_UNSUPPORTED, "the session forbids other devices than '" + coverage_[0].device->name() + "'"};
   auto next = copy();
   std::vector<uint32_t> all(model_->graph.nodes.size());
   for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
@@ -72,14 +72,14 @@ Result<std::shared_ptr<const Session>> Session::without(const Fault& fault) cons
     else
       continue;
     excluded = true;
-    next->faults_.push_back("device '" + device.device->name() + "' was left: " + why);
+    next->faults_.push_back("device '" + device.device->name() + "' is no longer used: " + why);
   }
-  if (!excluded) return Status(BP_UNSUPPORTED, "no device is to blame");
+  if (!excluded) return {BP_UNSUPPORTED, "it is not known which device failed"};
   BP_TRY(next->place_and_compile(this));
   environment_->services().log().warning(next->faults_.back());
   next_ = std::move(next);
   has_next_.store(true, std::memory_order_release);
-  return next_;
+  return {};
 }
 
 }  // namespace backplane

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "run/edge.h"
+#include "base/dtype.h"
+#include "run/memory.h"
 #include "session/session.h"
 
 namespace backplane {
@@ -53,7 +54,7 @@ std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightI
 }
 
 Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const {
-  static std::atomic<uint64_t> last_id{uint64_t{1} << 63};  // beyond those of any model
+  static std::atomic<uint64_t> last_id{uint64_t{1} << 63};  // above the ids of any model
   std::vector<std::pair<model::WeightId, std::shared_ptr<model::Weight>>> fresh;
   for (const auto& [name, tensor] : weights) {
     BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
@@ -77,7 +78,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
     for (const auto& [program, slot] : holders(fresh[i].first))
       wanted[program].push_back({slot, 0, &weights[i].second});
   const auto native = [](const Program& program) { return program.plugin->weights && program.plugin->weights->refit; };
-  // What can fail without a trace comes first: programs that have to be compiled again.
+  // Compiling changes nothing when it fails, so it comes first.
   std::shared_ptr<Session> next;
   if (!std::ranges::all_of(wanted, [&](const auto& one) { return native(*one.first); })) {
     next = copy();

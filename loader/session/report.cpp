@@ -18,7 +18,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Text from outside may be no UTF-8; it is shown with the broken bytes replaced.
+// Text from outside may not be UTF-8; invalid bytes are replaced.
 std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -66,7 +66,7 @@ std::string domain_name(const std::string& domain) {
 json dtypes(bp_dtype_set_t set) {
   json names = json::array();
   for (bp_dtype_t dtype = 1; dtype < 64; ++dtype)
-    if (set >> dtype & 1) names.push_back(std::string(ops::dtype_name(dtype)));
+    if (set >> dtype & 1) names.push_back(std::string(dtype_name(dtype)));
   return names;
 }
 
@@ -75,7 +75,7 @@ json describe(const model::Graph& graph, model::ValueId id) {
   const model::Type* type = &value.type;
   json out = {{"name", value.name}, {"kind", value_kind_name(type->kind)}};
   if (type->element) type = type->element.get();
-  out["dtype"] = ops::dtype_name(type->dtype);
+  out["dtype"] = dtype_name(type->dtype);
   if (type->rank < 0) {
     out["dims"] = nullptr;
     return out;
@@ -154,7 +154,7 @@ std::string report(const model::Model& model) {
   out["opsets"] = json::object();
   for (const auto& [domain, version] : model.opsets) out["opsets"][domain_name(domain)] = version;
   out["canonical_opset"] = model::canonical_opset();
-  // What nodes are upgraded to; other domains are carried as they are.
+  // The opsets that nodes are upgraded to; nodes of other domains are not upgraded.
   out["read_as"] = json::object();
   for (const auto& [domain, version] : model.opsets)
     if (const uint32_t newest = ops::newest_opset(domain)) out["read_as"][domain_name(domain)] = newest;
@@ -187,7 +187,7 @@ std::string report(const Session& session) {
   json out;
   out["devices"] = json::array();
   for (const DeviceCoverage& device : coverage) out["devices"].push_back(device.device->name());
-  double compute = 0;  // as the backends said in review, where they did
+  double compute = 0;  // as reported by backends in review, where they did
   out["islands"] = json::array();
   for (uint32_t k = 0; k < placement.islands.size(); ++k) {
     const Program& program = *session.programs()[k];
@@ -202,7 +202,7 @@ std::string report(const Session& session) {
     if (!program.cache.empty()) out["islands"].back()["cache"] = program.cache;
     if (!program.cache_reason.empty()) out["islands"].back()["cache_reason"] = program.cache_reason;
   }
-  // What share of the operations of all runs each device does.
+  // Each device's share of the operations of a run.
   std::vector<double> done(coverage.size());
   for (uint32_t i = 0; i < graph.nodes.size(); ++i)
     if (placement.device[i] != BP_NONE && placement.island[i] != BP_NONE)
@@ -232,7 +232,7 @@ std::string report(const Session& session) {
       entry["seconds"] = seconds[placement.device[i]];
     }
     if (!placement.pin[i].empty()) entry["pin"] = placement.pin[i];
-    // The call that its device runs whole, the node with it.
+    // The function call that the node's device runs as a whole.
     const uint64_t call = placement.device[i] == BP_NONE ? BP_NO_NODE : coverage[placement.device[i]].nodes[i].call;
     for (uint32_t c = node.call; call != BP_NO_NODE && c != BP_NONE; c = graph.calls[c].caller)
       if (graph.calls[c].node.id == call) entry["call"] = graph.calls[c].node.label();
@@ -256,7 +256,7 @@ std::string report(const Session& session) {
     }
     out["nodes"].push_back(std::move(entry));
   }
-  // Values that pass between memories. Devices that share one copy nothing.
+  // Copies between memories. Devices that share one copy nothing.
   out["copies"] = json::array();
   for (const Copy& copy : placement.copies)
     out["copies"].push_back({{"value", graph.values[copy.value].name},
@@ -265,9 +265,9 @@ std::string report(const Session& session) {
                              {"bytes", static_cast<uint64_t>(std::min(copy.bytes, 0x1p63))},
                              {"seconds", copy.seconds},
                              {"source", source_name(copy.source)}});
-  // Nodes that another device would compute faster, and what it saves all in all that they are not there.
+  // Nodes that another device would compute faster, and how much the total would grow if they ran there.
   out["savings"] = json::array();
-  for (const Saving& saving : placement.savings)
+  for (const MissedSpeedup& saving : placement.missed_speedups)
     out["savings"].push_back({{"island", saving.island},
                               {"device", name(placement.islands[saving.island].device)},
                               {"instead_of", name(saving.instead_of)},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an environment, a model and a session say of themselves as JSON. The schemas are stable: tools print them as
-// they are.
+// Environments, models and sessions as JSON. The schemas are stable: tools print the reports unchanged.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loader's own cost, through the public API: what a run, a session and a scan take where there is nothing to
-// compute. scripts/bench.py prints these beside their goals.
+// compute. scripts/bench.py prints these next to their goals.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -64,8 +64,8 @@ void bound_run_null(benchmark::State& state) {
 }
 BENCHMARK(bound_run_null)->Arg(1);
 
-// Islands of one node each on an asynchronous device, one after the other. "beyond" is what each costs beside the time
-// that the device is at work. With a deadline the host waits for each island before it starts the next.
+// Islands of one node each on an asynchronous device, one after the other. "beyond" is what each costs in addition to
+// the time that the device is at work. With a deadline the host waits for each island before it starts the next.
 void async_chain(benchmark::State& state, bool paced) {
   const Environment env = environment({kPartial}, {{"partial.async", "1"}, {"partial.max_nodes", "1"}});
   Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();

@@ -129,7 +129,7 @@ TEST(Session, ANodeThatNobodyTakesIsNamed) {
   const Environment env = environment({kFake});
   const Error error = failure([&] { env.compile(model); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
-  EXPECT_THAT(error.text(), HasSubstr("'squash' (Tanh) is taken by no device: fake (operator)"));
+  EXPECT_THAT(error.text(), HasSubstr("'squash' (Tanh) is supported by no device: fake (operator)"));
   EXPECT_NE(error.node(), BP_NO_NODE);
 }
 
@@ -318,7 +318,7 @@ TEST(Session, PlaceOnlyReportsWhatNoDeviceTakes) {
   Graph graph;
   const uint32_t neg = graph.node("Neg", "neg", {graph.input("x", BP_DTYPE_FLOAT, {4})});
   const Model model = graph.finish({graph.node("Relu", "relu", {graph.node("Ceil", "ceil", {neg})})});
-  EXPECT_THAT(failure([&] { env.compile(model); }).text(), HasSubstr("'ceil' (Ceil) is taken by no device"));
+  EXPECT_THAT(failure([&] { env.compile(model); }).text(), HasSubstr("'ceil' (Ceil) is supported by no device"));
   SessionOptions how;
   how.flags = BP_SESSION_PLACE_ONLY;
   const Session session = env.compile(model, how);

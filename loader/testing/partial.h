@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partial devices (testing/partial_backend) beside the CPU backend, for tests of the public API.
+// Environments with partial devices (testing/partial_backend) and the CPU backend, for tests of the public API.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 
 namespace backplane::tools {
 
-// Reads a whole file: format versions 1 to 3, little-endian; bools, integers, floats, complex numbers, and the text
+// Reads a file: format versions 1 to 3, little-endian; bools, integers, floats, complex numbers, and the text
 // types S and U, which become strings. Fortran order is turned into C order. Throws onnx::Malformed for everything
 // else.
 onnx::Tensor read_npy(std::string_view bytes);

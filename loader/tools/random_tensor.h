@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs that nobody gave.
+// Random inputs, for those that were not given.
 #pragma once
 
 #include <cstdint>

@@ -101,7 +101,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Creates the folder of the outputs. NAME=FILE, which --input takes, is not the name of a folder that somebody wants.
+// Creates the folder of the outputs. NAME=FILE, which --input takes, is refused: it is a mistake, not a folder.
 void create_folder(const std::string& folder) {
   std::error_code error;
   if (folder.find('=') != std::string::npos && !std::filesystem::is_directory(folder, error)) {

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a file is what people mean by `id`: libbackplane_<id>.so, <id>.json, or its whole name.
+// Whether `id` refers to a file: libbackplane_<id>.so, <id>.json, or the full name.
 bool is_named(const std::string& path, const std::string& id) {
   const fs::path file = fs::path(path).filename();
   return file == id || file == "libbackplane_" + id + ".so" || file == id + ".json" || path == id;

@@ -22,7 +22,7 @@ std::string_view view(bp_text_t text) {
 struct Message {
   std::string head;
   struct Tail {
-    std::string head;  // everything of the tensor's message before the bytes, its own tag and length included
+    std::string head;  // the tensor's message up to the bytes, with its tag and length
     std::string_view bytes;
   };
   std::vector<Tail> tails;
@@ -168,7 +168,7 @@ class Serializer {
     return {};
   }
 
-  // Adds what `tensor` gave as a field.
+  // Adds the result of `tensor` as a field.
   static void append(Writer& writer, uint32_t field, const Message::Tail& whole) {
     std::string bytes = whole.head;
     bytes.append(whole.bytes);

@@ -7,7 +7,7 @@
 
 namespace backplane::model {
 
-// As bp_graph_api_t.serialize says. The bytes of large weights are handed to `sink` where they lie.
+// Implements bp_graph_api_t.serialize. The bytes of large weights are passed to `sink` without a copy.
 Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_t sink, void* context);
 
 }  // namespace backplane::model

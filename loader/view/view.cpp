@@ -24,7 +24,7 @@ bp_text_t text(std::string_view view) {
   return {view.data(), view.size()};
 }
 
-// The IR version in which everything that canonical models hold exists (2-bit types came last).
+// The IR version that has everything in canonical models (2-bit types came last).
 constexpr uint32_t kIrVersion = 13;
 
 // The arrays of one graph; sub-graphs have their own.
@@ -61,7 +61,7 @@ class Arrays {
     }
     for (const ValueId input : inputs) inputs_.push_back(local(input));
     for (const ValueId output : outputs) outputs_.push_back(local(output));
-    if (!whole_) {  // what the nodes read and do not make
+    if (!whole_) {  // the values that the nodes read and do not make
       for (uint32_t v = 0; v < values_.size(); ++v) {
         const bp_value_t& value = values_[v];
         if (value.producer == BP_NONE && value.weight == BP_NONE) inputs_.push_back(v);
@@ -80,7 +80,7 @@ class Arrays {
   const Weight& weight(uint32_t w) const { return *weight_of_[w]; }
   const Model& model() const { return *shared_.model; }
 
-  // The view's number of a graph's value; makes it known.
+  // The view's number of a graph value, which is added if it is new.
   uint32_t local(ValueId value) {
     if (value == BP_NONE || whole_) return value;
     const auto found = local_values_.find(value);
@@ -183,7 +183,7 @@ class Arrays {
   void add_node(const Node& node, View::Nodes stands_for) {
     const auto index = static_cast<uint32_t>(nodes_.size());
     bp_node_t out{};
-    // The schema's texts are few and always near, those of the nodes are all over memory: plugins compare them often.
+    // Plugins compare these texts often: those of schemas are few and stay in the cache, those of nodes are scattered.
     out.op_type = node.schema ? text(node.schema->name) : text(node.op_type);
     out.domain = node.schema ? text(node.schema->domain) : text(node.domain);
     out.overload = text(node.overload);
@@ -229,7 +229,7 @@ class Arrays {
     return value;
   }
 
-  // Tells whether something in a sub-graph is too new.
+  // Returns whether a node in a sub-graph is too new.
   bool add_attribute(const Attribute& attribute) {
     bool too_new = false;
     bp_attribute_t out{text(attribute.name), attribute.type, 0, nullptr};
@@ -352,7 +352,7 @@ bp_status_t BP_CALL weight_map(const bp_graph_t* graph, uint32_t weight, const v
   return BP_OK;
 }
 
-// Gives back the pages that lie wholly within a mapped weight: the system reads them again if anybody asks.
+// Releases the pages that are completely within a mapped weight: the system reads them again on access.
 void BP_CALL weight_consumed(const bp_graph_t* graph, uint32_t index) {
   if (index >= graph->weight_count) return;
   const Weight& weight = arrays_of(graph).weight(index);
@@ -432,7 +432,7 @@ std::vector<bp_opset_t> opsets_of(const Model& model, const KnownOpsets& known) 
   };
   add(model.opsets);
   for (const Function& function : model.functions) add(function.opsets);
-  versions.emplace("", 0);  // upgrades may have brought its operators in
+  versions.emplace("", 0);  // upgrades may have added its operators
   std::vector<bp_opset_t> out;
   for (auto& [domain, version] : versions) {
     if (const uint32_t newest = ops::newest_opset(domain)) version = newest;

@@ -13,7 +13,7 @@
 
 namespace backplane::model {
 
-// Weights that are no longer those of the model.
+// Weights that were replaced.
 struct Refit {
   bool possible = false;  // more may be replaced later: BP_WEIGHT_REFIT
   std::map<WeightId, std::shared_ptr<const Weight>> replaced;
@@ -23,7 +23,7 @@ struct Refit {
 // one is shown.
 using WholeCalls = std::vector<uint64_t>;
 
-// The calls that can be, in all graphs of a model.
+// All calls that can be shown as one node, in all graphs of a model.
 WholeCalls all_calls(const Model& model);
 
 class View {
@@ -32,7 +32,7 @@ class View {
   static std::shared_ptr<const View> whole(const std::shared_ptr<const Model>& model, const KnownOpsets& known,
                                            const WholeCalls& calls = {});
   // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do
-  // not make (constants come along as weights); its outputs are those of `outputs` (graph values) in that order.
+  // not make (constants become weights); its outputs are `outputs` (graph values) in that order.
   static std::shared_ptr<const View> island(const std::shared_ptr<const Model>& model, std::span<const uint32_t> nodes,
                                             std::span<const ValueId> outputs, const KnownOpsets& known,
                                             const Refit& refit = {}, const WholeCalls& calls = {});
@@ -42,13 +42,13 @@ class View {
   ~View();
 
   const bp_graph_t* abi() const;
-  // Which graph nodes an entry of the view is: one, or all of a call's body.
+  // The graph nodes that an entry of the view represents: one, or all of a call's body.
   struct Nodes {
     uint32_t first, count;
   };
   Nodes graph_nodes(uint32_t view_node) const;
   ValueId graph_value(uint32_t view_value) const;
-  // Nodes whose form is too new for the plugin: the loader itself answers BP_REASON_OPSET for them.
+  // Nodes whose form is too new for the plugin: the loader itself reports BP_REASON_OPSET for them.
   bool too_new(uint32_t view_node) const;
 
  private:

@@ -207,7 +207,7 @@ TEST(Builder, MakesWhatAFileWouldMake) {
   auto finished = builder.finish();
   ASSERT_TRUE(finished.ok()) << finished.status().text();
   const Graph& g = (*finished)->graph;
-  EXPECT_EQ(g.weight_of(*w)->data, numbers);  // lent, not copied
+  EXPECT_EQ(g.weight_of(*w)->data, numbers);  // borrowed, not copied
   EXPECT_EQ(g.nodes.size(), 2u);
   EXPECT_EQ(g.values[g.outputs[0]].type.dims[0].symbol, type.dims[0].symbol);
   EXPECT_EQ(builder.finish().status().code(), BP_BAD_STATE);

@@ -38,28 +38,28 @@ const Formal* formal_at(const std::vector<Formal>& formals, size_t slot) {
 }
 
 template <class T>
-Contents whole_numbers(const model::Weight& weight, size_t count) {
-  Contents contents(count);
+KnownData whole_numbers(const model::Weight& weight, size_t count) {
+  KnownData known_data(count);
   for (size_t i = 0; i < count; ++i) {
     T value;
     std::memcpy(&value, static_cast<const char*>(weight.data) + i * sizeof(T), sizeof(T));
     if constexpr (std::is_floating_point_v<T>) {
-      contents[i] = Scalar::of_real(value);
+      known_data[i] = Scalar::of_real(value);
     } else {
-      contents[i] = static_cast<int64_t>(value);
+      known_data[i] = static_cast<int64_t>(value);
     }
   }
-  return contents;
+  return known_data;
 }
 
 }  // namespace
 
-std::optional<Contents> contents_of_weight(const model::Weight& weight) {
+std::optional<KnownData> known_data_of_weight(const model::Weight& weight) {
   size_t count = 1;
   for (int64_t extent : weight.dims) {
-    if (extent < 0 || static_cast<uint64_t>(extent) > kMostContents) return {};
+    if (extent < 0 || static_cast<uint64_t>(extent) > kMaxKnownData) return {};
     count *= static_cast<size_t>(extent);
-    if (count > kMostContents) return {};
+    if (count > kMaxKnownData) return {};
   }
   if (weight.bytes < (count * dtype_bits(weight.dtype) + 7) / 8 || (!weight.data && count > 0)) return {};
   switch (weight.dtype) {
@@ -79,7 +79,7 @@ std::optional<Contents> contents_of_weight(const model::Weight& weight) {
   }
 }
 
-bool contents_dtype(bp_dtype_t dtype) {
+bool follows_data_of(bp_dtype_t dtype) {
   constexpr bp_dtype_set_t kFollowed = 1u << BP_DTYPE_INT64 | 1u << BP_DTYPE_INT32 | 1u << BP_DTYPE_UINT8 |
                                        1u << BP_DTYPE_BOOL | 1u << BP_DTYPE_FLOAT | 1u << BP_DTYPE_DOUBLE;
   return dtype < 64 && (kFollowed >> dtype & 1);
@@ -160,9 +160,9 @@ bool join_types(model::Type& type, const model::Type& other) {
 Status Context::begin(model::Node& node) {
   node_ = &node;
   bindings_.clear();
-  contents_.clear();
+  known_data_.clear();
   outputs_.assign(node.outputs.size(), {});
-  if (!node.schema) return {};  // of a foreign domain: its rule says all
+  if (!node.schema) return {};  // of a foreign domain: its rule decides everything
   const Schema& schema = *node.schema;
   for (size_t slot = 0; slot < node.inputs.size(); ++slot) {
     if (node.inputs[slot] == BP_NONE) continue;
@@ -237,27 +237,27 @@ Shape Context::shape(size_t slot) {
   return shape;
 }
 
-const Contents* Context::contents(size_t slot) {
+const KnownData* Context::known_data(size_t slot) {
   model::ValueId value = node_->input(slot);
-  return value == BP_NONE ? nullptr : contents_of(scope_, value);
+  return value == BP_NONE ? nullptr : known_data_of(scope_, value);
 }
 
-const Contents* Context::contents_of(Scope& scope, model::ValueId id) {
-  const Contents*& known = scope.contents[id];
+const KnownData* Context::known_data_of(Scope& scope, model::ValueId id) {
+  const KnownData*& known = scope.known_data[id];
   if (known) return known;
   const model::Value& value = scope.graph.values[id];
   if (value.weight != BP_NONE) {
-    if (auto contents = contents_of_weight(scope.graph.weights[value.weight])) {
-      known = &knowledge_.contents.emplace_back(std::move(*contents));
+    if (auto known_data = known_data_of_weight(scope.graph.weights[value.weight])) {
+      known = &state_.known_data.emplace_back(std::move(*known_data));
     }
   } else if (value.outer != BP_NONE && scope.parent) {
-    known = contents_of(*scope.parent, value.outer);
+    known = known_data_of(*scope.parent, value.outer);
   }
   return known;
 }
 
 std::optional<std::vector<int64_t>> Context::numbers(size_t slot) {
-  const Contents* known = contents(slot);
+  const KnownData* known = known_data(slot);
   if (!known) return {};
   std::vector<int64_t> numbers;
   for (const Scalar& scalar : *known) {
@@ -268,7 +268,7 @@ std::optional<std::vector<int64_t>> Context::numbers(size_t slot) {
 }
 
 std::optional<int64_t> Context::number(size_t slot) {
-  const Contents* known = contents(slot);
+  const KnownData* known = known_data(slot);
   return known && known->size() == 1 && (*known)[0].is_number() ? std::optional((*known)[0].value) : std::nullopt;
 }
 
@@ -383,10 +383,10 @@ Status Context::set_rank(size_t slot, int64_t rank) {
   return set_shape(slot, Shape(static_cast<size_t>(rank)));
 }
 
-void Context::set_contents(size_t slot, Contents contents) {
-  if (slot >= outputs_.size() || contents.size() > kMostContents) return;
-  contents_.resize(outputs_.size());
-  contents_[slot] = std::move(contents);
+void Context::set_known_data(size_t slot, KnownData known_data) {
+  if (slot >= outputs_.size() || known_data.size() > kMaxKnownData) return;
+  known_data_.resize(outputs_.size());
+  known_data_[slot] = std::move(known_data);
 }
 
 void Context::copy_type(size_t slot, const model::Type& type) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rule of an operator sees of a node: its inputs as far as they are known, and where to write its outputs.
+// A node as the rule of its operator sees it: its inputs as far as they are known, and where to write its outputs.
 #pragma once
 
 #include <deque>
@@ -17,45 +17,45 @@
 namespace backplane::ops {
 
 // The elements of a small tensor, as far as they are known, in row-major order.
-using Contents = std::vector<Scalar>;
+using KnownData = std::vector<Scalar>;
 
-// Larger tensors are not looked into.
-inline constexpr size_t kMostContents = 1024;
+// The elements of larger tensors are not followed.
+inline constexpr size_t kMaxKnownData = 1024;
 
-// What inference knows of a graph beyond its types.
+// What inference knows of one graph in addition to its types.
 struct Scope {
   model::Graph& graph;
   Scope* parent = nullptr;
   uint32_t depth = 0;
-  std::vector<const Contents*> contents;  // by value; null: nothing known
-  std::vector<bool> is_output;            // by value
+  std::vector<const KnownData*> known_data;  // by value; null: nothing known
+  std::vector<bool> is_output;               // by value
 };
 
-// What all graphs of a model share.
-struct Knowledge {
-  Knowledge(model::Model& model, const Inference& how) : model(model), how(how), expressions(model.graph.symbols) {}
+// Shared by all graphs of a model.
+struct InferenceState {
+  InferenceState(model::Model& model, const Inference& how)
+      : model(model), how(how), expressions(model.graph.symbols) {}
 
   model::Model& model;
   const Inference& how;
   Expressions expressions;
-  std::deque<Contents> contents;
-  // Extents that the model declares otherwise than they follow: the first, and how many.
+  std::deque<KnownData> known_data;
+  // Declared extents that contradict the inferred ones: the first, and their number.
   std::string contradiction;
   size_t contradictions = 0;
 };
 
 class Context {
  public:
-  Context(Knowledge& knowledge, Scope& scope)
-      : knowledge_(knowledge), scope_(scope), expressions_(knowledge.expressions) {}
+  Context(InferenceState& state, Scope& scope) : state_(state), scope_(scope), expressions_(state.expressions) {}
 
-  // Takes up a node: checks its inputs against the schema and gives the outputs the types that follow from it.
+  // Starts with a node: checks its inputs against the schema and sets the output types that follow from it.
   Status begin(model::Node& node);
 
   const model::Node& node() const { return *node_; }
   Expressions& math() { return expressions_; }
 
-  // Inputs. One that is omitted or unknown has kind 0 and rank -1.
+  // Inputs. An omitted or unknown one has kind 0 and rank -1.
   size_t inputs() const { return node_->inputs.size(); }
   bool has(size_t slot) const { return node_->input(slot) != BP_NONE; }
   const model::Type& input(size_t slot) const;
@@ -64,12 +64,12 @@ class Context {
   Scalar dim(size_t slot, int64_t axis);
   Shape shape(size_t slot);  // of a ranked input
   // The elements of an integer, boolean or floating-point tensor; null if it is large or nothing is known.
-  const Contents* contents(size_t slot);
-  // The same where all are whole numbers.
+  const KnownData* known_data(size_t slot);
+  // The elements, where all are integers.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
-  // The only element, where it has just one.
+  // The element, where there is only one.
   std::optional<int64_t> number(size_t slot);
-  // How many elements a one-dimensional input has.
+  // The number of elements of a one-dimensional input.
   std::optional<int64_t> length(size_t slot);
 
   // Attributes: the node's, or else the schema's default, or else 0 or nothing.
@@ -84,18 +84,18 @@ class Context {
 
   // Outputs.
   size_t outputs() const { return node_->outputs.size(); }
-  model::Type& output(size_t slot);  // a spare one where the node has no such output
+  model::Type& output(size_t slot);  // a dummy where the node has no such output
   void set_dtype(size_t slot, bp_dtype_t dtype);
   Status set_dtype_number(size_t slot, int64_t dtype);  // from an attribute
   Status set_shape(size_t slot, const Shape& shape);
   void copy_shape(size_t slot, size_t input_slot);
   Status set_rank(size_t slot, int64_t rank);  // all extents unknown
-  void set_contents(size_t slot, Contents contents);
+  void set_known_data(size_t slot, KnownData known_data);
   void copy_type(size_t slot, const model::Type& type);
-  // The shape that the model declares of this output is known not to hold.
+  // Ignores the shape that the model declares for this output.
   void forget_declared_shape(size_t slot);
 
-  // Extents. Both give `a` and `b` as one, or fail naming `what`.
+  // Extents. Both combine `a` and `b` into one, or fail and name `what`.
   Status broadcast(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what = "extents");
   Status broadcast(const Shape& a, const Shape& b, Shape& out);
   Status merge(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what);
@@ -104,15 +104,15 @@ class Context {
   Status axes(const std::vector<int64_t>& values, int64_t rank, std::vector<int64_t>& out);  // none twice
   Status expect_rank(size_t slot, int64_t least, int64_t most);
 
-  // BP_INVALID_MODEL, with the node's name before the words.
+  // BP_INVALID_MODEL: the node's name, then `words`.
   Status fail(std::string words) const;
   std::string describe(const Shape& shape) const;
 
-  // Infers a sub-graph of the node whose inputs have been given types.
+  // Infers a sub-graph of the node; the types of its inputs must be set.
   Status infer_subgraph(model::Graph& graph);
 
-  // What the rule found, for who writes it into the graph.
-  const std::vector<Contents>& result_contents() const { return contents_; }
+  // The known data of the outputs.
+  const std::vector<KnownData>& result_known_data() const { return known_data_; }
 
  private:
   struct Binding {
@@ -122,29 +122,29 @@ class Context {
 
   Status bind(const Formal& formal, const model::Type& type, size_t slot);
   const model::Attribute* attribute(std::string_view name) const;
-  const Contents* contents_of(Scope& scope, model::ValueId value);
+  const KnownData* known_data_of(Scope& scope, model::ValueId value);
 
-  Knowledge& knowledge_;
+  InferenceState& state_;
   Scope& scope_;
   Expressions& expressions_;
   model::Node* node_ = nullptr;
   std::vector<Binding> bindings_;
   std::vector<model::Type> outputs_;
-  std::vector<Contents> contents_;
+  std::vector<KnownData> known_data_;
   model::Type spare_;
 };
 
 // The elements of a constant tensor, if it is small and of a type that shape arithmetic uses.
-std::optional<Contents> contents_of_weight(const model::Weight& weight);
-// Whether elements of this type are followed.
-bool contents_dtype(bp_dtype_t dtype);
+std::optional<KnownData> known_data_of_weight(const model::Weight& weight);
+// Whether inference follows elements of this type.
+bool follows_data_of(bp_dtype_t dtype);
 // "sequence", "float tensor".
 std::string type_text(const model::Type& type);
-// Makes one type of two that describe the same value. False, and `problem` says why, where they contradict each other;
-// `type` wins where both know, except that a number replaces a symbol.
+// Merges two types of the same value. Where both know an extent `type` wins, except that a number replaces a symbol.
+// False where they contradict each other; `problem` says how.
 bool merge_types(model::Type& type, const model::Type& other, std::string& problem);
-// Makes `type` what holds for both of two types that a value may have: extents that differ become unknown. False where
-// their kinds or data types differ.
+// Reduces `type` to what it and `other` have in common: extents that differ become unknown. False where kinds or data
+// types differ.
 bool join_types(model::Type& type, const model::Type& other);
 
 }  // namespace backplane::ops

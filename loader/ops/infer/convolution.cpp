@@ -43,7 +43,7 @@ Status convolution(Context& c) {
                   std::to_string(group) + " groups)");
   }
   if (made.is_number() && made.value % group != 0) {
-    return c.fail("W makes " + std::to_string(made.value) + " channels, which is no multiple of group " +
+    return c.fail("W makes " + std::to_string(made.value) + " channels, which is not a multiple of group " +
                   std::to_string(group));
   }
   if (kBias != BP_NONE) BP_TRY(check_bias(c, kBias, made));

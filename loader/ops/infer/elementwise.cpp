@@ -44,13 +44,13 @@ Scalar whole(const Scalar& s) {
 // Elements of the inputs by pairs; one element is used against all. Shapes that broadcast otherwise are not followed.
 template <class F>
 void combine(Context& c, size_t left, size_t right, F&& f) {
-  const Contents* a = c.contents(left);
-  const Contents* b = c.contents(right);
+  const KnownData* a = c.known_data(left);
+  const KnownData* b = c.known_data(right);
   if (!a || !b || (a->size() != b->size() && a->size() != 1 && b->size() != 1)) return;
   size_t count = a->size() == 1 ? b->size() : a->size();
-  Contents result(count);
+  KnownData result(count);
   for (size_t i = 0; i < count; ++i) result[i] = f((*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
-  c.set_contents(0, std::move(result));
+  c.set_known_data(0, std::move(result));
 }
 
 using Exact = Scalar (Expressions::*)(const Scalar&, const Scalar&);
@@ -147,19 +147,19 @@ Status logical_or(Context& c) {
 }
 
 Status logical_not(Context& c) {
-  map_contents(c, [](const Scalar& x) { return x.is_number() ? Scalar(x.value == 0) : Scalar(); });
+  map_known_data(c, [](const Scalar& x) { return x.is_number() ? Scalar(x.value == 0) : Scalar(); });
   return same_shape(c);
 }
 
 Status negate(Context& c) {
-  map_contents(c, [&](const Scalar& x) {
+  map_known_data(c, [&](const Scalar& x) {
     return x.kind == Scalar::kReal ? Scalar::of_real(-x.real_value) : c.math().multiply(x, -1);
   });
   return same_shape(c);
 }
 
 Status absolute(Context& c) {
-  map_contents(c, [&](const Scalar& x) -> Scalar {
+  map_known_data(c, [&](const Scalar& x) -> Scalar {
     if (x.kind == Scalar::kReal) return Scalar::of_real(std::abs(x.real_value));
     return c.math().lower(x) >= 0 ? x : x.is_number() ? c.math().multiply(x, -1) : Scalar();
   });
@@ -168,7 +168,8 @@ Status absolute(Context& c) {
 
 template <double (*kRound)(double)>
 Status round_to_whole(Context& c) {
-  map_contents(c, [](const Scalar& x) { return x.kind == Scalar::kReal ? Scalar::of_real(kRound(x.real_value)) : x; });
+  map_known_data(c,
+                 [](const Scalar& x) { return x.kind == Scalar::kReal ? Scalar::of_real(kRound(x.real_value)) : x; });
   return same_shape(c);
 }
 
@@ -184,22 +185,22 @@ double to_even(double x) {
 
 Status identity(Context& c) {
   c.copy_type(0, c.input(0));
-  map_contents(c, [](const Scalar& x) { return x; });
+  map_known_data(c, [](const Scalar& x) { return x; });
   return {};
 }
 
 Status where(Context& c) {
   BP_TRY(broadcast_inputs(c));
-  const Contents* condition = c.contents(0);
-  const Contents* x = c.contents(1);
-  const Contents* y = c.contents(2);
+  const KnownData* condition = c.known_data(0);
+  const KnownData* x = c.known_data(1);
+  const KnownData* y = c.known_data(2);
   if (!condition || !x || !y) return {};
   size_t count = std::max({condition->size(), x->size(), y->size()});
-  for (const Contents* one : {condition, x, y}) {
+  for (const KnownData* one : {condition, x, y}) {
     if (one->size() != count && one->size() != 1) return {};
   }
-  auto at = [](const Contents* one, size_t i) { return (*one)[one->size() == 1 ? 0 : i]; };
-  Contents result(count);
+  auto at = [](const KnownData* one, size_t i) { return (*one)[one->size() == 1 ? 0 : i]; };
+  KnownData result(count);
   for (size_t i = 0; i < count; ++i) {
     Scalar chosen = at(condition, i), left = at(x, i), right = at(y, i);
     if (chosen.is_number()) {
@@ -208,7 +209,7 @@ Status where(Context& c) {
       result[i] = left;
     }
   }
-  c.set_contents(0, std::move(result));
+  c.set_known_data(0, std::move(result));
   return {};
 }
 
@@ -236,13 +237,13 @@ Scalar converted(Context& c, const Scalar& x, bp_dtype_t dtype) {
 Status cast_to(Context& c) {
   BP_TRY(c.set_dtype_number(0, c.integer("to")));
   bp_dtype_t dtype = c.output(0).dtype;
-  map_contents(c, [&](const Scalar& x) { return converted(c, x, dtype); });
+  map_known_data(c, [&](const Scalar& x) { return converted(c, x, dtype); });
   return same_shape(c);
 }
 
 Status cast_like(Context& c) {
   bp_dtype_t dtype = c.output(0).dtype;
-  map_contents(c, [&](const Scalar& x) { return converted(c, x, dtype); });
+  map_known_data(c, [&](const Scalar& x) { return converted(c, x, dtype); });
   return same_shape(c);
 }
 

@@ -17,16 +17,16 @@ Status gather(Context& c) {
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, indices.begin(), indices.end());
   BP_TRY(c.set_shape(0, shape));
-  const Contents* x = c.contents(0);
-  const Contents* picks = c.contents(1);
+  const KnownData* x = c.known_data(0);
+  const KnownData* picks = c.known_data(1);
   if (!x || !picks || c.rank(0) != 1) return {};
-  Contents result;
+  KnownData result;
   for (const Scalar& pick : *picks) {
     int64_t size = static_cast<int64_t>(x->size());
     bool inside = pick.is_number() && pick.value >= -size && pick.value < size;
     result.push_back(inside ? (*x)[pick.value < 0 ? pick.value + size : pick.value] : Scalar());
   }
-  c.set_contents(0, std::move(result));
+  c.set_known_data(0, std::move(result));
   return {};
 }
 
@@ -79,7 +79,7 @@ Status top_k(Context& c) {
   int64_t axis;
   BP_TRY(c.axis(c.integer("axis"), c.rank(0), axis));
   Shape shape = c.shape(0);
-  const Contents* k = c.contents(1);
+  const KnownData* k = c.known_data(1);
   Scalar count = k && k->size() == 1 ? (*k)[0] : Scalar();
   if (count.is_number() && shape[axis].is_number() && (count.value < 0 || count.value > shape[axis].value)) {
     return c.fail("K is " + std::to_string(count.value) + ", but axis " + std::to_string(axis) + " has extent " +
@@ -118,7 +118,7 @@ Status one_hot(Context& c) {
   if (!c.ranked(0)) return {};
   int64_t axis;
   BP_TRY(c.axis(c.integer("axis"), c.rank(0) + 1, axis));
-  const Contents* depth = c.contents(1);
+  const KnownData* depth = c.known_data(1);
   Scalar extent = depth && depth->size() == 1 ? (*depth)[0] : Scalar();
   if (extent.kind == Scalar::kReal) {
     extent = std::abs(extent.real_value) < 1e15 ? Scalar(static_cast<int64_t>(extent.real_value)) : Scalar();

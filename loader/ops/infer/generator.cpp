@@ -15,7 +15,7 @@ Status constant(Context& c) {
     c.set_dtype(0, weight->dtype);
     if (name == "sparse_value") return {};  // `weight` is the values alone
     Shape shape(weight->dims.begin(), weight->dims.end());
-    if (auto contents = contents_of_weight(*weight)) c.set_contents(0, std::move(*contents));
+    if (auto known_data = known_data_of_weight(*weight)) c.set_known_data(0, std::move(*known_data));
     return c.set_shape(0, shape);
   }
   struct Form {
@@ -34,11 +34,11 @@ Status constant(Context& c) {
     BP_TRY(c.set_shape(0, form.list ? Shape{static_cast<int64_t>(c.count(form.name))} : Shape{}));
     const model::Attribute& attribute = *c.node().find(form.name);
     if (const auto* ints = std::get_if<std::vector<int64_t>>(&attribute.data)) {
-      c.set_contents(0, Contents(ints->begin(), ints->end()));
+      c.set_known_data(0, KnownData(ints->begin(), ints->end()));
     } else if (const auto* floats = std::get_if<std::vector<float>>(&attribute.data)) {
-      Contents contents;
-      for (float value : *floats) contents.push_back(Scalar::of_real(value));
-      c.set_contents(0, std::move(contents));
+      KnownData known_data;
+      for (float value : *floats) known_data.push_back(Scalar::of_real(value));
+      c.set_known_data(0, std::move(known_data));
     }
     return {};
   }
@@ -50,24 +50,24 @@ Status constant_of_shape(Context& c) {
   BP_TRY(c.expect_rank(0, 1, 1));
   const model::Weight* value = c.tensor("value");
   c.set_dtype(0, value ? value->dtype : BP_DTYPE_FLOAT);
-  const Contents* wanted = c.contents(0);
+  const KnownData* wanted = c.known_data(0);
   if (!wanted) {
     auto rank = c.length(0);
     return rank ? c.set_rank(0, *rank) : Status();
   }
   BP_TRY(c.set_shape(0, *wanted));
   Scalar count = c.math().product(*wanted);
-  if (!value || !count.is_number() || count.value > static_cast<int64_t>(kMostContents)) return {};
-  auto element = contents_of_weight(*value);
+  if (!value || !count.is_number() || count.value > static_cast<int64_t>(kMaxKnownData)) return {};
+  auto element = known_data_of_weight(*value);
   if (element && element->size() == 1 && (*element)[0].is_number()) {
-    c.set_contents(0, Contents(count.value, (*element)[0]));
+    c.set_known_data(0, KnownData(count.value, (*element)[0]));
   }
   return {};
 }
 
 Status range(Context& c) {
   for (size_t slot : {0, 1, 2}) BP_TRY(c.expect_rank(slot, 0, 1));
-  const Contents *start = c.contents(0), *limit = c.contents(1), *delta = c.contents(2);
+  const KnownData *start = c.known_data(0), *limit = c.known_data(1), *delta = c.known_data(2);
   Scalar count;
   if (start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1) {
     Scalar a = start->front(), b = limit->front(), step = delta->front();
@@ -82,10 +82,10 @@ Status range(Context& c) {
       double number = std::max(std::ceil((b.real_value - a.real_value) / step.real_value), 0.0);
       if (number < 1e15) count = static_cast<int64_t>(number);
     }
-    if (count.is_number() && count.value <= static_cast<int64_t>(kMostContents) && step.is_number()) {
-      Contents contents;
-      for (int64_t i = 0; i < count.value; ++i) contents.push_back(m.add(a, m.multiply(step, i)));
-      c.set_contents(0, std::move(contents));
+    if (count.is_number() && count.value <= static_cast<int64_t>(kMaxKnownData) && step.is_number()) {
+      KnownData known_data;
+      for (int64_t i = 0; i < count.value; ++i) known_data.push_back(m.add(a, m.multiply(step, i)));
+      c.set_known_data(0, std::move(known_data));
     }
   }
   return c.set_shape(0, {count});
@@ -93,7 +93,7 @@ Status range(Context& c) {
 
 Status window(Context& c) {
   BP_TRY(c.set_dtype_number(0, c.integer("output_datatype")));
-  const Contents* size = c.contents(0);
+  const KnownData* size = c.known_data(0);
   return c.set_shape(0, {size && size->size() == 1 ? (*size)[0] : Scalar()});
 }
 

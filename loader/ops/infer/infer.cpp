@@ -32,8 +32,8 @@ Type weight_type(const Weight& weight) {
 }
 
 template <class T>
-void write(std::vector<char>& bytes, const Contents& contents) {
-  for (const Scalar& scalar : contents) {
+void write(std::vector<char>& bytes, const KnownData& known_data) {
+  for (const Scalar& scalar : known_data) {
     T value = scalar.kind == Scalar::kReal ? static_cast<T>(scalar.real_value) : static_cast<T>(scalar.value);
     bytes.insert(bytes.end(), reinterpret_cast<const char*>(&value), reinterpret_cast<const char*>(&value) + sizeof(T));
   }
@@ -44,9 +44,9 @@ bool holds(int64_t value) {
   return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
 }
 
-// Contents must be what the data type can hold: wrapped and rounded values are not worth following.
-void limit(Contents& contents, bp_dtype_t dtype) {
-  for (Scalar& scalar : contents) {
+// Known data must fit the data type exactly: wrapped and rounded values are not followed.
+void limit(KnownData& known_data, bp_dtype_t dtype) {
+  for (Scalar& scalar : known_data) {
     bool whole = scalar.is_number();
     bool fits = true;
     switch (dtype) {
@@ -72,28 +72,28 @@ void limit(Contents& contents, bp_dtype_t dtype) {
   }
 }
 
-bool known(const Contents& contents) {
-  return std::all_of(contents.begin(), contents.end(),
+bool known(const KnownData& known_data) {
+  return std::all_of(known_data.begin(), known_data.end(),
                      [](const Scalar& s) { return s.kind == Scalar::kNumber || s.kind == Scalar::kReal; });
 }
 
-Weight make_weight(const Type& type, const Contents& contents, uint64_t id) {
+Weight make_weight(const Type& type, const KnownData& known_data, uint64_t id) {
   auto bytes = std::make_shared<std::vector<char>>();
   switch (type.dtype) {
     case BP_DTYPE_INT64:
-      write<int64_t>(*bytes, contents);
+      write<int64_t>(*bytes, known_data);
       break;
     case BP_DTYPE_INT32:
-      write<int32_t>(*bytes, contents);
+      write<int32_t>(*bytes, known_data);
       break;
     case BP_DTYPE_DOUBLE:
-      write<double>(*bytes, contents);
+      write<double>(*bytes, known_data);
       break;
     case BP_DTYPE_FLOAT:
-      write<float>(*bytes, contents);
+      write<float>(*bytes, known_data);
       break;
     default:  // BOOL and UINT8
-      write<uint8_t>(*bytes, contents);
+      write<uint8_t>(*bytes, known_data);
   }
   Weight weight;
   weight.dtype = type.dtype;
@@ -110,15 +110,15 @@ bool has_elements(const Type& type, size_t count) {
   if (type.kind != BP_KIND_TENSOR || type.rank < 0) return false;
   size_t product = 1;
   for (const bp_dim_t& dim : type.dims) {
-    if (dim.extent < 0 || static_cast<uint64_t>(dim.extent) > kMostContents) return false;
+    if (dim.extent < 0 || static_cast<uint64_t>(dim.extent) > kMaxKnownData) return false;
     product *= static_cast<size_t>(dim.extent);
-    if (product > kMostContents) return false;
+    if (product > kMaxKnownData) return false;
   }
   return product == count;
 }
 
-// Models whose extents were edited keep declarations of what they were before. What follows from the operators counts:
-// a number where it is another one, and a symbol of the inputs where the declaration has a number.
+// Models whose extents were edited often keep outdated declarations. The inferred extents are used: a number that
+// differs from the declared one, and a symbol of the inputs where a number is declared.
 Type without_stale_numbers(Type declared, const Type& inferred) {
   if (declared.rank != inferred.rank || declared.dims.size() != inferred.dims.size()) return declared;
   for (size_t i = 0; i < declared.dims.size(); ++i) {
@@ -131,8 +131,8 @@ bool same_elements(const Type& a, const Type& b) {
   return a.kind == BP_KIND_TENSOR && b.kind == BP_KIND_TENSOR && (!a.dtype || !b.dtype || a.dtype == b.dtype);
 }
 
-// Writes what the rule found into the graph.
-Status finish(Knowledge& knowledge, Scope& scope, Context& context, Node& node) {
+// Writes the results of the rule into the graph.
+Status finish(InferenceState& state, Scope& scope, Context& context, Node& node) {
   for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
     ValueId id = node.outputs[slot];
     if (id == BP_NONE) continue;
@@ -145,32 +145,32 @@ Status finish(Knowledge& knowledge, Scope& scope, Context& context, Node& node) 
           context.fail("output '" + value.name +
                        "' contradicts what the model declares of it: inferred and declared are " + problem);
       if (!node.schema || !same_elements(inferred, value.type)) return contradiction;
-      if (knowledge.contradictions++ == 0) knowledge.contradiction = contradiction.text();
+      if (state.contradictions++ == 0) state.contradiction = contradiction.text();
       type = inferred;
     }
     value.type = std::move(type);
     if (value.weight != BP_NONE) continue;
-    if (slot >= context.result_contents().size()) continue;
-    Contents contents = context.result_contents()[slot];
-    if (!has_elements(value.type, contents.size())) continue;
-    limit(contents, value.type.dtype);
-    if (knowledge.how.fold && known(contents) && contents_dtype(value.type.dtype) && !scope.is_output[id]) {
+    if (slot >= context.result_known_data().size()) continue;
+    KnownData known_data = context.result_known_data()[slot];
+    if (!has_elements(value.type, known_data.size())) continue;
+    limit(known_data, value.type.dtype);
+    if (state.how.fold && known(known_data) && follows_data_of(value.type.dtype) && !scope.is_output[id]) {
       value.weight = static_cast<WeightId>(scope.graph.weights.size());
-      scope.graph.weights.push_back(make_weight(value.type, contents, knowledge.model.next_id++));
+      scope.graph.weights.push_back(make_weight(value.type, known_data, state.model.next_id++));
       node.outputs[slot] = BP_NONE;
     }
-    scope.contents[id] = &knowledge.contents.emplace_back(std::move(contents));
+    scope.known_data[id] = &state.known_data.emplace_back(std::move(known_data));
   }
   return {};
 }
 
-Status infer_graph(Knowledge& knowledge, Scope& scope) {
+Status infer_graph(InferenceState& state, Scope& scope) {
   Graph& graph = scope.graph;
   if (scope.depth > kDeepest) {
     return Status(BP_INVALID_MODEL,
                   "graph '" + graph.name + "' is nested more than " + std::to_string(kDeepest) + " deep");
   }
-  scope.contents.assign(graph.values.size(), nullptr);
+  scope.known_data.assign(graph.values.size(), nullptr);
   scope.is_output.assign(graph.values.size(), false);
   for (ValueId id : graph.outputs) {
     if (id != BP_NONE) scope.is_output[id] = true;
@@ -182,25 +182,25 @@ Status infer_graph(Knowledge& knowledge, Scope& scope) {
       value.type = scope.parent->graph.values[value.outer].type;
     }
   }
-  Context context(knowledge, scope);
+  Context context(state, scope);
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
     Node& node = graph.nodes[n];
     Rule rule = node.schema ? rule_of(*node.schema) : foreign_rule(node.domain, node.op_type);
     const bool is_foreign = !node.schema && !rule;
-    if (is_foreign && !knowledge.how.foreign) continue;  // whoever claims the node knows it
+    if (is_foreign && !state.how.foreign) continue;  // only the device that runs the node knows its types
     BP_TRY(context.begin(node));
     if (rule) BP_TRY(rule(context));
     if (is_foreign) {
       std::vector<Type> outputs(node.outputs.size());
-      BP_TRY(knowledge.how.foreign(graph, n, outputs));
+      BP_TRY(state.how.foreign(graph, n, outputs));
       for (size_t slot = 0; slot < outputs.size(); ++slot) context.output(slot) = std::move(outputs[slot]);
     }
-    BP_TRY(finish(knowledge, scope, context, node));
+    BP_TRY(finish(state, scope, context, node));
   }
   return {};
 }
 
-// Extents of inputs that have no name get one, so that what is computed from them can be compared.
+// Names the unnamed extents of inputs, so that extents computed from them can be compared.
 void name_extents(Graph& graph) {
   for (ValueId id : graph.inputs) {
     Value& value = graph.values[id];
@@ -217,18 +217,17 @@ void name_extents(Graph& graph) {
 
 Status Context::infer_subgraph(Graph& graph) {
   Scope inner{graph, &scope_, scope_.depth + 1, {}, {}};
-  return infer_graph(knowledge_, inner);
+  return infer_graph(state_, inner);
 }
 
 Status infer(model::Model& model, const Inference& how) {
   name_extents(model.graph);
-  Knowledge knowledge(model, how);
+  InferenceState state(model, how);
   Scope scope{model.graph, nullptr, 0, {}, {}};
-  BP_TRY(infer_graph(knowledge, scope));
-  if (knowledge.contradictions == 0) return {};
-  std::string note = knowledge.contradiction;
-  if (const size_t more = knowledge.contradictions - 1; more != 0)
-    note += ", and so do " + std::to_string(more) + " more";
+  BP_TRY(infer_graph(state, scope));
+  if (state.contradictions == 0) return {};
+  std::string note = state.contradiction;
+  if (const size_t more = state.contradictions - 1; more != 0) note += ", and so do " + std::to_string(more) + " more";
   note += "; what was inferred counts";
   if (std::ranges::find(model.problems, note) == model.problems.end()) model.problems.push_back(std::move(note));
   return {};

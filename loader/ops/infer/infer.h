@@ -10,17 +10,17 @@
 namespace backplane::ops {
 
 struct Inference {
-  // Values that turn out to be plain numbers become constants, and the outputs that made them are left out.
+  // Values that are inferred to be numbers become constants, and are removed from the outputs of their nodes.
   bool fold = true;
-  // Asked for the types of the outputs of node `node`, whose operator the loader does not know. May be empty.
+  // Returns the types of the outputs of node `node`, whose operator the loader does not know. May be empty.
   std::function<Status(const model::Graph&, uint32_t node, std::vector<model::Type>& outputs)> foreign;
 };
 
-// Fills in Value::type of every value that follows from the inputs, weights and attributes, and replaces values of
-// shape arithmetic that turn out to be plain numbers by constants. What the model declares is kept where inference
-// knows less and compared where it knows more: another element type is BP_INVALID_MODEL and names the node; other
-// extents become one of the model's problems, and what was inferred counts. Adds symbols for dimensions that are new:
-// "floor((W + 1)/2)", and "x.2" for axis 2 of input x where the model gives it neither a number nor a name.
+// Sets Value::type of every value as far as it follows from inputs, weights and attributes, and replaces results of
+// shape arithmetic that are inferred to be numbers by constants. Declared types are kept where inference knows less,
+// and compared where it knows more: another element type is BP_INVALID_MODEL and names the node; other extents become
+// one of the model's problems, and the inferred ones are used. Adds symbols for new dimensions: "floor((W + 1)/2)", and
+// "x.2" for axis 2 of input x where the model declares neither a number nor a name.
 Status infer(model::Model& model, const Inference& how = {});
 
 }  // namespace backplane::ops

@@ -17,7 +17,7 @@ Status transpose(Context& c) {
                   std::to_string(shape.size()));
   }
   for (size_t i = 0; i < perm.size(); ++i) result[i] = shape[perm[i]];
-  if (const Contents* x = c.contents(0); x && perm.size() <= 1) c.set_contents(0, *x);
+  if (const KnownData* x = c.known_data(0); x && perm.size() <= 1) c.set_known_data(0, *x);
   return c.set_shape(0, result);
 }
 
@@ -29,7 +29,7 @@ Status depth_to_space(Context& c) {
   if (!c.ranked(0)) return c.set_rank(0, 4);
   Shape x = c.shape(0);
   if (x[1].is_number() && x[1].value % (block * block) != 0) {
-    return c.fail(std::to_string(x[1].value) + " channels are no multiple of blocksize squared, " +
+    return c.fail(std::to_string(x[1].value) + " channels are not a multiple of blocksize squared, " +
                   std::to_string(block * block));
   }
   Expressions& m = c.math();
@@ -45,7 +45,7 @@ Status space_to_depth(Context& c) {
   Shape x = c.shape(0);
   for (size_t axis : {2, 3}) {
     if (x[axis].is_number() && x[axis].value % block != 0) {
-      return c.fail("extent " + std::to_string(x[axis].value) + " is no multiple of blocksize " +
+      return c.fail("extent " + std::to_string(x[axis].value) + " is not a multiple of blocksize " +
                     std::to_string(block));
     }
   }
@@ -68,12 +68,12 @@ Status reverse_sequence(Context& c) {
 // [N, C*block, L] and the extents of the image: [N, C, image...].
 Status col_to_im(Context& c) {
   BP_TRY(c.expect_rank(0, 3, 3));
-  const Contents* image = c.contents(1);
+  const KnownData* image = c.known_data(1);
   if (!image) {
     auto axes = c.length(1);
     return axes ? c.set_rank(0, *axes + 2) : Status();
   }
-  const Contents* block = c.contents(2);
+  const KnownData* block = c.known_data(2);
   Shape shape{c.dim(0, 0), block ? c.math().floor_divide(c.dim(0, 1), c.math().product(*block)) : Scalar()};
   shape.insert(shape.end(), image->begin(), image->end());
   return c.set_shape(0, shape);

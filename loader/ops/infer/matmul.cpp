@@ -95,7 +95,7 @@ Status einsum(Context& c) {
         continue;
       }
       unsigned char letter = term[i++];
-      if (!std::isalpha(letter)) return c.fail("equation '" + equation + "' holds a character that is no letter");
+      if (!std::isalpha(letter)) return c.fail("equation '" + equation + "' has a character that is not a letter");
       Scalar& extent = extents[letter];
       if (uses[letter]++) {
         BP_TRY(c.broadcast(extent, shape[axis], extent, std::string("extents of '") + char(letter) + "'"));

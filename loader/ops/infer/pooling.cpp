@@ -32,7 +32,7 @@ Status global_pool(Context& c) {
 
 Status unpool(Context& c) {
   BP_TRY(c.expect_rank(0, 3, BP_MAX_RANK));
-  if (const Contents* wanted = c.contents(2)) return c.set_shape(0, *wanted);
+  if (const KnownData* wanted = c.known_data(2)) return c.set_shape(0, *wanted);
   if (!c.ranked(0)) return {};
   size_t spatial = static_cast<size_t>(c.rank(0)) - 2;
   if (c.has(2)) return c.set_rank(0, c.rank(0));

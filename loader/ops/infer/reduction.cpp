@@ -41,16 +41,16 @@ Status reduce(Context& c) {
 
 // Shape arithmetic: the elements of a vector become one.
 template <Scalar (Expressions::*kCombine)(const Scalar&, const Scalar&)>
-Status reduce_contents(Context& c) {
+Status reduce_known_data(Context& c) {
   BP_TRY(reduce(c));
-  const Contents* x = c.contents(0);
+  const KnownData* x = c.known_data(0);
   const model::Type& result = c.output(0);
   bool one = result.rank == 0 || (result.rank == 1 && result.dims[0].extent == 1);
   if (!x || x->empty() || !one || c.input(0).dtype == BP_DTYPE_FLOAT || c.input(0).dtype == BP_DTYPE_DOUBLE) return {};
   if (c.rank(0) == 1 && c.has(1) && !c.numbers(1)) return {};
   Scalar sum = (*x)[0];
   for (size_t i = 1; i < x->size(); ++i) sum = (c.math().*kCombine)(sum, (*x)[i]);
-  c.set_contents(0, {sum});
+  c.set_known_data(0, {sum});
   return {};
 }
 
@@ -68,11 +68,11 @@ constexpr RuleRow kRows[] = {
     {"", "ReduceL2", reduce},
     {"", "ReduceLogSum", reduce},
     {"", "ReduceLogSumExp", reduce},
-    {"", "ReduceMax", reduce_contents<&Expressions::max>},
+    {"", "ReduceMax", reduce_known_data<&Expressions::max>},
     {"", "ReduceMean", reduce},
-    {"", "ReduceMin", reduce_contents<&Expressions::min>},
-    {"", "ReduceProd", reduce_contents<&Expressions::multiply>},
-    {"", "ReduceSum", reduce_contents<&Expressions::add>},
+    {"", "ReduceMin", reduce_known_data<&Expressions::min>},
+    {"", "ReduceProd", reduce_known_data<&Expressions::multiply>},
+    {"", "ReduceSum", reduce_known_data<&Expressions::add>},
     {"", "ReduceSumSquare", reduce},
 };
 

@@ -39,21 +39,21 @@ std::span<const RuleRow> slice_rules();
 std::span<const RuleRow> text_rules();
 std::span<const RuleRow> vision_rules();
 
-// Null where the form is not the newest, or where nothing is known beyond data types.
+// Null where the form is not the newest, or where there is nothing to infer but data types.
 Rule rule_of(const Schema& schema);
-// The rule of an operator that has no schema; null for most. It does not fail: what it cannot tell stays unknown.
+// The rule of an operator that has no schema; null for most. It never fails: what it cannot infer stays unknown.
 Rule foreign_rule(std::string_view domain, std::string_view op);
 
 // Rules that several families share.
 Status same_shape(Context& c);  // output 0 has the shape of input 0
-// Sets the output's contents to what `f(math, x)` makes of each element.
+// Sets the output's known data to f(math, x) of each element x of the input.
 template <class F>
-void map_contents(Context& c, F&& f) {
-  const Contents* x = c.contents(0);
+void map_known_data(Context& c, F&& f) {
+  const KnownData* x = c.known_data(0);
   if (!x) return;
-  Contents result(*x);
+  KnownData result(*x);
   for (Scalar& scalar : result) scalar = f(scalar);
-  c.set_contents(0, std::move(result));
+  c.set_known_data(0, std::move(result));
 }
 
 }  // namespace backplane::ops

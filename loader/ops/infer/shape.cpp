@@ -16,25 +16,25 @@ Status shape_of(Context& c) {
   auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at < 0 && at >= -rank ? at + rank : at, 0, rank); };
   int64_t first = clamped(c.integer("start"));
   int64_t last = c.has_attribute("end") ? clamped(c.integer("end")) : rank;
-  Contents part(shape.begin() + first, shape.begin() + std::max(first, last));
+  KnownData part(shape.begin() + first, shape.begin() + std::max(first, last));
   BP_TRY(c.set_shape(0, {static_cast<int64_t>(part.size())}));
-  c.set_contents(0, std::move(part));
+  c.set_known_data(0, std::move(part));
   return {};
 }
 
 Status size_of(Context& c) {
   BP_TRY(c.set_shape(0, {}));
-  if (c.ranked(0)) c.set_contents(0, {c.math().product(c.shape(0))});
+  if (c.ranked(0)) c.set_known_data(0, {c.math().product(c.shape(0))});
   return {};
 }
 
-void same_contents(Context& c) {
-  if (const Contents* x = c.contents(0)) c.set_contents(0, *x);
+void same_known_data(Context& c) {
+  if (const KnownData* x = c.known_data(0)) c.set_known_data(0, *x);
 }
 
 Status reshape(Context& c) {
   BP_TRY(c.expect_rank(1, 1, 1));
-  const Contents* wanted = c.contents(1);
+  const KnownData* wanted = c.known_data(1);
   if (!wanted) {
     if (auto rank = c.length(1)) return c.set_rank(0, *rank);
     return {};
@@ -74,7 +74,7 @@ Status reshape(Context& c) {
     bool whole = m.multiply(quotient, rest).same(total);
     if (total.is_number() && rest.is_number() && !whole && rest.value != 0) {
       return c.fail("cannot make shape " + c.describe(*wanted) + " of " + c.describe(c.shape(0)) + ": " +
-                    std::to_string(total.value) + " elements are no multiple of " + std::to_string(rest.value));
+                    std::to_string(total.value) + " elements are not a multiple of " + std::to_string(rest.value));
     }
     shape[open] = quotient;
   } else if (certain) {
@@ -85,7 +85,7 @@ Status reshape(Context& c) {
     }
   }
   BP_TRY(c.set_shape(0, shape));
-  same_contents(c);
+  same_known_data(c);
   return {};
 }
 
@@ -103,7 +103,7 @@ Status flatten(Context& c) {
 }
 
 Status squeeze(Context& c) {
-  same_contents(c);
+  same_known_data(c);
   if (!c.ranked(0)) return {};
   Shape shape = c.shape(0), result;
   std::vector<int64_t> axes;
@@ -133,7 +133,7 @@ Status squeeze(Context& c) {
 }
 
 Status unsqueeze(Context& c) {
-  same_contents(c);
+  same_known_data(c);
   if (!c.ranked(0)) return {};
   auto given = c.numbers(1);
   if (!given) {
@@ -151,7 +151,7 @@ Status unsqueeze(Context& c) {
 
 Status expand(Context& c) {
   BP_TRY(c.expect_rank(1, 1, 1));
-  const Contents* wanted = c.contents(1);
+  const KnownData* wanted = c.known_data(1);
   if (!c.ranked(0)) return {};
   if (!wanted) {
     if (auto rank = c.length(1)) return c.set_rank(0, std::max(c.rank(0), *rank));
@@ -161,12 +161,12 @@ Status expand(Context& c) {
   BP_TRY(c.broadcast(c.shape(0), *wanted, shape));
   BP_TRY(c.set_shape(0, shape));
   Scalar count = c.math().product(shape);
-  const Contents* x = c.contents(0);
+  const KnownData* x = c.known_data(0);
   if (x && x->size() == 1 && count.is_number() && count.value >= 0 &&
-      count.value <= static_cast<int64_t>(kMostContents)) {
-    c.set_contents(0, Contents(count.value, (*x)[0]));
+      count.value <= static_cast<int64_t>(kMaxKnownData)) {
+    c.set_known_data(0, KnownData(count.value, (*x)[0]));
   } else if (x && count.is(static_cast<int64_t>(x->size()))) {
-    same_contents(c);
+    same_known_data(c);
   }
   return {};
 }
@@ -179,7 +179,7 @@ Status tile(Context& c) {
     return c.fail("repeats has " + std::to_string(*count) + " entries, but the input has rank " +
                   std::to_string(c.rank(0)));
   }
-  const Contents* repeats = c.contents(1);
+  const KnownData* repeats = c.known_data(1);
   Shape shape = c.shape(0);
   for (size_t i = 0; i < shape.size(); ++i) {
     shape[i] = repeats && i < repeats->size() ? c.math().multiply(shape[i], (*repeats)[i]) : Scalar();

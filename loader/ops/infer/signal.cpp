@@ -4,11 +4,11 @@
 namespace backplane::ops {
 namespace {
 
-Scalar only(const Contents* contents) {
-  return contents && contents->size() == 1 ? contents->front() : Scalar();
+Scalar only(const KnownData* known_data) {
+  return known_data && known_data->size() == 1 ? known_data->front() : Scalar();
 }
 
-// floor(n / 2) + 1 frequencies of a real signal tell all.
+// floor(n / 2) + 1 frequencies determine a real signal.
 Scalar half(Expressions& m, const Scalar& length) {
   return m.add(m.floor_divide(length, 2), 1);
 }
@@ -27,7 +27,7 @@ Status fourier(Context& c) {
     return c.fail("axis " + std::to_string(*given) + " holds real and imaginary parts: choose another");
   Expressions& m = c.math();
   if (c.has(1)) {
-    shape[axis] = only(c.contents(1));
+    shape[axis] = only(c.known_data(1));
   } else if (onesided && inverse) {
     shape[axis] = m.multiply(m.subtract(shape[axis], 1), 2);
   }
@@ -40,10 +40,10 @@ Status fourier(Context& c) {
 Status short_fourier(Context& c) {
   BP_TRY(c.expect_rank(0, 2, 3));
   BP_TRY(c.expect_rank(2, 1, 1));
-  Scalar step = only(c.contents(1));
+  Scalar step = only(c.known_data(1));
   if (step.is_number() && step.value < 1)
     return c.fail("frame_step is " + std::to_string(step.value) + ", but it must be at least 1");
-  Scalar frame = c.has(3) ? only(c.contents(3)) : c.dim(2, 0);
+  Scalar frame = c.has(3) ? only(c.known_data(3)) : c.dim(2, 0);
   Expressions& m = c.math();
   Scalar frames;
   if (step.is_number()) frames = m.add(m.floor_divide(m.subtract(c.dim(0, 1), frame), step), 1);
@@ -52,7 +52,7 @@ Status short_fourier(Context& c) {
 
 Status mel_weights(Context& c) {
   BP_TRY(c.set_dtype_number(0, c.integer("output_datatype")));
-  return c.set_shape(0, {half(c.math(), only(c.contents(1))), only(c.contents(0))});
+  return c.set_shape(0, {half(c.math(), only(c.known_data(1))), only(c.known_data(0))});
 }
 
 constexpr RuleRow kRows[] = {

@@ -25,7 +25,7 @@ Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool
   return m.min(m.max(first, 0), m.subtract(extent, 1));
 }
 
-// How many elements a slice has; unknown where it cannot be told.
+// How many elements a slice has; unknown where it cannot be inferred.
 Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, const Scalar& end, const Scalar& step) {
   if (!step.is_number() || step.is(0) || step.is(INT64_MIN)) return {};
   bool backwards = step.value < 0;
@@ -46,19 +46,19 @@ Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, c
 }
 
 // The elements of a one-dimensional slice with known numbers.
-void slice_contents(Context& c, const Contents& starts, const Contents& ends, int64_t step) {
-  const Contents* x = c.contents(0);
+void slice_known_data(Context& c, const KnownData& starts, const KnownData& ends, int64_t step) {
+  const KnownData* x = c.known_data(0);
   if (!x || !starts[0].is_number() || !ends[0].is_number() || step == 0 || step == INT64_MIN) return;
   Expressions& m = c.math();
   int64_t size = static_cast<int64_t>(x->size());
   Scalar first = beginning(m, starts[0], size, step < 0), last = bound(m, ends[0], size, step < 0);
   if (!first.is_number() || !last.is_number()) return;
-  Contents part;
+  KnownData part;
   for (int64_t i = first.value; step > 0 ? i < last.value : i > last.value;) {
     part.push_back((*x)[i]);
     if (__builtin_add_overflow(i, step, &i)) break;
   }
-  c.set_contents(0, std::move(part));
+  c.set_known_data(0, std::move(part));
 }
 
 Status slice(Context& c) {
@@ -84,22 +84,22 @@ Status slice(Context& c) {
     for (int64_t i = 0; i < *count; ++i) axes.push_back(i);
   }
   if (!axes_known) return c.set_rank(0, rank);
-  Contents unknown(axes.size()), ones(axes.size(), Scalar(1));
-  auto entries = [&](size_t slot, const Contents& otherwise) -> const Contents& {
-    const Contents* found = c.contents(slot);
+  KnownData unknown(axes.size()), ones(axes.size(), Scalar(1));
+  auto entries = [&](size_t slot, const KnownData& otherwise) -> const KnownData& {
+    const KnownData* found = c.known_data(slot);
     return found && found->size() == axes.size()
                ? *found
                : otherwise;  // NOLINT(bugprone-return-const-ref-from-parameter): both are locals below
   };
-  const Contents& starts = entries(1, unknown);
-  const Contents& ends = entries(2, unknown);
-  const Contents& steps = entries(4, c.has(4) ? unknown : ones);
+  const KnownData& starts = entries(1, unknown);
+  const KnownData& ends = entries(2, unknown);
+  const KnownData& steps = entries(4, c.has(4) ? unknown : ones);
   for (size_t i = 0; i < axes.size(); ++i) {
     if (steps[i].is(0)) return c.fail("has step 0 for axis " + std::to_string(axes[i]) + ": steps cannot be 0");
     shape[axes[i]] = slice_extent(c.math(), shape[axes[i]], starts[i], ends[i], steps[i]);
   }
   BP_TRY(c.set_shape(0, shape));
-  if (rank == 1 && axes.size() == 1 && steps[0].is_number()) slice_contents(c, starts, ends, steps[0].value);
+  if (rank == 1 && axes.size() == 1 && steps[0].is_number()) slice_known_data(c, starts, ends, steps[0].value);
   return {};
 }
 
@@ -111,7 +111,7 @@ Status split(Context& c) {
   Expressions& m = c.math();
   Shape shape = c.shape(0);
   Scalar extent = shape[axis];
-  const Contents* sizes = c.has(1) ? c.contents(1) : nullptr;
+  const KnownData* sizes = c.has(1) ? c.known_data(1) : nullptr;
   if (auto count = c.length(1); c.has(1) && count && *count != pieces) {
     return c.fail("split has " + std::to_string(*count) + " entries, but there are " + std::to_string(pieces) +
                   " outputs");
@@ -138,12 +138,12 @@ Status split(Context& c) {
                   " has extent " + std::to_string(extent.value));
   }
   // Shape arithmetic may be split too.
-  if (const Contents* x = c.contents(0); x && c.rank(0) == 1 && pieces > 0) {
+  if (const KnownData* x = c.known_data(0); x && c.rank(0) == 1 && pieces > 0) {
     size_t from = 0;
     for (int64_t i = 0; i < pieces; ++i) {
       const model::Type& type = c.output(i);
       if (type.rank != 1 || type.dims[0].extent < 0 || from + type.dims[0].extent > x->size()) break;
-      c.set_contents(i, Contents(x->begin() + from, x->begin() + from + type.dims[0].extent));
+      c.set_known_data(i, KnownData(x->begin() + from, x->begin() + from + type.dims[0].extent));
       from += type.dims[0].extent;
     }
   }
@@ -168,33 +168,34 @@ Status concat(Context& c) {
   BP_TRY(c.axis(c.integer("axis"), rank, axis));
   Shape shape(rank);
   shape[axis] = 0;
-  Contents contents;
-  bool any_contents = false;
+  KnownData known_data;
+  bool any_known_data = false;
   for (size_t slot = 0; slot < c.inputs(); ++slot) {
     for (int64_t i = 0; i < rank; ++i) {
       Scalar extent = c.dim(slot, i);
       if (i == axis) {
         shape[i] = c.math().add(shape[i], extent);
       } else {
-        BP_TRY(c.merge(shape[i], extent, shape[i],
-                       "inputs are not alike beside the axis: extents of axis " + std::to_string(i)));
+        BP_TRY(c.merge(
+            shape[i], extent, shape[i],
+            "inputs differ in other axes than the axis of the concatenation: extents of axis " + std::to_string(i)));
       }
     }
     if (rank != 1) continue;
-    const Contents* part = c.contents(slot);
+    const KnownData* part = c.known_data(slot);
     auto length = c.length(slot);
-    any_contents = any_contents || part;
+    any_known_data = any_known_data || part;
     if (part) {
-      contents.insert(contents.end(), part->begin(), part->end());
-    } else if (length && *length <= static_cast<int64_t>(kMostContents) && contents.size() <= kMostContents) {
-      contents.resize(contents.size() + *length);
+      known_data.insert(known_data.end(), part->begin(), part->end());
+    } else if (length && *length <= static_cast<int64_t>(kMaxKnownData) && known_data.size() <= kMaxKnownData) {
+      known_data.resize(known_data.size() + *length);
     } else {
-      any_contents = false;
+      any_known_data = false;
       break;
     }
   }
   if (!all_ranked) shape[axis] = {};
-  if (any_contents && all_ranked && shape[axis].is_number()) c.set_contents(0, std::move(contents));
+  if (any_known_data && all_ranked && shape[axis].is_number()) c.set_known_data(0, std::move(known_data));
   return c.set_shape(0, shape);
 }
 
@@ -213,7 +214,7 @@ Status pad(Context& c) {
     return c.fail("pads has " + std::to_string(*count) + " entries, but it must have two for each of " +
                   std::to_string(axes.size()) + " axes");
   }
-  const Contents* pads = c.contents(1);
+  const KnownData* pads = c.known_data(1);
   Expressions& m = c.math();
   for (size_t i = 0; i < axes.size(); ++i) {
     Scalar& extent = shape[axes[i]];
@@ -235,7 +236,7 @@ Status center_crop_pad(Context& c) {
   if (auto count = c.length(1); count && *count != static_cast<int64_t>(axes.size())) {
     return c.fail("shape has " + std::to_string(*count) + " entries for " + std::to_string(axes.size()) + " axes");
   }
-  const Contents* wanted = c.contents(1);
+  const KnownData* wanted = c.known_data(1);
   for (size_t i = 0; i < axes.size(); ++i) {
     shape[axes[i]] = wanted && i < wanted->size() ? (*wanted)[i] : Scalar();
   }

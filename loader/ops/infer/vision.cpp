@@ -38,7 +38,7 @@ Status resize(Context& c) {
     return c.fail((by_size ? "sizes has " : "scales has ") + std::to_string(*count) + " entries for " +
                   std::to_string(axes.size()) + " axes");
   }
-  const Contents* values = c.contents(slot);
+  const KnownData* values = c.known_data(slot);
   if (values && values->size() != axes.size()) values = nullptr;
   std::string_view policy = c.text("keep_aspect_ratio_policy");
   if (by_size && policy != "stretch" && !policy.empty()) {
@@ -82,7 +82,7 @@ Status grid_sample(Context& c) {
 // theta [N, 2, 3] or [N, 3, 4], size [N, C, H, W] or [N, C, D, H, W]: [N, H, W, 2] or [N, D, H, W, 3].
 Status affine_grid(Context& c) {
   BP_TRY(c.expect_rank(0, 3, 3));
-  const Contents* size = c.contents(1);
+  const KnownData* size = c.known_data(1);
   if (!size) {
     auto rank = c.length(1);
     return rank ? c.set_rank(0, *rank) : Status();

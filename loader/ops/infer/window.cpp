@@ -49,7 +49,7 @@ Scalar Window::positions(Expressions& m, size_t axis, const Scalar& extent, cons
   Scalar room = m.subtract(m.add(extent, begin + end), reach);
   if (!up) return m.add(m.floor_divide(room, strides[axis]), 1);
   Scalar count = m.add(m.ceil_divide(room, strides[axis]), 1);
-  // A last window that would begin in the padding behind the input is left out.
+  // A last window that would begin in the padding after the input does not count.
   if (!count.is_number() || !extent.is_number()) return strides[axis] == 1 ? count : Scalar();
   return (count.value - 1) * strides[axis] >= extent.value + begin ? Scalar(count.value - 1) : count;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that slide over the spatial axes: what convolutions and pools have in common.
+// Windows that slide over the spatial axes, as in convolutions and pools.
 #pragma once
 
 #include "ops/infer/context.h"
@@ -13,7 +13,7 @@ struct Window {
   bool up = false;    // ceil_mode
 
   static Status read(Context& c, size_t spatial, Window& out);
-  // How many positions a kernel has along a spatial axis.
+  // The number of positions of the kernel along a spatial axis.
   Scalar positions(Expressions& m, size_t axis, const Scalar& extent, const Scalar& kernel) const;
 };
 

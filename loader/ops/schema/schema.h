@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ONNX says of its operators: a table read from schemas.txt, which scripts/make_schemas.py writes from the onnx
-// package.
+// ONNX's operator schemas: a table read from schemas.txt, which scripts/make_schemas.py writes from the onnx package.
 #pragma once
 
 #include <cstdint>

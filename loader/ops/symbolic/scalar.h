@@ -33,21 +33,21 @@ struct Scalar {
   }
   bool is_number() const { return kind == kNumber; }
   bool is(int64_t n) const { return kind == kNumber && value == n; }
-  // Surely the same; two unknowns are not.
+  // Known to be equal; two unknowns are not.
   bool same(const Scalar& other) const { return kind != kUnknown && kind == other.kind && value == other.value; }
 };
 
 using Shape = std::vector<Scalar>;
 
-// The expressions of one model: polynomials over atoms, where an atom is a symbol of the model or something that no
-// polynomial says (a quotient, a minimum). Each is kept once, so that the same computation on the same symbols gives
-// the same expression: "2*floor((W + 1)/2)". What overflows or grows too long becomes unknown.
+// The expressions of one model: polynomials over atoms, where an atom is a symbol of the model or anything that is not
+// a polynomial (a quotient, a minimum). Each is stored once, so that the same computation on the same symbols is the
+// same expression: "2*floor((W + 1)/2)". An expression that overflows or grows too long becomes unknown.
 class Expressions {
  public:
   explicit Expressions(std::vector<model::Symbol>& symbols);
 
   Scalar of_dim(const bp_dim_t& dim);
-  // As a dimension. Adds a symbol where the expression has none yet. The scalar is not a negative number.
+  // As a dimension; adds a symbol where the expression has none yet. The scalar must not be a negative number.
   bp_dim_t to_dim(const Scalar& scalar);
 
   Scalar add(const Scalar& a, const Scalar& b);

@@ -9,7 +9,7 @@
 namespace backplane::ops {
 namespace {
 
-// In no locale but ASCII's: in a Turkish one std::tolower leaves I as it is, and INT32 is no data type.
+// In no locale but ASCII's: in a Turkish one std::tolower does not change I, and INT32 would be unknown.
 char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -44,7 +44,7 @@ Status cast_to_number(Rewrite& r) {
   std::transform(name.begin(), name.end(), name.begin(), ascii_lower);
   const bp_dtype_t dtype = dtype_of(name);
   if (dtype == BP_DTYPE_UNDEFINED)
-    return r.invalid("attribute 'to' is " + model::in_quotes(name) + ", which is no data type");
+    return r.invalid("attribute 'to' is " + in_quotes(name) + ", which is not a data type");
   r.node.set(Attribute::of("to", int64_t{dtype}));
   return {};
 }

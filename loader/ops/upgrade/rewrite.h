@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an upgrade function works with: the node that it changes, and the means to put nodes and constants around it.
-// What it puts there is in the newest form.
+// What an upgrade function works with: the node that it changes, and functions that insert nodes and constants around
+// it. Inserted nodes are in the newest form.
 #pragma once
 
 #include <string>
@@ -27,12 +27,12 @@ class Rewrite {
   ValueId scalar(int64_t value);
   // A scalar of the data type of `x`.
   ValueId like(double value, ValueId x);
-  // Adds a node before this one; gives its first output.
+  // Inserts a node before this one; returns its first output.
   ValueId emit(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes = {});
-  // Puts a node after this one: it makes what output `slot` was, of what output `slot` is now and `more`.
+  // Inserts a node after this one that computes the old value of output `slot` from its new value and `more`.
   void emit_after(size_t slot, std::string_view op, const std::vector<ValueId>& more,
                   std::vector<Attribute> attributes = {});
-  // Sets input `slot`, leaving out what lies before it.
+  // Sets input `slot`; missing inputs before it become omitted ones.
   void set_input(size_t slot, ValueId value);
   // Turns attribute `name` (if it is there) into input `slot`, a list of int64.
   void to_input(std::string_view name, size_t slot);
@@ -43,7 +43,7 @@ class Rewrite {
   int32_t rank(ValueId value) const;  // -1: unknown
   ValueId rank_of(ValueId value);     // as a scalar
   ValueId unsqueeze(ValueId value, const std::vector<int64_t>& axes);
-  bool is_read(size_t output) const;  // whether anybody reads that output of the node
+  bool is_read(size_t output) const;  // whether that output of the node is read
   void note(std::string problem);
   Status unsupported(std::string_view why) const;
   Status invalid(std::string_view why) const;

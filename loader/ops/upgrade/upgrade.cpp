@@ -151,7 +151,7 @@ constexpr Upgrade kUpgrades[] = {
     {kMl, "TreeEnsembleRegressor", 3, unchanged},
 };
 
-// The data type that an output must have, as far as the schema's type parameters tell.
+// The data type that an output must have, as far as it follows from the schema's type parameters.
 bp_dtype_t output_dtype(const model::Graph& graph, const Node& node, const Formal& formal) {
   if (formal.kinds == 1u << BP_KIND_TENSOR && std::has_single_bit(formal.dtypes)) {
     return static_cast<bp_dtype_t>(std::countr_zero(formal.dtypes));

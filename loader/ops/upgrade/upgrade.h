@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the operator forms in a file to the newest ones. A table says what each change of an operator means for a node;
-// a change without an entry is one of types only.
+// Upgrades operators from the forms in a file to the newest ones. A table has what each change of an operator means for
+// a node; a change without an entry affects types only.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace backplane::ops {
 class Rewrite;
 using UpgradeFunction = Status (*)(Rewrite&);
 
-// Takes a node from the form before `to_version` to that of `to_version`.
+// Upgrades a node from the form before `to_version` to the form of `to_version`.
 struct Upgrade {
   std::string_view domain;
   std::string_view op;
@@ -23,13 +23,13 @@ struct Upgrade {
 };
 
 std::span<const Upgrade> all_upgrades();
-// What happens to a node that moves up to form `to`; null where only types change.
+// The upgrade to form `to`; null where only types change.
 const Upgrade* find_upgrade(const Schema& to);
-// The function of entries that only add what defaults to the old meaning. Such a node can move down again.
+// For changes whose defaults keep the old meaning. Such a node can be downgraded again.
 Status unchanged(Rewrite&);
 
-// Brings every node of known domains to the newest form that has a meaning, and writes out its default attributes.
-// BP_UNSUPPORTED names what has no faithful newer form.
+// Upgrades every node of known domains to the newest form that is not deprecated, and writes out its default
+// attributes. BP_UNSUPPORTED names a node that has no equivalent newer form.
 Status upgrade(model::Model& model);
 // Writes out the attributes that a node leaves to their defaults.
 void write_defaults(model::Node& node);

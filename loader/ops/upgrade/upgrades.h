@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that the table in upgrade.cpp names, by file. Each takes one operator over one change.
+// The functions of the table in upgrade.cpp, by file. Each upgrades one operator by one change.
 #pragma once
 
 #include "ops/upgrade/rewrite.h"
 
 namespace backplane::ops {
 
-// attributes.cpp: an attribute went, came, or got another name or type.
+// attributes.cpp: an attribute was removed, added, renamed or retyped.
 Status no_consumed_inputs(Rewrite&);
 Status no_output_sequence(Rewrite&);
 Status no_is_test(Rewrite&);

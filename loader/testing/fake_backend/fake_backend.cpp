@@ -3,7 +3,7 @@
 //   fake.devices  how many there are (1)
 //   fake.ops      operators that it claims, with commas ("Identity")
 //   fake.fails    operators that it does not compile, though it claimed them (none)
-//   fake.infer    what it tells of outputs: "same" as the first input, "none" (unknown operator), "wrong" ("none")
+//   fake.infer    what it reports of outputs: "same" as the first input, "none" (unknown operator), "wrong" ("none")
 //   fake.compute  compute types that it says it uses, a number (0)
 //   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
 // Its extension "compiled" is the text of what it compiled, a line for each node.

@@ -4,12 +4,12 @@
 //
 //   ops       what it claims: "*", "Conv,Relu", or "!Softmax" for everything but            *
 //   mask      "SEED:PERCENT" of the nodes, drawn by node id, out of those                   all
-//   seconds   the cost it tells for a node: a number, or "random:SEED" (1 µs to 1 ms)       what the CPU backend tells
+//   seconds   the cost it reports for a node: a number, or "random:SEED" (1 µs to 1 ms)     the CPU backend's
 //   reject    operators whose islands it gives back in review                               none
 //   split     operators at which it splits an island in review                              none
 //   max_nodes of an island; it splits those that are larger                                 unbounded
 //   kind      BP_DEVICE_*                                                                   5
-//   memory    "host"; "own": imported memory alone is reached; "shared": it imports host memory;      host
+//   memory    "host"; "own": what was imported, or copied to it; "shared": host memory,     host
 //             "flushed": it does, and sees host writes after a flush alone
 //   peers     1: the devices copy directly between each other                               0
 //   scratch   bytes that each instance wants bound, and overwrites in each run               0
@@ -66,7 +66,7 @@ struct Script {
   std::string stamp = "1";
 
   bool claims(std::string_view op, uint64_t node_id) const;
-  // What it tells for a node; none: the truth.
+  // The cost that it reports for a node; none: that of the CPU backend.
   std::optional<double> cost(uint64_t node_id) const;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/region.h"
+#include "place/interior.h"
 
 #include <algorithm>
 
 namespace backplane {
 namespace {
 
-// Links as they are seen from the nodes at both ends.
+// The links at each node, those that it makes and those that it reads.
 class Neighbourhood {
  public:
   explicit Neighbourhood(const Problem& problem) : problem_(problem), first_(problem.nodes + 1, 0) {
@@ -39,7 +39,7 @@ void for_each_end(const Problem& problem, uint32_t link, const Visit& visit) {
 
 }  // namespace
 
-std::vector<uint32_t> inner_regions(const Problem& problem, const Labels& labels, uint32_t margin) {
+std::vector<uint32_t> label_interior(const Problem& problem, const Assignment& assignment, uint32_t margin) {
   const Neighbourhood around(problem);
   std::vector<bool> near(problem.nodes, false), seen(problem.links.size(), false);
   std::vector<uint32_t> front, next;
@@ -51,10 +51,10 @@ std::vector<uint32_t> inner_regions(const Problem& problem, const Labels& labels
   for (uint32_t l = 0; l < problem.links.size(); ++l) {
     const Problem::Link& link = problem.links[l];
     if (link.producer == BP_NONE) continue;
-    const auto abroad = [&](uint32_t reader) { return labels[reader] != labels[link.producer]; };
+    const auto abroad = [&](uint32_t reader) { return assignment[reader] != assignment[link.producer]; };
     if (std::ranges::any_of(problem.readers_of(link), abroad)) for_each_end(problem, l, come_near);
   }
-  // Breadth first; each link is looked at once, by the first node that comes to it.
+  // Breadth first; each link is followed once, from the first node that reaches it.
   const auto follow = [&](uint32_t node, const auto& visit) {
     around.for_each_link(node, [&](uint32_t l) {
       if (seen[l]) return;

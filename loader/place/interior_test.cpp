@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/region.h"
+#include "place/interior.h"
 
 #include <gtest/gtest.h>
 
@@ -20,18 +20,18 @@ TEST(Region, OnlyNodesFarFromOthersHangTogether) {
   const World world(2);
   model::Graph graph = chain(20);
   const auto problem = [&] { return make_problem(graph, world.coverage(20), std::vector<uint32_t>(20, BP_NONE)); };
-  Labels labels(20, 0);
-  std::fill_n(labels.begin() + 10, 10, 1);
+  Assignment assignment(20, 0);
+  std::fill_n(assignment.begin() + 10, 10, 1);
   std::vector<uint32_t> expected(20, 0);
   std::fill_n(expected.begin() + 7, 6, BP_NONE);
   std::fill_n(expected.begin() + 13, 7, 13);
-  EXPECT_EQ(inner_regions(problem(), labels, 2), expected);
+  EXPECT_EQ(label_interior(problem(), assignment, 2), expected);
   graph.nodes[19].inputs.push_back(graph.nodes[0].outputs[0]);  // both ends are near now, the second reader too
   for (uint32_t near : {0, 1, 2, 3, 17, 18, 19}) expected[near] = BP_NONE;
   for (uint32_t i = 4; i < 7; ++i) expected[i] = 4;
-  EXPECT_EQ(inner_regions(problem(), labels, 2), expected);
-  EXPECT_EQ(inner_regions(problem(), labels, 20), std::vector<uint32_t>(20, BP_NONE));
-  EXPECT_EQ(inner_regions(problem(), Labels(20, 1), 20), std::vector<uint32_t>(20, 0));
+  EXPECT_EQ(label_interior(problem(), assignment, 2), expected);
+  EXPECT_EQ(label_interior(problem(), assignment, 20), std::vector<uint32_t>(20, BP_NONE));
+  EXPECT_EQ(label_interior(problem(), Assignment(20, 1), 20), std::vector<uint32_t>(20, 0));
 }
 
 // On random graphs what moves together costs what it costs node by node, and never less than free choice.
@@ -44,17 +44,17 @@ TEST(Region, NodesOfARegionMoveTogether) {
     const model::Graph graph = random_graph(random, nodes);
     const Problem problem =
         make_problem(graph, random_coverage(random, world, nodes), std::vector<uint32_t>(nodes, BP_NONE));
-    Labels base(nodes);
+    Assignment base(nodes);
     std::vector<uint32_t> together(nodes, BP_NONE);
     for (uint32_t i = 0; i < nodes; ++i) {
       base[i] = problem.can(i, 0) ? 0 : 1;
       if (random() % 4) together[i] = i / 5;
     }
-    const auto additive = [&](const Labels& labels) {
-      const Cost cost = evaluate(problem, labels).cost;
+    const auto additive = [&](const Assignment& assignment) {
+      const Cost cost = evaluate(problem, assignment).cost;
       return cost.compute + cost.copies;
     };
-    const Labels tied = move_to(problem, base, 1, {}, 0, together), loose = move_to(problem, base, 1);
+    const Assignment tied = move_to(problem, base, 1, {}, 0, together), loose = move_to(problem, base, 1);
     EXPECT_GE(additive(tied), additive(loose) * (1 - 1e-9)) << "round " << round;
     EXPECT_LE(additive(tied), additive(base) * (1 + 1e-9)) << "round " << round;
     std::vector<uint32_t> device(nodes, BP_NONE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place/saving.h"
+#include "place/missed_speedup.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@ namespace {
 
 class Savings {
  public:
-  Savings(const Problem& problem, const Solution& found) : problem_(problem), found_(found), wanted_(found.labels) {
+  Savings(const Problem& problem, const Solution& found) : problem_(problem), found_(found), wanted_(found.assignment) {
     for (uint32_t i = 0; i < problem.nodes; ++i)
       for (uint32_t d = 0; d < problem.devices; ++d)
         if (problem.at(i, d) < problem.at(i, wanted_[i]) && alone(i, d)) wanted_[i] = d;
@@ -18,7 +18,7 @@ class Savings {
     for (uint32_t l = 0; l < problem.links.size(); ++l) {
       for (uint32_t reader : problem.readers_of(problem.links[l])) {
         inputs_[reader].push_back(l);
-        ++readers_at_[l * places + found.labels[reader]];
+        ++readers_at_[l * places + found.assignment[reader]];
       }
       readers_at_[l * places + problem.host()] = problem.links[l].to_host;
     }
@@ -29,15 +29,15 @@ class Savings {
     region_.assign(problem.nodes, BP_NONE);
   }
 
-  std::vector<Saving> all() {
-    std::vector<Saving> savings;
+  std::vector<MissedSpeedup> all() {
+    std::vector<MissedSpeedup> missed_speedups;
     for (uint32_t i = 0; i < problem_.nodes; ++i) {
-      if (wanted_[i] == found_.labels[i] || region_[i] != BP_NONE) continue;
-      Saving saving{found_.order.island[i], wanted_[i], grow(i), 0};
+      if (wanted_[i] == found_.assignment[i] || region_[i] != BP_NONE) continue;
+      MissedSpeedup saving{found_.order.island[i], wanted_[i], grow(i), 0};
       saving.seconds = cost_of_move(saving);
-      if (saving.seconds > 0) savings.push_back(std::move(saving));
+      if (saving.seconds > 0) missed_speedups.push_back(std::move(saving));
     }
-    return savings;
+    return missed_speedups;
   }
 
  private:
@@ -45,7 +45,7 @@ class Savings {
     return wanted_[a] == wanted_[b] && found_.order.island[a] == found_.order.island[b];
   }
 
-  // The nodes that hang together with `first`, through values that one of them makes.
+  // The nodes connected with `first` through values that one of them makes.
   std::vector<uint32_t> grow(uint32_t first) {
     std::vector<uint32_t> nodes{first};
     region_[first] = first;
@@ -77,10 +77,10 @@ class Savings {
     return sum;
   }
 
-  double cost_of_move(const Saving& saving) {
-    const uint32_t region = saving.nodes[0], here = found_.labels[region], there = saving.instead_of;
+  double cost_of_move(const MissedSpeedup& saving) {
+    const uint32_t region = saving.nodes[0], here = found_.assignment[region], there = saving.instead_of;
     double seconds = 0;
-    bool fed = false, read = false, beside = false;  // by its island, by its island; a node of `there` is next to it
+    bool fed = false, read = false, beside = false;  // both by its island; and whether a node of `there` is next to it
     touched_.clear();
     const auto touch = [&](uint32_t link, uint32_t reads) {
       if (seen_link_[link] != region) inside_[link] = 0, touched_.push_back(link);
@@ -90,7 +90,7 @@ class Savings {
     const auto look = [&](uint32_t other, bool& mark) {
       if (other == BP_NONE || region_[other] == region) return;
       mark = mark || found_.order.island[other] == saving.island;
-      beside = beside || found_.labels[other] == there;
+      beside = beside || found_.assignment[other] == there;
     };
     for (uint32_t i : saving.nodes) {
       seconds += problem_.at(i, there) - problem_.at(i, here);
@@ -105,7 +105,7 @@ class Savings {
     }
     for (uint32_t l : touched_) {
       const uint32_t producer = problem_.links[l].producer;
-      const uint32_t home = producer == BP_NONE ? problem_.host() : found_.labels[producer];
+      const uint32_t home = producer == BP_NONE ? problem_.host() : found_.assignment[producer];
       const uint32_t then = producer != BP_NONE && region_[producer] == region ? there : home;
       seconds += copies(l, then, here, there, inside_[l]) - copies(l, home, here, there, 0);
     }
@@ -117,22 +117,22 @@ class Savings {
 
   bool alone(uint32_t node, uint32_t device) const {
     return problem_.atomic_group(node, device) == BP_NONE &&
-           problem_.atomic_group(node, found_.labels[node]) == BP_NONE;
+           problem_.atomic_group(node, found_.assignment[node]) == BP_NONE;
   }
 
   const Problem& problem_;
   const Solution& found_;
-  Labels wanted_;
+  Assignment wanted_;
   std::vector<std::vector<uint32_t>> inputs_;  // links that a node reads
   std::vector<uint32_t> readers_at_;           // of a link, on each device and the host
   std::vector<uint32_t> island_size_;
   std::vector<uint32_t> region_;                        // of a node: the first node of its region
-  std::vector<uint32_t> seen_link_, inside_, touched_;  // while a region is looked at
+  std::vector<uint32_t> seen_link_, inside_, touched_;  // while a region is examined
 };
 
 }  // namespace
 
-std::vector<Saving> savings_of(const Problem& problem, const Solution& found) {
+std::vector<MissedSpeedup> find_missed_speedups(const Problem& problem, const Solution& found) {
   return Savings(problem, found).all();
 }
 

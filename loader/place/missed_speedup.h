@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that are not on the device that computes them fastest, and why that is cheaper in total.
+#pragma once
+
+#include "place/search.h"
+
+namespace backplane {
+
+// Connected nodes of one island that `instead_of` would compute faster, and by how much the total would grow if they
+// ran there, because of copies and of launches: of a new island, or of one that is cut in two.
+struct MissedSpeedup {
+  uint32_t island;
+  uint32_t instead_of;  // device
+  std::vector<uint32_t> nodes;
+  double seconds;
+};
+
+// Those whose `seconds` are more than 0. Near-linear.
+std::vector<MissedSpeedup> find_missed_speedups(const Problem& problem, const Solution& found);
+
+}  // namespace backplane

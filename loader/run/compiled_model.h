@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an exec needs of a model that was placed on devices and compiled. Session implements it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "compile/compile.h"
+#include "discover/environment.h"
+#include "ir/graph.h"
+
+namespace backplane {
+
+// What went wrong in a run.
+struct Fault {
+  Status status;
+  Device* device = nullptr;  // where; null: not known
+  uint32_t island = BP_NONE;
+};
+
+class CompiledModel {
+ public:
+  virtual ~CompiledModel() = default;
+
+  virtual const Environment& environment() const = 0;
+  virtual const model::Model& model() const = 0;
+  // In an order in which they can run.
+  virtual const std::vector<std::shared_ptr<Program>>& programs() const = 0;
+  virtual bool compiled() const = 0;  // otherwise there are no programs
+  // The weight that a value is now; null where it is none. Thread-safe.
+  virtual std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const = 0;
+
+  // After a device failed or a weight was replaced, another model takes this one's place: that one, or this one.
+  // Thread-safe.
+  virtual std::shared_ptr<const CompiledModel> current() const = 0;
+  virtual bool is_current() const = 0;
+  // Lets a model without the failed device, or without the island on that device, take this one's place. Errors:
+  // BP_UNSUPPORTED (the policy or the other devices do not allow it). Thread-safe.
+  virtual Status fail_over(const Fault& fault) const = 0;
+};
+
+}  // namespace backplane

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_graph.h"
+
+#include <algorithm>
+
+#include "run/lane.h"
+
+namespace backplane {
+namespace {
+
+class Maker {
+ public:
+  Maker(const model::Graph& graph, std::span<const std::shared_ptr<Program>> programs, Services& services,
+        const BoundLocations& locations, RunGraph& run)
+      : graph_(graph), programs_(programs), services_(services), locations_(locations), run_(run) {
+    run_.model = &graph;
+    run_value_of_.assign(graph_.values.size(), BP_NONE);
+    home_of_.assign(graph_.values.size(), BP_NONE);
+  }
+
+  Status make() {
+    BP_TRY(make_memories());
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      const uint32_t index = run_value_for(graph_.inputs[i]);
+      run_.inputs.push_back(index);
+      RunValue& value = run_.values[index];
+      if (value.kind == BP_KIND_TENSOR && value.replicas.empty())
+        value.home = add_replica(value, memory_of(locations_.inputs[i]), BP_NONE);
+    }
+    for (size_t o = 0; o < graph_.outputs.size(); ++o) {
+      uint32_t& home = home_of_[graph_.outputs[o]];
+      if (home == BP_NONE) home = memory_of(locations_.outputs[o]);
+    }
+    for (const auto& program : programs_) add_step(*program);
+    BP_TRY(add_outputs());
+    make_lanes();
+    return {};
+  }
+
+ private:
+  Status make_memories() {
+    uint64_t alignment = 64;
+    const auto add = [&](Device* device) -> Status {
+      if (!device || std::ranges::any_of(devices_, [&](auto& known) { return known.first == device; })) return {};
+      BP_ASSIGN(Memory memory, Memory::of(*device, services_));
+      if (memory.shares_host()) alignment = std::max(alignment, memory.alignment());
+      devices_.emplace_back(device, 0);
+      if (!memory.device()) return {};
+      devices_.back().second = static_cast<uint32_t>(run_.memories.size());
+      run_.memories.push_back(std::make_unique<const Memory>(memory));
+      return {};
+    };
+    run_.memories.emplace_back();
+    for (const auto& program : programs_) BP_TRY(add(program->device));
+    for (const auto* bound : {&locations_.inputs, &locations_.outputs}) {
+      for (const MemoryLocation& location : *bound) {
+        BP_TRY(add(location.device));
+        if (!location.device || memory_of(location.device) != 0 || memory_of(location) != 0) continue;
+        BP_ASSIGN(Memory memory, Memory::of_space(*location.device, location.space, services_));
+        spaces_.emplace_back(location, static_cast<uint32_t>(run_.memories.size()));
+        run_.memories.push_back(std::make_unique<const Memory>(memory));
+      }
+    }
+    run_.memories[0] = std::make_unique<const Memory>(services_, alignment);
+    return {};
+  }
+
+  // In which a device works.
+  uint32_t memory_of(Device* device) const {
+    const auto found = std::ranges::find(devices_, device, [](auto& known) { return known.first; });
+    return found->second;
+  }
+
+  // In which a buffer of the framework lies.
+  uint32_t memory_of(const MemoryLocation& location) const {
+    const auto found = std::ranges::find(spaces_, location, [](auto& known) { return known.first; });
+    return found != spaces_.end() ? found->second : location.device ? memory_of(location.device) : 0;
+  }
+
+  // Whether a device's islands use buffers of a memory without a copy, besides those of the one in which it works.
+  bool uses_directly(Device* device, uint32_t memory) const {
+    return memory != BP_NONE && run_.memories[memory]->device() == device && run_.memories[memory]->zero_copy();
+  }
+
+  uint32_t new_run_value(model::ValueId id) {
+    RunValue& value = run_.values.emplace_back();
+    const model::Type& type = graph_.values[id].type;
+    value.value = id;
+    value.kind = type.kind ? type.kind : BP_KIND_TENSOR;
+    value.dtype = type.dtype;
+    return static_cast<uint32_t>(run_.values.size() - 1);
+  }
+
+  uint32_t run_value_for(model::ValueId id) {
+    return run_value_of_[id] != BP_NONE ? run_value_of_[id] : run_value_of_[id] = new_run_value(id);
+  }
+
+  static uint32_t add_replica(RunValue& value, uint32_t memory, uint32_t writer) {
+    Replica& replica = value.replicas.emplace_back();
+    replica.memory = memory;
+    replica.writer = writer;
+    return static_cast<uint32_t>(value.replicas.size() - 1);
+  }
+
+  // The value's replica in a memory, with the copies that bring it there: one, or two through host memory.
+  uint32_t replica_in(uint32_t index, uint32_t memory) {
+    RunValue& value = run_.values[index];
+    if (const uint32_t found = value.in(memory); found != BP_NONE) return found;
+    uint32_t from = 0;  // where it is made
+    if (!direct(*run_.memories[value.replicas[0].memory], *run_.memories[memory])) from = replica_in(index, 0);
+    const uint32_t number = static_cast<uint32_t>(run_.tasks.size());
+    const uint32_t to = add_replica(value, memory, number);
+    Task& task = run_.tasks.emplace_back();
+    task.transfer = static_cast<uint32_t>(run_.transfers.size());
+    run_.transfers.push_back({index, from, to});
+    read(value.replicas[from], number);
+    return to;
+  }
+
+  // The value's replica that an island of the device reads.
+  uint32_t replica_for(Device* device, uint32_t index) {
+    const std::vector<Replica>& replicas = run_.values[index].replicas;
+    for (uint32_t r = 0; r < replicas.size(); ++r)
+      if (uses_directly(device, replicas[r].memory)) return r;
+    return replica_in(index, memory_of(device));
+  }
+
+  // The task reads the replica.
+  void read(Replica& replica, uint32_t task) {
+    replica.readers.push_back(task);
+    if (replica.writer != BP_NONE) run_.tasks[task].after.push_back(replica.writer);
+  }
+
+  void add_step(const Program& program) {
+    const uint32_t number = static_cast<uint32_t>(run_.steps.size());
+    Step step;
+    step.program = &program;
+    step.memory = memory_of(program.device);
+    for (model::ValueId id : program.inputs) {
+      const uint32_t value = run_value_for(id);
+      const bool is_tensor = run_.values[value].kind == BP_KIND_TENSOR;
+      step.inputs.push_back({value, is_tensor ? replica_for(program.device, value) : BP_NONE});
+    }
+    step.task = static_cast<uint32_t>(run_.tasks.size());
+    Task& task = run_.tasks.emplace_back();
+    task.step = number;
+    for (const ReplicaRef& input : step.inputs) {
+      RunValue& value = run_.values[input.value];
+      if (input.replica != BP_NONE)
+        read(value.replicas[input.replica], step.task);
+      else if (value.producer != BP_NONE)
+        task.after.push_back(run_.steps[value.producer].task);
+    }
+    // A device runs one island at a time, in order.
+    for (uint32_t k = number; k-- > 0;) {
+      if (run_.steps[k].program->device != program.device) continue;
+      task.after.push_back(run_.steps[k].task);
+      break;
+    }
+    for (model::ValueId id : program.outputs) {
+      const uint32_t index = run_value_for(id);
+      RunValue& value = run_.values[index];
+      value.producer = number;
+      const uint32_t home = home_of_[id];
+      const uint32_t written = uses_directly(program.device, home) ? home : step.memory;
+      step.outputs.push_back({index, value.kind == BP_KIND_TENSOR ? add_replica(value, written, step.task) : BP_NONE});
+    }
+    const std::vector<ReplicaRef> outputs = step.outputs;
+    run_.steps.push_back(std::move(step));
+    for (const ReplicaRef& output : outputs) {
+      const uint32_t home = home_of_[run_.values[output.value].value];
+      if (home == BP_NONE || output.replica == BP_NONE) continue;
+      const uint32_t replica = replica_in(output.value, home);
+      run_.values[output.value].home = replica;
+    }
+  }
+
+  Status add_outputs() {
+    for (size_t o = 0; o < graph_.outputs.size(); ++o) {
+      const model::ValueId id = graph_.outputs[o];
+      uint32_t index = run_value_of_[id];
+      if (index == BP_NONE || run_.values[index].producer == BP_NONE || run_.values[index].output) {
+        if (index == BP_NONE && graph_.values[id].weight == BP_NONE)
+          return {BP_INTERNAL, "output '" + graph_.values[id].name + "' is made by no island"};
+        const uint32_t source = index;
+        index = new_run_value(id);
+        RunValue& copy = run_.values[index];
+        if (copy.kind == BP_KIND_TENSOR) copy.home = add_replica(copy, memory_of(locations_.outputs[o]), BP_NONE);
+        run_.passthroughs.push_back({index, source});
+      }
+      run_.outputs.push_back(index);
+      run_.values[index].output = true;
+    }
+    return {};
+  }
+
+  // A stream for each device with work that can follow on other work without the host.
+  void make_lanes() {
+    std::vector<std::pair<Device*, std::vector<uint32_t>>> tasks;  // by device
+    for (uint32_t t = 0; t < run_.tasks.size(); ++t) {
+      const Task& task = run_.tasks[t];
+      Device* const device =
+          task.step != BP_NONE ? run_.steps[task.step].program->device : run_.copier_of(run_.transfers[task.transfer]);
+      if (!device || !Lane::possible(*device)) continue;
+      auto found = std::ranges::find(tasks, device, [](auto& known) { return known.first; });
+      if (found == tasks.end()) found = tasks.insert(found, {device, {}});
+      found->second.push_back(t);
+    }
+    for (const auto& [device, own] : tasks) {
+      if (own.size() < 2) continue;
+      for (uint32_t t : own) run_.tasks[t].lane = static_cast<uint32_t>(run_.lanes.size());
+      run_.lanes.push_back(device);
+    }
+  }
+
+  const model::Graph& graph_;
+  const std::span<const std::shared_ptr<Program>> programs_;
+  Services& services_;
+  const BoundLocations& locations_;
+  RunGraph& run_;
+  std::vector<std::pair<Device*, uint32_t>> devices_;        // and the memories in which they work
+  std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // further spaces of theirs, and these memories
+  std::vector<uint32_t> run_value_of_;                       // by model value
+  std::vector<uint32_t> home_of_;                            // by model value: the memory in which an output is wanted
+};
+
+}  // namespace
+
+uint32_t RunValue::in(uint32_t memory) const {
+  for (uint32_t i = 0; i < replicas.size(); ++i)
+    if (replicas[i].memory == memory) return i;
+  return BP_NONE;
+}
+
+Result<std::unique_ptr<const RunGraph>> RunGraph::make(const model::Graph& graph,
+                                                       std::span<const std::shared_ptr<Program>> programs,
+                                                       Services& services, const BoundLocations& locations) {
+  auto run = std::make_unique<RunGraph>();
+  BP_TRY(Maker(graph, programs, services, locations, *run).make());
+  return std::unique_ptr<const RunGraph>(std::move(run));
+}
+
+Device* RunGraph::copier_of(const Transfer& transfer) const {
+  const std::vector<Replica>& replicas = values[transfer.value].replicas;
+  return copier(*memories[replicas[transfer.from].memory], *memories[replicas[transfer.to].memory]);
+}
+
+}  // namespace backplane

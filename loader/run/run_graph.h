@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run consists of: islands, copies between memories, and the values between them. Copies stand where a value
+// changes its memory, and nowhere else. A RunGraph follows from the programs and from where the framework's buffers
+// lie; it does not change once it is made. What changes from run to run is in RunState.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compile/compile.h"
+#include "ir/graph.h"
+#include "run/memory.h"
+
+namespace backplane {
+
+// Where a buffer of the framework lies: in a space of a device's memory, or, without a device, in host memory.
+struct MemoryLocation {
+  Device* device = nullptr;
+  uint32_t space = 0;
+  bool operator==(const MemoryLocation&) const = default;
+};
+struct BoundLocations {
+  std::vector<MemoryLocation> inputs, outputs;  // of the model's graph; host memory where nothing is bound
+};
+
+// A value in one memory.
+struct Replica {
+  uint32_t memory = 0;            // position in RunGraph::memories
+  uint32_t writer = BP_NONE;      // the task that writes it; none: the framework
+  std::vector<uint32_t> readers;  // tasks, ascending
+};
+
+// A value that crosses between islands, or between the framework and an island.
+struct RunValue {
+  model::ValueId value = BP_NONE;
+  uint32_t kind = BP_KIND_TENSOR;
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // undefined: known only when it is bound
+  bool output = false;                    // of the graph: its `home` never shares memory with other values
+  uint32_t producer = BP_NONE;            // the step that makes it
+  uint32_t home = BP_NONE;                // the replica that the framework sees; none: it sees none
+  std::vector<Replica> replicas;          // none where it is not a tensor
+
+  // The replica in a memory, or BP_NONE.
+  uint32_t in(uint32_t memory) const;
+};
+
+struct ReplicaRef {
+  uint32_t value = BP_NONE, replica = BP_NONE;  // no replica: a container
+};
+
+// An island in the run.
+struct Step {
+  const Program* program = nullptr;
+  std::vector<ReplicaRef> inputs, outputs;
+  uint32_t task = BP_NONE;
+  uint32_t memory = 0;  // in which its device works
+};
+
+struct Transfer {
+  uint32_t value, from, to;  // replicas
+};
+
+// A graph output that no island writes: it is an input, a weight, or another output once more.
+struct PassthroughOutput {
+  uint32_t value;
+  uint32_t source;  // a value, or BP_NONE: a weight
+};
+
+struct Task {
+  uint32_t step = BP_NONE, transfer = BP_NONE;  // one of them
+  std::vector<uint32_t> after;                  // tasks that come before
+  uint32_t lane = BP_NONE;  // into whose stream it can be put; none: the host does it or waits for it
+};
+
+struct RunGraph {
+  // Opens the devices. `graph` and `programs` must outlive the result.
+  static Result<std::unique_ptr<const RunGraph>> make(const model::Graph& graph,
+                                                      std::span<const std::shared_ptr<Program>> programs,
+                                                      Services& services, const BoundLocations& locations);
+
+  const std::string& name_of(const RunValue& value) const { return model->values[value.value].name; }
+  // The device whose plugin does the copy; null: the host does.
+  Device* copier_of(const Transfer& transfer) const;
+
+  const model::Graph* model = nullptr;
+  std::vector<std::unique_ptr<const Memory>> memories;  // the host's first
+  std::vector<RunValue> values;
+  std::vector<Step> steps;
+  std::vector<Transfer> transfers;
+  std::vector<Task> tasks;     // in an order in which they can run
+  std::vector<Device*> lanes;  // the device of each stream
+  std::vector<PassthroughOutput> passthroughs;
+  std::vector<uint32_t> inputs, outputs;  // values of the graph's
+};
+
+}  // namespace backplane

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_plan.h"
+
+#include <algorithm>
+
+#include "run/memory_plan.h"
+
+namespace backplane {
+namespace {
+
+// The tasks that use a value's bytes in one memory, those included that use an import of them.
+struct Use {
+  uint32_t first = UINT32_MAX, last = 0;
+  std::vector<uint32_t> tasks;
+};
+
+Use use_of(const RunValue& value, const RunState::Value& state, uint32_t memory) {
+  Use use;
+  for (size_t r = 0; r < value.replicas.size(); ++r) {
+    const Replica& replica = value.replicas[r];
+    if (replica.memory != memory && !(memory == 0 && state.replicas[r].imported)) continue;
+    if (replica.writer != BP_NONE) use.tasks.push_back(replica.writer);
+    use.tasks.insert(use.tasks.end(), replica.readers.begin(), replica.readers.end());
+  }
+  for (uint32_t task : use.tasks) {
+    use.first = std::min(use.first, task);
+    use.last = std::max(use.last, task);
+  }
+  return use;
+}
+
+uint64_t begin(const bp_buffer_t& buffer) {
+  return reinterpret_cast<uintptr_t>(buffer.address) + buffer.offset;
+}
+uint64_t end(const bp_buffer_t& buffer) {
+  return begin(buffer) + buffer.bytes;
+}
+
+bool overlap(const bp_buffer_t& a, const bp_buffer_t& b) {
+  return a.memory == b.memory && a.bytes && b.bytes && begin(a) < end(b) && begin(b) < end(a);
+}
+bool covers(const bp_buffer_t& a, const bp_buffer_t& b) {
+  return a.memory == b.memory && begin(a) <= begin(b) && end(b) <= end(a);
+}
+
+uint32_t rule_of(const bp_program_info_t& info, uint32_t input, uint32_t output) {
+  for (uint32_t i = 0; info.inplace && i < info.inplace_count; ++i)
+    if (info.inplace[i].input == input && info.inplace[i].output == output) return info.inplace[i].rule;
+  return BP_DONATE_NEVER;
+}
+
+}  // namespace
+
+RunPlan::RunPlan(const RunGraph& graph, RunState& state)
+    : graph_(graph),
+      state_(state),
+      dynamic_steps_(graph.steps.size()),
+      dynamic_values_(graph.values.size()),
+      in_arena_(graph.memories.size()) {}
+
+Status RunPlan::make() {
+  state_.forget_plan();
+  BP_TRY(infer_extents());
+  BP_TRY(place_buffers());
+  for (uint32_t s = 0; s < graph_.steps.size(); ++s)
+    if (!dynamic_steps_[s]) BP_TRY(state_.bind(s));
+  after_.clear();
+  for (const Task& task : graph_.tasks) after_.push_back(task.after);
+  bool is_chain = true;
+  for (uint32_t t = 1; t < after_.size() && is_chain; ++t)
+    is_chain = std::ranges::find(after_[t], t - 1) != after_[t].end();
+  if (!is_chain) order_buffers();
+  BP_TRY(check_in_place());
+  make_tasks();
+  return {};
+}
+
+// ---- extents --------------------------------------------------------------------------------------------------------
+
+Status RunPlan::infer_extents() {
+  constexpr size_t kMaxRemembered = 64;
+  std::vector<int64_t> key;
+  for (uint32_t input : graph_.inputs) {
+    const std::vector<int64_t>& extents = state_.value(input).extents;
+    key.push_back(static_cast<int64_t>(extents.size()));
+    key.insert(key.end(), extents.begin(), extents.end());
+  }
+  const auto found = known_extents_.find(key);
+  const uint32_t count = static_cast<uint32_t>(graph_.values.size());
+  for (uint32_t v = 0; v < count && found != known_extents_.end(); ++v)
+    if (graph_.values[v].producer != BP_NONE && found->second[v]) BP_TRY(state_.set_extents(v, *found->second[v]));
+  for (uint32_t s = 0; s < graph_.steps.size(); ++s) {
+    const Step& step = graph_.steps[s];
+    dynamic_steps_[s] =
+        std::ranges::any_of(step.inputs, [&](const ReplicaRef& input) { return !state_.value(input.value).known; });
+    if (!dynamic_steps_[s] && found == known_extents_.end()) BP_TRY(infer_outputs(step));
+  }
+  for (uint32_t v = 0; v < count; ++v)
+    dynamic_values_[v] = graph_.values[v].producer != BP_NONE && !state_.value(v).known;
+  if (found != known_extents_.end()) return {};
+  if (known_extents_.size() >= kMaxRemembered) known_extents_.clear();
+  auto& all = known_extents_[std::move(key)];
+  for (uint32_t v = 0; v < count; ++v) {
+    const RunValue& value = graph_.values[v];
+    const bool is_inferred = value.producer != BP_NONE && value.kind == BP_KIND_TENSOR && state_.value(v).known;
+    all.push_back(is_inferred ? std::optional(state_.value(v).extents) : std::nullopt);
+  }
+  return {};
+}
+
+Status RunPlan::plan_dynamic_step(uint32_t number) const {
+  const Step& step = graph_.steps[number];
+  BP_TRY(infer_outputs(step));
+  for (const ReplicaRef& output : step.outputs)
+    if (output.replica != BP_NONE && state_.value(output.value).known && !state_.replica(output).user)
+      BP_TRY(state_.allocate(output));
+  return state_.bind(number);
+}
+
+Result<std::vector<bp_shape_t>> RunPlan::query_extents(const Step& step) const {
+  const Program& program = *step.program;
+  std::vector<bp_tensor_t> inputs;  // without data: the plan has to hold for any
+  for (const ReplicaRef& input : step.inputs) inputs.push_back(state_.tensor({input.value, BP_NONE}));
+  std::vector<bp_shape_t> shapes(step.outputs.size(), bp_shape_t{BP_NONE, 0, {}});
+  bp_shape_query_t query{};
+  query.size = sizeof query;
+  query.inputs = inputs.data();
+  query.input_count = static_cast<uint32_t>(inputs.size());
+  query.input_stride = sizeof(bp_tensor_t);
+  query.output_stride = sizeof(bp_shape_t);
+  PluginError error;
+  BP_TRY(error.status(program.plugin->program->output_extents(program.handle, &query, shapes.data(), error.get()),
+                      "device '" + program.device->name() + "'"));
+  return shapes;
+}
+
+Status RunPlan::infer_outputs(const Step& step) const {
+  const Program& program = *step.program;
+  const bp_graph_t& graph = *program.view->abi();
+  std::vector<bp_shape_t> shapes;
+  for (uint32_t o = 0; o < step.outputs.size(); ++o) {
+    const uint32_t value = step.outputs[o].value;
+    if (graph_.values[value].kind != BP_KIND_TENSOR) continue;
+    const bp_type_t& type = *bp_graph_type(&graph, bp_graph_value(&graph, graph.outputs[o])->type);
+    bool is_static = type.rank >= 0;
+    for (int32_t d = 0; is_static && d < type.rank; ++d) is_static = graph.dims[type.first_dim + d].extent >= 0;
+    std::vector<int64_t> extents;
+    if (is_static) {
+      for (int32_t d = 0; d < type.rank; ++d) extents.push_back(graph.dims[type.first_dim + d].extent);
+    } else if (program.info.shapes != BP_SHAPES_COMPUTED || !program.plugin->program->output_extents) {
+      continue;  // the program asks for its memory during the run
+    } else {
+      if (shapes.empty()) {
+        BP_ASSIGN(shapes, query_extents(step));
+      }
+      const bp_shape_t& shape = shapes[o];
+      if (shape.rank == BP_NONE) continue;  // as above
+      if (shape.rank > BP_MAX_RANK)
+        return {BP_INTERNAL, "device '" + program.device->name() + "' reports a rank of " + std::to_string(shape.rank)};
+      extents.assign(shape.extents, shape.extents + shape.rank);
+    }
+    BP_TRY(state_.set_extents(value, std::move(extents)));
+  }
+  return {};
+}
+
+// ---- buffers --------------------------------------------------------------------------------------------------------
+
+Status RunPlan::place_buffers() {
+  for (auto& values : in_arena_) values.clear();
+  for (uint32_t v = 0; v < graph_.values.size(); ++v) {
+    const RunValue& value = graph_.values[v];
+    if (value.kind != BP_KIND_TENSOR || !state_.value(v).known) continue;
+    const bool in_host = value.in(0) != BP_NONE;
+    for (uint32_t r = 0; r < value.replicas.size(); ++r) {
+      const uint32_t memory = value.replicas[r].memory;
+      if (state_.replica({v, r}).user) continue;
+      if (in_host && state_.value(v).bytes && graph_.memories[memory]->shares_host())
+        state_.set_imported({v, r});
+      else if (r == value.home)
+        BP_TRY(state_.allocate({v, r}));
+      else
+        in_arena_[memory].push_back(v);
+    }
+  }
+  for (uint32_t memory = 0; memory < in_arena_.size(); ++memory) BP_TRY(place_in(memory));
+  for (uint32_t v = 0; v < graph_.values.size(); ++v) {
+    if (!state_.value(v).known) continue;
+    for (uint32_t r = 0; r < graph_.values[v].replicas.size(); ++r)
+      if (state_.replica({v, r}).imported) BP_TRY(state_.import_from_host({v, r}));
+  }
+  return {};
+}
+
+Status RunPlan::place_in(uint32_t memory) {
+  std::vector<Lifetime> lifetimes;
+  std::vector<std::pair<uint32_t, uint32_t>> order;  // first task, value
+  for (uint32_t v : in_arena_[memory]) order.emplace_back(use_of(graph_.values[v], state_.value(v), memory).first, v);
+  std::ranges::sort(order);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const uint32_t v = in_arena_[memory][i] = order[i].second;
+    const RunState::Value& value = state_.value(v);
+    lifetimes.push_back({value.bytes, order[i].first, use_of(graph_.values[v], value, memory).last, 0});
+  }
+  const uint64_t total = plan_memory(lifetimes, graph_.memories[memory]->alignment());
+  if (total) BP_TRY(state_.reserve_arena(memory, total));
+  for (size_t i = 0; i < order.size(); ++i) {
+    const uint32_t v = order[i].second;
+    state_.place_in_arena({v, graph_.values[v].in(memory)}, lifetimes[i].offset, lifetimes[i].bytes);
+  }
+  return {};
+}
+
+// ---- order ----------------------------------------------------------------------------------------------------------
+
+void RunPlan::put_after(uint32_t before, uint32_t task) {
+  std::vector<uint32_t>& known = after_[task];
+  if (std::ranges::find(known, before) == known.end()) known.push_back(before);
+}
+
+bool RunPlan::is_dynamic(const Task& task) const {
+  return task.step != BP_NONE ? dynamic_steps_[task.step] : dynamic_values_[graph_.transfers[task.transfer].value];
+}
+
+// What the host has to do between tasks: nothing where both are in one stream, or where one waits for the other's mark.
+void RunPlan::make_issues() {
+  issues_.assign(graph_.tasks.size(), {});
+  std::vector<uint8_t> followed(graph_.tasks.size());  // by a task in its stream, whose end implies its own
+  for (uint32_t t = 0; t < graph_.tasks.size(); ++t) {
+    const Task& task = graph_.tasks[t];
+    Issue& issue = issues_[t];
+    issue.in_stream = task.lane != BP_NONE;
+    if (task.transfer != BP_NONE) {
+      const Transfer& transfer = graph_.transfers[task.transfer];
+      const std::vector<RunState::Buffer>& replicas = state_.value(transfer.value).replicas;
+      if (replicas[transfer.from].imported || replicas[transfer.to].imported)
+        issue.in_stream = false;  // nothing is copied
+    }
+    for (uint32_t before : after_[t]) {
+      const Task& other = graph_.tasks[before];
+      Issue& earlier = issues_[before];
+      if (issue.in_stream && earlier.in_stream && !is_dynamic(task)) {
+        if (other.lane == task.lane) {
+          followed[before] = 1;
+          continue;
+        }
+        const Mark* const mark = state_.mark(before);
+        if (mark && mark->of(task.lane)) {
+          issue.marked_before.push_back(before);
+          earlier.marks = true;
+          continue;
+        }
+      }
+      issue.host_before.push_back(before);
+      if (earlier.in_stream) earlier.reports = true;
+    }
+  }
+  for (uint32_t t = 0; t < issues_.size(); ++t)
+    if (issues_[t].in_stream && !followed[t]) issues_[t].reports = true;
+}
+
+void RunPlan::make_tasks() {
+  make_issues();
+  const uint32_t count = static_cast<uint32_t>(graph_.tasks.size());
+  std::vector<const Device*> devices;
+  for (const Step& step : graph_.steps)
+    if (std::ranges::find(devices, step.program->device) == devices.end()) devices.push_back(step.program->device);
+  // One for each device's islands, one for copies.
+  tasks_ = std::make_unique<TaskGraph>(count, static_cast<uint32_t>(devices.size()) + !graph_.transfers.empty());
+  for (uint32_t task = 0; task < count; ++task)
+    for (uint32_t before : after_[task])
+      tasks_->order(before, task,
+                    std::ranges::find(issues_[task].host_before, before) == issues_[task].host_before.end());
+}
+
+// A task writes a buffer only after the last use of buffers that were in the same memory before.
+void RunPlan::order_buffers() {
+  for (uint32_t memory = 0; memory < in_arena_.size(); ++memory) {
+    struct Occupant {
+      bp_buffer_t buffer;
+      std::vector<uint32_t> tasks;
+    };
+    std::vector<Occupant> occupants;
+    for (uint32_t index : in_arena_[memory]) {
+      const RunValue& value = graph_.values[index];
+      const bp_buffer_t& buffer = state_.replica({index, value.in(memory)}).buffer;
+      Use use = use_of(value, state_.value(index), memory);
+      std::erase_if(occupants, [&](const Occupant& old) {
+        if (!overlap(old.buffer, buffer)) return false;
+        for (uint32_t task : old.tasks)
+          if (task < use.first) put_after(task, use.first);
+        return covers(buffer, old.buffer);
+      });
+      occupants.push_back({buffer, std::move(use.tasks)});
+    }
+  }
+}
+
+// Where the framework bound an output to the memory of an input, one island updates it in place after all others read
+// it.
+Status RunPlan::check_in_place() {
+  updates_inputs_ = false;
+  for (uint32_t o : graph_.outputs) {
+    const RunValue& output = graph_.values[o];
+    if (!state_.is_bound(o) || output.producer == BP_NONE) continue;
+    const bp_buffer_t& written = state_.replica({o, output.home}).buffer;
+    const uint32_t writer = output.replicas[output.home].writer;
+    for (uint32_t i : graph_.inputs) {
+      const RunValue& input = graph_.values[i];
+      if (!state_.is_bound(i) || input.kind != BP_KIND_TENSOR) continue;
+      const bp_buffer_t& read = state_.replica({i, input.home}).buffer;
+      const std::vector<uint32_t>& readers = input.replicas[input.home].readers;
+      if (!overlap(read, written)) continue;
+      updates_inputs_ = true;
+      const std::string pair =
+          "input '" + graph_.name_of(input) + "' and output '" + graph_.name_of(output) + "' share memory, but ";
+      for (uint32_t task : readers) {
+        if (task == writer) continue;
+        if (task > writer)
+          return {BP_UNSUPPORTED, pair + "the input is read after the output was written: bind two buffers"};
+        put_after(task, writer);
+      }
+      if (std::ranges::find(readers, writer) == readers.end()) continue;
+      const Step& step = graph_.steps[output.producer];
+      const auto slot = [&](const std::vector<ReplicaRef>& slots, uint32_t value) {
+        return static_cast<uint32_t>(std::ranges::find(slots, value, &ReplicaRef::value) - slots.begin());
+      };
+      if (begin(read) != begin(written) ||
+          rule_of(step.program->info, slot(step.inputs, i), slot(step.outputs, o)) == BP_DONATE_NEVER)
+        return {BP_UNSUPPORTED,
+                pair + "device '" + step.program->device->name() + "' does not update it in place: bind two buffers"};
+    }
+  }
+  for (const Step& step : graph_.steps) {
+    const bp_program_info_t& info = step.program->info;
+    for (uint32_t p = 0; info.inplace && p < info.inplace_count; ++p) {
+      const bp_inplace_t& pair = info.inplace[p];
+      if (pair.rule != BP_DONATE_MUST || pair.input >= step.inputs.size() || pair.output >= step.outputs.size())
+        continue;
+      const ReplicaRef &input = step.inputs[pair.input], &output = step.outputs[pair.output];
+      if (!same_buffer(state_.tensor(input).buffer, state_.tensor(output).buffer))
+        return {BP_UNSUPPORTED, "device '" + step.program->device->name() + "' updates '" +
+                                    graph_.name_of(graph_.values[input.value]) + "' in place: bind its buffer to '" +
+                                    graph_.name_of(graph_.values[output.value]) + "' too"};
+    }
+  }
+  return {};
+}
+
+}  // namespace backplane

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changes from run to run of a RunGraph: extents, buffers, the instances of programs and what is bound to their
+// slots. RunState owns all of it and is the only class that writes it: Exec passes on what the framework binds, RunPlan
+// what follows from the extents, Runner what a run computes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backplane/memory.h"
+#include "host/container.h"
+#include "run/lane.h"
+#include "run/memory.h"
+#include "run/run_graph.h"
+
+namespace backplane {
+
+class RunState {
+ public:
+  // The bytes of a replica.
+  struct Buffer {
+    bp_buffer_t buffer{};     // `bytes` is its capacity
+    uint64_t generation = 0;  // of the allocation behind it
+    bool user = false;        // the framework's
+    bool imported = false;    // an import of the replica in host memory
+    Block block;  // where the buffer is neither the framework's nor part of an arena; an import where imported
+  };
+  struct Value {
+    bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+    std::vector<int64_t> extents;
+    uint64_t bytes = 0;            // that the extents need
+    bool known = false;            // `extents` are known; of a container: always
+    std::vector<Buffer> replicas;  // as in RunValue
+    bp_container_t* container = nullptr;
+    std::unique_ptr<bp_container_t> own_container;  // where the framework bound none
+  };
+
+  // Creates the instances and streams. `graph` must outlive the result. Errors: those of the devices.
+  static Result<std::unique_ptr<RunState>> make(const RunGraph& graph);
+  RunState(const RunState&) = delete;
+  ~RunState() { stop(); }
+  // Destroys the instances and streams: when it returns, no plugin calls back any more.
+  void stop();
+
+  const Value& value(uint32_t value) const { return values_[value]; }
+  const Buffer& replica(ReplicaRef ref) const { return values_[ref.value].replicas[ref.replica]; }
+  // Whether the framework bound a buffer to it.
+  bool is_bound(uint32_t value) const;
+  // Borrows the extents; without a replica it has no buffer.
+  bp_tensor_t tensor(ReplicaRef ref) const;
+  bp_instance_t* instance(uint32_t step) const { return steps_[step].instance; }
+  const Lane& lane(uint32_t lane) const { return lanes_[lane]; }
+  std::span<const Lane> lanes() const { return lanes_; }
+  // What other lanes wait for of a task; null: they wait on the host.
+  const Mark* mark(uint32_t task) const { return marks_[task].get(); }
+
+  // ---- what the framework binds ----
+  void bind_container(uint32_t value, bp_container_t* container);
+  void bind_tensor(uint32_t value, bp_dtype_t dtype, const bp_buffer_t& buffer, uint64_t generation);
+  void set_input_extents(uint32_t value, const std::vector<int64_t>& extents);
+
+  // ---- what follows from the extents of the inputs ----
+  // Before a new plan: the extents of what islands make are unknown, and no replica is an import.
+  void forget_plan();
+  // Errors: BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL (of the framework's buffer).
+  Status set_extents(uint32_t value, std::vector<int64_t> extents);
+  // Memory of its own for a replica, as large as the value's bytes. Grows, never shrinks.
+  Status allocate(ReplicaRef ref);
+  // The block of each memory in which buffers between islands lie.
+  Status reserve_arena(uint32_t memory, uint64_t bytes);
+  void place_in_arena(ReplicaRef ref, uint64_t offset, uint64_t bytes);
+  // Makes the replica an import of the one in host memory, or allocates where the device cannot import that.
+  Status import_from_host(ReplicaRef ref);
+  // Whether its bytes are, or will be, an import of the replica in host memory.
+  void set_imported(ReplicaRef ref) { at(ref).imported = true; }
+  // Binds the island's slots whose extents are known, where they are not bound so already.
+  Status bind(uint32_t step);
+
+  // ---- what a run computes ----
+  // A result whose extents the program reports during the run; `bytes` counts for strings. Allocates where the
+  // framework bound no buffer.
+  Status set_result(ReplicaRef ref, std::span<const int64_t> extents, uint64_t bytes);
+  // The same for an output that is another value or a weight.
+  Status set_passthrough(uint32_t value, bp_dtype_t dtype, const std::vector<int64_t>& extents, uint64_t bytes);
+
+ private:
+  // What a slot was bound to, so that only what changes is bound again.
+  struct Slot {
+    bp_buffer_t buffer{};
+    uint64_t generation = 0;
+    std::vector<int64_t> extents;
+    bool bound = false;
+  };
+  struct StepState {
+    bp_instance_t* instance = nullptr;
+    std::vector<Slot> slots;  // inputs, then outputs
+    uint32_t scratch = BP_NONE;
+    uint64_t scratch_generation = 0;  // of the scratch memory that is bound
+  };
+  // Memory that all instances on a device share: they run one after the other, and lose it between runs.
+  struct Scratch {
+    const Device* device = nullptr;
+    uint64_t bytes = 0;  // the most that one of them needs
+    Block block;
+  };
+
+  explicit RunState(const RunGraph& graph);
+  Status create_instances();
+  Status create_lanes();
+  Buffer& at(ReplicaRef ref) { return values_[ref.value].replicas[ref.replica]; }
+  Status bind_scratch(uint32_t step);
+  Status bind_slot(uint32_t step, uint32_t slot, ReplicaRef ref, Slot& bound);
+
+  const RunGraph& graph_;
+  std::vector<Block> arenas_;   // by memory
+  std::vector<Block> imports_;  // by memory: the import of the host's arena
+  std::vector<Value> values_;
+  std::vector<StepState> steps_;
+  std::vector<Scratch> scratch_;
+  std::vector<Lane> lanes_;
+  std::vector<std::unique_ptr<Mark>> marks_;  // by task
+};
+
+// Whether two buffers are the same bytes.
+bool same_buffer(const bp_buffer_t& a, const bp_buffer_t& b);
+
+}  // namespace backplane
