@@ -4,6 +4,7 @@
 
 #include "runtime/coverage.h"
 #include "runtime/instance.h"
+#include "table.h"
 
 namespace backplane::cpu {
 
@@ -45,7 +46,8 @@ class Backend final : public sdk::Backend {
       throw sdk::Error(BP_UNSUPPORTED,
                        "the cpu device has no native context to share; leave bp_device_open_t.native NULL");
     const auto threads = options.get("threads");
-    return std::make_unique<Device>(*this, processor_, threads ? parse_threads(*threads) : threads_, reference_);
+    return std::make_unique<Device>(*this, processor_, operators(), threads ? parse_threads(*threads) : threads_,
+                                    reference_);
   }
 
  private:

@@ -18,6 +18,10 @@ bool is_byte(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_INT8 || dtype == BP_DTYPE_UINT8;
 }
 
+bool names(const Call& call, std::string_view op_type) {
+  return call.row->op_type == op_type && call.row->domain.empty();
+}
+
 class QuantizedFusion {
  public:
   explicit QuantizedFusion(FusionGraph& graph) : g_(graph) {}
@@ -344,6 +348,7 @@ class QuantizedFusion {
 
   void replace(const Chain& chain, std::unique_ptr<Kernel> kernel, std::vector<uint32_t> operands) {
     g_.replace(chain.calls, std::move(kernel), std::move(operands));
+    g_.call(chain.calls.back()).row = g_.call(chain.head).row;
     g_.call(chain.calls.back()).node = g_.call(chain.head).node;
   }
 
@@ -360,7 +365,7 @@ class QuantizedFusion {
       for (uint32_t value : call.inputs) mark(value);
     }
     for (Call& call : g_.calls()) {
-      if (call.folded || call.op_type() != "DequantizeLinear" || call.node->domain.size != 0) continue;
+      if (call.folded || !names(call, "DequantizeLinear")) continue;
       const uint32_t value = call.outputs[0];
       call.folded = !g_.is_output(value) && (value >= read.size() || !read[value]);
     }

@@ -3,7 +3,7 @@
 // result is written, and never pass through memory.
 #pragma once
 
-#include "runtime/program.h"
+#include "runtime/call.h"
 
 namespace backplane::cpu {
 

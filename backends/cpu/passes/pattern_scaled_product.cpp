@@ -36,6 +36,7 @@ uint32_t find_scaled_product(FusionGraph& g, uint32_t product) {
   operands.push_back(scale);
   const uint32_t joined[] = {product, cast, multiply};
   g.replace(joined, is_conv ? make_scaled_conv(g.node(product)) : make_scaled_matmul(), std::move(operands));
+  g.call(multiply).row = g.call(product).row;
   g.call(multiply).node = g.call(product).node;
   return multiply;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "backplane/sdk/fence.hpp"
+#include "runtime/dense_plan.h"
 
 namespace backplane::cpu {
 
@@ -207,6 +208,7 @@ void Frame::run_later(Outputs& outputs, const RunContext& context) {
 const Plan& Frame::plan_later(uint32_t index, std::span<const Tensor> inputs) {
   const Call& call = program_.calls()[index];
   Planned& planned = plans_[index];
+  const PlanContext context = program_.plan_context();
   bool same = planned.by_extents && std::ranges::equal(planned.inputs, inputs, {}, {}, &Tensor::shape);
   if (same) return planned.plan;
   // As before the run, when values are not there yet: what can be planned so holds for all values.
@@ -217,9 +219,9 @@ const Plan& Frame::plan_later(uint32_t index, std::span<const Tensor> inputs) {
     uint32_t value = call.inputs[i];
     if (value != BP_NONE && schedule_->locations[value].place != Place::kKnown) bare[i].data = nullptr;
   }
-  planned.plan = call.kernel->plan(bare);
+  planned.plan = call.kernel->plan(context, bare);
   planned.by_extents = planned.plan.step != nullptr;
-  if (!planned.by_extents) planned.plan = call.kernel->plan(inputs);
+  if (!planned.by_extents) planned.plan = call.kernel->plan(context, inputs);
   if (!planned.plan.step) {
     const std::string& error = planned.plan.error;
     throw sdk::Error(planned.plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH,
@@ -227,7 +229,7 @@ const Plan& Frame::plan_later(uint32_t index, std::span<const Tensor> inputs) {
                          (planned.plan.later ? "its extents are unknown even with all inputs known" : error),
                      call.node->id);
   }
-  planned.plan = with_dense_operands(std::move(planned.plan), inputs);
+  planned.plan = with_dense_operands(context, std::move(planned.plan), inputs);
   return planned.plan;
 }
 

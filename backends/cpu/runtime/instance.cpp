@@ -150,7 +150,7 @@ void Instance::run(const bp_run_t& run) {
   if (reads_inputs_) read_inputs();
   RunOutputs outputs(*this, run);
   run_inside(program().device().threads(), [&] {
-    frame_.run(outputs, {&host(), run.cancel, run.deadline, run.trace_id});
+    frame_.run(outputs, {&host(), run.cancel, run.deadline, run.trace_id, program().plan_context()});
   });
 }
 

@@ -57,7 +57,7 @@ std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
   return at;
 }
 
-bool suits(const ConvPlan& conv, std::span<const Tensor> inputs) {
+bool suits(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs) {
   const ConvSize& size = conv.size;
   const Window& w = conv.window;
   const int64_t lanes = channel_block();
@@ -73,14 +73,15 @@ bool suits(const ConvPlan& conv, std::span<const Tensor> inputs) {
     const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
     if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4) return false;
   }
-  return w.out_size() >= 4 && !prefers_winograd(conv);
+  return w.out_size() >= 4 && !prefers_winograd(context, conv);
 }
 
 }  // namespace
 
-Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
+Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
+                       PackedWeights& packed) {
   Plan plan;
-  if (!suits(conv, inputs)) return plan;
+  if (!suits(context, conv, inputs)) return plan;
   const Window& w = conv.window;
   const int64_t lanes = channel_block();
   const TiledWork work{.size = conv.size,
@@ -100,7 +101,7 @@ Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pac
                        .turned = false,
                        .post_ops = conv.post_ops,
                        .channel_at = places_of_channels(conv)};
-  plan.step = make_tiled(work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
+  plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
   plan.shapes = {w.output_shape(conv.size.batch, conv.size.out_channels)};
   plan.takes.assign(inputs.size(), Format::kDense);
   plan.takes[0] = plan.gives = Format::kBlocked;

@@ -7,6 +7,7 @@
 namespace backplane::cpu {
 
 // A plan without a step where the convolution is not of that kind, or another one is faster.
-Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed);
+Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
+                       PackedWeights& packed);
 
 }  // namespace backplane::cpu

@@ -7,11 +7,12 @@
 
 #include "kernels/common/direct_conv.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/conv/blocked_conv.h"
 #include "kernels/conv/channel_order.h"
 #include "kernels/post_op/activation.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -33,7 +34,7 @@ class Conv final : public Kernel {
  public:
   explicit Conv(const Node& node) : attributes_(node), groups_(node.attr("group", int64_t{1})) {}
 
-  Plan plan(Tensors inputs) const override {
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
     std::string error;
     std::optional<ConvSize> size = conv_size(inputs[0].shape, inputs[1].shape, groups_, &error);
     if (!size) return fail(error);
@@ -49,13 +50,13 @@ class Conv final : public Kernel {
     if (passed_groups_ > 1) order_.pass(passed_groups_, own, ops);
     ConvPlan conv{*size, *w, ops, read_groups_};
     const bool fast = inputs[0].dtype == BP_DTYPE_FLOAT && can_be_blocked(inputs[0].shape) && can_be_blocked(shape) &&
-                      !reference_only();
+                      !context.reference;
     if (fast) {
-      if (Plan plan = plan_blocked_conv(conv, own, packed_); plan.step) return plan;
+      if (Plan plan = plan_blocked_conv(context, conv, own, packed_); plan.step) return plan;
     }
     if (read_groups_ > 1) order_.spread(read_groups_, own, conv.size);
     if (fast) {
-      if (Plan plan = plan_onednn_conv(conv, own, packed_); plan.step) return plan;
+      if (Plan plan = plan_onednn_conv(context, conv, own, packed_); plan.step) return plan;
     }
     // Weights and bias that are not those of the node.
     std::vector<std::pair<size_t, Tensor>> changed;
@@ -79,10 +80,7 @@ class Conv final : public Kernel {
     return fits;
   }
 
-  bool skip_shuffle(int64_t groups, bool through) override {
-    (through ? passed_groups_ : read_groups_) = groups;
-    return true;
-  }
+  void skip_shuffle(int64_t groups, bool through) { (through ? passed_groups_ : read_groups_) = groups; }
 
  private:
   WindowAttributes attributes_;
@@ -110,13 +108,19 @@ Verdict supports(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Conv", 1, supports, create_conv},
+    Row{"", "Conv", 1, supports, create_conv}.in_fp32(0b010).costing(conv_operations<1>),
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> create_conv(const Node& node) {
   return std::make_unique<Conv>(node);
+}
+
+bool skip_shuffle(Kernel& kernel, int64_t groups, bool through) {
+  auto* conv = dynamic_cast<Conv*>(&kernel);
+  if (conv != nullptr) conv->skip_shuffle(groups, through);
+  return conv != nullptr;
 }
 
 [[gnu::cold]] std::span<const Row> conv_rows() {

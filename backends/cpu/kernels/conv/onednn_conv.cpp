@@ -11,7 +11,7 @@
 #include "kernels/onednn/onednn.h"
 #include "kernels/post_op/activation.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -44,6 +44,7 @@ struct Share {
 struct Geometry {
   ConvSize size;
   Window window;
+  int64_t threads;
   bool depthwise;
   bool shifts_last = false;  // large shifts are added to whole sums: oneDNN's depthwise kernels, which begin with the
                              // bias, would round each term; takes longer
@@ -51,8 +52,11 @@ struct Geometry {
   Format result = Format::kBlocked;
   memory::dims in, out, kernel;  // spatial
 
-  Geometry(const ConvSize& s, const Window& w)
-      : size(s), window(w), depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels) {
+  Geometry(const ConvSize& s, const Window& w, int64_t used_threads)
+      : size(s),
+        window(w),
+        threads(used_threads),
+        depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels) {
     for (size_t d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
       in.push_back(w.in[d]);
       out.push_back(w.out[d]);
@@ -71,7 +75,7 @@ struct Geometry {
 // How many shares: so many that all threads have work, but none so small that its start costs more than it saves, or
 // that the kernels lose the reuse that several blocks at once give.
 int64_t choose_shares(const Geometry& g, int64_t blocks) {
-  int64_t threads = thread_count();
+  const int64_t threads = g.threads;
   if (g.size.batch >= threads) return 1;
   int64_t work =
       g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
@@ -190,7 +194,7 @@ class OnednnConv final : public Step {
       share.description = {};
     }
     scratchpad_bytes_ = scratchpad;
-    threads_ = thread_count();
+    threads_ = geometry_.threads;
     const float* bias = has_bias(inputs) ? inputs[2].as<float>() : nullptr;
     affine_ = join_affine(post_ops, geometry_.size.out_channels, bias);
     if (geometry_.shifts_last && affine_.shift.empty() && bias != nullptr)
@@ -334,13 +338,14 @@ bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
 
 }  // namespace
 
-bool prefers_winograd(const ConvPlan& conv) {
-  const Geometry geometry(conv.size, conv.window);
+bool prefers_winograd(const PlanContext& context, const ConvPlan& conv) {
+  const Geometry geometry(conv.size, conv.window, context.threads);
   const std::vector<Share> shares = cut(geometry);
   return std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
 }
 
-Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
+Plan plan_onednn_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
+                      PackedWeights& packed) {
   std::vector<PostOp> later_ops;
   bool has_bias = inputs.size() > 2 && inputs[2].present();
   for (const PostOp& op : conv.post_ops) {
@@ -350,7 +355,7 @@ Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pack
       later_ops.push_back(op);
   }
   SingleThreaded single;
-  Geometry geometry(conv.size, conv.window);
+  Geometry geometry(conv.size, conv.window, context.threads);
   const bool shifts_last = geometry.depthwise && shifts_outweigh(conv, inputs);
   auto attempt = [&](Format source, Format result) -> std::optional<std::vector<Share>> {
     geometry.source = source;

@@ -15,10 +15,11 @@ struct ConvPlan {
 };
 
 // Whether Winograd's transforms make this convolution faster than any other way.
-bool prefers_winograd(const ConvPlan& conv);
+bool prefers_winograd(const PlanContext& context, const ConvPlan& conv);
 
 // A plan without a step where oneDNN has no implementation. `inputs` are those of Conv; weights that are known are
 // packed now.
-Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed);
+Plan plan_onednn_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
+                      PackedWeights& packed);
 
 }  // namespace backplane::cpu

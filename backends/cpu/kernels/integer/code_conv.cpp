@@ -13,7 +13,7 @@
 #include "kernels/post_op/activation.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -168,9 +168,9 @@ class IntegerConvSums final : public Kernel {
         scaled_(scaled),
         definition_(std::move(definition)) {}
 
-  Plan plan(Tensors in) const override {
+  Plan plan(const PlanContext& context, Tensors in) const override {
     const Tensor& w = in[kW];
-    if (w.data == nullptr && definition_ != nullptr) return definition_->plan(in);
+    if (definition_ != nullptr && (w.data == nullptr || context.reference)) return definition_->plan(context, in);
     std::string error;
     std::optional<ConvSize> size = conv_size(in[kX].shape, w.shape, groups_, &error);
     if (!size) return fail(error);
@@ -179,7 +179,8 @@ class IntegerConvSums final : public Kernel {
     if (auto why = misfit(at(in, kXZero), "x_zero_point", 1, 1)) return fail(*why);
     if (auto why = misfit(at(in, kWZero), "w_zero_point", size->out_channels, 1)) return fail(*why);
     const CodeConv conv{*size, *window, scaled_, post_ops_};
-    Plan plan = conv.in_group() == 1 && conv.out_group() == 1 ? plan_depthwise(conv) : plan_products(conv, w);
+    Plan plan =
+        conv.in_group() == 1 && conv.out_group() == 1 ? plan_depthwise(context, conv) : plan_products(context, conv, w);
     plan.takes.assign(in.size(), Format::kDense);
     plan.takes[kX] = Format::kChannelsLast;
     return plan;
@@ -196,14 +197,14 @@ class IntegerConvSums final : public Kernel {
     return conv.window.output_shape(conv.size.batch, conv.size.out_channels);
   }
 
-  static Plan plan_depthwise(const CodeConv& conv) {
-    const int64_t words = (conv.taps() + thread_count() * kPlacesTogether) * conv.size.out_channels;
+  static Plan plan_depthwise(const PlanContext& context, const CodeConv& conv) {
+    const int64_t words = (conv.taps() + context.threads * kPlacesTogether) * conv.size.out_channels;
     return make_plan({shape_of(conv)},
                      [conv](Tensors in, Tensors out, void* scratch) { run_depthwise(conv, in, out[0], scratch); },
                      {.scratch_bytes = words * int64_t{sizeof(int32_t)}});
   }
 
-  Plan plan_products(const CodeConv& conv, const Tensor& w) const {
+  Plan plan_products(const PlanContext& context, const CodeConv& conv, const Tensor& w) const {
     MatMulSize size{conv.window.out_size(), conv.out_group(), conv.taps() * conv.in_group(), {}, {}, shape_of(conv)};
     for (int64_t image = 0; image < conv.size.batch; ++image) {
       for (int64_t group = 0; group < groups_; ++group) {
@@ -212,7 +213,7 @@ class IntegerConvSums final : public Kernel {
       }
     }
     const int64_t sums_bytes = align_up(size.m * size.n * int64_t{sizeof(int32_t)});
-    CodeProducts products(size);
+    CodeProducts products(context.threads, size);
     // For each tap and input channel those of all output channels of a group.
     std::vector<uint8_t> turned(static_cast<size_t>(size.k * size.n));
     products.pack(packed_, w, groups_, [&](int64_t group) {

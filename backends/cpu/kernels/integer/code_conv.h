@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "runtime/kernel.h"
+#include "runtime/node.h"
 
 namespace backplane::cpu {
 

@@ -8,7 +8,7 @@
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -115,13 +115,13 @@ struct CodeProducts::Product {
   int32_t* sums;
 };
 
-CodeProducts::CodeProducts(MatMulSize size)
+CodeProducts::CodeProducts(int threads, MatMulSize size)
     : size_(std::move(size)),
       kernels_(code_tiles()),
       groups_(ceil_div(size_.k, kernels_.group())),
       blocks_(ceil_div(size_.n, kernels_.lanes)),
       tiles_(ceil_div(size_.m, kernels_.most_rows)),
-      threads_(thread_count()) {}
+      threads_(threads) {}
 
 void CodeProducts::pack(PackedWeights& packed, const Tensor& b) {
   const int64_t step = size_.k * size_.n;

@@ -38,7 +38,7 @@ struct SumsPart {
 
 class CodeProducts {
  public:
-  explicit CodeProducts(MatMulSize size);
+  CodeProducts(int threads, MatMulSize size);
 
   // Packs known matrices B once for all plans: `matrix(i)` gives [k, n] codes of the i-th of `count` that are made of
   // `weights`, valid until the next call.

@@ -24,9 +24,12 @@ CLONES void scale_each(const int32_t* sums, float* y, int64_t count, const float
 
 class IntegerMatMul final : public Kernel {
  public:
-  explicit IntegerMatMul(bool scaled) : scaled_(scaled) {}
+  // `definition`: the kernel for reference mode; null where passes make this one, which do not run then.
+  IntegerMatMul(bool scaled, std::unique_ptr<Kernel> definition)
+      : scaled_(scaled), definition_(std::move(definition)) {}
 
-  Plan plan(Tensors in) const override {
+  Plan plan(const PlanContext& context, Tensors in) const override {
+    if (definition_ != nullptr && context.reference) return definition_->plan(context, in);
     const Shape &a = in[kA].shape, &b = in[kB].shape;
     std::string error;
     std::optional<MatMulSize> size = matmul_size(a, b, &error);
@@ -38,7 +41,7 @@ class IntegerMatMul final : public Kernel {
     if (scaled_ && in[kScale].shape.elements() != 1 && in[kScale].shape.elements() != n)
       return fail("the scale has extents " + to_string(in[kScale].shape) + ", one element or " + std::to_string(n) +
                   " are supported");
-    CodeProducts products(*size);
+    CodeProducts products(context.threads, *size);
     products.pack(packed_, in[kB]);
     const bool is_packed = products.is_packed();
     const int64_t scratch = products.scratch_bytes();
@@ -77,18 +80,19 @@ class IntegerMatMul final : public Kernel {
   }
 
   bool scaled_;
+  std::unique_ptr<Kernel> definition_;
   std::vector<PostOp> post_ops_;
   mutable PackedWeights packed_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_integer_matmul_sums() {
-  return std::make_unique<IntegerMatMul>(false);
+std::unique_ptr<Kernel> make_integer_matmul_sums(std::unique_ptr<Kernel> definition) {
+  return std::make_unique<IntegerMatMul>(false, std::move(definition));
 }
 
 std::unique_ptr<Kernel> make_scaled_matmul() {
-  return std::make_unique<IntegerMatMul>(true);
+  return std::make_unique<IntegerMatMul>(true, nullptr);
 }
 
 void scale_sums(int32_t* sums, int64_t count, const float* scales, bool one) {

@@ -8,8 +8,8 @@
 
 namespace backplane::cpu {
 
-// MatMulInteger: its inputs.
-std::unique_ptr<Kernel> make_integer_matmul_sums();
+// MatMulInteger, which is planned by `definition` in reference mode.
+std::unique_ptr<Kernel> make_integer_matmul_sums(std::unique_ptr<Kernel> definition);
 
 // MatMulInteger, Cast to float, Mul by a scale: four inputs of the first (absent ones are absent), then the scale, one
 // for all or one for each column. It takes post-operations; what they add comes behind.

@@ -4,12 +4,13 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/gemv.h"
 #include "kernels/matmul/tiled_product.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/post_op/activation.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -72,7 +73,7 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
 
 using GemmTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
-Plan plan_gemm(Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
+Plan plan_gemm(const PlanContext& context, Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
   const Shape& a = inputs[0].shape;
   const Shape& b = inputs[1].shape;
   if (a.rank() != 2 || b.rank() != 2) return fail("A " + to_string(a) + " and B " + to_string(b) + " must be matrices");
@@ -91,7 +92,7 @@ Plan plan_gemm(Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
     g.row_step = rows == 1 ? 0 : columns;
     g.column_step = columns == 1 ? 0 : 1;
   }
-  return make_plan({Shape{g.m, g.n}}, [g, post_ops, plain = reference_only()](Tensors in, Tensors out) {
+  return make_plan({Shape{g.m, g.n}}, [g, post_ops, plain = context.reference](Tensors in, Tensors out) {
     dispatch<GemmTypes>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_same_v<T, float>) {
@@ -119,9 +120,9 @@ class GemmKernel final : public Kernel {
   explicit GemmKernel(const Node& node)
       : gemm_{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0,
               node.attr("transB", int64_t{0}) != 0} {}
-  Plan plan(Tensors inputs) const override {
-    if (Plan plan = plan_known(inputs); plan.step) return plan;
-    return plan_gemm(gemm_, post_ops_, inputs);
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
+    if (Plan plan = plan_known(context, inputs); plan.step) return plan;
+    return plan_gemm(context, gemm_, post_ops_, inputs);
   }
   bool packs(size_t input) const override { return input == 1; }
   bool append(PostOp op) override {
@@ -132,17 +133,18 @@ class GemmKernel final : public Kernel {
 
  private:
   // More than a few rows times a known matrix, plus a known row. A plan without a step where it is anything else.
-  Plan plan_known(Tensors inputs) const {
+  Plan plan_known(const PlanContext& context, Tensors inputs) const {
     const Tensor &a = inputs[0], &b = inputs[1], c = at(inputs, 2);
     const bool product = a.dtype == BP_DTYPE_FLOAT && a.shape.rank() == 2 && b.shape.rank() == 2 && b.data != nullptr &&
-                         gemm_.alpha == 1 && !gemm_.a_transposed && !reference_only();
+                         gemm_.alpha == 1 && !gemm_.a_transposed && !context.reference;
     if (!product || a.shape[0] <= kGemvRows) return {};
     const int64_t k = b.shape[gemm_.b_transposed ? 1 : 0], n = b.shape[gemm_.b_transposed ? 0 : 1];
     const bool row = c.present() && c.data != nullptr && gemm_.beta == 1 && c.shape.rank() > 0 &&
                      c.shape.elements() == n && c.shape[c.shape.rank() - 1] == n;
     if (a.shape[1] != k || (c.present() && !row)) return {};
     const Shape shape{a.shape[0], n};
-    return plan_tiled_product({a.shape[0], n, k, gemm_.b_transposed, post_ops_, shape}, inputs, packed_, row ? 2 : -1);
+    return plan_tiled_product(context, {a.shape[0], n, k, gemm_.b_transposed, post_ops_, shape}, inputs, packed_,
+                              row ? 2 : -1);
   }
 
   Gemm gemm_;
@@ -151,7 +153,7 @@ class GemmKernel final : public Kernel {
 };
 
 constexpr Row kRows[] = {
-    {"", "Gemm", 7, supports, create_gemm},
+    Row{"", "Gemm", 7, supports, create_gemm}.in_fp32(0b010).costing(product_operations),
 };
 
 }  // namespace

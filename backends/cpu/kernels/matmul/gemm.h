@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/kernel.h"
+#include "runtime/node.h"
 
 namespace backplane::cpu {
 

@@ -3,13 +3,14 @@
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/gemv.h"
 #include "kernels/matmul/onednn_matmul.h"
 #include "kernels/matmul/tiled_product.h"
 #include "kernels/matmul/wide_product.h"
 #include "kernels/post_op/activation.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -61,12 +62,12 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
 
 namespace {
 
-Plan plan_product(Tensors inputs) {
+Plan plan_product(const PlanContext& context, Tensors inputs) {
   std::string error;
   std::optional<MatMulSize> size = matmul_size(inputs[0].shape, inputs[1].shape, &error);
   if (!size) return fail(error);
   Shape shape = size->shape;
-  if (inputs[0].dtype == BP_DTYPE_FLOAT && !reference_only()) {
+  if (inputs[0].dtype == BP_DTYPE_FLOAT && !context.reference) {
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       const auto batch = static_cast<int64_t>(s.a_offsets.size());
       // Many small products run side by side, large ones are spread themselves.
@@ -80,7 +81,7 @@ Plan plan_product(Tensors inputs) {
       });
     });
   }
-  if (has_wide_product(inputs[0].dtype) && size->n >= 8 && !reference_only()) {  // else mostly padding
+  if (has_wide_product(inputs[0].dtype) && size->n >= 8 && !context.reference) {  // else mostly padding
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       const bp_dtype_t dtype = in[0].dtype;
       for (size_t i = 0; i < s.a_offsets.size(); ++i)
@@ -114,19 +115,19 @@ Verdict supports(const Node& node) {
 // What is appended to it (passes/fusion.cpp) has a known matrix to follow.
 class MatMul final : public Kernel {
  public:
-  Plan plan(Tensors inputs) const override {
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
     const Tensor& b = inputs[1];
     std::string error;
     std::optional<MatMulSize> size = matmul_size(inputs[0].shape, b.shape, &error);
     if (!size) return fail(error);
     const bool fast =
-        inputs[0].dtype == BP_DTYPE_FLOAT && b.data != nullptr && b.shape.rank() == 2 && !reference_only();
+        inputs[0].dtype == BP_DTYPE_FLOAT && b.data != nullptr && b.shape.rank() == 2 && !context.reference;
     if (fast && size->m > kGemvRows) {
       const KnownProduct product{size->m, size->n, size->k, false, post_ops_, size->shape};
-      if (Plan plan = plan_tiled_product(product, inputs, packed_); plan.step) return plan;
-      if (Plan plan = plan_known_product(product, inputs, packed_); plan.step) return plan;
+      if (Plan plan = plan_tiled_product(context, product, inputs, packed_); plan.step) return plan;
+      if (Plan plan = plan_known_product(context, product, inputs, packed_); plan.step) return plan;
     }
-    if (!fast && post_ops_.empty()) return plan_product(inputs);
+    if (!fast && post_ops_.empty()) return plan_product(context, inputs);
     const MatMulSize& s = *size;
     return make_plan({s.shape}, [m = s.m, n = s.n, k = s.k, ops = post_ops_](Tensors in, Tensors out) {
       const float *x = in[0].as<float>(), *w = in[1].as<float>();
@@ -154,8 +155,12 @@ class MatMul final : public Kernel {
   mutable PackedWeights packed_;
 };
 
+std::unique_ptr<Kernel> create(const Node&) {
+  return std::make_unique<MatMul>();
+}
+
 constexpr Row kRows[] = {
-    {"", "MatMul", 1, supports, [](const Node&) -> std::unique_ptr<Kernel> { return std::make_unique<MatMul>(); }},
+    Row{"", "MatMul", 1, supports, create}.in_fp32(0b010).costing(product_operations),
 };
 
 }  // namespace

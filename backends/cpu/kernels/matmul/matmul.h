@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/kernel.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

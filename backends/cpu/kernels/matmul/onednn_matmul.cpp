@@ -6,7 +6,7 @@
 
 #include "kernels/post_op/activation.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -36,8 +36,13 @@ struct Share {
 class KnownProductStep final : public Step {
  public:
   // Throws dnnl::error where oneDNN has no implementation.
-  KnownProductStep(const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed)
-      : m_(p.m), n_(p.n), k_(p.k), rows_(std::min(p.m, kRows)), affine_(join_affine(p.post_ops, p.n, nullptr)) {
+  KnownProductStep(int threads, const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed)
+      : m_(p.m),
+        n_(p.n),
+        k_(p.k),
+        rows_(std::min(p.m, kRows)),
+        affine_(join_affine(p.post_ops, p.n, nullptr)),
+        threads_(threads) {
     std::vector<PostOp> later;
     for (const PostOp& op : p.post_ops) {
       if (op.kind == PostOp::kAdd) summand_ = static_cast<int>(inputs.size()) - 1;
@@ -60,7 +65,6 @@ class KnownProductStep final : public Step {
       weight_bytes_ += bytes_of(share.weights);
       layouts.push_back(share.weights);
     }
-    threads_ = thread_count();
     pack_ = packed.get(inputs[1], layouts, [&] {
       std::shared_ptr<std::byte> pack(allocate_pages(weight_bytes_));
       pack_weights(inputs[1].as<std::byte>(), p.b_transposed, pack.get());
@@ -106,7 +110,7 @@ class KnownProductStep final : public Step {
   void cut() {
     const int64_t blocks = (n_ + kColumnBlock - 1) / kColumnBlock;
     const int64_t worth = std::max<int64_t>(1, m_ * n_ * k_ / kTaskWork);
-    const int64_t count = thread_count() == 1 ? 1 : std::min<int64_t>({blocks, 2 * int64_t{thread_count()}, worth});
+    const int64_t count = threads_ == 1 ? 1 : std::min<int64_t>({blocks, 2 * threads_, worth});
     for (int64_t s = 0; s < count; ++s) {
       const int64_t first = s * blocks / count * kColumnBlock;
       shares_.push_back({first, std::min(n_, (s + 1) * blocks / count * kColumnBlock) - first, {}, 0, {}, {}});
@@ -163,12 +167,13 @@ class KnownProductStep final : public Step {
 
 }  // namespace
 
-Plan plan_known_product(const KnownProduct& product, std::span<const Tensor> inputs, PackedWeights& packed) {
+Plan plan_known_product(const PlanContext& context, const KnownProduct& product, std::span<const Tensor> inputs,
+                        PackedWeights& packed) {
   Plan plan;
   if (product.m == 0 || product.n == 0 || product.k == 0) return plan;
   SingleThreaded single;
   try {
-    plan.step = std::make_unique<KnownProductStep>(product, inputs, packed);
+    plan.step = std::make_unique<KnownProductStep>(context.threads, product, inputs, packed);
   } catch (const dnnl::error&) {
     return plan;
   }

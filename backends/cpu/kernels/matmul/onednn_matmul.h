@@ -16,6 +16,7 @@ struct KnownProduct {
 
 // A plan without a step where oneDNN has no implementation. `inputs` begin with A [m, k] and B, which is known; where
 // the post-operations add, the last one is what they add.
-Plan plan_known_product(const KnownProduct& product, std::span<const Tensor> inputs, PackedWeights& packed);
+Plan plan_known_product(const PlanContext& context, const KnownProduct& product, std::span<const Tensor> inputs,
+                        PackedWeights& packed);
 
 }  // namespace backplane::cpu

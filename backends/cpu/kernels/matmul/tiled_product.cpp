@@ -5,7 +5,8 @@
 
 namespace backplane::cpu {
 
-Plan plan_tiled_product(const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed, int bias) {
+Plan plan_tiled_product(const PlanContext& context, const KnownProduct& p, std::span<const Tensor> inputs,
+                        PackedWeights& packed, int bias) {
   Plan plan;
   const int64_t lanes = channel_block();
   if (lanes == 0 || p.n % lanes != 0 || p.m == 0 || p.n == 0 || p.k == 0) return plan;
@@ -31,7 +32,7 @@ Plan plan_tiled_product(const KnownProduct& p, std::span<const Tensor> inputs, P
     const ConvTileKernel one = conv_tile_kernel(lanes, 1, rows, 0), two = conv_tile_kernel(lanes, 2, rows, 0);
     work.tiles.push_back({first, first, 0, 0, {one, two}});
   }
-  plan.step = make_tiled(work, inputs, bias, packed);
+  plan.step = make_tiled(context, work, inputs, bias, packed);
   plan.shapes = {p.shape};
   plan.packed = 1;
   return plan;

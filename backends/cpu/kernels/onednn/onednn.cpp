@@ -5,7 +5,7 @@
 
 #include "runtime/kernel.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 // Of libgomp, which oneDNN uses: not every compiler has the header of that library.
 extern "C" int omp_get_max_threads();
@@ -70,30 +70,6 @@ void Execution::add(int argument, LayoutView layout, const void* data) {
 void Execution::run(const dnnl::primitive& primitive) {
   dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), onednn_stream().get(), count_, arguments_),
                           "a primitive could not run");
-}
-
-namespace {
-
-bool may_use(dnnl::cpu_isa wanted) {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
-}
-
-}  // namespace
-
-int64_t channel_block() {
-  static const int64_t kBlock = may_use(dnnl::cpu_isa::avx512_core) ? 16 : may_use(dnnl::cpu_isa::sse41) ? 8 : 0;
-  return kBlock;
-}
-
-bool may_use_avx2() {
-  static const bool kMay = may_use(dnnl::cpu_isa::avx2);
-  return kMay;
-}
-
-bool may_use_vnni() {
-  static const bool kMay = may_use(dnnl::cpu_isa::avx512_core_vnni);
-  return kMay;
 }
 
 dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format) {

@@ -106,11 +106,6 @@ struct ProductArguments {
 // Throws dnnl::error where oneDNN has no implementation.
 dnnl::matmul::primitive_desc make_product(const ProductArguments& arguments);
 
-// Whether AVX2 may be used: the processor has it, and oneDNN's limit (ONEDNN_MAX_CPU_ISA), which our tiles respect,
-// allows it.
-bool may_use_avx2();
-bool may_use_vnni();  // of AVX-512
-
 // Whether an implementation is one of the fast ones, by its name.
 bool is_fast(const char* implementation);
 

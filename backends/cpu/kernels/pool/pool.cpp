@@ -9,7 +9,7 @@
 #include "kernels/common/window.h"
 #include "kernels/pool/blocked_pool.h"
 #include "kernels/pool/dense_pool.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -135,7 +135,7 @@ enum class Pool { kMax, kAverage, kLp };
 template <Pool kPool>
 std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attributes, int64_t parameter,
                                     bool has_indices) {
-  return make_kernel([=](Tensors inputs) -> Plan {
+  return make_kernel([=](const PlanContext& context, Tensors inputs) -> Plan {
     const Shape& x = inputs[0].shape;
     if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
     Window w;
@@ -154,7 +154,7 @@ std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attri
     if (kPool != Pool::kLp && !(kPool == Pool::kMax && has_indices)) {
       const BlockedPool plain{kPool == Pool::kMax, parameter != 0};
       if (inputs[0].format == Format::kBlocked) return plan_blocked_pool(plain, w, x, shape);
-      if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() > 0 && has_short_rows(w) && !reference_only())
+      if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() > 0 && has_short_rows(w) && !context.reference)
         return plan_dense_pool(plain, w, x, shape);
     }
     int64_t planes = x[0] * x[1];
@@ -199,12 +199,12 @@ std::unique_ptr<Kernel> create_global(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>},
-    {"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>},
-    {"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>},
-    {"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>},
-    {"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>},
-    {"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>},
+    Row{"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>}.in_fp32(),
+    Row{"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>}.in_fp32(),
+    Row{"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>}.in_fp32(),
+    Row{"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>}.in_fp32(),
+    Row{"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>}.in_fp32(),
+    Row{"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>}.in_fp32(),
 };
 
 }  // namespace

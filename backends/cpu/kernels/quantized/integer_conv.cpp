@@ -13,7 +13,7 @@
 #include "kernels/quantized/onednn_integer.h"
 #include "kernels/quantized/quantize.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -79,9 +79,9 @@ bool is_flat(const Window& w) {
 class IntegerConvStep final : public Step {
  public:
   // Throws dnnl::error where oneDNN has no fast implementation.
-  IntegerConvStep(const Problem& problem, const IntegerProduct& product, const Steps& steps, Tensors inputs,
-                  PackedWeights& packed)
-      : size_(problem.size), threads_(thread_count()), bias_(steps.bias) {
+  IntegerConvStep(const PlanContext& context, const Problem& problem, const IntegerProduct& product, const Steps& steps,
+                  Tensors inputs, PackedWeights& packed)
+      : size_(problem.size), threads_(context.threads), bias_(steps.bias) {
     const Window& w = problem.window;
     source_image_ = size_.in_channels * w.in_size();
     result_image_ = size_.out_channels * w.out_size();
@@ -264,17 +264,17 @@ IntegerWork work_of(const Problem& problem, const IntegerProduct& product, const
 }
 
 // Null where there is no fast way.
-std::unique_ptr<Step> make_fast(const Problem& problem, const IntegerProduct& product, Tensors inputs,
-                                PackedWeights& packed) {
+std::unique_ptr<Step> make_fast(const PlanContext& context, const Problem& problem, const IntegerProduct& product,
+                                Tensors inputs, PackedWeights& packed) {
   const Steps steps(product, problem.size.out_channels);
   if (!steps.divides) return nullptr;
   const IntegerWork work = work_of(problem, product, steps);
-  if (auto step = make_integer_depthwise(work, inputs, packed)) return step;
-  if (auto step = make_integer_pointwise(work, inputs, packed)) return step;
+  if (auto step = make_integer_depthwise(context, work, inputs, packed)) return step;
+  if (auto step = make_integer_pointwise(context, work, inputs, packed)) return step;
   if (work.sum) return nullptr;
   try {
     SingleThreaded single;
-    return std::make_unique<IntegerConvStep>(problem, product, steps, inputs, packed);
+    return std::make_unique<IntegerConvStep>(context, problem, product, steps, inputs, packed);
   } catch (const dnnl::error&) {
     return nullptr;
   }
@@ -328,7 +328,7 @@ class IntegerConv final : public Kernel {
 
   bool packs(size_t input) const override { return input == 1; }
 
-  Plan plan(Tensors inputs) const override {
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
     std::string error;
     const Shape &x = inputs[0].shape, &weights = inputs[1].shape;
     std::optional<ConvSize> size = conv_size(x, weights, groups_, &error);
@@ -345,7 +345,7 @@ class IntegerConv final : public Kernel {
       return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " are not the same");
     Plan plan;
     if (x.elements() != 0 && problem.shape.elements() != 0) {
-      plan.step = make_fast(problem, product_, inputs, packed_);
+      plan.step = make_fast(context, problem, product_, inputs, packed_);
       if (plan.step == nullptr) return plan_definition(problem, product_);
       plan.shapes = {problem.shape};
       plan.takes = {Format::kChannelsLast, Format::kDense};
@@ -371,7 +371,7 @@ class IntegerMatMul final : public Kernel {
 
   bool packs(size_t input) const override { return input == 1; }
 
-  Plan plan(Tensors inputs) const override {
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
     const Shape &a = inputs[0].shape, &b = inputs[1].shape;
     if (a.rank() < 1 || b.rank() != 2 || a[a.rank() - 1] != b[transposed_ ? 1 : 0])
       return fail("matrices " + to_string(a) + " and " + to_string(b) + " do not fit");
@@ -387,7 +387,7 @@ class IntegerMatMul final : public Kernel {
     problem.window.in[2] = problem.window.out[2] = rows;
     Plan plan;
     if (rows != 0 && k != 0 && n != 0) {
-      plan.step = make_fast(problem, product_, inputs, packed_);
+      plan.step = make_fast(context, problem, product_, inputs, packed_);
       if (plan.step != nullptr) {
         plan.shapes = {problem.shape};
         plan.packed = 1;

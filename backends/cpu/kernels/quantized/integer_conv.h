@@ -11,6 +11,7 @@
 #include "kernels/common/quantization.h"
 #include "kernels/quantized/quantized_sum.h"
 #include "runtime/kernel.h"
+#include "runtime/node.h"
 
 namespace backplane::cpu {
 

@@ -7,7 +7,7 @@
 #include "kernels/quantized/depthwise_tile.h"
 #include "kernels/quantized/integer_tiles.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -24,7 +24,7 @@ bool shares_codes(const Window& w) {
 
 class DepthwiseStep final : public Step {
  public:
-  DepthwiseStep(IntegerWork conv, Tensors inputs, PackedWeights& packed)
+  DepthwiseStep(int64_t threads, IntegerWork conv, Tensors inputs, PackedWeights& packed)
       : conv_(std::move(conv)),
         channels_(conv_.size.out_channels),
         places_(shares_codes(conv_.window) ? 2 : 1),
@@ -34,7 +34,7 @@ class DepthwiseStep final : public Step {
     chunks_ = (channels_ + width_ - 1) / width_;
     bands_ = w.out[1] / places_;
     // The last two chunks may have channels in common: no part has one of them alone.
-    const int64_t wanted = 8 * int64_t{thread_count()}, bands = conv_.size.batch * bands_;
+    const int64_t wanted = 8 * threads, bands = conv_.size.batch * bands_;
     sections_ = std::clamp<int64_t>((wanted + bands - 1) / bands, 1, std::max<int64_t>(1, chunks_ / 2));
     pack_chunk_ = width_ * (3 * int64_t{sizeof(float)} + kTaps * places_ * kQuad);
     padding_.assign(static_cast<size_t>((w.in[2] + kQuad) * channels_), static_cast<uint8_t>(conv_.source.zero));
@@ -173,9 +173,10 @@ bool suits(const IntegerWork& conv) {
 
 }  // namespace
 
-std::unique_ptr<Step> make_integer_depthwise(IntegerWork conv, Tensors inputs, PackedWeights& packed) {
+std::unique_ptr<Step> make_integer_depthwise(const PlanContext& context, IntegerWork conv, Tensors inputs,
+                                             PackedWeights& packed) {
   if (!suits(conv)) return nullptr;
-  return std::make_unique<DepthwiseStep>(std::move(conv), inputs, packed);
+  return std::make_unique<DepthwiseStep>(context.threads, std::move(conv), inputs, packed);
 }
 
 }  // namespace backplane::cpu

@@ -8,7 +8,7 @@
 #include "kernels/quantized/integer_tiles.h"
 #include "kernels/quantized/pointwise_tile.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -35,7 +35,7 @@ struct Rows {
 
 class PointwiseStep final : public Step {
  public:
-  PointwiseStep(IntegerWork work, Tensors inputs, PackedWeights& packed)
+  PointwiseStep(int64_t threads, IntegerWork work, Tensors inputs, PackedWeights& packed)
       : work_(std::move(work)),
         rows_(work_.window),
         in_channels_(work_.size.in_channels),
@@ -45,7 +45,7 @@ class PointwiseStep final : public Step {
         in_row_((rows_.width + kMostPointwisePlaces - 1) / kMostPointwisePlaces),
         kernels_(all_kernels(work_.sum.has_value(), work_.source.is_signed())) {
     if (work_.sum) sum_ = sum_of(*work_.sum);
-    share_out();
+    share_out(threads);
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
 
@@ -74,8 +74,8 @@ class PointwiseStep final : public Step {
 
   // Threads take different output channels where weights are more than what they are multiplied with, else different
   // strips of places: the other one of the two is read by all threads.
-  void share_out() {
-    const int64_t wanted = 4 * int64_t{thread_count()};  // so many pieces a loop is cut into
+  void share_out(int64_t threads) {
+    const int64_t wanted = 4 * threads;  // so many pieces a loop is cut into
     // The last two chunks may have channels in common: no section has one of them alone.
     const int64_t most_sections = out_channels_ / kChunk;
     by_channels_ = out_channels_ > work_.window.in_size();
@@ -213,9 +213,10 @@ bool suits_pointwise(const IntegerWork& work) {
          4 * chunks * kChunk <= 5 * out && work.stays_small() && (!work.sum || work.sum->stays_small());
 }
 
-std::unique_ptr<Step> make_integer_pointwise(IntegerWork work, Tensors inputs, PackedWeights& packed) {
+std::unique_ptr<Step> make_integer_pointwise(const PlanContext& context, IntegerWork work, Tensors inputs,
+                                             PackedWeights& packed) {
   if (!suits_pointwise(work)) return nullptr;
-  return std::make_unique<PointwiseStep>(std::move(work), inputs, packed);
+  return std::make_unique<PointwiseStep>(context.threads, std::move(work), inputs, packed);
 }
 
 }  // namespace backplane::cpu

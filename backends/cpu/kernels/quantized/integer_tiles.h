@@ -54,7 +54,9 @@ bool suits_pointwise(const IntegerWork& work);
 
 // Steps; null where there is no fast one. The first: each channel by itself, by 3×3 taps. The second: single places,
 // with the sum's other codes as the last input.
-std::unique_ptr<Step> make_integer_depthwise(IntegerWork conv, std::span<const Tensor> inputs, PackedWeights& packed);
-std::unique_ptr<Step> make_integer_pointwise(IntegerWork conv, std::span<const Tensor> inputs, PackedWeights& packed);
+std::unique_ptr<Step> make_integer_depthwise(const PlanContext& context, IntegerWork conv,
+                                             std::span<const Tensor> inputs, PackedWeights& packed);
+std::unique_ptr<Step> make_integer_pointwise(const PlanContext& context, IntegerWork conv,
+                                             std::span<const Tensor> inputs, PackedWeights& packed);
 
 }  // namespace backplane::cpu

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "kernels/onednn/onednn.h"
 #include "kernels/simd/code_lanes.h"
+#include "runtime/isa.h"
 
 namespace backplane::cpu {
 
@@ -89,7 +89,7 @@ PointwiseKernel kernel_of(int64_t places, std::integer_sequence<int, kLess...>) 
 }  // namespace
 
 PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed) {
-  if (!may_use_vnni()) return nullptr;
+  if (!may_use_avx512_vnni()) return nullptr;
   constexpr std::make_integer_sequence<int, kMostPointwisePlaces> kLess{};
   if (is_signed) return adds ? kernel_of<true, true>(places, kLess) : kernel_of<false, true>(places, kLess);
   return adds ? kernel_of<true, false>(places, kLess) : kernel_of<false, false>(places, kLess);

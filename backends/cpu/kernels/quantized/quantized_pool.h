@@ -6,6 +6,7 @@
 
 #include "kernels/common/quantization.h"
 #include "runtime/kernel.h"
+#include "runtime/node.h"
 
 namespace backplane::cpu {
 

@@ -5,9 +5,9 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
-#include "kernels/onednn/onednn.h"
 #include "kernels/simd/clones.h"
 #include "kernels/simd/code_lanes.h"
+#include "runtime/isa.h"
 
 namespace backplane::cpu {
 
@@ -113,7 +113,7 @@ CLONES void multiply_signed(const QuantizedSum& s, const void* a, const void* b,
 using Row = void (*)(const QuantizedSum& s, const void* a, const void* b, void* y, int64_t n);
 Row row_of(const QuantizedSum& s) {
 #ifdef CODE_LANES
-  if (may_use_vnni() && s.stays_small()) return s.multiplies ? combine_wide<true> : combine_wide<false>;
+  if (may_use_avx512_vnni() && s.stays_small()) return s.multiplies ? combine_wide<true> : combine_wide<false>;
 #endif
   if (s.multiplies) return s.result.is_signed() ? multiply_signed : multiply_unsigned;
   return s.result.is_signed() ? add_signed : add_unsigned;

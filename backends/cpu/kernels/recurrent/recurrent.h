@@ -50,7 +50,7 @@ struct RecurrentPlaces {
 };
 
 // For FLOAT; the weights are packed where they are known. The lengths of sequences were checked.
-std::unique_ptr<Step> make_recurrent(const Layer& layer, RecurrentExtents extents, std::span<const Tensor> inputs,
-                                     PackedWeights& packed);
+std::unique_ptr<Step> make_recurrent(const PlanContext& context, const Layer& layer, RecurrentExtents extents,
+                                     std::span<const Tensor> inputs, PackedWeights& packed);
 
 }  // namespace backplane::cpu
