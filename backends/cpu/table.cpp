@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table.h"
 
+#include "kernels/conv/conv.h"
 #include "kernels/float16/in_float.h"
+#include "kernels/matmul/gemm.h"
+#include "kernels/matmul/matmul.h"
 #include "kernels/onednn/reorder.h"
+#include "kernels/pool/pool.h"
+#include "kernels/quantized/integer_conv.h"
 #include "kernels/text/text_movement.h"
 #include "operator_rows.h"
 #include "passes/fusion.h"
@@ -16,7 +21,9 @@ Operators::Parts all_parts() {
                          .create_in_fp32 = create_in_float,
                          .make_reorder = make_reorder,
                          .early_passes = {fuse_quantized},
-                         .late_passes = {fuse}};
+                         .late_passes = {fuse},
+                         .implementations = {conv_implementations(), matmul_implementations(), gemm_implementations(),
+                                             pool_implementations(), q8_implementations()}};
   for (auto rows : kOperatorRows) {
     const std::span<const Row> family = rows();
     parts.rows.insert(parts.rows.end(), family.begin(), family.end());

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "backplane/sdk/fence.hpp"
+#include "runtime/choices.h"
 #include "runtime/dense_plan.h"
 
 namespace backplane::cpu {
@@ -229,6 +230,7 @@ const Plan& Frame::plan_later(uint32_t index, std::span<const Tensor> inputs) {
                          (planned.plan.later ? "its extents are unknown even with all inputs known" : error),
                      call.node->id);
   }
+  if (context.choices != nullptr) context.choices->report(describe(*call.node), planned.plan);
   planned.plan = with_dense_operands(context, std::move(planned.plan), inputs);
   return planned.plan;
 }

@@ -54,8 +54,12 @@ struct Plan {
   std::vector<Format> takes;      // of each input; empty: all dense
   Format gives = Format::kDense;  // of output 0; all others are dense
   int packed = -1;                // the input of which the kernel made its own copy, or -1
-  bool later = false;             // a value is needed that is not known yet
-  std::string error;              // the inputs cannot be: names what was seen
+  const char* family =
+      nullptr;  // the list of implementations that it comes from (kernels/common/implementations.h), or null
+  const char* implementation = nullptr;  // its name there
+  std::string refused;                   // "NAME: why; …" of those before it, where choices are reported
+  bool later = false;                    // a value is needed that is not known yet
+  std::string error;                     // the inputs cannot be: names what was seen
 };
 inline Plan later() {
   Plan p;
@@ -71,12 +75,15 @@ inline Plan fail(std::string error) {
 // Makes a step that copies input 0 into output 0 of the other format; one of the two is dense.
 using MakeReorder = std::unique_ptr<Step> (*)(const Shape& shape, Format from, Format to);
 
+class Choices;
+
 // What a plan depends on beside its inputs.
 struct PlanContext {
   int threads = 1;  // that `parallel` will have
   bool reference =
       false;  // plan what the operator's definition says: no blocked tensors, no oneDNN where there is plain code
   MakeReorder make_reorder = nullptr;
+  const Choices* choices = nullptr;  // of implementations (runtime/choices.h); null: the best ones, unreported
 };
 
 // A node whose attributes were read.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/call.h"
+#include "runtime/choices.h"
 
 namespace backplane::cpu {
 
@@ -23,6 +24,7 @@ class Operators {
     // In order; none of them runs in reference mode. The early ones see calls whose row says kFoldsLate before their
     // known results are computed, the late ones after it.
     std::vector<Pass> early_passes, late_passes;
+    std::vector<ImplementationNames> implementations;
   };
   explicit Operators(Parts parts);
   Operators(const Operators&) = delete;
@@ -40,6 +42,7 @@ class Operators {
   MakeReorder make_reorder() const { return parts_.make_reorder; }
   std::span<const Pass> early_passes() const { return parts_.early_passes; }
   std::span<const Pass> late_passes() const { return parts_.late_passes; }
+  std::span<const ImplementationNames> implementations() const { return parts_.implementations; }
 
  private:
   Parts parts_;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backplane/sdk/fence.hpp"
+#include "runtime/choices.h"
 #include "runtime/dense_plan.h"
 
 namespace backplane::cpu {
@@ -128,6 +129,7 @@ Plan Planner::ask(const Call& call, std::vector<Tensor>& inputs) {
   Plan plan = kernel.plan(context_, inputs);
   if (align([&](size_t i) { return plan.packed == static_cast<int>(i) || kernel.reads_bytes(i); }))
     plan = kernel.plan(context_, inputs);
+  if (context_.choices != nullptr) context_.choices->report(describe(*call.node), plan);
   return plan;
 }
 

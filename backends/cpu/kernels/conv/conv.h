@@ -2,6 +2,7 @@
 // The kernel of Conv, for operators that do more to its result, and for passes.
 #pragma once
 
+#include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/node.h"
 
@@ -13,5 +14,7 @@ std::unique_ptr<Kernel> create_conv(const Node& node);
 // before a shuffle of so many groups (kernels/conv/channel_shuffle.h). Those of the result stay in that order
 // (`through`), or are in the usual one. False: the kernel is not a Conv's.
 bool skip_shuffle(Kernel& kernel, int64_t groups, bool through);
+
+ImplementationNames conv_implementations();
 
 }  // namespace backplane::cpu

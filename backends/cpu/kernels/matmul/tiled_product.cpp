@@ -5,11 +5,16 @@
 
 namespace backplane::cpu {
 
+const char* refuse_tiled_product(const KnownProduct& p) {
+  const int64_t lanes = channel_block();
+  if (lanes == 0 || p.n % lanes != 0) return "the rows of its result are not whole vectors";
+  return p.m == 0 || p.n == 0 || p.k == 0 ? "it is empty" : nullptr;
+}
+
 Plan plan_tiled_product(const PlanContext& context, const KnownProduct& p, std::span<const Tensor> inputs,
                         PackedWeights& packed, int bias) {
   Plan plan;
   const int64_t lanes = channel_block();
-  if (lanes == 0 || p.n % lanes != 0 || p.m == 0 || p.n == 0 || p.k == 0) return plan;
   TiledWork work{.size = {1, 1, p.k, p.n},
                  .taps = 1,
                  .columns = 1,

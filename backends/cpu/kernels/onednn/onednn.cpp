@@ -157,37 +157,41 @@ dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops, const dnnl
 
 }  // namespace
 
-dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& a) {
+dnnl::convolution_forward::primitive_desc describe_convolution(const ConvolutionArguments& a) {
   const dnnl::primitive_attr attributes = attributes_for(a.post_ops, a.shift);
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
+  constexpr bool kMayBeEmpty = true;
   const auto algorithm = a.algorithm;
 #if DNNL_VERSION_MAJOR >= 3
   if (a.has_bias) {
-    return {onednn_engine(), kind,      algorithm,   a.source, a.weights, a.bias,
-            a.result,        a.strides, a.dilations, a.begin,  a.end,     attributes};
+    return {onednn_engine(), kKind,       algorithm, a.source, a.weights,  a.bias,     a.result,
+            a.strides,       a.dilations, a.begin,   a.end,    attributes, kMayBeEmpty};
   }
-  return {onednn_engine(), kind,        algorithm, a.source, a.weights, a.result,
-          a.strides,       a.dilations, a.begin,   a.end,    attributes};
+  return {onednn_engine(), kKind,       algorithm, a.source, a.weights,  a.result,
+          a.strides,       a.dilations, a.begin,   a.end,    attributes, kMayBeEmpty};
 #else
   if (a.has_bias) {
     return {{kKind, algorithm, a.source, a.weights, a.bias, a.result, a.strides, a.dilations, a.begin, a.end},
             attributes,
-            onednn_engine()};
+            onednn_engine(),
+            kMayBeEmpty};
   }
   return {{kKind, algorithm, a.source, a.weights, a.result, a.strides, a.dilations, a.begin, a.end},
           attributes,
-          onednn_engine()};
+          onednn_engine(),
+          kMayBeEmpty};
 #endif
 }
 
-dnnl::matmul::primitive_desc make_product(const ProductArguments& a) {
+dnnl::matmul::primitive_desc describe_product(const ProductArguments& a) {
   const dnnl::primitive_attr attributes = attributes_for(a.post_ops);
+  constexpr bool kMayBeEmpty = true;
 #if DNNL_VERSION_MAJOR >= 3
-  if (a.has_bias) return {onednn_engine(), a.source, a.weights, a.bias, a.result, attributes};
-  return {onednn_engine(), a.source, a.weights, a.result, attributes};
+  if (a.has_bias) return {onednn_engine(), a.source, a.weights, a.bias, a.result, attributes, kMayBeEmpty};
+  return {onednn_engine(), a.source, a.weights, a.result, attributes, kMayBeEmpty};
 #else
-  if (a.has_bias) return {{a.source, a.weights, a.bias, a.result}, attributes, onednn_engine()};
-  return {{a.source, a.weights, a.result}, attributes, onednn_engine()};
+  if (a.has_bias) return {{a.source, a.weights, a.bias, a.result}, attributes, onednn_engine(), kMayBeEmpty};
+  return {{a.source, a.weights, a.result}, attributes, onednn_engine(), kMayBeEmpty};
 #endif
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool, LpPool and their global forms.
+#include "kernels/pool/pool.h"
+
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/implementations.h"
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
 #include "kernels/pool/blocked_pool.h"
@@ -132,6 +135,75 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 
 enum class Pool { kMax, kAverage, kLp };
 
+// A pool of one set of extents, while its implementation is chosen.
+struct PoolProblem {
+  int64_t parameter;  // storage_order, count_include_pad or p
+  bool has_indices;
+  Window window;
+  Tensors inputs;
+  Shape shape;  // of the result
+};
+
+template <Pool kPool>
+BlockedPool plain(const PoolProblem& p) {
+  return {kPool == Pool::kMax, p.parameter != 0};
+}
+
+template <Pool kPool>
+const char* refuse_plain(const PoolProblem& p) {
+  if (kPool == Pool::kLp) return "it computes norms";
+  return kPool == Pool::kMax && p.has_indices ? "its indices are an output" : nullptr;
+}
+
+template <Pool kPool>
+const char* refuse_blocked(const PlanContext&, PoolProblem& p) {
+  if (const char* why = refuse_plain<kPool>(p)) return why;
+  return p.inputs[0].format != Format::kBlocked ? "its input is not blocked" : nullptr;
+}
+
+template <Pool kPool>
+const char* refuse_dense(const PlanContext&, PoolProblem& p) {
+  if (const char* why = refuse_plain<kPool>(p)) return why;
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
+  if (p.shape.elements() == 0) return "its result is empty";
+  return has_short_rows(p.window) ? nullptr : "its rows are too long to be copied";
+}
+
+template <Pool kPool>
+Plan plan_blocked(const PlanContext&, PoolProblem& p) {
+  return plan_blocked_pool(plain<kPool>(p), p.window, p.inputs[0].shape, p.shape);
+}
+
+template <Pool kPool>
+Plan plan_dense(const PlanContext&, PoolProblem& p) {
+  return plan_dense_pool(plain<kPool>(p), p.window, p.inputs[0].shape, p.shape);
+}
+
+template <Pool kPool>
+Plan plan_direct(const PlanContext&, PoolProblem& p) {
+  const int64_t planes = p.inputs[0].shape[0] * p.inputs[0].shape[1];
+  return make_plan({p.shape, p.shape}, [planes, w = p.window, parameter = p.parameter](Tensors in, Tensors out) {
+    dispatch<PoolTypes>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (kPool == Pool::kMax)
+        max_pool<T>(w, planes, parameter != 0, in, out);
+      else if constexpr (!kIsFloating<T>)
+        return;
+      else if constexpr (kPool == Pool::kAverage)
+        average_pool<T>(w, planes, parameter != 0, in, out);
+      else
+        lp_pool<T>(w, planes, parameter, in, out);
+    });
+  });
+}
+
+template <Pool kPool>
+constexpr std::array kPools = {
+    Implementation<PoolProblem>{"blocked", refuse_blocked<kPool>, plan_blocked<kPool>},
+    Implementation<PoolProblem>{"dense", refuse_dense<kPool>, plan_dense<kPool>},
+    Implementation<PoolProblem>{"direct", nullptr, plan_direct<kPool>},
+};
+
 template <Pool kPool>
 std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attributes, int64_t parameter,
                                     bool has_indices) {
@@ -151,26 +223,8 @@ std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attri
       shape = Shape{x[0], x[1]};
       for (int d = 2; d < x.rank(); ++d) shape.push_back(1);
     }
-    if (kPool != Pool::kLp && !(kPool == Pool::kMax && has_indices)) {
-      const BlockedPool plain{kPool == Pool::kMax, parameter != 0};
-      if (inputs[0].format == Format::kBlocked) return plan_blocked_pool(plain, w, x, shape);
-      if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() > 0 && has_short_rows(w) && !context.reference)
-        return plan_dense_pool(plain, w, x, shape);
-    }
-    int64_t planes = x[0] * x[1];
-    return make_plan({shape, shape}, [=](Tensors in, Tensors out) {
-      dispatch<PoolTypes>(in[0].dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (kPool == Pool::kMax)
-          max_pool<T>(w, planes, parameter != 0, in, out);
-        else if constexpr (!kIsFloating<T>)
-          return;
-        else if constexpr (kPool == Pool::kAverage)
-          average_pool<T>(w, planes, parameter != 0, in, out);
-        else
-          lp_pool<T>(w, planes, parameter, in, out);
-      });
-    });
+    PoolProblem problem{parameter, has_indices, w, inputs, shape};
+    return plan_best(context, "pool", kPools<kPool>, problem);
   });
 }
 
@@ -208,6 +262,10 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+ImplementationNames pool_implementations() {
+  return names_of("pool", kPools<Pool::kMax>);
+}
 
 [[gnu::cold]] std::span<const Row> pool_rows() {
   return kRows;

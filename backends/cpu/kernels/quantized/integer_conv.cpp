@@ -7,6 +7,7 @@
 
 #include "kernels/common/direct_conv.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/implementations.h"
 #include "kernels/common/support.h"
 #include "kernels/onednn/packed_weights.h"
 #include "kernels/quantized/integer_tiles.h"
@@ -78,7 +79,7 @@ bool is_flat(const Window& w) {
 
 class IntegerConvStep final : public Step {
  public:
-  // Throws dnnl::error where oneDNN has no fast implementation.
+  // Packs the weights, if oneDNN has an implementation: see `described`.
   IntegerConvStep(const PlanContext& context, const Problem& problem, const IntegerProduct& product, const Steps& steps,
                   Tensors inputs, PackedWeights& packed)
       : size_(problem.size), threads_(context.threads), bias_(steps.bias) {
@@ -86,7 +87,8 @@ class IntegerConvStep final : public Step {
     source_image_ = size_.in_channels * w.in_size();
     result_image_ = size_.out_channels * w.out_size();
     places_ = w.out_size();
-    cut(w, product, steps);
+    described_ = cut(w, product, steps);
+    if (!described_) return;
     PackedWeights::Layouts layouts;
     for (Part& part : parts_) {
       const auto same = std::ranges::find_if(parts_, [&](const Part& other) {
@@ -114,6 +116,7 @@ class IntegerConvStep final : public Step {
     for (Part& part : parts_) part.description = {};
   }
 
+  bool described() const { return described_; }
   int64_t scratch_bytes() const override { return threads_ * (scratchpad_bytes_ + narrow_bytes_); }
 
   std::optional<std::string> run(Tensors in, Tensors out, void* scratch) const override {
@@ -144,7 +147,7 @@ class IntegerConvStep final : public Step {
  private:
   // As many parts as threads, of rows where they share out well, else of channels, whose results are then put beside
   // those of the others.
-  void cut(const Window& w, const IntegerProduct& product, const Steps& steps) {
+  bool cut(const Window& w, const IntegerProduct& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
     const int64_t rows = flat ? w.out_size() : w.out[first_dim];
@@ -158,17 +161,19 @@ class IntegerConvStep final : public Step {
       for (int64_t i = 0; i < count; ++i) {
         const int64_t first = i * blocks / count * kChannelBlock;
         const int64_t last = i + 1 == count ? size_.out_channels : (i + 1) * blocks / count * kChannelBlock;
-        add_part(w, product, steps, 0, rows, first, last - first);
+        if (!add_part(w, product, steps, 0, rows, first, last - first)) return false;
         narrow_bytes_ = std::max(narrow_bytes_, align_up((last - first) * places_));
       }
-      return;
+      return true;
     }
     count = std::min(count, rows);
-    for (int64_t i = 0; i < count; ++i)
-      add_part(w, product, steps, i * rows / count, (i + 1) * rows / count, 0, size_.out_channels);
+    for (int64_t i = 0; i < count; ++i) {
+      if (!add_part(w, product, steps, i * rows / count, (i + 1) * rows / count, 0, size_.out_channels)) return false;
+    }
+    return true;
   }
 
-  void add_part(const Window& w, const IntegerProduct& product, const Steps& steps, int64_t first_row, int64_t last_row,
+  bool add_part(const Window& w, const IntegerProduct& product, const Steps& steps, int64_t first_row, int64_t last_row,
                 int64_t channel, int64_t channels) {
     Part part{channel, channels, 0, first_row * size_.out_channels, {}, {}, {}, 0};
     IntegerConvolution c;
@@ -186,7 +191,7 @@ class IntegerConvStep final : public Step {
         const int64_t stop = (last - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.begin[d];
         const int64_t from = is_cut ? std::clamp<int64_t>(start, 0, w.in[d]) : 0;
         const int64_t to = is_cut ? std::clamp<int64_t>(stop, from, w.in[d]) : w.in[d];
-        if (from == to) throw dnnl::error(dnnl_unimplemented, "windows of padding alone");
+        if (from == to) return false;  // windows of padding only
         if (is_cut) part.source_at = from * size_.in_channels * (w.in_size() / w.in[d]);
         if (is_cut) part.result_at = first * size_.out_channels * (w.out_size() / w.out[d]);
         in.push_back(to - from);
@@ -211,13 +216,14 @@ class IntegerConvStep final : public Step {
     c.result_zero = product.result.zero;
     c.scale.assign(steps.scale.begin() + channel, steps.scale.begin() + channel + channels);
     c.activation = steps.activation;
-    const Primitive::primitive_desc d = make_convolution(c);
-    if (!is_fast(d.impl_info_str())) throw dnnl::error(dnnl_unimplemented, "no fast product of codes");
+    const Primitive::primitive_desc d = describe_convolution(c);
+    if (!d || !is_fast(d.impl_info_str())) return false;
     part.primitive = Primitive(d);
     part.layouts = PrimitiveLayouts(part.primitive);
     part.description = d;
     scratchpad_bytes_ = std::max(scratchpad_bytes_, bytes_of(d.scratchpad_desc()));
     parts_.push_back(std::move(part));
+    return true;
   }
 
   static memory::dims extended(memory::dims dims, const memory::dims& spatial) {
@@ -252,6 +258,7 @@ class IntegerConvStep final : public Step {
   ConvSize size_;
   int64_t threads_;
   std::vector<float> bias_;
+  bool described_ = false;
   std::vector<Part> parts_;
   PackedWeights::Pack pack_;
   int64_t source_image_ = 0, result_image_ = 0, places_ = 0;
@@ -261,23 +268,6 @@ class IntegerConvStep final : public Step {
 IntegerWork work_of(const Problem& problem, const IntegerProduct& product, const Steps& steps) {
   return {problem.size,        problem.window, problem.transposed, product.source,   product.result,
           product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
-}
-
-// Null where there is no fast way.
-std::unique_ptr<Step> make_fast(const PlanContext& context, const Problem& problem, const IntegerProduct& product,
-                                Tensors inputs, PackedWeights& packed) {
-  const Steps steps(product, problem.size.out_channels);
-  if (!steps.divides) return nullptr;
-  const IntegerWork work = work_of(problem, product, steps);
-  if (auto step = make_integer_depthwise(context, work, inputs, packed)) return step;
-  if (auto step = make_integer_pointwise(context, work, inputs, packed)) return step;
-  if (work.sum) return nullptr;
-  try {
-    SingleThreaded single;
-    return std::make_unique<IntegerConvStep>(context, problem, product, steps, inputs, packed);
-  } catch (const dnnl::error&) {
-    return nullptr;
-  }
 }
 
 // Of a whole number of steps.
@@ -321,6 +311,82 @@ Plan plan_definition(const Problem& problem, const IntegerProduct& product) {
   });
 }
 
+// A convolution or product of one set of extents, while its implementation is chosen.
+struct Q8Problem {
+  const Problem& problem;
+  const Problem& definition;  // the same with places counted before channels
+  const IntegerProduct& product;
+  Tensors inputs;
+  PackedWeights& packed;
+  Steps steps;
+  IntegerWork work;
+  std::unique_ptr<Step> onednn;
+};
+
+const char* refuse_steps(const Q8Problem& p) {
+  if (p.problem.size.in_channels == 0 || p.problem.shape.elements() == 0) return "it is empty";
+  return p.steps.divides ? nullptr : "a bias is not a finite number of steps";
+}
+
+const char* refuse_depthwise_tiles(const PlanContext&, Q8Problem& p) {
+  const char* why = refuse_steps(p);
+  return why != nullptr ? why : refuse_depthwise(p.work);
+}
+
+const char* refuse_pointwise_tiles(const PlanContext&, Q8Problem& p) {
+  const char* why = refuse_steps(p);
+  return why != nullptr ? why : refuse_pointwise(p.work);
+}
+
+const char* refuse_onednn(const PlanContext& context, Q8Problem& p) {
+  if (const char* why = refuse_steps(p)) return why;
+  if (p.work.sum) return "it has a sum";
+  SingleThreaded single;
+  auto step = std::make_unique<IntegerConvStep>(context, p.problem, p.product, p.steps, p.inputs, p.packed);
+  if (!step->described()) return "oneDNN has no fast implementation";
+  p.onednn = std::move(step);
+  return nullptr;
+}
+
+Plan plan_of(std::unique_ptr<Step> step, const Q8Problem& p) {
+  Plan plan;
+  plan.step = std::move(step);
+  plan.shapes = {p.problem.shape};
+  plan.packed = 1;
+  return plan;
+}
+
+Plan plan_depthwise(const PlanContext& context, Q8Problem& p) {
+  return plan_of(make_integer_depthwise(context, std::move(p.work), p.inputs, p.packed), p);
+}
+
+Plan plan_pointwise(const PlanContext& context, Q8Problem& p) {
+  return plan_of(make_integer_pointwise(context, std::move(p.work), p.inputs, p.packed), p);
+}
+
+Plan plan_onednn(const PlanContext&, Q8Problem& p) {
+  return plan_of(std::move(p.onednn), p);
+}
+
+Plan plan_direct(const PlanContext&, Q8Problem& p) {
+  return plan_definition(p.definition, p.product);
+}
+
+constexpr std::array kQ8 = {
+    Implementation<Q8Problem>{"depthwise", refuse_depthwise_tiles, plan_depthwise},
+    Implementation<Q8Problem>{"pointwise", refuse_pointwise_tiles, plan_pointwise},
+    Implementation<Q8Problem>{"onednn", refuse_onednn, plan_onednn},
+    Implementation<Q8Problem>{"direct", nullptr, plan_direct},
+};
+
+// Of the problem as fast implementations and as the definition see it.
+Plan plan_q8(const PlanContext& context, const Problem& problem, const Problem& definition,
+             const IntegerProduct& product, Tensors inputs, PackedWeights& packed) {
+  Q8Problem p{problem, definition, product, inputs, packed, Steps(product, problem.size.out_channels), {}, nullptr};
+  p.work = work_of(problem, product, p.steps);
+  return plan_best(context, "q8", kQ8, p);
+}
+
 class IntegerConv final : public Kernel {
  public:
   IntegerConv(const Node& node, IntegerProduct product)
@@ -343,18 +409,13 @@ class IntegerConv final : public Kernel {
       return fail("the bias does not fit " + std::to_string(weights[0]) + " channels");
     if (product_.sum && !(inputs[2].shape == problem.shape))
       return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " are not the same");
-    Plan plan;
-    if (x.elements() != 0 && problem.shape.elements() != 0) {
-      plan.step = make_fast(context, problem, product_, inputs, packed_);
-      if (plan.step == nullptr) return plan_definition(problem, product_);
-      plan.shapes = {problem.shape};
+    Plan plan = plan_q8(context, problem, problem, product_, inputs, packed_);
+    if (plan.packed == 1) {
       plan.takes = {Format::kChannelsLast, Format::kDense};
       if (product_.sum) plan.takes.push_back(Format::kChannelsLast);
       plan.gives = Format::kChannelsLast;
-      plan.packed = 1;
-      return plan;
     }
-    return plan_definition(problem, product_);
+    return plan;
   }
 
  private:
@@ -385,19 +446,11 @@ class IntegerMatMul final : public Kernel {
     problem.size = {1, 1, k, n};
     problem.window.dims = 2;
     problem.window.in[2] = problem.window.out[2] = rows;
-    Plan plan;
-    if (rows != 0 && k != 0 && n != 0) {
-      plan.step = make_fast(context, problem, product_, inputs, packed_);
-      if (plan.step != nullptr) {
-        plan.shapes = {problem.shape};
-        plan.packed = 1;
-        return plan;
-      }
-    }
     // The definition counts places before channels: each row is an image of one place.
-    problem.size.batch = rows;
-    problem.window.in[2] = problem.window.out[2] = 1;
-    return plan_definition(problem, product_);
+    Problem definition = problem;
+    definition.size.batch = rows;
+    definition.window.in[2] = definition.window.out[2] = 1;
+    return plan_q8(context, problem, definition, product_, inputs, packed_);
   }
 
  private:
@@ -417,7 +470,7 @@ bool takes_sum(const Node& conv, const IntegerProduct& product, const Shape& wei
   Problem problem{};
   problem.size = {1, conv.attr("group", int64_t{1}), weights[1], weights[0]};
   const Steps steps(product, weights[0]);
-  return steps.divides && suits_pointwise(work_of(problem, product, steps));
+  return steps.divides && refuse_pointwise(work_of(problem, product, steps)) == nullptr;
 }
 
 std::unique_ptr<Kernel> make_integer_conv(const Node& conv, IntegerProduct product) {
@@ -426,6 +479,10 @@ std::unique_ptr<Kernel> make_integer_conv(const Node& conv, IntegerProduct produ
 
 std::unique_ptr<Kernel> make_integer_matmul(IntegerProduct product, bool transposed) {
   return std::make_unique<IntegerMatMul>(std::move(product), transposed);
+}
+
+ImplementationNames q8_implementations() {
+  return names_of("q8", kQ8);
 }
 
 }  // namespace backplane::cpu

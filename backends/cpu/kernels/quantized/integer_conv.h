@@ -10,6 +10,7 @@
 
 #include "kernels/common/quantization.h"
 #include "kernels/quantized/quantized_sum.h"
+#include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/node.h"
 
@@ -34,5 +35,7 @@ bool takes_sum(const Node& conv, const IntegerProduct& product, const Shape& wei
 // the source and the weights, and those that are added.
 std::unique_ptr<Kernel> make_integer_conv(const Node& conv, IntegerProduct product);
 std::unique_ptr<Kernel> make_integer_matmul(IntegerProduct product, bool transposed);
+
+ImplementationNames q8_implementations();
 
 }  // namespace backplane::cpu

@@ -162,20 +162,24 @@ class DepthwiseStep final : public Step {
   PackedWeights::Pack pack_;
 };
 
-bool suits(const IntegerWork& conv) {
-  const Window& w = conv.window;
-  const bool by_itself = conv.size.groups == conv.size.in_channels && conv.size.groups == conv.size.out_channels;
-  const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
-  return by_itself && flat && conv.size.groups >= kMostWidth / 2 && w.kernel[1] == kTaps && w.kernel[2] == kTaps &&
-         w.dilation == Spatial{1, 1, 1} && (!shares_codes(w) || (w.out[1] >= 2 && w.out[2] >= 2)) &&
-         depthwise_kernel(1, kMostWidth, false) != nullptr && conv.stays_small();
-}
-
 }  // namespace
+
+const char* refuse_depthwise(const IntegerWork& work) {
+  const Window& w = work.window;
+  if (work.sum) return "it has a sum";
+  if (depthwise_kernel(1, kMostWidth, false) == nullptr) return "the processor has no such products";
+  if (work.size.groups != work.size.in_channels || work.size.groups != work.size.out_channels)
+    return "it is not depthwise";
+  if (work.size.groups < kMostWidth / 2) return "it has few channels";
+  const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
+  if (!flat || w.kernel[1] != kTaps || w.kernel[2] != kTaps || w.dilation != Spatial{1, 1, 1})
+    return "its window is not of 3x3 places";
+  if (shares_codes(w) && (w.out[1] < 2 || w.out[2] < 2)) return "its result has less than 2x2 places";
+  return work.stays_small() ? nullptr : "its sums could exceed 32 bits";
+}
 
 std::unique_ptr<Step> make_integer_depthwise(const PlanContext& context, IntegerWork conv, Tensors inputs,
                                              PackedWeights& packed) {
-  if (!suits(conv)) return nullptr;
   return std::make_unique<DepthwiseStep>(context.threads, std::move(conv), inputs, packed);
 }
 

@@ -204,18 +204,21 @@ bool reads_padding(const Window& w) {
 
 }  // namespace
 
-bool suits_pointwise(const IntegerWork& work) {
+const char* refuse_pointwise(const IntegerWork& work) {
   const Window& w = work.window;
   const int64_t out = work.size.out_channels, chunks = (out + kChunk - 1) / kChunk;
+  if (pointwise_kernel(1, false, false) == nullptr) return "the processor has no such products";
+  if (work.size.groups != 1 || w.kernel_size() != 1) return "it has groups, or a window of several places";
+  if (reads_padding(w)) return "it reads padding";
+  if (work.source.is_signed()) return "its source is signed";
+  if (work.size.in_channels % kGroup != 0) return "its input channels do not fill groups of four";
   // What is computed twice for the last chunk is a fifth at most.
-  return pointwise_kernel(1, false, false) != nullptr && work.size.groups == 1 && w.kernel_size() == 1 &&
-         !reads_padding(w) && !work.source.is_signed() && work.size.in_channels % kGroup == 0 && out >= kChunk &&
-         4 * chunks * kChunk <= 5 * out && work.stays_small() && (!work.sum || work.sum->stays_small());
+  if (out < kChunk || 4 * chunks * kChunk > 5 * out) return "its output channels do not fill chunks";
+  return work.stays_small() && (!work.sum || work.sum->stays_small()) ? nullptr : "its sums could exceed 32 bits";
 }
 
 std::unique_ptr<Step> make_integer_pointwise(const PlanContext& context, IntegerWork work, Tensors inputs,
                                              PackedWeights& packed) {
-  if (!suits_pointwise(work)) return nullptr;
   return std::make_unique<PointwiseStep>(context.threads, std::move(work), inputs, packed);
 }
 

@@ -49,11 +49,12 @@ struct IntegerPack {
   void set(int64_t lane, const IntegerWork& work, int64_t channel, int32_t weight_sum) const;
 };
 
-// Whether single places, with a sum or without, have a fast step.
-bool suits_pointwise(const IntegerWork& work);
+// Why tiles of channels by themselves, by 3×3 taps, do not compute this work, or null.
+const char* refuse_depthwise(const IntegerWork& work);
+// The same of tiles of single places, with a sum or without.
+const char* refuse_pointwise(const IntegerWork& work);
 
-// Steps; null where there is no fast one. The first: each channel by itself, by 3×3 taps. The second: single places,
-// with the sum's other codes as the last input.
+// Steps for work that was not refused. With a sum, its other values are the last input.
 std::unique_ptr<Step> make_integer_depthwise(const PlanContext& context, IntegerWork conv,
                                              std::span<const Tensor> inputs, PackedWeights& packed);
 std::unique_ptr<Step> make_integer_pointwise(const PlanContext& context, IntegerWork conv,

@@ -12,8 +12,8 @@ bool has_integer_products() {
   return false;
 }
 
-dnnl::convolution_forward::primitive_desc make_convolution(const IntegerConvolution&) {
-  throw dnnl::error(dnnl_unimplemented, "no products of codes");
+dnnl::convolution_forward::primitive_desc describe_convolution(const IntegerConvolution&) {
+  return {};
 }
 
 #else
@@ -25,7 +25,7 @@ bool has_integer_products() {
   return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni);
 }
 
-dnnl::convolution_forward::primitive_desc make_convolution(const IntegerConvolution& c) {
+dnnl::convolution_forward::primitive_desc describe_convolution(const IntegerConvolution& c) {
   constexpr int kChannels = 1 << 1;  // dimension 1 of the result
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -45,7 +45,8 @@ dnnl::convolution_forward::primitive_desc make_convolution(const IntegerConvolut
   return {{dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, c.source, c.weights, bias, c.result,
            c.strides, c.dilations, c.begin, c.end},
           attributes,
-          onednn_engine()};
+          onednn_engine(),
+          true};  // may be empty
 }
 
 #endif

@@ -20,7 +20,7 @@ struct IntegerConvolution {
   std::optional<Activation> activation;
 };
 
-// Throws dnnl::error where oneDNN has no implementation.
-dnnl::convolution_forward::primitive_desc make_convolution(const IntegerConvolution& arguments);
+// Empty where oneDNN has no implementation.
+dnnl::convolution_forward::primitive_desc describe_convolution(const IntegerConvolution& arguments);
 
 }  // namespace backplane::cpu
