@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/integer/code_conv.h"
-#include "kernels/integer/integer_matmul.h"
+#include "kernels/integer/conv_integer.h"
+#include "kernels/integer/matmul_integer.h"
 #include "passes/patterns.h"
 
 namespace backplane::cpu {

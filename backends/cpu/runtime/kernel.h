@@ -54,8 +54,7 @@ struct Plan {
   std::vector<Format> takes;      // of each input; empty: all dense
   Format gives = Format::kDense;  // of output 0; all others are dense
   int packed = -1;                // the input of which the kernel made its own copy, or -1
-  const char* family =
-      nullptr;  // the list of implementations that it comes from (kernels/common/implementations.h), or null
+  const char* family = nullptr;   // the list of implementations that it comes from (runtime/implementations.h), or null
   const char* implementation = nullptr;  // its name there
   std::string refused;                   // "NAME: why; …" of those before it, where choices are reported
   bool later = false;                    // a value is needed that is not known yet

@@ -6,12 +6,12 @@
 
 #include "kernels/common/direct_conv.h"
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/implementations.h"
 #include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/conv/blocked_conv.h"
 #include "kernels/conv/channel_order.h"
 #include "kernels/post_op/activation.h"
+#include "runtime/implementations.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {

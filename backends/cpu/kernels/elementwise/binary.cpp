@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "kernels/common/broadcast.h"
-#include "kernels/common/formula.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "kernels/elementwise/formula.h"
 #include "kernels/elementwise/select_row.h"
 
 namespace backplane::cpu {

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "kernels/common/codes.h"
-#include "kernels/common/formula.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "kernels/elementwise/formula.h"
 #include "kernels/post_op/activation.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/simd/vector_math.h"

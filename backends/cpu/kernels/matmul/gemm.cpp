@@ -4,13 +4,13 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/implementations.h"
 #include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/gemv.h"
 #include "kernels/matmul/tiled_product.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/post_op/activation.h"
+#include "runtime/implementations.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {

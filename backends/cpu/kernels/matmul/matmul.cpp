@@ -3,7 +3,6 @@
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/implementations.h"
 #include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/gemv.h"
@@ -11,6 +10,7 @@
 #include "kernels/matmul/tiled_product.h"
 #include "kernels/matmul/wide_product.h"
 #include "kernels/post_op/activation.h"
+#include "runtime/implementations.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {

@@ -7,11 +7,11 @@
 #include <limits>
 
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/implementations.h"
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
 #include "kernels/pool/blocked_pool.h"
 #include "kernels/pool/dense_pool.h"
+#include "runtime/implementations.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {

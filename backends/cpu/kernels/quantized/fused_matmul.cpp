@@ -5,7 +5,7 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/float16/compute_type.h"
-#include "kernels/integer/code_product.h"
+#include "kernels/integer/integer_gemm.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/quantized/quantize.h"
@@ -177,7 +177,7 @@ class IntegerProducts {
   }
 
   MatMulSize size_;
-  std::optional<CodeProducts> tiles_;
+  std::optional<IntegerGemm> tiles_;
 };
 
 void run_dynamic(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {

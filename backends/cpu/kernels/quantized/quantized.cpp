@@ -8,9 +8,9 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/operations.h"
 #include "kernels/common/support.h"
-#include "kernels/integer/code_conv.h"
-#include "kernels/integer/code_product.h"
-#include "kernels/integer/integer_matmul.h"
+#include "kernels/integer/conv_integer.h"
+#include "kernels/integer/integer_gemm.h"
+#include "kernels/integer/matmul_integer.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantized/quantize.h"
 #include "runtime/memory.h"
@@ -136,8 +136,8 @@ std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slo
 
 // Sums of codes by tiles, then each put into the result.
 template <const Slots& kSlots>
-Plan plan_code_products(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
-  CodeProducts products(context.threads, size);
+Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
+  IntegerGemm products(context.threads, size);
   products.pack(packed, b);
   const bool is_packed = products.is_packed();
   const int64_t sums_bytes = align_up(4 * size.shape.elements()), scratch = sums_bytes + products.scratch_bytes();
@@ -182,7 +182,7 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
     if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->n, b_batches)) return fail(*why);
     if (auto why = misfit(inputs, {kSlots.y_scale, kSlots.y_zero}, rows, y_batches)) return fail(*why);
     const bool codes = (kBytes >> inputs[kSlots.x].dtype & kBytes >> inputs[kSlots.w].dtype & 1) != 0;
-    if (codes && !context.reference) return plan_code_products<kSlots>(context, *size, inputs[kSlots.w], *packed);
+    if (codes && !context.reference) return plan_integer_gemm<kSlots>(context, *size, inputs[kSlots.w], *packed);
     Shape shape = size->shape;
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       Output output(kSlots, in, out[0]);
@@ -243,11 +243,11 @@ std::unique_ptr<Kernel> create_conv(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_integer_matmul(const Node& node) {
-  return make_integer_matmul_sums(create_matmul<kInteger>(node));
+  return make_matmul_integer(create_matmul<kInteger>(node));
 }
 
 std::unique_ptr<Kernel> create_integer_conv(const Node& node) {
-  return make_integer_conv_sums(node, create_conv<kInteger>(node));
+  return make_conv_integer(node, create_conv<kInteger>(node));
 }
 
 Verdict supports_integer_matmul(const Node& node) {
