@@ -10,6 +10,7 @@
 #include "kernels/quantized/q8_conv.h"
 #include "kernels/text/text_movement.h"
 #include "operator_rows.h"
+#include "passes/fuse_quantized.h"
 #include "passes/fusion.h"
 
 namespace backplane::cpu {

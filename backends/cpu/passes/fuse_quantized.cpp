@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators between DequantizeLinear and QuantizeLinear become operators on the codes themselves.
+#include "passes/fuse_quantized.h"
+
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "kernels/quantized/q8_conv.h"
+#include "kernels/quantized/q8_onednn.h"
 #include "kernels/quantized/q8_pool.h"
 #include "kernels/quantized/q8_sum.h"
-#include "passes/fusion.h"
 #include "passes/fusion_graph.h"
 
 namespace backplane::cpu {

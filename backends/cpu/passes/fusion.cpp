@@ -7,7 +7,10 @@
 #include <numbers>
 
 #include "kernels/conv/conv.h"
-#include "passes/patterns.h"
+#include "passes/pattern_attention.h"
+#include "passes/pattern_channel_shuffle.h"
+#include "passes/pattern_layer_norm.h"
+#include "passes/pattern_scaled_product.h"
 
 namespace backplane::cpu {
 

@@ -12,9 +12,4 @@ namespace backplane::cpu {
 void fuse(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known);
 
-// Before it: operators between DequantizeLinear and QuantizeLinear compute on the codes. DequantizeLinear that nobody
-// reads any more counts as folded.
-void fuse_quantized(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
-                    const std::vector<bool>& known);
-
 }  // namespace backplane::cpu

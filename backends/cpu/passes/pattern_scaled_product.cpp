@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "passes/pattern_scaled_product.h"
+
 #include "kernels/integer/conv_integer.h"
 #include "kernels/integer/matmul_integer.h"
-#include "passes/patterns.h"
 
 namespace backplane::cpu {
 

@@ -2,7 +2,6 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "backplane/sdk/fence.hpp"
 #include "runtime/choices.h"
@@ -11,11 +10,6 @@
 namespace backplane::cpu {
 
 namespace {
-
-uint64_t now() {
-  using namespace std::chrono;
-  return static_cast<uint64_t>(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
-}
 
 // Runs a step within the run's trace.
 void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
@@ -27,27 +21,6 @@ void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> i
 }
 
 }  // namespace
-
-void RunContext::check() const {
-  host->check(cancel, deadline);
-}
-
-uint64_t RunContext::begin_span() const {
-  return host->tracing() ? now() : 0;
-}
-
-void RunContext::end_span(uint64_t begin, const bp_node_t& node) const {
-  if (begin == 0) return;
-  bp_span_t span{};
-  span.kind = BP_SPAN_COMPUTE;
-  span.begin = begin;
-  span.end = now();
-  span.trace_id = trace_id;
-  span.nodes = &node.id;
-  span.node_count = 1;
-  span.name = node.op_type;
-  host->trace(span);
-}
 
 Executor::Executor(const Program& program)
     : program_(program),

@@ -16,9 +16,6 @@
 
 namespace backplane::cpu {
 
-// Whether oneDNN multiplies codes here, without saturating what it adds up. Elsewhere numbers are faster.
-bool has_q8_products();
-
 struct Q8Product {
   Quantization source, result;
   int32_t weight_zero = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/quantized/q8_onednn.h"
 
-#include "kernels/quantized/q8_conv.h"
-
 namespace backplane::cpu {
 
 #if DNNL_VERSION_MAJOR >= 3

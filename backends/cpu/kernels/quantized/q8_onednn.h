@@ -10,6 +10,9 @@
 
 namespace backplane::cpu {
 
+// Whether oneDNN multiplies 8-bit integers here, without saturating what it adds up. Elsewhere fp32 is faster.
+bool has_q8_products();
+
 // Sums of codes become codes: activation((sum + bias) · scale), rounded, plus the result's zero point. The bias is an
 // argument of the execution, in float.
 struct Q8Convolution {

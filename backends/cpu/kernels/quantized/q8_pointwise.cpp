@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/quantized/q8_pointwise.h"
+
 #include <algorithm>
 #include <array>
 
@@ -6,7 +8,6 @@
 #include "kernels/common/support.h"
 #include "kernels/quantized/q8_depthwise_tile.h"
 #include "kernels/quantized/q8_pointwise_tile.h"
-#include "kernels/quantized/q8_tiles.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 

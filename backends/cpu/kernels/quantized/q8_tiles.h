@@ -49,15 +49,4 @@ struct Q8Pack {
   void set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const;
 };
 
-// Why tiles of channels by themselves, by 3×3 taps, do not compute this work, or null.
-const char* refuse_depthwise(const Q8Work& work);
-// The same of tiles of single places, with a sum or without.
-const char* refuse_pointwise(const Q8Work& work);
-
-// Steps for work that was not refused. With a sum, its other values are the last input.
-std::unique_ptr<Step> make_q8_depthwise(const PlanContext& context, Q8Work conv, std::span<const Tensor> inputs,
-                                        PackedWeights& packed);
-std::unique_ptr<Step> make_q8_pointwise(const PlanContext& context, Q8Work conv, std::span<const Tensor> inputs,
-                                        PackedWeights& packed);
-
 }  // namespace backplane::cpu

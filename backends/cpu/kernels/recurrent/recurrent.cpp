@@ -7,6 +7,7 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "kernels/recurrent/recurrent_step.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {

@@ -2,6 +2,8 @@
 // Recurrent layers: for some times ahead all gates' products with X at once, then time by time those with the state
 // before. Sequences and directions need nothing of each other and are spread over the threads; where there are too few
 // of them, blocks of units are.
+#include "kernels/recurrent/recurrent_step.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +12,6 @@
 #include "kernels/common/support.h"
 #include "kernels/post_op/activation.h"
 #include "kernels/recurrent/gate_product.h"
-#include "kernels/recurrent/recurrent.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
