@@ -4,6 +4,7 @@
 
 #include "runtime/coverage.h"
 #include "runtime/instance.h"
+#include "table.h"
 
 namespace backplane::cpu {
 
@@ -20,7 +21,8 @@ class Backend final : public sdk::Backend {
       : sdk::Backend(how),
         processor_(read_processor(host())),
         threads_(choose_threads(host(), processor_.cores)),
-        reference_(choose_reference(host())) {}
+        reference_(choose_reference(host())),
+        choices_(choose_implementations(host(), operators())) {}
 
   uint32_t device_count(std::string&) override { return 1; }
 
@@ -46,13 +48,15 @@ class Backend final : public sdk::Backend {
       throw sdk::Error(BP_UNSUPPORTED,
                        "the cpu device has no native context to share; leave bp_device_open_t.native NULL");
     const auto threads = options.get("threads");
-    return std::make_unique<Device>(*this, processor_, threads ? parse_threads(*threads) : threads_, reference_);
+    return std::make_unique<Device>(*this, processor_, operators(), choices_ ? &*choices_ : nullptr,
+                                    threads ? parse_threads(*threads) : threads_, reference_);
   }
 
  private:
   Processor processor_;
   int threads_;
   bool reference_;
+  std::optional<Choices> choices_;
 };
 
 }  // namespace backplane::cpu

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators between DequantizeLinear and QuantizeLinear become operators on the codes themselves.
+#include "passes/fuse_quantized.h"
+
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "kernels/quantized/integer_conv.h"
-#include "kernels/quantized/quantized_pool.h"
-#include "kernels/quantized/quantized_sum.h"
-#include "passes/fusion.h"
+#include "kernels/quantized/q8_conv.h"
+#include "kernels/quantized/q8_onednn.h"
+#include "kernels/quantized/q8_pool.h"
+#include "kernels/quantized/q8_sum.h"
 #include "passes/fusion_graph.h"
 
 namespace backplane::cpu {
@@ -18,6 +19,10 @@ bool is_byte(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_INT8 || dtype == BP_DTYPE_UINT8;
 }
 
+bool names(const Call& call, std::string_view op_type) {
+  return call.row->op_type == op_type && call.row->domain.empty();
+}
+
 class QuantizedFusion {
  public:
   explicit QuantizedFusion(FusionGraph& graph) : g_(graph) {}
@@ -25,7 +30,7 @@ class QuantizedFusion {
   void run() {
     for (uint32_t i = 0; i < g_.calls().size(); ++i) {
       if (g_.is(i, {"QuantizeLinear"})) find(i);
-      if (g_.is(i, {"QLinearConv", "QLinearMatMul"}) && has_integer_products()) linear(i);
+      if (g_.is(i, {"QLinearConv", "QLinearMatMul"}) && has_q8_products()) linear(i);
     }
     drop_unread();
   }
@@ -190,13 +195,13 @@ class QuantizedFusion {
   // ---- the rules
 
   bool product(const Chain& chain, int axis, uint32_t bias, auto&& make) {
-    if (!has_integer_products()) return false;
+    if (!has_q8_products()) return false;
     std::span<const uint32_t> in = g_.call(chain.head).inputs;
     const std::optional<Codes> x = codes(in[0]);
     const std::optional<Weights> w = weights(in[1], axis);
     if (!x || !w) return false;
     const int64_t channels = g_.value(w->value).shape[axis];
-    IntegerProduct p{x->quantization, chain.result, w->zero, w->scales, {}, chain.activation};
+    Q8Product p{x->quantization, chain.result, w->zero, w->scales, {}, chain.activation};
     if (bias != BP_NONE) {
       std::optional<std::vector<double>> shift = reals(bias);
       if (!shift || (shift->size() != 1 && static_cast<int64_t>(shift->size()) != channels)) return false;
@@ -213,9 +218,9 @@ class QuantizedFusion {
   }
 
   bool conv(const Chain& chain) {
-    return product(chain, 0, input(chain.head, 2), [&](IntegerProduct p) {
+    return product(chain, 0, input(chain.head, 2), [&](Q8Product p) {
       convs_[g_.result(chain.calls.back())] = {chain.head, chain.calls.back(), p};
-      return make_integer_conv(g_.node(chain.head), std::move(p));
+      return make_q8_conv(g_.node(chain.head), std::move(p));
     });
   }
 
@@ -226,14 +231,13 @@ class QuantizedFusion {
     const bool transposed = node.attr("transB", int64_t{0}) != 0;
     const uint32_t c = input(chain.head, 2);
     if (c != BP_NONE && g_.type(c).rank > 1) return false;
-    return product(chain, transposed ? 0 : 1, c,
-                   [&](IntegerProduct p) { return make_integer_matmul(std::move(p), transposed); });
+    return product(chain, transposed ? 0 : 1, c, [&](Q8Product p) { return make_q8_matmul(std::move(p), transposed); });
   }
 
   bool matmul(const Chain& chain) {
     const uint32_t b = input(chain.head, 1);
     if (g_.type(b).rank != 2) return false;
-    return product(chain, 1, BP_NONE, [&](IntegerProduct p) { return make_integer_matmul(std::move(p), false); });
+    return product(chain, 1, BP_NONE, [&](Q8Product p) { return make_q8_matmul(std::move(p), false); });
   }
 
   bool sum(const Chain& chain) {
@@ -245,7 +249,7 @@ class QuantizedFusion {
     if (a->quantization.dtype != chain.result.dtype || b->quantization.dtype != chain.result.dtype) return false;
     const bool multiplies = g_.node(chain.head).op_type() == "Mul";
     if (!multiplies && (conv_adds(chain, left, *a, *b) || conv_adds(chain, right, *b, *a))) return true;
-    replace(chain, make_quantized_sum({a->quantization, b->quantization, chain.result, multiplies, rectifies}),
+    replace(chain, make_q8_sum({a->quantization, b->quantization, chain.result, multiplies, rectifies}),
             {a->value, b->value});
     return true;
   }
@@ -256,7 +260,7 @@ class QuantizedFusion {
     if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||
         g_.readers(real).size() != 1)
       return false;
-    IntegerProduct p = conv->second.product;
+    Q8Product p = conv->second.product;
     p.sum = {a.quantization, b.quantization, chain.result, false, chain.activation.has_value()};
     const Node node = g_.node(conv->second.head);
     Call& call = g_.call(conv->second.call);
@@ -265,7 +269,7 @@ class QuantizedFusion {
     Chain all = chain;
     all.head = conv->second.head;
     all.calls.insert(all.calls.begin(), conv->second.call);
-    replace(all, make_integer_conv(node, std::move(p)), std::move(operands));
+    replace(all, make_q8_conv(node, std::move(p)), std::move(operands));
     return true;
   }
 
@@ -275,7 +279,7 @@ class QuantizedFusion {
     if (!x || chain.activation || !(x->quantization == chain.result) || call.outputs.size() > 1 ||
         !is_image(call.inputs[0]))
       return false;
-    replace(chain, make_quantized_max_pool(g_.node(chain.head), chain.result), {x->value});
+    replace(chain, make_q8_max_pool(g_.node(chain.head), chain.result), {x->value});
     return true;
   }
 
@@ -283,7 +287,7 @@ class QuantizedFusion {
     const Call& call = g_.call(chain.head);
     const std::optional<Codes> x = codes(call.inputs[0]);
     if (!x || chain.activation || !is_image(call.inputs[0])) return false;
-    replace(chain, make_quantized_average_pool(g_.node(chain.head), x->quantization, chain.result), {x->value});
+    replace(chain, make_q8_average_pool(g_.node(chain.head), x->quantization, chain.result), {x->value});
     return true;
   }
 
@@ -321,7 +325,7 @@ class QuantizedFusion {
     if (!x || !y || !w || g_.known(input(call, 0))) return;
     const Tensor& t = g_.value(w->value);
     if (!is_conv && t.shape.rank() != 2) return;
-    IntegerProduct p{*x, *y, w->zero, w->scales, {}, {}};
+    Q8Product p{*x, *y, w->zero, w->scales, {}, {}};
     if (const uint32_t bias = input(call, 8); bias != BP_NONE) {
       const Tensor& b = g_.value(bias);
       if (!g_.known(bias) || b.dtype != BP_DTYPE_INT32 || b.shape.elements() != t.shape[0]) return;
@@ -333,7 +337,7 @@ class QuantizedFusion {
     }
     const uint32_t joined[] = {call};
     const uint32_t source = input(call, 0);
-    g_.replace(joined, is_conv ? make_integer_conv(node, std::move(p)) : make_integer_matmul(std::move(p), false),
+    g_.replace(joined, is_conv ? make_q8_conv(node, std::move(p)) : make_q8_matmul(std::move(p), false),
                {source, w->value});
   }
 
@@ -344,6 +348,7 @@ class QuantizedFusion {
 
   void replace(const Chain& chain, std::unique_ptr<Kernel> kernel, std::vector<uint32_t> operands) {
     g_.replace(chain.calls, std::move(kernel), std::move(operands));
+    g_.call(chain.calls.back()).row = g_.call(chain.head).row;
     g_.call(chain.calls.back()).node = g_.call(chain.head).node;
   }
 
@@ -360,7 +365,7 @@ class QuantizedFusion {
       for (uint32_t value : call.inputs) mark(value);
     }
     for (Call& call : g_.calls()) {
-      if (call.folded || call.op_type() != "DequantizeLinear" || call.node->domain.size != 0) continue;
+      if (call.folded || !names(call, "DequantizeLinear")) continue;
       const uint32_t value = call.outputs[0];
       call.folded = !g_.is_output(value) && (value >= read.size() || !read[value]);
     }
@@ -387,13 +392,13 @@ class QuantizedFusion {
   };
 
   // A convolution of codes: its node's call, the one that does it now, and what it computes.
-  struct IntegerConv {
+  struct Q8Conv {
     uint32_t head, call;
-    IntegerProduct product;
+    Q8Product product;
   };
 
   FusionGraph& g_;
-  std::map<uint32_t, IntegerConv> convs_;  // by the codes that they make
+  std::map<uint32_t, Q8Conv> convs_;  // by the codes that they make
 };
 
 }  // namespace

@@ -6,7 +6,11 @@
 #include <limits>
 #include <numbers>
 
-#include "passes/patterns.h"
+#include "kernels/conv/conv.h"
+#include "passes/pattern_attention.h"
+#include "passes/pattern_channel_shuffle.h"
+#include "passes/pattern_layer_norm.h"
+#include "passes/pattern_scaled_product.h"
 
 namespace backplane::cpu {
 
@@ -97,6 +101,7 @@ class Fusion {
     if (!pass_shuffle(chain) && chain.last == chain.first) return;
     Call& last = calls_[chain.last];
     last.kernel = std::move(call.kernel);
+    last.row = call.row;
     last.node = call.node;
     last.reads = std::move(chain.reads);
     last.inputs = last.reads;
@@ -117,9 +122,9 @@ class Fusion {
         g_.value(calls_[next].outputs[0]).dtype != BP_DTYPE_FLOAT)
       return false;
     Kernel& reader = *calls_[next].kernel;
-    if (!reader.skip_shuffle(shuffle->groups, false)) return false;
-    if (!chain.kernel->skip_shuffle(shuffle->groups, true)) {
-      reader.skip_shuffle(1, false);
+    if (!skip_shuffle(reader, shuffle->groups, false)) return false;
+    if (!skip_shuffle(*chain.kernel, shuffle->groups, true)) {
+      skip_shuffle(reader, 1, false);
       return false;
     }
     chain.reads[0] = shuffle->source;

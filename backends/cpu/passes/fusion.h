@@ -3,7 +3,7 @@
 // result is written, and never pass through memory.
 #pragma once
 
-#include "runtime/program.h"
+#include "runtime/call.h"
 
 namespace backplane::cpu {
 
@@ -11,10 +11,5 @@ namespace backplane::cpu {
 // folded.
 void fuse(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known);
-
-// Before it: operators between DequantizeLinear and QuantizeLinear compute on the codes. DequantizeLinear that nobody
-// reads any more counts as folded.
-void fuse_quantized(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
-                    const std::vector<bool>& known);
 
 }  // namespace backplane::cpu

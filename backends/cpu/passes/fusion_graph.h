@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "runtime/program.h"
+#include "runtime/call.h"
 
 namespace backplane::cpu {
 

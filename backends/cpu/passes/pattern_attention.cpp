@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "passes/pattern_attention.h"
+
 #include <array>
 
 #include "kernels/attention/fused_attention.h"
-#include "passes/patterns.h"
 
 namespace backplane::cpu {
 

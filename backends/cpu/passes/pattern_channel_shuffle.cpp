@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "passes/pattern_channel_shuffle.h"
+
 #include "kernels/conv/channel_shuffle.h"
-#include "passes/patterns.h"
 
 namespace backplane::cpu {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "passes/pattern_layer_norm.h"
+
 #include "kernels/normalization/layer_norm.h"
-#include "passes/patterns.h"
 
 namespace backplane::cpu {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/integer/code_conv.h"
-#include "kernels/integer/integer_matmul.h"
-#include "passes/patterns.h"
+#include "passes/pattern_scaled_product.h"
+
+#include "kernels/integer/conv_integer.h"
+#include "kernels/integer/matmul_integer.h"
 
 namespace backplane::cpu {
 
@@ -36,6 +37,7 @@ uint32_t find_scaled_product(FusionGraph& g, uint32_t product) {
   operands.push_back(scale);
   const uint32_t joined[] = {product, cast, multiply};
   g.replace(joined, is_conv ? make_scaled_conv(g.node(product)) : make_scaled_matmul(), std::move(operands));
+  g.call(multiply).row = g.call(product).row;
   g.call(multiply).node = g.call(product).node;
   return multiply;
 }

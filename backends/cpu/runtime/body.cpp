@@ -24,28 +24,28 @@ class FreshOutputs final : public Outputs {
 Body::Use::Use(const Body& body, std::span<const Value> captured) : body_(body) {
   {
     std::lock_guard lock(body.mutex_);
-    if (!body.frames_.empty()) {
-      frame_ = std::move(body.frames_.back());
-      body.frames_.pop_back();
+    if (!body.executors_.empty()) {
+      executor_ = std::move(body.executors_.back());
+      body.executors_.pop_back();
     }
   }
-  if (frame_ == nullptr) frame_ = std::make_unique<Frame>(body.program_);
-  for (uint32_t i = 0; i < captured.size(); ++i) frame_->set_input(body.input_count() + i, captured[i]);
+  if (executor_ == nullptr) executor_ = std::make_unique<Executor>(body.program_);
+  for (uint32_t i = 0; i < captured.size(); ++i) executor_->set_input(body.input_count() + i, captured[i]);
 }
 
 Body::Use::~Use() {
-  frame_->clear();
+  executor_->clear();
   try {
     std::lock_guard lock(body_.mutex_);
-    body_.frames_.push_back(std::move(frame_));
+    body_.executors_.push_back(std::move(executor_));
   } catch (...) {  // no memory to keep it
   }
 }
 
 void Body::Use::run(std::span<Value> inputs, std::span<Value> outputs, const RunContext& context) {
-  for (uint32_t i = 0; i < inputs.size(); ++i) frame_->set_input(i, std::move(inputs[i]));
+  for (uint32_t i = 0; i < inputs.size(); ++i) executor_->set_input(i, std::move(inputs[i]));
   FreshOutputs fresh(outputs);
-  frame_->run(fresh, context);
+  executor_->run(fresh, context);
 }
 
 }  // namespace backplane::cpu

@@ -2,7 +2,7 @@
 // A graph inside a node (a branch, the body of a loop), compiled as a program of its own.
 #pragma once
 
-#include "runtime/frame.h"
+#include "runtime/executor.h"
 
 namespace backplane::cpu {
 
@@ -30,13 +30,13 @@ class Body {
 
    private:
     const Body& body_;
-    std::unique_ptr<Frame> frame_;
+    std::unique_ptr<Executor> executor_;
   };
 
  private:
   Program program_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Frame>> frames_;  // not in use
+  mutable std::vector<std::unique_ptr<Executor>> executors_;  // not in use
 };
 
 }  // namespace backplane::cpu

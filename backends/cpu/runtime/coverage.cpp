@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "runtime/device.h"
-#include "table.h"
+#include "runtime/operators.h"
+#include "runtime/planner.h"
 
 namespace backplane::cpu {
 
@@ -46,41 +47,6 @@ Verdict check_types(const Node& node) {
   return yes();
 }
 
-// The number of elements of an input or output, or -1 where an extent is no number.
-double elements(const Node& node, const bp_type_t& type) {
-  if (type.rank < 0) return -1;
-  double n = 1;
-  for (int32_t d = 0; d < type.rank; ++d) {
-    int64_t extent = node.graph().dims[type.first_dim + static_cast<uint32_t>(d)].extent;
-    if (extent < 0) return -1;
-    n *= static_cast<double>(extent);
-  }
-  return n;
-}
-
-// Operations for one element of the output; a multiply-add is two.
-double operations(const Node& node, double output_elements) {
-  std::string_view op = node.op_type();
-  double weights = node.input_count() > 1 ? elements(node, node.input_type(1)) : 0;
-  if (op == "Conv" || op == "ConvInteger" || op == "QLinearConv") {
-    uint32_t slot = op == "QLinearConv" ? 3 : 1;
-    return 2 * elements(node, node.input_type(slot)) /
-           static_cast<double>(std::max<int64_t>(1, node.input_extent(slot, 0)));
-  }
-  if (op == "ConvTranspose") {
-    double input = elements(node, node.input_type(0));
-    return 2 * input * weights / static_cast<double>(std::max<int64_t>(1, node.input_extent(1, 0))) /
-           std::max(1.0, output_elements);
-  }
-  if (op == "MatMul" || op == "Gemm" || op == "MatMulInteger" || op == "QLinearMatMul") {
-    bp_type_t a = node.input_type(0);
-    int64_t depth =
-        a.rank > 0 ? node.input_extent(0, op == "Gemm" && node.attr("transA", int64_t{0}) ? 0 : a.rank - 1) : 1;
-    return 2 * static_cast<double>(std::max<int64_t>(1, depth));
-  }
-  return 1;
-}
-
 }  // namespace
 
 bp_dtype_set_t supported_dtypes() {
@@ -100,9 +66,10 @@ Verdict judge(const Node& node, const Row** out_row) {
       return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
                                      " is newer than version " + std::to_string(opset.version) +
                                      ", the newest known one");
-  const Row* row = find_row(node);
+  const Operators& operators = *node.operators();
+  const Row* row = operators.find(node);
   if (row == nullptr) {
-    if (const Row* other = find_operator(node)) {
+    if (const Row* other = operators.find_operator(node)) {
       if (other->since_version <= node.since_version())
         return no(BP_REASON_DTYPE, "it is not supported for texts or values that are no tensors");
       return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
@@ -117,24 +84,40 @@ Verdict judge(const Node& node, const Row** out_row) {
   return yes();
 }
 
-double estimate(const Node& node, const Device& device) {
+Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs) {
+  const bp_graph_t* graph = node.graph_in(name);
+  std::string label(name);
+  if (graph == nullptr) return no(BP_REASON_ATTRIBUTE, "it has no " + label);
+  if (graph->input_count != inputs || graph->output_count != outputs) {
+    return no(BP_REASON_ATTRIBUTE, "its " + label + " has " + std::to_string(graph->input_count) + " inputs and " +
+                                       std::to_string(graph->output_count) + " outputs instead of " +
+                                       std::to_string(inputs) + " and " + std::to_string(outputs));
+  }
+  for (uint32_t i = 0; i < graph->node_count; ++i) {
+    if (Verdict verdict = judge(Node(*graph, i, node.operators()), nullptr); !verdict)
+      return no(verdict.reason, label + ": " + describe(*bp_graph_node(graph, i)) + ": " + verdict.detail);
+  }
+  return yes();
+}
+
+double estimate(const Row& row, const Node& node, const Device& device) {
   double bytes = 0;
   double output_elements = 0;
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     if (!node.has_input(i)) continue;
-    double n = elements(node, node.input_type(i));
+    const double n = node.input_elements(i);
     if (n < 0) return 0;
     bytes += n * static_cast<double>(bytes_of(node.input_type(i).dtype, 1));
   }
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (!node.has_output(i)) continue;
-    double n = elements(node, node.output_type(i));
+    const double n = node.output_elements(i);
     if (n < 0) return 0;
     output_elements += n;
     bytes += n * static_cast<double>(bytes_of(node.output_type(i).dtype, 1));
   }
-  double flops = operations(node, output_elements) * output_elements;
-  return kStepSeconds + std::max(flops / device.flops(), bytes / device.bytes_per_second());
+  const double operations = (row.operations == nullptr ? 1 : row.operations(node)) * output_elements;
+  return kStepSeconds + std::max(operations / device.flops(), bytes / device.bytes_per_second());
 }
 
 void cover(const Device& device, sdk::Coverage& coverage) {
@@ -146,10 +129,11 @@ void cover(const Device& device, sdk::Coverage& coverage) {
       throw sdk::Error(BP_INVALID_ARGUMENT, "node " + std::to_string(asked.index()) + " is beyond the graph's " +
                                                 std::to_string(graph.node_count));
     }
-    const Node node(graph, asked.index());
-    Verdict verdict = judge(node, nullptr);
-    coverage.answer(asked,
-                    verdict ? sdk::yes(estimate(node, device)) : sdk::no(verdict.reason, std::move(verdict.detail)));
+    const Node node(graph, asked.index(), &device.operators());
+    const Row* row = nullptr;
+    Verdict verdict = judge(node, &row);
+    coverage.answer(
+        asked, verdict ? sdk::yes(estimate(*row, node, device)) : sdk::no(verdict.reason, std::move(verdict.detail)));
   }
 }
 

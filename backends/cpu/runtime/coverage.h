@@ -3,14 +3,17 @@
 #pragma once
 
 #include "backplane/sdk/coverage.hpp"
-#include "runtime/kernel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 
 class Device;
 
-// Whether the node can be run; then `out_row` (may be null) is its row.
+// Whether the node, which knows its operators, can be run; then `out_row` (may be null) is its row.
 Verdict judge(const Node& node, const Row** out_row);
+
+// Whether the graph that an attribute holds has so many inputs and outputs, and all its nodes can be run.
+Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs);
 
 // The newest operator set known for each domain.
 inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
@@ -23,7 +26,7 @@ inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
 bp_dtype_set_t supported_dtypes();
 
 // Seconds that the node takes at the device's nominal rates, 0 where extents are unknown.
-double estimate(const Node& node, const Device& device);
+double estimate(const Row& row, const Node& node, const Device& device);
 
 // Answers for all nodes that are asked about. Throws sdk::Error.
 void cover(const Device& device, sdk::Coverage& coverage);

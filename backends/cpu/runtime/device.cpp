@@ -82,6 +82,12 @@ bool choose_reference(const sdk::Host& host) {
   return value == "1";
 }
 
+std::optional<Choices> choose_implementations(const sdk::Host& host, const Operators& operators) {
+  const auto wanted = host.option("implementation");
+  if (!wanted) return std::nullopt;
+  return Choices(*wanted, operators.implementations(), host);
+}
+
 Processor read_processor(const sdk::Host& host) {
   Processor processor;
   InstructionSet set = instruction_set();

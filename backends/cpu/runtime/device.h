@@ -2,9 +2,12 @@
 // The processor that the process runs on, as the one device of this backend.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "backplane/sdk/backend.hpp"
+#include "runtime/choices.h"
+#include "runtime/operators.h"
 #include "runtime/threads.h"
 
 namespace backplane::cpu {
@@ -22,18 +25,29 @@ struct Processor {
 Processor read_processor(const sdk::Host& host);
 
 // Settings of the plugin, which throw sdk::Error where they make no sense: how many threads a device has unless it is
-// opened with another number, and whether kernels follow the operators' definitions (threads.h).
+// opened with another number, and whether kernels follow the operators' definitions (PlanContext::reference).
 int choose_threads(const sdk::Host& host, int cores);
 bool choose_reference(const sdk::Host& host);
+// The option "implementation"; empty where it is not set.
+std::optional<Choices> choose_implementations(const sdk::Host& host, const Operators& operators);
 
 // A number of threads from the text of the option "threads". Throws sdk::Error.
 int parse_threads(std::string_view text);
 
 class Device final : public sdk::Device {
  public:
-  Device(const sdk::Backend& backend, const Processor& processor, int threads, bool reference)
-      : sdk::Device(backend), processor_(processor), threads_(threads, reference, processor.numa_nodes) {}
+  // `operators` and `choices`, which may be null, outlive the device.
+  Device(const sdk::Backend& backend, const Processor& processor, const Operators& operators, const Choices* choices,
+         int threads, bool reference)
+      : sdk::Device(backend),
+        processor_(processor),
+        operators_(operators),
+        choices_(choices),
+        reference_(reference),
+        threads_(threads, processor.numa_nodes) {}
   Threads& threads() { return threads_; }
+  const Operators& operators() const { return operators_; }
+  PlanContext plan_context() const { return {threads_.count(), reference_, operators_.make_reorder(), choices_}; }
 
   // Nominal rates for estimates.
   double flops() const { return processor_.flops_per_core * threads_.count() / 2; }
@@ -44,6 +58,9 @@ class Device final : public sdk::Device {
 
  private:
   const Processor& processor_;
+  const Operators& operators_;
+  const Choices* choices_;
+  bool reference_;
   Threads threads_;
 };
 

@@ -5,7 +5,7 @@
 // format (Plan::takes, Plan::gives).
 #pragma once
 
-#include <memory>
+#include <cstdint>
 
 #include "runtime/shape.h"
 
@@ -33,18 +33,5 @@ Shape blocked_view(const Shape& shape);
 
 // Whether both formats give the same bytes: whole blocks, and one place.
 bool same_bytes(const Shape& shape);
-
-class Step;
-struct Plan;
-struct Tensor;
-
-// Copies input 0 into output 0 of the other format; one of both is dense.
-std::unique_ptr<Step> make_reorder(const Shape& shape, Format from, Format to);
-
-// The same plan for dense operands: its step reorders on its own, in its scratch memory. For where no planner does.
-Plan with_dense_operands(Plan plan, std::span<const Tensor> inputs);
-
-// Fills the channels of a blocked tensor beyond its last with zeros.
-void clear_padding(const Tensor& tensor);
 
 }  // namespace backplane::cpu

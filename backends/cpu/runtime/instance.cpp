@@ -35,7 +35,7 @@ std::span<const int64_t> extents_of(const bp_tensor_t& tensor) {
 
 }  // namespace
 
-Instance::Instance(const Island& island) : sdk::Instance(island), frame_(island.program()) {
+Instance::Instance(const Island& island) : sdk::Instance(island), executor_(island.program()) {
   const bp_graph_t& graph = program().graph();
   for (uint32_t i = 0; i < graph.input_count; ++i) {
     const bp_type_t& type = program().type_of(graph.inputs[i]);
@@ -73,12 +73,12 @@ void Instance::plan(const bp_run_t& run) {
   for (uint32_t i = 0; i < graph.input_count && inputs_changed_; ++i) {
     if (input_container(i) != nullptr) continue;
     const bp_tensor_t& tensor = input(i);
-    frame_.set_input(i, Value::of({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}));
+    executor_.set_input(i, Value::of({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}));
   }
   inputs_changed_ = false;
-  frame_.prepare();
+  executor_.prepare();
   for (uint32_t o = 0; o < graph.output_count && run.output == nullptr; ++o) {
-    if (output_container(o) == nullptr && !frame_.schedule().shaped[graph.outputs[o]])
+    if (output_container(o) == nullptr && !executor_.schedule().shaped[graph.outputs[o]])
       throw sdk::Error(BP_BAD_STATE, where(BP_SLOT_OUTPUT + o) + " has data-dependent extents; set bp_run_t.output");
   }
 }
@@ -112,7 +112,7 @@ class Instance::RunOutputs final : public Outputs {
   // `bytes`: of texts.
   void* place(uint32_t output, const Tensor& tensor, uint64_t bytes) {
     uint32_t value = instance_.program().graph().outputs[output];
-    bool known_before = instance_.frame_.schedule().shaped[value] || instance_.program().has_numbers(value);
+    bool known_before = instance_.executor_.schedule().shaped[value] || instance_.program().has_numbers(value);
     if (instance_.is_output_bound(output) && ((known_before && bytes == 0) || run_.output == nullptr)) {
       const bp_tensor_t& bound = instance_.output(output);
       if (!std::ranges::equal(tensor.shape, extents_of(bound))) {
@@ -150,7 +150,7 @@ void Instance::run(const bp_run_t& run) {
   if (reads_inputs_) read_inputs();
   RunOutputs outputs(*this, run);
   run_inside(program().device().threads(), [&] {
-    frame_.run(outputs, {&host(), run.cancel, run.deadline, run.trace_id});
+    executor_.run(outputs, {&host(), run.cancel, run.deadline, run.trace_id, program().plan_context()});
   });
 }
 
@@ -160,7 +160,7 @@ void Instance::read_inputs() {
   for (uint32_t i = 0; i < graph.input_count; ++i) {
     const bp_tensor_t& tensor = input(i);
     if (input_container(i) != nullptr) {
-      frame_.set_input(
+      executor_.set_input(
           i, read_container(*host().containers(), graph, program().type_of(graph.inputs[i]), input_container(i)));
     } else if (tensor.dtype == BP_DTYPE_STRING) {
       std::string wrong = check_texts({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}, tensor.buffer.bytes);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "backplane/sdk/backend.hpp"
-#include "runtime/frame.h"
+#include "runtime/executor.h"
 #include "runtime/island.h"
 
 namespace backplane::cpu {
@@ -25,10 +25,10 @@ class Instance final : public sdk::Instance {
  private:
   class RunOutputs;
 
-  const cpu::Program& program() const { return frame_.program(); }
+  const cpu::Program& program() const { return executor_.program(); }
   void read_inputs();
 
-  Frame frame_;
+  Executor executor_;
   // by output: the memory of the run in flight; here so that runs allocate nothing
   std::vector<std::optional<void*>> given_;
   bool inputs_changed_ = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernel.h"
+#include "runtime/node.h"
+
 #include "runtime/program.h"
 
 namespace backplane::cpu {
@@ -27,45 +28,6 @@ std::vector<T> list(const bp_attribute_t* attribute, uint32_t one, uint32_t many
 
 }  // namespace
 
-int64_t bytes_of(bp_dtype_t dtype, int64_t elements) {
-  switch (dtype) {
-    case BP_DTYPE_UINT8:
-    case BP_DTYPE_INT8:
-    case BP_DTYPE_BOOL:
-    case BP_DTYPE_FLOAT8E4M3FN:
-    case BP_DTYPE_FLOAT8E4M3FNUZ:
-    case BP_DTYPE_FLOAT8E5M2:
-    case BP_DTYPE_FLOAT8E5M2FNUZ:
-    case BP_DTYPE_FLOAT8E8M0:
-      return elements;
-    case BP_DTYPE_UINT16:
-    case BP_DTYPE_INT16:
-    case BP_DTYPE_FLOAT16:
-    case BP_DTYPE_BFLOAT16:
-      return elements * 2;
-    case BP_DTYPE_FLOAT:
-    case BP_DTYPE_INT32:
-    case BP_DTYPE_UINT32:
-      return elements * 4;
-    case BP_DTYPE_INT64:
-    case BP_DTYPE_UINT64:
-    case BP_DTYPE_DOUBLE:
-    case BP_DTYPE_COMPLEX64:
-      return elements * 8;
-    case BP_DTYPE_COMPLEX128:
-      return elements * 16;
-    case BP_DTYPE_UINT4:
-    case BP_DTYPE_INT4:
-    case BP_DTYPE_FLOAT4E2M1:
-      return (elements + 1) / 2;
-    case BP_DTYPE_UINT2:
-    case BP_DTYPE_INT2:
-      return (elements + 3) / 4;
-    default:
-      return 0;
-  }
-}
-
 bp_type_t Node::type_of(uint32_t value) const {
   bp_type_t type = cpu::type_of(*graph_, value);
   if (texts_are_numbers_ && type.kind == BP_KIND_TENSOR && type.dtype == BP_DTYPE_STRING) type.dtype = BP_DTYPE_INT64;
@@ -76,6 +38,17 @@ bp_type_t Node::input_type(uint32_t slot) const {
 }
 bp_type_t Node::output_type(uint32_t slot) const {
   return type_of(bp_node_output(graph_, node_, slot));
+}
+
+double Node::elements(const bp_type_t& type) const {
+  if (type.rank < 0) return -1;
+  double count = 1;
+  for (int32_t d = 0; d < type.rank; ++d) {
+    const int64_t extent = graph_->dims[type.first_dim + static_cast<uint32_t>(d)].extent;
+    if (extent < 0) return -1;
+    count *= static_cast<double>(extent);
+  }
+  return count;
 }
 
 Node Node::with_texts_as_numbers() const {

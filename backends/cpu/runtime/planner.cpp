@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "backplane/sdk/fence.hpp"
+#include "runtime/choices.h"
+#include "runtime/dense_plan.h"
 
 namespace backplane::cpu {
 
@@ -52,8 +54,9 @@ std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const T
   return tensors;
 }
 
-Planner::Planner(std::span<const Call> calls, std::span<const Tensor> values, const std::vector<bool>& known)
-    : values(values.begin(), values.end()), shaped(known), known(known), calls_(calls) {}
+Planner::Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
+                 const std::vector<bool>& known)
+    : values(values.begin(), values.end()), shaped(known), known(known), context_(context), calls_(calls) {}
 
 void Planner::set_extents(uint32_t value, const Shape& shape) {
   values[value].shape = shape;
@@ -93,9 +96,9 @@ bool Planner::plan(uint32_t index) {
     set_extents(call.outputs[i], plan.shapes[i]);
   }
 
-  bool computable = call.reads_extents_only || inputs_known;
+  bool computable = (call.row->facts & kReadsExtentsOnly) != 0 || inputs_known;
   if (computable && call.may_fold && plan.step->pure() && output_bytes <= kFoldLimit) {
-    plan = with_dense_operands(std::move(plan), inputs);
+    plan = with_dense_operands(context_, std::move(plan), inputs);
     fold(index, *plan.step, inputs, outputs);
     return true;
   }
@@ -123,9 +126,10 @@ Plan Planner::ask(const Call& call, std::vector<Tensor>& inputs) {
   };
   const Kernel& kernel = *call.kernel;
   align([&](size_t i) { return kernel.packs(i) || kernel.reads_bytes(i); });
-  Plan plan = kernel.plan(inputs);
+  Plan plan = kernel.plan(context_, inputs);
   if (align([&](size_t i) { return plan.packed == static_cast<int>(i) || kernel.reads_bytes(i); }))
-    plan = kernel.plan(inputs);
+    plan = kernel.plan(context_, inputs);
+  if (context_.choices != nullptr) context_.choices->report(describe(*call.node), plan);
   return plan;
 }
 
@@ -151,7 +155,7 @@ uint32_t Planner::in_format(uint32_t value, Format format, uint32_t call) {
   known.push_back(false);
   twins_.push_back(value);
   twins_[value] = twin;
-  add_step(call, make_reorder(copy.shape, values[value].format, format), {&value, 1}, {&twin, 1});
+  add_step(call, context_.make_reorder(copy.shape, values[value].format, format), {&value, 1}, {&twin, 1});
   return twin;
 }
 
@@ -183,13 +187,13 @@ void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inp
     if (!outputs[i].present()) continue;
     if (alias && i == 0) {
       outputs[i].data = inputs[static_cast<size_t>(step.alias())].data;
-      outputs[i].passing = inputs[static_cast<size_t>(step.alias())].passing;
+      outputs[i].transient = inputs[static_cast<size_t>(step.alias())].transient;
     } else {
       int64_t bytes = bytes_of(outputs[i].dtype, outputs[i].shape.elements());
       blocks.push_back(allocate_pages(bytes));
       block_bytes += bytes;
       outputs[i].data = blocks.back().get();
-      outputs[i].passing = passing;
+      outputs[i].transient = transient;
     }
   }
   if (!alias) {
@@ -201,7 +205,7 @@ void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inp
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
     values[call.outputs[i]].data = outputs[i].data;
-    values[call.outputs[i]].passing = outputs[i].passing;
+    values[call.outputs[i]].transient = outputs[i].transient;
     known[call.outputs[i]] = true;
   }
   folded.push_back(index);

@@ -5,14 +5,16 @@
 
 #include <functional>
 
-#include "runtime/program.h"
+#include "runtime/call.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 
 class Planner {
  public:
   // Starts from what the program knows of every value.
-  Planner(std::span<const Call> calls, std::span<const Tensor> values, const std::vector<bool>& known);
+  Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
+          const std::vector<bool>& known);
 
   void set_extents(uint32_t value, const Shape& shape);
 
@@ -44,7 +46,7 @@ class Planner {
   std::vector<uint32_t> folded;  // calls whose outputs became known
   std::vector<uint32_t> later;   // calls to be planned during the run, in order
   std::vector<Block> blocks;     // memory of the values that became known
-  bool passing = false;          // it does not last as long as the program
+  bool transient = false;        // what becomes known does not last as long as the program
   int64_t block_bytes = 0;
 
  private:
@@ -55,6 +57,7 @@ class Planner {
   uint32_t in_format(uint32_t value, Format format, uint32_t call);
   void fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
+  PlanContext context_;
   std::span<const Call> calls_;
   std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
 };

@@ -2,37 +2,22 @@
 #include "runtime/program.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "backplane/sdk/fence.hpp"
-#include "passes/fusion.h"
 #include "runtime/body.h"
 #include "runtime/coverage.h"
 #include "runtime/device.h"
+#include "runtime/operators.h"
 #include "runtime/planner.h"
 #include "runtime/schedule.h"
 #include "runtime/threads.h"
-#include "table.h"
 
 namespace backplane::cpu {
 
 namespace {
 
 constexpr size_t kMaxSchedules = 64;
-
-bool in(std::string_view op_type, std::span<const std::string_view> list) {
-  return std::find(list.begin(), list.end(), op_type) != list.end();
-}
-
-bool dequantizes(const Node& node) {
-  return node.op_type() == "DequantizeLinear" && node.domain().empty();
-}
-
-bool reads_extents_only(const Node& node) {
-  static constexpr std::array<std::string_view, 2> kOperators = {"Shape", "Size"};
-  return node.domain().empty() && in(node.op_type(), kOperators);
-}
 
 }  // namespace
 
@@ -159,18 +144,20 @@ void* Program::aligned(uint32_t value) const {
 
 void Program::create_kernels(const bp_compile_t& what) {
   what_ = &what;
+  const Operators& operators = device_.operators();
   calls_.resize(graph_.node_count);
   for (uint32_t i = 0; i < graph_.node_count; ++i) {
     device_.host().check(what.cancel);
-    Node node(graph_, i, this);
+    Node node(graph_, i, &operators, this);
     const Row* row = nullptr;
     if (Verdict verdict = judge(node, &row); !verdict) {
       throw sdk::Error(BP_UNSUPPORTED, describe(*bp_graph_node(&graph_, i)) + ": " + verdict.detail, node.id());
     }
     Call& call = calls_[i];
+    call.row = row;
     call.node = bp_graph_node(&graph_, i);
     size_t first_body = bodies_.size();
-    call.kernel = create_kernel(*row, node);
+    call.kernel = operators.create(*row, node, plan_context().reference);
     call.whole = dynamic_cast<const ValueKernel*>(call.kernel.get());
     call.inputs = {graph_.operands + call.node->first_input, call.node->input_count};
     if (bodies_.size() != first_body) {
@@ -180,31 +167,38 @@ void Program::create_kernels(const bp_compile_t& what) {
       call.inputs = call.reads;
     }
     call.outputs = {graph_.operands + call.node->first_output, call.node->output_count};
-    call.may_fold = !dequantizes(node);
-    call.reads_extents_only = reads_extents_only(node);
+    call.may_fold = (row->facts & kFoldsLate) == 0;
     if (what.progress != nullptr && graph_.parent == nullptr)
       what.progress(what.progress_self, i + 1, graph_.node_count);
   }
   what_ = nullptr;
 }
 
-// What integer kernels take as codes never becomes numbers. What is left does, for a known weight is read as numbers in
-// every run; elements of less than eight bits would grow too much.
+PlanContext Program::plan_context() const {
+  return device_.plan_context();
+}
+
+// What early passes take as quantized values is never converted. The rest is, for a known weight is read in every run;
+// elements of less than eight bits would grow too much.
 void Program::fold_and_fuse() {
+  const auto run = [&](std::span<const Pass> passes) {
+    if (plan_context().reference) return;
+    for (const Pass pass : passes) pass(graph_, calls_, values_, known_);
+  };
   fold_constants();
-  if (!reference_only()) fuse_quantized(graph_, calls_, values_, known_);
+  run(device_.operators().early_passes());
   bool folds_more = false;
   for (Call& call : calls_) {
     if (call.may_fold || call.folded || bytes_of(values_[call.inputs[0]].dtype, 2) < 2) continue;
     call.may_fold = folds_more = true;
   }
   if (folds_more) fold_constants();
-  if (!reference_only()) fuse(graph_, calls_, values_, known_);
+  run(device_.operators().late_passes());
 }
 
 // With no extents of inputs given, the walk computes exactly what follows from weights alone.
 void Program::fold_constants() {
-  Planner planner(calls_, values_, known_);
+  Planner planner(plan_context(), calls_, values_, known_);
   planner.aligned = [&](uint32_t value) { return aligned(value); };
   planner.walk();
   for (uint32_t index : planner.folded) {
@@ -278,12 +272,10 @@ void Program::count_reads() {
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
 }
 
-// A cache that is scattered into: nobody else reads it, so that nobody sees it change.
+// A cache of which some elements are written: no other call reads it, so that none sees it change.
 void Program::pair_in_place() {
-  static constexpr std::array<std::string_view, 3> kOperators = {"ScatterElements", "ScatterND", "TensorScatter"};
   for (const Call& call : calls_) {
-    const std::string_view op(call.node->op_type.data, call.node->op_type.size);
-    if (call.folded || call.node->domain.size != 0 || !in(op, kOperators)) continue;
+    if (call.folded || (call.row->facts & kUpdatesInput0) == 0) continue;
     const uint32_t from = bp_node_input(&graph_, call.node, 0), to = bp_node_output(&graph_, call.node, 0);
     const auto input = std::find(graph_.inputs, graph_.inputs + graph_.input_count, from);
     const auto output = std::find(graph_.outputs, graph_.outputs + graph_.output_count, to);

@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "runtime/kernel.h"
+#include "runtime/call.h"
 #include "runtime/memory.h"
 
 namespace backplane::cpu {
@@ -14,23 +14,6 @@ namespace backplane::cpu {
 class Body;
 class Device;
 class Schedule;
-class ValueKernel;
-
-// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph, or
-// to `reads` where what the node's own graphs capture stands behind its inputs.
-struct Call {
-  std::unique_ptr<Kernel> kernel;
-  const ValueKernel* whole = nullptr;  // the same kernel, where it is one
-  const bp_node_t* node = nullptr;
-  std::span<const uint32_t> inputs;
-  std::span<const uint32_t> outputs;
-  bool reads_extents_only = false;  // Shape, Size: the result is known as soon as the extents are
-  bool may_fold = true;             // its result may be computed ahead of the run and kept
-  bool folded = false;              // it was: all its outputs are known for the whole program
-  std::vector<uint32_t> reads;
-
-  std::string_view op_type() const { return {node->op_type.data, node->op_type.size}; }
-};
 
 class Program {
  public:
@@ -41,6 +24,7 @@ class Program {
   ~Program();
 
   Device& device() const { return device_; }
+  PlanContext plan_context() const;
   const bp_graph_t& graph() const { return graph_; }
   std::span<const Call> calls() const { return calls_; }
   // The inputs of the graph, then what it captures from the graph around it, which has those as `captures`.

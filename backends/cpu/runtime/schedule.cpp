@@ -220,12 +220,12 @@ class Layout {
 }  // namespace
 
 Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
-  Planner planner(program.calls(), program.values(), program.known_values());
+  Planner planner(program.plan_context(), program.calls(), program.values(), program.known_values());
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     uint32_t value = program.inputs()[i];
     if (program.type_of(value).kind == BP_KIND_TENSOR) planner.set_extents(value, inputs[i]);
   }
-  planner.passing = true;
+  planner.transient = true;
   planner.aligned = [&](uint32_t value) { return program.aligned(value); };
   planner.on_packed = [&](uint32_t value) { program.consumed(value); };
   planner.walk();

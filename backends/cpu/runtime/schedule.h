@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An island with concrete extents: the steps in the order they run, and where each value lies. Immutable, shared by
-// frames.
+// executors.
 #pragma once
 
 #include "runtime/planner.h"
@@ -14,7 +14,7 @@ enum class Place : uint8_t {
   kKnown,    // in the tensor of `values`: a weight, or computed while planning
   kInput,    // in the program's input `index`
   kOutput,   // at `offset` of the memory given for graph output `index`
-  kArena,    // at `offset` of the frame's arena
+  kArena,    // at `offset` of the executor's arena
 };
 struct Location {
   Place place = Place::kNowhere;

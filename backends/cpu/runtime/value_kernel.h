@@ -14,6 +14,7 @@ struct RunContext {
   const bp_cancel_t* cancel = nullptr;
   uint64_t deadline = 0;
   uint64_t trace_id = 0;
+  PlanContext plan = {};
 
   bool watched() const { return cancel != nullptr || deadline != 0; }
   // Throws sdk::Error where the run was cancelled or is late.
@@ -25,7 +26,7 @@ struct RunContext {
 
 class ValueKernel : public Kernel {
  public:
-  Plan plan(std::span<const Tensor>) const final { return later(); }
+  Plan plan(const PlanContext&, std::span<const Tensor>) const final { return later(); }
   // `inputs` are the node's, then what its graphs capture, body by body; they are the call's own and may be moved from.
   // Wanted outputs are set, the others may be. Thread-safe. A failure is a text; those of bodies are thrown.
   virtual std::optional<std::string> run(std::span<Value> inputs, std::span<Value> outputs,

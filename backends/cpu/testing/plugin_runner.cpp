@@ -86,7 +86,9 @@ bp_tensor_t HostTensor::view() {
           {0, 0, 0, nullptr, bytes.data(), 0, bytes.size()}};
 }
 
-Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
+Plugin::Plugin(std::string threads, std::map<std::string, std::string> options) : options_(std::move(options)) {
+  const bool may_fail = !options_.empty();
+  options_["threads"] = std::move(threads);
   void* library = dlopen(CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
@@ -107,9 +109,13 @@ Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
   host_.self = this;
   host_.option = [](const bp_host_t* host, bp_text_t name, bp_text_t* out_value) -> bp_status_t {
     auto& self = *static_cast<Plugin*>(host->self);
-    if (std::string(name.data, name.size) != "threads") return BP_NOT_FOUND;
-    *out_value = {self.threads_.data(), self.threads_.size()};
+    const auto found = self.options_.find({name.data, name.size});
+    if (found == self.options_.end()) return BP_NOT_FOUND;
+    *out_value = {found->second.data(), found->second.size()};
     return BP_OK;
+  };
+  host_.log = [](const bp_host_t* host, uint32_t, bp_text_t line) {
+    static_cast<Plugin*>(host->self)->log.emplace_back(line.data, line.size);
   };
   host_.cancelled = [](const bp_host_t*, const bp_cancel_t* token) -> uint32_t { return token != nullptr; };
   host_.semaphore_signal = [](const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure) {
@@ -121,8 +127,11 @@ Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
   host_.semaphore_wait = [](const bp_host_t*, bp_semaphore_t*, uint64_t, uint64_t, const bp_cancel_t*,
                             bp_error_t*) -> bp_status_t { return BP_OK; };
   bp_backend_create_t how{sizeof(how), 0, &host_, {}, nullptr};
-  if (api->create == nullptr || api->create(&how, &backend, nullptr) != BP_OK ||
-      api->device->open(backend, 0, nullptr, &device, nullptr) != BP_OK) {
+  ErrorText failure;
+  status = api->create == nullptr ? BP_UNSUPPORTED : api->create(&how, &backend, &failure.error);
+  error = failure.str();
+  if (status != BP_OK && may_fail) return;
+  if (status != BP_OK || api->device->open(backend, 0, nullptr, &device, nullptr) != BP_OK) {
     std::fprintf(stderr, "the plugin refuses: %.*s\n", static_cast<int>(api->refusal_text.size),
                  api->refusal_text.data);
     std::abort();
@@ -130,6 +139,7 @@ Plugin::Plugin(std::string threads) : threads_(std::move(threads)) {
 }
 
 Plugin::~Plugin() {
+  if (backend == nullptr) return;
   api->device->close(device);
   api->destroy(backend);
 }

@@ -2,6 +2,7 @@
 // Drives the plugin through its C ABI as a host would, for tests.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,15 +42,19 @@ struct ErrorText {
 // The plugin, created with a small host, and its device. Aborts the test program where it cannot be loaded.
 class Plugin {
  public:
-  explicit Plugin(std::string threads = "2");
+  // `options`: of the plugin, beside "threads".
+  explicit Plugin(std::string threads = "2", std::map<std::string, std::string> options = {});
   ~Plugin();
   bp_plugin_query_t query;
   const bp_plugin_t* api;
   bp_backend_t* backend = nullptr;
   bp_device_t* device = nullptr;
+  std::vector<std::string> log;  // all lines of the plugin
+  bp_status_t status = BP_OK;    // of its creation, which aborts the test program only without options
+  std::string error;
 
  private:
-  std::string threads_;
+  std::map<std::string, std::string> options_;
   bp_host_t host_{};
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
+#include "kernels/float16/compute_type.h"
 
 namespace backplane::cpu {
 
@@ -13,7 +14,6 @@ namespace {
 enum Slot : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
 
 struct AttentionAttributes {
-  bool plain;
   int64_t q_heads, kv_heads;
   std::optional<float> scale;
   float softcap;
@@ -81,6 +81,7 @@ struct Sized {
   AttentionSize size{};
   int64_t past = 0;
   bool packed = false;
+  bool plain = false;  // by the definition
   MaskView mask;
 };
 
@@ -110,7 +111,7 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   const auto y = view_heads(result_buffer(out[0], y_store), sized.packed, s.q_heads, s.q_length, s.v_size);
 
   const AttentionRules rules{
-      a.scale ? *a.scale : 1 / std::sqrt(static_cast<double>(s.head_size)), a.softcap, a.causal, -1, {}, a.plain};
+      a.scale ? *a.scale : 1 / std::sqrt(static_cast<double>(s.head_size)), a.softcap, a.causal, -1, {}, sized.plain};
   const Tensor mask = at(in, kMask), lengths = at(in, kLengths), observed = at(out, 3);
   attend<C>(
       s, rules, q, k, v, y,
@@ -144,7 +145,7 @@ std::optional<Heads> heads_of(const Shape& shape, int64_t heads) {
   return Heads{shape[0], heads, shape[1], shape[2] / heads};
 }
 
-Plan plan_attention(const AttentionAttributes& a, Tensors in) {
+Plan plan_attention(const PlanContext& context, const AttentionAttributes& a, Tensors in) {
   const auto q = heads_of(in[kQ].shape, a.q_heads), k = heads_of(in[kK].shape, a.kv_heads),
              v = heads_of(in[kV].shape, a.kv_heads);
   const Tensor past_key = at(in, kPastKey), past_value = at(in, kPastValue), mask = at(in, kMask);
@@ -157,6 +158,7 @@ Plan plan_attention(const AttentionAttributes& a, Tensors in) {
       q->heads % k->heads != 0 || q->size != k->size || k->length != v->length)
     return misfit();
   Sized sized;
+  sized.plain = context.reference;
   AttentionSize& s = sized.size;
   s = {q->batch, q->heads, k->heads, q->length, k->length, q->size, v->size};
   sized.packed = in[kQ].shape.rank() == 3;
@@ -176,7 +178,7 @@ Plan plan_attention(const AttentionAttributes& a, Tensors in) {
   const Shape result =
       sized.packed ? Shape{s.batch, s.q_length, s.q_heads * s.v_size} : Shape{s.batch, s.q_heads, s.q_length, s.v_size};
   const bool doubles = in[kQ].dtype == BP_DTYPE_DOUBLE || in[kV].dtype == BP_DTYPE_DOUBLE;
-  const int64_t scratch_bytes = attention_scratch(s, doubles ? sizeof(double) : sizeof(float));
+  const int64_t scratch_bytes = attention_scratch(context.threads, s, doubles ? sizeof(double) : sizeof(float));
   return make_plan(
       {result, Shape{s.batch, s.kv_heads, s.kv_length, s.head_size}, Shape{s.batch, s.kv_heads, s.kv_length, s.v_size},
        Shape{s.batch, s.q_heads, s.q_length, s.kv_length}},
@@ -205,19 +207,18 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  AttentionAttributes a{reference_only(),
-                        node.attr("q_num_heads", int64_t{0}),
+  AttentionAttributes a{node.attr("q_num_heads", int64_t{0}),
                         node.attr("kv_num_heads", int64_t{0}),
                         std::nullopt,
                         node.attr("softcap", 0.0f),
                         node.attr("is_causal", int64_t{0}) != 0,
                         node.attr("qk_matmul_output_mode", int64_t{0})};
   if (node.find("scale") != nullptr) a.scale = node.attr("scale", 1.0f);
-  return make_kernel([a](Tensors inputs) { return plan_attention(a, inputs); });
+  return make_kernel([a](const PlanContext& context, Tensors inputs) { return plan_attention(context, a, inputs); });
 }
 
 constexpr Row kRows[] = {
-    {"", "Attention", 23, supports, create},
+    Row{"", "Attention", 23, supports, create}.in_fp32(),
 };
 
 }  // namespace

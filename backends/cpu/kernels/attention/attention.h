@@ -12,7 +12,7 @@
 #include "kernels/onednn/onednn.h"
 #include "kernels/simd/vector_math.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -86,8 +86,8 @@ inline constexpr int64_t kAttentionTile = 64;
 inline int64_t attention_part(const AttentionSize& s, int64_t score_bytes) {
   return align_up(std::min(kAttentionTile, s.q_length) * s.kv_length * score_bytes);
 }
-inline int64_t attention_scratch(const AttentionSize& s, int64_t score_bytes) {
-  return thread_count() * attention_part(s, score_bytes);
+inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t score_bytes) {
+  return threads * attention_part(s, score_bytes);
 }
 
 // `bias(b, h, i, row, n)` adds what it likes to the n scores of query i; `past(b)` and `length(b)` count the keys
@@ -142,44 +142,6 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
       }
       attention_product(rows, s.v_size, n, 1, scores, n, v.at(b, h / group), v.row, false, y.at(b, h, first), y.row);
     }
-  });
-}
-
-// Elements of any float type as `C`: in place where they are, else converted into `storage`.
-template <class C>
-const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
-  if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
-  storage.resize(static_cast<size_t>(tensor.shape.elements()));
-  if constexpr (std::is_same_v<C, float>) {
-    if (is_half(tensor.dtype)) {
-      widen(tensor.dtype, tensor.data, storage.data(), tensor.shape.elements());
-      return storage.data();
-    }
-  }
-  dispatch<Floats>(tensor.dtype, [&](auto tag) {
-    const auto* x = tensor.as<typename decltype(tag)::type>();
-    for (size_t i = 0; i < storage.size(); ++i) storage[i] = static_cast<C>(x[i]);
-  });
-  return storage.data();
-}
-
-// The other way: `target` as it is, or storage that `store` converts into it afterwards.
-template <class C>
-C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
-  if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
-  storage.resize(static_cast<size_t>(tensor.shape.elements()));
-  return storage.data();
-}
-template <class C>
-void store_result(const Tensor& tensor, const std::vector<C>& storage) {
-  if (storage.empty()) return;
-  if constexpr (std::is_same_v<C, float>) {
-    if (is_half(tensor.dtype)) return narrow(tensor.dtype, storage.data(), tensor.data, tensor.shape.elements());
-  }
-  dispatch<Floats>(tensor.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (size_t i = 0; i < storage.size(); ++i)
-      tensor.as<T>()[i] = static_cast<T>(static_cast<compute_t<T>>(storage[i]));
   });
 }
 

@@ -2,7 +2,10 @@
 // ai.onnx.preview FlexAttention: attention whose scores and probabilities pass through graphs of the model's own.
 #include "kernels/attention/attention.h"
 #include "kernels/common/values.h"
+#include "kernels/float16/compute_type.h"
 #include "runtime/body.h"
+#include "runtime/coverage.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

@@ -9,7 +9,7 @@
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -41,7 +41,7 @@ CLONES void add_row(float* y, const float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-Plan plan_attention(const FusedAttention& a, Tensors inputs) {
+Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors inputs) {
   for (const Tensor& input : inputs.first(3)) {
     if (input.shape.rank() != 4) return fail("an operand of attention is " + to_string(input.shape));
   }
@@ -108,13 +108,14 @@ Plan plan_attention(const FusedAttention& a, Tensors inputs) {
           }
         });
   };
-  return make_plan({result}, run, {.scratch_bytes = thread_count() * tile_bytes});
+  return make_plan({result}, run, {.scratch_bytes = context.threads * tile_bytes});
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_fused_attention(const FusedAttention& attention) {
-  return make_kernel([attention](Tensors inputs) { return plan_attention(attention, inputs); });
+  return make_kernel(
+      [attention](const PlanContext& context, Tensors inputs) { return plan_attention(context, attention, inputs); });
 }
 
 }  // namespace backplane::cpu

@@ -8,6 +8,7 @@
 #include "kernels/attention/rotary.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/halves.h"
+#include "kernels/float16/compute_type.h"
 #include "runtime/memory.h"
 
 namespace backplane::cpu {
@@ -181,7 +182,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   return std::nullopt;
 }
 
-Plan plan(const Options& o, Tensors in) {
+Plan plan(const PlanContext& context, const Options& o, Tensors in) {
   if (!known(in[kTotal])) return later();
   GroupQuery g;
   g.options = o;
@@ -228,11 +229,11 @@ Plan plan(const Options& o, Tensors in) {
   }
   if (at(in, kSink).present() && in[kSink].shape.elements() != s.q_heads) return misfit("head_sink");
   const Shape present{s.batch, s.kv_heads, s.kv_length, s.head_size};
-  return make_plan(
-      {Shape{s.batch, s.q_length, s.q_heads * s.head_size}, present, present},
-      [g](Tensors inputs, Tensors outputs, void* scratch) { return run(g, inputs, outputs, scratch); },
-      {.scratch_bytes = align_up(g.query_floats() * int64_t{sizeof(float)}) +
-                        2 * align_up(g.cache_floats() * int64_t{sizeof(float)}) + attention_scratch(s, sizeof(float))});
+  return make_plan({Shape{s.batch, s.q_length, s.q_heads * s.head_size}, present, present},
+                   [g](Tensors inputs, Tensors outputs, void* scratch) { return run(g, inputs, outputs, scratch); },
+                   {.scratch_bytes = align_up(g.query_floats() * int64_t{sizeof(float)}) +
+                                     2 * align_up(g.cache_floats() * int64_t{sizeof(float)}) +
+                                     attention_scratch(context.threads, s, sizeof(float))});
 }
 
 Options options_of(const Node& node) {
@@ -272,7 +273,8 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([o = options_of(node)](Tensors inputs) { return plan(o, inputs); });
+  return make_kernel(
+      [o = options_of(node)](const PlanContext& context, Tensors inputs) { return plan(context, o, inputs); });
 }
 
 constexpr Row kRows[] = {

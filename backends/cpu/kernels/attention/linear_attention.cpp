@@ -5,6 +5,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "kernels/float16/compute_type.h"
 
 namespace backplane::cpu {
 

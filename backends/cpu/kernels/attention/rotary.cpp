@@ -5,7 +5,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -88,7 +88,7 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, boo
   return std::nullopt;
 }
 
-Plan plan_rotary(const Rotation& r, Tensors in) {
+Plan plan_rotary(const PlanContext& context, const Rotation& r, Tensors in) {
   const Shape &x = in[0].shape, &cosine = in[r.cosine].shape;
   const Tensor positions = at(in, r.positions);
   RotatedTensor t{};
@@ -123,7 +123,7 @@ Plan plan_rotary(const Rotation& r, Tensors in) {
   if (!fits)
     return fail("caches " + to_string(cosine) + " and " + to_string(in[r.sine].shape) + " do not fit X " +
                 to_string(x) + " or the positions");
-  return make_plan({x}, [r, t, plain = reference_only()](Tensors inputs, Tensors outputs) {
+  return make_plan({x}, [r, t, plain = context.reference](Tensors inputs, Tensors outputs) {
     return rotate(r, t, plain, inputs, outputs);
   });
 }
@@ -148,12 +148,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
                    node.attr("num_heads", int64_t{0}),
                    node.attr("rotary_embedding_dim", int64_t{0}),
                    node.attr("interleaved", int64_t{0}) != 0};
-  return make_kernel([r](Tensors inputs) { return plan_rotary(r, inputs); });
+  return make_kernel([r](const PlanContext& context, Tensors inputs) { return plan_rotary(context, r, inputs); });
 }
 
 constexpr Row kRows[] = {
-    {"", "RotaryEmbedding", 23, supports, create},
-    {"com.microsoft", "RotaryEmbedding", 1, supports, create},
+    Row{"", "RotaryEmbedding", 23, supports, create}.in_fp32(),
+    Row{"com.microsoft", "RotaryEmbedding", 1, supports, create}.in_fp32(),
 };
 
 }  // namespace

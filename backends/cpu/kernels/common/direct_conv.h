@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/common/window.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels and steps made of lambdas: what an operator remembers are its captures.
 //
-//   return make_kernel([axis](Tensors inputs) -> Plan {
+//   return make_kernel([axis](Tensors inputs) -> Plan {  // or (const PlanContext& context, Tensors inputs)
 //     …
 //     return make_plan({shape}, [=](Tensors inputs, Tensors outputs) { … });
 //   });
@@ -9,7 +9,8 @@
 
 #include <utility>
 
-#include "runtime/kernel.h"
+#include "runtime/parallel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 
@@ -83,7 +84,12 @@ template <class PlanFunction>
 class FunctionKernel final : public Kernel {
  public:
   FunctionKernel(ReadsBytes bytes, PlanFunction plan) : bytes_(bytes), plan_(std::move(plan)) {}
-  Plan plan(Tensors inputs) const override { return plan_(inputs); }
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
+    if constexpr (std::is_invocable_v<const PlanFunction&, const PlanContext&, Tensors>)
+      return plan_(context, inputs);
+    else
+      return plan_(inputs);
+  }
   bool reads_bytes(size_t input) const override { return static_cast<int>(input) == bytes_.input; }
 
  private:

@@ -54,14 +54,14 @@ class UnpackedKernel final : public Kernel {
  public:
   explicit UnpackedKernel(std::unique_ptr<Kernel> inner) : inner_(std::move(inner)) {}
 
-  Plan plan(std::span<const Tensor> inputs) const override {
+  Plan plan(const PlanContext& context, std::span<const Tensor> inputs) const override {
     std::vector<Tensor> bytes(inputs.begin(), inputs.end());
     for (Tensor& tensor : bytes) {
       if (!is_packed(tensor)) continue;
       tensor.dtype = BP_DTYPE_UINT8;
       tensor.data = nullptr;
     }
-    Plan plan = inner_->plan(bytes);
+    Plan plan = inner_->plan(context, bytes);
     if (plan.step) plan.step = std::make_unique<UnpackedStep>(std::move(plan.step));
     return plan;
   }

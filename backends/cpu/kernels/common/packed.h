@@ -3,7 +3,7 @@
 // again.
 #pragma once
 
-#include "runtime/kernel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/common/support.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

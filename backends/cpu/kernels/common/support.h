@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "kernels/common/dtype_dispatch.h"
-#include "runtime/kernel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 

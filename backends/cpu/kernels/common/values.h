@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/common/support.h"
+#include "runtime/row.h"
 #include "runtime/value_kernel.h"
 
 namespace backplane::cpu {
@@ -16,9 +17,6 @@ inline Verdict anything(const Node&) {
 
 // Whether all inputs from `first` on and all outputs are there.
 Verdict expect_operands(const Node& node, uint32_t inputs, uint32_t outputs);
-
-// Whether the graph that an attribute holds takes and gives that much, and all its nodes are supported.
-Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs);
 
 template <class T>
 Value make_scalar(bp_dtype_t dtype, T number, const Shape& shape = {}) {

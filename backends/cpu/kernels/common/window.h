@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/kernel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 

@@ -10,22 +10,6 @@
 
 namespace backplane::cpu {
 
-Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs) {
-  const bp_graph_t* graph = node.graph_in(name);
-  std::string label(name);
-  if (graph == nullptr) return no(BP_REASON_ATTRIBUTE, "it has no " + label);
-  if (graph->input_count != inputs || graph->output_count != outputs) {
-    return no(BP_REASON_ATTRIBUTE, "its " + label + " takes " + std::to_string(graph->input_count) + " and gives " +
-                                       std::to_string(graph->output_count) + " values instead of " +
-                                       std::to_string(inputs) + " and " + std::to_string(outputs));
-  }
-  for (uint32_t i = 0; i < graph->node_count; ++i) {
-    if (Verdict verdict = judge(Node(*graph, i), nullptr); !verdict)
-      return no(verdict.reason, label + ": " + describe(*bp_graph_node(graph, i)) + ": " + verdict.detail);
-  }
-  return yes();
-}
-
 namespace {
 
 std::optional<bool> truth(const Value& value) {

@@ -57,30 +57,32 @@ std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
   return at;
 }
 
-bool suits(const ConvPlan& conv, std::span<const Tensor> inputs) {
+}  // namespace
+
+const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs) {
   const ConvSize& size = conv.size;
   const Window& w = conv.window;
   const int64_t lanes = channel_block();
-  if (lanes == 0 || inputs[1].data == nullptr || size.in_channels < lanes || w.kernel[0] != 1 || w.in[0] != 1)
-    return false;
-  if (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr) return false;
+  if (inputs[1].data == nullptr || (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr))
+    return "its weights are not known";
+  if (size.in_channels < lanes) return "it has few input channels";
+  if (w.kernel[0] != 1 || w.in[0] != 1) return "it has three spatial dimensions";
   // Channels out of order are found in a list, and only where neighbouring places are read.
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
-    return false;
-  if (size.groups > 1 && size.groups == size.in_channels) return false;
+    return "its channels are shuffled";
+  if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";
   // A tap may miss the first and the last place of a tile, no others.
   if (!is_flat(w)) {
     const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
-    if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4) return false;
+    if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4)
+      return "a tile would have padding in its middle";
   }
-  return w.out_size() >= 4 && !prefers_winograd(conv);
+  return w.out_size() < 4 ? "its result has fewer than 4 places" : nullptr;
 }
 
-}  // namespace
-
-Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
+Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
+                       PackedWeights& packed) {
   Plan plan;
-  if (!suits(conv, inputs)) return plan;
   const Window& w = conv.window;
   const int64_t lanes = channel_block();
   const TiledWork work{.size = conv.size,
@@ -100,7 +102,7 @@ Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pac
                        .turned = false,
                        .post_ops = conv.post_ops,
                        .channel_at = places_of_channels(conv)};
-  plan.step = make_tiled(work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
+  plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
   plan.shapes = {w.output_shape(conv.size.batch, conv.size.out_channels)};
   plan.takes.assign(inputs.size(), Format::kDense);
   plan.takes[0] = plan.gives = Format::kBlocked;

@@ -6,7 +6,10 @@
 
 namespace backplane::cpu {
 
-// A plan without a step where the convolution is not of that kind, or another one is faster.
-Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed);
+// Why tiles do not compute this convolution of tensors that can be blocked, or null.
+const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs);
+
+Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
+                       PackedWeights& packed);
 
 }  // namespace backplane::cpu

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv. In float it goes to tiles and oneDNN (kernels/conv/blocked_conv.h, kernels/conv/onednn_conv.h); other types
-// take the definition.
+// Conv.
 #include "kernels/conv/conv.h"
 
 #include <utility>
 
 #include "kernels/common/direct_conv.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/conv/blocked_conv.h"
 #include "kernels/conv/channel_order.h"
 #include "kernels/post_op/activation.h"
-#include "runtime/threads.h"
+#include "runtime/implementations.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -29,11 +30,84 @@ void run_direct(const ConvSize& size, const Window& w, Tensors in, Tensors out) 
       });
 }
 
+// A Conv of one set of extents, while its implementation is chosen.
+struct ConvProblem {
+  ConvPlan conv;
+  Shape shape;  // of the result
+  std::vector<Tensor> inputs;
+  Tensors given;  // the node's: weights and bias may be in another order than in `inputs`
+  ChannelOrder& order;
+  PackedWeights& packed;
+  std::shared_ptr<OnednnConvDescription> onednn;
+
+  // As one convolution of all groups, for implementations that know no shuffle.
+  void spread() {
+    if (conv.shuffled_groups > 1) order.spread(conv.shuffled_groups, inputs, conv.size);
+    conv.shuffled_groups = 1;
+  }
+};
+
+const char* refuse_blocks(const ConvProblem& p) {
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
+  return can_be_blocked(p.inputs[0].shape) && can_be_blocked(p.shape) ? nullptr : "its tensors cannot be blocked";
+}
+
+const char* refuse_winograd(const PlanContext& context, ConvProblem& p) {
+  if (const char* why = refuse_blocks(p)) return why;
+  if (p.conv.shuffled_groups > 1) return "its channels are shuffled";
+  if (!prefers_winograd(context, p.conv)) return "its transforms would take longer than they save";
+  p.onednn = describe_onednn_conv(context, p.conv, p.inputs, true);
+  return p.onednn == nullptr ? "oneDNN has no such implementation" : nullptr;
+}
+
+const char* refuse_tiled(const PlanContext&, ConvProblem& p) {
+  const char* why = refuse_blocks(p);
+  return why != nullptr ? why : refuse_blocked_conv(p.conv, p.inputs);
+}
+
+const char* refuse_onednn(const PlanContext& context, ConvProblem& p) {
+  if (const char* why = refuse_blocks(p)) return why;
+  p.spread();
+  p.onednn = describe_onednn_conv(context, p.conv, p.inputs, false);
+  return p.onednn == nullptr ? "oneDNN has no fast implementation" : nullptr;
+}
+
+Plan plan_tiled(const PlanContext& context, ConvProblem& p) {
+  return plan_blocked_conv(context, p.conv, p.inputs, p.packed);
+}
+
+Plan plan_onednn(const PlanContext&, ConvProblem& p) {
+  return plan_onednn_conv(*p.onednn, p.conv, p.inputs, p.packed);
+}
+
+Plan plan_direct(const PlanContext&, ConvProblem& p) {
+  p.spread();
+  // Weights and bias that are not those of the node.
+  std::vector<std::pair<size_t, Tensor>> changed;
+  for (size_t i = 1; i < p.inputs.size() && i < 3; ++i) {
+    if (p.inputs[i].data != p.given[i].data) changed.emplace_back(i, p.inputs[i]);
+  }
+  const std::vector<PostOp> ops(p.conv.post_ops.begin(), p.conv.post_ops.end());
+  return make_plan({p.shape}, [s = p.conv.size, w = p.conv.window, ops, changed](Tensors in, Tensors out) {
+    std::vector<Tensor> operands(in.begin(), in.end());
+    for (const auto& [slot, tensor] : changed) operands[slot] = tensor;
+    dispatch<Floats>(in[0].dtype, [&](auto tag) { run_direct<typename decltype(tag)::type>(s, w, operands, out); });
+    apply_post_ops(ops, out[0].as<float>(), s.batch, s.out_channels, w.out_size(), in.back().as<float>());
+  });
+}
+
+constexpr std::array kConvs = {
+    Implementation<ConvProblem>{"winograd", refuse_winograd, plan_onednn},
+    Implementation<ConvProblem>{"tiled", refuse_tiled, plan_tiled},
+    Implementation<ConvProblem>{"onednn", refuse_onednn, plan_onednn},
+    Implementation<ConvProblem>{"direct", nullptr, plan_direct},
+};
+
 class Conv final : public Kernel {
  public:
   explicit Conv(const Node& node) : attributes_(node), groups_(node.attr("group", int64_t{1})) {}
 
-  Plan plan(Tensors inputs) const override {
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
     std::string error;
     std::optional<ConvSize> size = conv_size(inputs[0].shape, inputs[1].shape, groups_, &error);
     if (!size) return fail(error);
@@ -47,27 +121,8 @@ class Conv final : public Kernel {
     std::vector<Tensor> own(inputs.begin(), inputs.end());
     std::vector<PostOp> ops = post_ops_;
     if (passed_groups_ > 1) order_.pass(passed_groups_, own, ops);
-    ConvPlan conv{*size, *w, ops, read_groups_};
-    const bool fast = inputs[0].dtype == BP_DTYPE_FLOAT && can_be_blocked(inputs[0].shape) && can_be_blocked(shape) &&
-                      !reference_only();
-    if (fast) {
-      if (Plan plan = plan_blocked_conv(conv, own, packed_); plan.step) return plan;
-    }
-    if (read_groups_ > 1) order_.spread(read_groups_, own, conv.size);
-    if (fast) {
-      if (Plan plan = plan_onednn_conv(conv, own, packed_); plan.step) return plan;
-    }
-    // Weights and bias that are not those of the node.
-    std::vector<std::pair<size_t, Tensor>> changed;
-    for (size_t i = 1; i < own.size() && i < 3; ++i) {
-      if (own[i].data != inputs[i].data) changed.emplace_back(i, own[i]);
-    }
-    return make_plan({shape}, [s = conv.size, w = *w, ops, changed](Tensors in, Tensors out) {
-      std::vector<Tensor> operands(in.begin(), in.end());
-      for (const auto& [slot, tensor] : changed) operands[slot] = tensor;
-      dispatch<Floats>(in[0].dtype, [&](auto tag) { run_direct<typename decltype(tag)::type>(s, w, operands, out); });
-      apply_post_ops(ops, out[0].as<float>(), s.batch, s.out_channels, w.out_size(), in.back().as<float>());
-    });
+    ConvProblem problem{{*size, *w, ops, read_groups_}, shape, std::move(own), inputs, order_, packed_, nullptr};
+    return plan_best(context, "conv", kConvs, problem);
   }
 
   bool packs(size_t input) const override { return input == 1; }
@@ -79,10 +134,7 @@ class Conv final : public Kernel {
     return fits;
   }
 
-  bool skip_shuffle(int64_t groups, bool through) override {
-    (through ? passed_groups_ : read_groups_) = groups;
-    return true;
-  }
+  void skip_shuffle(int64_t groups, bool through) { (through ? passed_groups_ : read_groups_) = groups; }
 
  private:
   WindowAttributes attributes_;
@@ -110,13 +162,23 @@ Verdict supports(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Conv", 1, supports, create_conv},
+    Row{"", "Conv", 1, supports, create_conv}.in_fp32(0b010).costing(conv_operations<1>),
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> create_conv(const Node& node) {
   return std::make_unique<Conv>(node);
+}
+
+bool skip_shuffle(Kernel& kernel, int64_t groups, bool through) {
+  auto* conv = dynamic_cast<Conv*>(&kernel);
+  if (conv != nullptr) conv->skip_shuffle(groups, through);
+  return conv != nullptr;
+}
+
+ImplementationNames conv_implementations() {
+  return names_of("conv", kConvs);
 }
 
 [[gnu::cold]] std::span<const Row> conv_rows() {

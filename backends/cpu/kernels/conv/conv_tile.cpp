@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/onednn/onednn.h"
 #include "kernels/simd/lanes.h"
+#include "runtime/isa.h"
 
 namespace backplane::cpu {
 

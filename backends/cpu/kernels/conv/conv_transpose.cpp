@@ -169,8 +169,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([a](Tensors inputs) { return plan(a, inputs); });
 }
 
+double operations(const Node& node) {
+  return 2 * node.input_elements(0) * node.input_elements(1) /
+         static_cast<double>(std::max<int64_t>(1, node.input_extent(1, 0))) / std::max(1.0, node.output_elements(0));
+}
+
 constexpr Row kRows[] = {
-    {"", "ConvTranspose", 1, supports, create},
+    Row{"", "ConvTranspose", 1, supports, create}.in_fp32(0b010).costing(operations),
 };
 
 }  // namespace

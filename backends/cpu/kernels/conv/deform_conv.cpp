@@ -103,7 +103,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "DeformConv", 19, supports, create},
+    Row{"", "DeformConv", 19, supports, create}.in_fp32(0b010),
 };
 
 }  // namespace

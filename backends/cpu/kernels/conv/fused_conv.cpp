@@ -23,8 +23,8 @@ std::unique_ptr<Kernel> create(const Node& node) {
   const bool sums = node.has_input(3);
   if (sums) conv->append(PostOp{PostOp::kAdd, {}, {}, {}});
   if (const auto activation = activation_of(node)) conv->append(PostOp{PostOp::kActivation, {}, {}, *activation});
-  return make_kernel([conv, sums](Tensors in) {
-    Plan plan = conv->plan(in);
+  return make_kernel([conv, sums](const PlanContext& context, Tensors in) {
+    Plan plan = conv->plan(context, in);
     if (plan.step && sums && !(in[3].shape == plan.shapes[0]))
       return fail("Z " + to_string(in[3].shape) + " does not have the result's extents " + to_string(plan.shapes[0]));
     return plan;
@@ -32,7 +32,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"com.microsoft", "FusedConv", 1, supports, create},
+    Row{"com.microsoft", "FusedConv", 1, supports, create}.in_fp32(0b010),
 };
 
 }  // namespace

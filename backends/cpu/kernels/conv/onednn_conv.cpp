@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -11,7 +12,7 @@
 #include "kernels/onednn/onednn.h"
 #include "kernels/post_op/activation.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -44,6 +45,7 @@ struct Share {
 struct Geometry {
   ConvSize size;
   Window window;
+  int64_t threads;
   bool depthwise;
   bool shifts_last = false;  // large shifts are added to whole sums: oneDNN's depthwise kernels, which begin with the
                              // bias, would round each term; takes longer
@@ -51,8 +53,11 @@ struct Geometry {
   Format result = Format::kBlocked;
   memory::dims in, out, kernel;  // spatial
 
-  Geometry(const ConvSize& s, const Window& w)
-      : size(s), window(w), depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels) {
+  Geometry(const ConvSize& s, const Window& w, int64_t used_threads)
+      : size(s),
+        window(w),
+        threads(used_threads),
+        depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels) {
     for (size_t d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
       in.push_back(w.in[d]);
       out.push_back(w.out[d]);
@@ -71,7 +76,7 @@ struct Geometry {
 // How many shares: so many that all threads have work, but none so small that its start costs more than it saves, or
 // that the kernels lose the reuse that several blocks at once give.
 int64_t choose_shares(const Geometry& g, int64_t blocks) {
-  int64_t threads = thread_count();
+  const int64_t threads = g.threads;
   if (g.size.batch >= threads) return 1;
   int64_t work =
       g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
@@ -149,14 +154,11 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
     a.shift = share.shift = layout_of(dims, Format::kDense);
   }
   a.post_ops = post_ops;
-  try {
-    share.description = make_convolution(a);
-    share.primitive = Primitive(share.description);
-    share.layouts = PrimitiveLayouts(share.primitive);
-    return true;
-  } catch (const dnnl::error&) {
-    return false;
-  }
+  share.description = describe_convolution(a);
+  if (!share.description || !is_fast(share.description.impl_info_str())) return false;
+  share.primitive = Primitive(share.description);
+  share.layouts = PrimitiveLayouts(share.primitive);
+  return true;
 }
 
 // Winograd's transforms pay off for 3×3 windows over several places and many channels, unless the blocks of output
@@ -190,7 +192,7 @@ class OnednnConv final : public Step {
       share.description = {};
     }
     scratchpad_bytes_ = scratchpad;
-    threads_ = thread_count();
+    threads_ = geometry_.threads;
     const float* bias = has_bias(inputs) ? inputs[2].as<float>() : nullptr;
     affine_ = join_affine(post_ops, geometry_.size.out_channels, bias);
     if (geometry_.shifts_last && affine_.shift.empty() && bias != nullptr)
@@ -334,13 +336,20 @@ bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
 
 }  // namespace
 
-bool prefers_winograd(const ConvPlan& conv) {
-  const Geometry geometry(conv.size, conv.window);
+bool prefers_winograd(const PlanContext& context, const ConvPlan& conv) {
+  const Geometry geometry(conv.size, conv.window, context.threads);
   const std::vector<Share> shares = cut(geometry);
   return std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
 }
 
-Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
+// A convolution whose shares oneDNN has described.
+struct OnednnConvDescription {
+  Geometry geometry;
+  std::vector<Share> shares;
+};
+
+std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& context, const ConvPlan& conv,
+                                                            std::span<const Tensor> inputs, bool winograd_only) {
   std::vector<PostOp> later_ops;
   bool has_bias = inputs.size() > 2 && inputs[2].present();
   for (const PostOp& op : conv.post_ops) {
@@ -350,41 +359,50 @@ Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, Pack
       later_ops.push_back(op);
   }
   SingleThreaded single;
-  Geometry geometry(conv.size, conv.window);
+  Geometry geometry(conv.size, conv.window, context.threads);
   const bool shifts_last = geometry.depthwise && shifts_outweigh(conv, inputs);
-  auto attempt = [&](Format source, Format result) -> std::optional<std::vector<Share>> {
+  std::vector<Share> shares;
+  const auto attempt = [&](Format source, Format result) {
     geometry.source = source;
     geometry.result = result;
     geometry.shifts_last = shifts_last;
-    std::vector<Share> shares = cut(geometry);
-    auto describe_all = [&](dnnl::algorithm algorithm) {
-      return std::ranges::all_of(shares, [&](Share& share) {
-        return describe(geometry, share, has_bias, later_ops, algorithm) && is_fast(share.description.impl_info_str());
-      });
+    shares = cut(geometry);
+    const auto describe_all = [&](dnnl::algorithm algorithm) {
+      return std::ranges::all_of(
+          shares, [&](Share& share) { return describe(geometry, share, has_bias, later_ops, algorithm); });
     };
-    bool winograd = std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
-    if (winograd && describe_all(dnnl::algorithm::convolution_winograd)) return shares;
-    if (describe_all(dnnl::algorithm::convolution_direct)) return shares;
-    if (std::exchange(geometry.shifts_last, false) && describe_all(dnnl::algorithm::convolution_direct)) return shares;
-    return std::nullopt;
+    const bool winograd =
+        std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
+    if (winograd && describe_all(dnnl::algorithm::convolution_winograd)) return true;
+    if (winograd_only) return false;
+    if (describe_all(dnnl::algorithm::convolution_direct)) return true;
+    return std::exchange(geometry.shifts_last, false) && describe_all(dnnl::algorithm::convolution_direct);
   };
-  std::optional<std::vector<Share>> shares;
+  bool found = false;
   if (channel_block() != 0) {
     // Images with few channels are read as they come.
     if (conv.size.in_channels < channel_block() / 2 && conv.size.groups == 1 && inputs[0].format == Format::kDense)
-      shares = attempt(Format::kDense, Format::kBlocked);
-    if (!shares) shares = attempt(Format::kBlocked, Format::kBlocked);
+      found = attempt(Format::kDense, Format::kBlocked);
+    found = found || attempt(Format::kBlocked, Format::kBlocked);
   }
-  if (!shares) shares = attempt(Format::kDense, Format::kDense);
+  if (!found && !attempt(Format::kDense, Format::kDense)) return nullptr;
+  return std::make_shared<OnednnConvDescription>(std::move(geometry), std::move(shares));
+}
+
+Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, std::span<const Tensor> inputs,
+                      PackedWeights& packed) {
+  Geometry& geometry = description.geometry;
+  const auto later = std::ranges::find_if(conv.post_ops, [](const PostOp& op) { return op.kind != PostOp::kAffine; });
   Plan plan;
-  if (!shares) return plan;
   plan.takes.assign(inputs.size(), Format::kDense);
   plan.takes[0] = geometry.source;
   plan.gives = geometry.result;
   if (inputs[1].data != nullptr) plan.packed = 1;
-  if (!later_ops.empty() && later_ops.front().kind == PostOp::kAdd) plan.takes.back() = geometry.result;
+  if (later != conv.post_ops.end() && later->kind == PostOp::kAdd) plan.takes.back() = geometry.result;
   plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
-  plan.step = std::make_unique<OnednnConv>(std::move(geometry), std::move(*shares), conv.post_ops, inputs, packed);
+  SingleThreaded single;
+  plan.step =
+      std::make_unique<OnednnConv>(std::move(geometry), std::move(description.shares), conv.post_ops, inputs, packed);
   return plan;
 }
 

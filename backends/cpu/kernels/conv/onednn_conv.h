@@ -2,6 +2,8 @@
 // A convolution in float as oneDNN does it best: blocked, cut into shares of output channels.
 #pragma once
 
+#include <memory>
+
 #include "kernels/common/direct_conv.h"
 #include "kernels/onednn/packed_weights.h"
 
@@ -15,10 +17,17 @@ struct ConvPlan {
 };
 
 // Whether Winograd's transforms make this convolution faster than any other way.
-bool prefers_winograd(const ConvPlan& conv);
+bool prefers_winograd(const PlanContext& context, const ConvPlan& conv);
 
-// A plan without a step where oneDNN has no implementation. `inputs` are those of Conv; weights that are known are
-// packed now.
-Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed);
+struct OnednnConvDescription;
+
+// What oneDNN would do; null where it has no fast implementation, or, with `winograd_only`, none by Winograd's
+// transforms. `inputs` are those of Conv.
+std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& context, const ConvPlan& conv,
+                                                            std::span<const Tensor> inputs, bool winograd_only);
+
+// Uses up the description, which was made for the same arguments. Known weights are packed now.
+Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, std::span<const Tensor> inputs,
+                      PackedWeights& packed);
 
 }  // namespace backplane::cpu

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/memory.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

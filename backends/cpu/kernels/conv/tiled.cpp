@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/common/function_kernel.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -17,7 +17,7 @@ constexpr int64_t kTaskWork = int64_t{1} << 18;
 
 class TiledStep final : public Step {
  public:
-  TiledStep(const TiledWork& work, Tensors inputs, int bias, PackedWeights& packed)
+  TiledStep(int64_t threads, const TiledWork& work, Tensors inputs, int bias, PackedWeights& packed)
       : work_(work),
         panels_(work.size, work.taps),
         bias_(static_cast<size_t>(blocks_of(work.size.out_channels) * channel_block())),
@@ -45,7 +45,7 @@ class TiledStep final : public Step {
       }
     }
     work_.post_ops = {};
-    share_out();
+    share_out(threads);
   }
 
   int inplace() const override { return summand_; }
@@ -69,8 +69,7 @@ class TiledStep final : public Step {
  private:
   // Threads take different output channels where weights are more than what they are multiplied with, else different
   // strips of places: the other one of the two is read by all threads.
-  void share_out() {
-    const int64_t threads = thread_count();
+  void share_out(int64_t threads) {
     const auto groups = static_cast<int64_t>(panels_.blocks().size()), tiles = tile_count();
     by_channels_ = panels_.count() > work_.size.in_channels * work_.in_places;
     if (!by_channels_)
@@ -165,8 +164,9 @@ class TiledStep final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_tiled(const TiledWork& work, Tensors inputs, int bias, PackedWeights& packed) {
-  return std::make_unique<TiledStep>(work, inputs, bias, packed);
+std::unique_ptr<Step> make_tiled(const PlanContext& context, const TiledWork& work, Tensors inputs, int bias,
+                                 PackedWeights& packed) {
+  return std::make_unique<TiledStep>(context.threads, work, inputs, bias, packed);
 }
 
 }  // namespace backplane::cpu

@@ -39,7 +39,7 @@ struct TiledWork {
 
 // A step for inputs that begin with x and weights; `bias` is one of the others or -1, and the last is what a
 // post-operation adds. Weights and bias are known.
-std::unique_ptr<Step> make_tiled(const TiledWork& work, std::span<const Tensor> inputs, int bias,
-                                 PackedWeights& packed);
+std::unique_ptr<Step> make_tiled(const PlanContext& context, const TiledWork& work, std::span<const Tensor> inputs,
+                                 int bias, PackedWeights& packed);
 
 }  // namespace backplane::cpu

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "kernels/common/broadcast.h"
-#include "kernels/common/formula.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "kernels/elementwise/formula.h"
 #include "kernels/elementwise/select_row.h"
 
 namespace backplane::cpu {
@@ -154,14 +154,16 @@ Verdict accepts_two(const Node& node) {
 
 template <auto kFormula, class Types, class Result = void>
 constexpr Row binary(std::string_view op_type, uint32_t since_version) {
-  return {"", op_type, since_version, accepts_two<Types, Result>,
-          [](const Node& node) { return create_binary<decltype(kFormula), Types, Result>(node, kFormula); }};
+  return Row{"", op_type, since_version, accepts_two<Types, Result>,
+             [](const Node& node) { return create_binary<decltype(kFormula), Types, Result>(node, kFormula); }}
+      .in_fp32_elements();
 }
 
 template <class Formula, class Types>
 constexpr Row binary(std::string_view op_type, uint32_t since_version) {
-  return {"", op_type, since_version, accepts_two<Types>,
-          [](const Node& node) { return create_binary<Formula, Types, void>(node, Formula(node)); }};
+  return Row{"", op_type, since_version, accepts_two<Types>,
+             [](const Node& node) { return create_binary<Formula, Types, void>(node, Formula(node)); }}
+      .in_fp32_elements();
 }
 
 // ---- any number of inputs: the result takes in one after the other
@@ -201,15 +203,17 @@ Plan plan_variadic(Tensors inputs, const Loop& loop, Divide divide) {
 
 template <auto kFormula, class Types, bool kMean = false>
 constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
-  return {"", op_type, since_version, [](const Node& node) { return accepts_variadic(node, set_of(Types{})); },
-          [](const Node& node) {
-            const auto [loop, divide] = dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
-              using T = typename decltype(tag)::type;
-              return std::pair<Loop, Divide>(loop_of<T, T, T>(kFormula), kMean ? divide_by_count<T> : nullptr);
-            });
-            return make_kernel(
-                [loop = loop, divide = divide](Tensors inputs) -> Plan { return plan_variadic(inputs, loop, divide); });
-          }};
+  return Row{"", op_type, since_version, [](const Node& node) { return accepts_variadic(node, set_of(Types{})); },
+             [](const Node& node) {
+               const auto [loop, divide] = dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
+                 using T = typename decltype(tag)::type;
+                 return std::pair<Loop, Divide>(loop_of<T, T, T>(kFormula), kMean ? divide_by_count<T> : nullptr);
+               });
+               return make_kernel([loop = loop, divide = divide](Tensors inputs) -> Plan {
+                 return plan_variadic(inputs, loop, divide);
+               });
+             }}
+      .in_fp32_elements();
 }
 
 // ---- formulas: integers wrap, and division by zero gives 0
@@ -358,7 +362,7 @@ constexpr Row kRows[] = {
     binary<kMultiply, Numbers>("Mul", 7),
     binary<kDivide, Numbers>("Div", 7),
     binary<Mod, Numbers>("Mod", 10),
-    {"", "Pow", 7, supports_pow, create_pow},
+    Row{"", "Pow", 7, supports_pow, create_pow}.in_fp32_elements(),
     binary<kPrelu, Numbers>("PRelu", 7),
     variadic<kAdd, Floats>("Sum", 8),
     variadic<kAdd, Floats, true>("Mean", 8),

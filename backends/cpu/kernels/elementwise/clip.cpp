@@ -53,7 +53,7 @@ std::unique_ptr<Kernel> create(const Node&) {
   });
 }
 
-constexpr Row kRows[] = {{"", "Clip", 11, supports, create}};
+constexpr Row kRows[] = {Row{"", "Clip", 11, supports, create}.in_fp32_elements()};
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -71,14 +71,14 @@ void run_floats(const Formula& formula, const float* x, const float* bias, int64
 
 template <class Formula>
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([formula = Formula(node)](Tensors in) -> Plan {
+  return make_kernel([formula = Formula(node)](const PlanContext& context, Tensors in) -> Plan {
     const Shape& x = in[0].shape;
     const Tensor bias = at(in, 1);
     const int64_t width = x.rank() == 0 ? 1 : x[x.rank() - 1];
     if (bias.present() && bias.shape.elements() != width)
       return fail("bias " + to_string(bias.shape) + " does not fit " + to_string(x));
     return make_plan({x},
-                     [formula, width, plain = reference_only()](Tensors inputs, Tensors outputs) {
+                     [formula, width, plain = context.reference](Tensors inputs, Tensors outputs) {
                        dispatch<Floats>(inputs[0].dtype, [&](auto tag) {
                          using T = typename decltype(tag)::type;
                          using C = compute_t<T>;
@@ -102,10 +102,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 constexpr const char* kMicrosoft = "com.microsoft";
 constexpr Row kRows[] = {
-    {kMicrosoft, "Gelu", 1, supports, create<Exact>},
-    {kMicrosoft, "BiasGelu", 1, supports, create<Exact>},
-    {kMicrosoft, "FastGelu", 1, supports, create<ByTanh>},
-    {kMicrosoft, "QuickGelu", 1, supports, create<BySigmoid>},
+    Row{kMicrosoft, "Gelu", 1, supports, create<Exact>}.in_fp32(),
+    Row{kMicrosoft, "BiasGelu", 1, supports, create<Exact>}.in_fp32(),
+    Row{kMicrosoft, "FastGelu", 1, supports, create<ByTanh>}.in_fp32(),
+    Row{kMicrosoft, "QuickGelu", 1, supports, create<BySigmoid>}.in_fp32(),
 };
 
 }  // namespace

@@ -4,14 +4,14 @@
 #include <limits>
 
 #include "kernels/common/codes.h"
-#include "kernels/common/formula.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
-#include "kernels/onednn/onednn.h"
+#include "kernels/elementwise/formula.h"
 #include "kernels/post_op/activation.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/simd/vector_math.h"
-#include "runtime/threads.h"
+#include "runtime/isa.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {
@@ -84,14 +84,16 @@ Verdict accepts_one(const Node& node) {
 
 template <auto kFormula, class Types = Floats, class Result = void>
 constexpr Row unary(std::string_view op_type, uint32_t since_version) {
-  return {"", op_type, since_version, accepts_one<Types>,
-          [](const Node& node) { return create_unary<decltype(kFormula), Types, Result>(node, kFormula); }};
+  return Row{"", op_type, since_version, accepts_one<Types>,
+             [](const Node& node) { return create_unary<decltype(kFormula), Types, Result>(node, kFormula); }}
+      .in_fp32_elements();
 }
 
 template <class Formula, class Types = Floats, class Result = void>
 constexpr Row unary(std::string_view op_type, uint32_t since_version) {
-  return {"", op_type, since_version, accepts_one<Types>,
-          [](const Node& node) { return create_unary<Formula, Types, Result>(node, Formula(node)); }};
+  return Row{"", op_type, since_version, accepts_one<Types>,
+             [](const Node& node) { return create_unary<Formula, Types, Result>(node, Formula(node)); }}
+      .in_fp32_elements();
 }
 
 // ---- formulas with attributes --------------------------------------------------------------------------------------
@@ -252,8 +254,9 @@ constexpr auto kHardSwish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0
 // The row with a loop over floats that the compiler could turn into vectors (kernels/simd/vector_math.h).
 template <const Row& kPlain, void (*kRow)(const float* x, float* y, int64_t n)>
 std::unique_ptr<Kernel> create_by_rows(const Node& node) {
-  if (node.input_type(0).dtype != BP_DTYPE_FLOAT || reference_only()) return kPlain.create(node);
-  return make_kernel([](Tensors inputs) -> Plan {
+  std::shared_ptr<const Kernel> definition = kPlain.create(node);
+  return make_kernel([definition](const PlanContext& context, Tensors inputs) -> Plan {
+    if (inputs[0].dtype != BP_DTYPE_FLOAT || context.reference) return definition->plan(context, inputs);
     Plan plan = make_plan({inputs[0].shape},
                           [n = inputs[0].stored()](Tensors in, Tensors out) {
                             parallel(n, kCheapGrain / 2, [&](int64_t begin, int64_t end) {
@@ -322,7 +325,7 @@ constexpr Row kRows[] = {
     unary<HardSigmoid>("HardSigmoid", 6),
     unary<Swish>("Swish", 24),
     unary<Shrink, Numbers>("Shrink", 9),
-    {"", "Gelu", 20, supports_gelu, create_gelu},
+    Row{"", "Gelu", 20, supports_gelu, create_gelu}.in_fp32_elements(),
     question<IsNan>("IsNaN", 9),
     question<IsInf>("IsInf", 10),
     unary<[](bool x) { return !x; }, Booleans>("Not", 1),

@@ -7,142 +7,11 @@
 #include "kernels/common/halves.h"
 #include "kernels/common/support.h"
 #include "kernels/float16/in_float_steps.h"
-#include "runtime/threads.h"
+#include "runtime/dense_plan.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {
-
-enum Kind { kWhole, kElementwise };
-struct Operator {
-  std::string_view domain;
-  std::string_view op_type;
-  uint32_t weights = 0;  // bits of the inputs of which the kernel for FLOAT may keep a form of its own
-  Kind kind = kWhole;
-};
-constexpr std::string_view kMicrosoft = "com.microsoft";
-constexpr Operator kOperators[] = {
-    {"", "Abs", 0, kElementwise},
-    {"", "Acos", 0, kElementwise},
-    {"", "Acosh", 0, kElementwise},
-    {"", "Add", 0, kElementwise},
-    {"", "ArgMax"},
-    {"", "ArgMin"},
-    {"", "Asin", 0, kElementwise},
-    {"", "Asinh", 0, kElementwise},
-    {"", "Atan", 0, kElementwise},
-    {"", "Atanh", 0, kElementwise},
-    {"", "Attention"},
-    {"", "AveragePool"},
-    {"", "BatchNormalization"},
-    {"", "Ceil", 0, kElementwise},
-    {"", "Celu", 0, kElementwise},
-    {"", "Clip", 0, kElementwise},
-    {"", "Conv", 0b010},
-    {"", "ConvTranspose", 0b010},
-    {"", "Cos", 0, kElementwise},
-    {"", "Cosh", 0, kElementwise},
-    {"", "CumSum"},
-    {"", "DeformConv", 0b010},
-    {"", "DFT"},
-    {"", "Div", 0, kElementwise},
-    {"", "Einsum"},
-    {"", "Elu", 0, kElementwise},
-    {"", "Equal", 0, kElementwise},
-    {"", "Erf", 0, kElementwise},
-    {"", "Exp", 0, kElementwise},
-    {"", "Floor", 0, kElementwise},
-    {"", "GRU", 0b110},
-    {"", "Gelu", 0, kElementwise},
-    {"", "Gemm", 0b010},
-    {"", "GlobalAveragePool"},
-    {"", "GlobalLpPool"},
-    {"", "GlobalMaxPool"},
-    {"", "Greater", 0, kElementwise},
-    {"", "GreaterOrEqual", 0, kElementwise},
-    {"", "GridSample"},
-    {"", "GroupNormalization"},
-    {"", "HardSigmoid", 0, kElementwise},
-    {"", "HardSwish", 0, kElementwise},
-    {"", "Hardmax"},
-    {"", "InstanceNormalization"},
-    {"", "LRN"},
-    {"", "LSTM", 0b110},
-    {"", "LayerNormalization"},
-    {"", "LeakyRelu", 0, kElementwise},
-    {"", "Less", 0, kElementwise},
-    {"", "LessOrEqual", 0, kElementwise},
-    {"", "Log", 0, kElementwise},
-    {"", "LogSoftmax"},
-    {"", "LpNormalization"},
-    {"", "LpPool"},
-    {"", "MatMul", 0b010},
-    {"", "Max", 0, kElementwise},
-    {"", "MaxPool"},
-    {"", "Mean", 0, kElementwise},
-    {"", "MeanVarianceNormalization"},
-    {"", "Min", 0, kElementwise},
-    {"", "Mish", 0, kElementwise},
-    {"", "Mod", 0, kElementwise},
-    {"", "Mul", 0, kElementwise},
-    {"", "Neg", 0, kElementwise},
-    {"", "PRelu", 0, kElementwise},
-    {"", "Pow", 0, kElementwise},
-    {"", "RMSNormalization"},
-    {"", "RNN", 0b110},
-    {"", "Reciprocal", 0, kElementwise},
-    {"", "ReduceL1"},
-    {"", "ReduceL2"},
-    {"", "ReduceLogSum"},
-    {"", "ReduceLogSumExp"},
-    {"", "ReduceMax"},
-    {"", "ReduceMean"},
-    {"", "ReduceMin"},
-    {"", "ReduceProd"},
-    {"", "ReduceSum"},
-    {"", "ReduceSumSquare"},
-    {"", "Relu", 0, kElementwise},
-    {"", "Resize"},
-    {"", "RoiAlign"},
-    {"", "RotaryEmbedding"},
-    {"", "Round", 0, kElementwise},
-    {"", "STFT"},
-    {"", "Selu", 0, kElementwise},
-    {"", "Shrink", 0, kElementwise},
-    {"", "Sigmoid", 0, kElementwise},
-    {"", "Sign", 0, kElementwise},
-    {"", "SimplifiedLayerNormalization"},
-    {"", "Sin", 0, kElementwise},
-    {"", "Sinh", 0, kElementwise},
-    {"", "Softmax"},
-    {"", "Softplus", 0, kElementwise},
-    {"", "Softsign", 0, kElementwise},
-    {"", "Sqrt", 0, kElementwise},
-    {"", "Sub", 0, kElementwise},
-    {"", "Sum", 0, kElementwise},
-    {"", "Swish", 0, kElementwise},
-    {"", "Tan", 0, kElementwise},
-    {"", "Tanh", 0, kElementwise},
-    {"", "ThresholdedRelu", 0, kElementwise},
-    {"", "TopK"},
-    {kMicrosoft, "BiasGelu"},
-    {kMicrosoft, "FastGelu"},
-    {kMicrosoft, "FusedConv", 0b010},
-    {kMicrosoft, "FusedGemm", 0b010},
-    {kMicrosoft, "FusedMatMul", 0b010},
-    {kMicrosoft, "Gelu"},
-    {kMicrosoft, "MatMulNBits", 0b1100},
-    {kMicrosoft, "QuickGelu"},
-    {kMicrosoft, "RotaryEmbedding"},
-    {kMicrosoft, "SimplifiedLayerNormalization"},
-    {kMicrosoft, "SkipLayerNormalization"},
-    {kMicrosoft, "SkipSimplifiedLayerNormalization"},
-};
-
-const Operator* find_in_float(const Node& node) {
-  const auto* found = std::ranges::find_if(
-      kOperators, [&](const Operator& o) { return o.op_type == node.op_type() && o.domain == node.domain(); });
-  return found == std::end(kOperators) ? nullptr : found;
-}
 
 // The graph with FLOAT in place of the 16-bit types.
 class FloatGraph {
@@ -175,7 +44,7 @@ FloatBlock floats_of(const Tensor& halves) {
 class FloatWeights {
  public:
   FloatBlock get(const Tensor& halves) {
-    if (halves.passing) return floats_of(halves);
+    if (halves.transient) return floats_of(halves);
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_)
       if (entry.data == halves.data && entry.shape == halves.shape) return entry.floats;
@@ -195,12 +64,12 @@ class FloatWeights {
 
 class InFloatKernel final : public Kernel {
  public:
-  InFloatKernel(std::unique_ptr<Kernel> inner, const Node& node, const Operator& op)
-      : inner_(std::move(inner)), weights_(op.weights), kind_(op.kind) {
+  InFloatKernel(std::unique_ptr<Kernel> inner, const Node& node, const Row& row)
+      : inner_(std::move(inner)), weights_(row.weights), by_elements_(row.half == HalfRule::kFp32Elements) {
     for (uint32_t i = 0; i < node.output_count(); ++i) rounds_.push_back(is_half(node.output_type(i).dtype));
   }
 
-  Plan plan(std::span<const Tensor> inputs) const override {
+  Plan plan(const PlanContext& context, std::span<const Tensor> inputs) const override {
     std::vector<Tensor> floats(inputs.begin(), inputs.end());
     std::vector<Operand> operands(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -211,12 +80,12 @@ class InFloatKernel final : public Kernel {
       if (inputs[i].data == nullptr) continue;
       operands[i].known = keeps(i) ? kept_.get(inputs[i]) : floats_of(inputs[i]);
       floats[i].data = operands[i].known->get();
-      floats[i].passing = inputs[i].passing || !keeps(i);
+      floats[i].transient = inputs[i].transient || !keeps(i);
     }
-    Plan plan = with_dense_operands(inner_->plan(floats), floats);
+    Plan plan = with_dense_operands(context, inner_->plan(context, floats), floats);
     if (!plan.step) return plan;
-    if (kind_ == kElementwise) {
-      if (auto step = piecewise(inputs, floats, operands, plan.shapes[0])) {
+    if (by_elements_) {
+      if (auto step = piecewise(context, inputs, floats, operands, plan.shapes[0])) {
         plan.step = std::move(step);
         return plan;
       }
@@ -235,8 +104,9 @@ class InFloatKernel final : public Kernel {
   bool keeps(size_t input) const { return input < 32 && (weights_ >> input & 1) != 0; }
 
   // Null where operands are broadcast otherwise than one element, or are small enough to be taken whole.
-  std::unique_ptr<Step> piecewise(std::span<const Tensor> inputs, std::span<const Tensor> floats,
-                                  const std::vector<Operand>& operands, const Shape& shape) const {
+  std::unique_ptr<Step> piecewise(const PlanContext& context, std::span<const Tensor> inputs,
+                                  std::span<const Tensor> floats, const std::vector<Operand>& operands,
+                                  const Shape& shape) const {
     const int64_t n = shape.elements();
     if (n <= kPiece || inputs.size() > kMaxPieceInputs) return nullptr;
     int inplace = -1;
@@ -254,7 +124,7 @@ class InFloatKernel final : public Kernel {
           pieces[i].shape = {};
         else
           pieces[i] = {pieces[i].dtype, {count}, nullptr};  // values of another piece each time
-      Plan plan = inner_->plan(pieces);
+      Plan plan = inner_->plan(context, pieces);
       const bool fits = plan.step && plan.shapes.size() == 1 && plan.shapes[0] == Shape{count} &&
                         plan.step->scratch_bytes() == 0 && plan.step->alias() < 0;
       return fits ? std::move(plan.step) : nullptr;
@@ -267,7 +137,7 @@ class InFloatKernel final : public Kernel {
 
   std::unique_ptr<Kernel> inner_;
   uint32_t weights_;
-  Kind kind_;
+  bool by_elements_;
   std::vector<bool> rounds_;
   mutable FloatWeights kept_;
 };
@@ -275,12 +145,8 @@ class InFloatKernel final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> create_in_float(const Row& row, const Node& node) {
-  bool has_half = false;
-  for (uint32_t i = 0; i < node.input_count(); ++i) has_half = has_half || is_half(node.input_type(i).dtype);
-  const Operator* found = has_half && !reference_only() ? find_in_float(node) : nullptr;
-  if (found == nullptr) return nullptr;
   const FloatGraph floats(node.graph());
-  return std::make_unique<InFloatKernel>(row.create(Node(floats.graph(), node.index())), node, *found);
+  return std::make_unique<InFloatKernel>(row.create(Node(floats.graph(), node.index(), node.operators())), node, row);
 }
 
 }  // namespace backplane::cpu

@@ -3,11 +3,11 @@
 // once. Known weights are converted once.
 #pragma once
 
-#include "runtime/kernel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 
-// The kernel, or null where the node is not one of those that compute in float (or where the definition is asked for).
+// The kernel of a node with operands of a 16-bit type, for a row whose rule is kFp32 or kFp32Elements.
 std::unique_ptr<Kernel> create_in_float(const Row& row, const Node& node);
 
 }  // namespace backplane::cpu

@@ -6,6 +6,7 @@
 
 #include "kernels/common/halves.h"
 #include "kernels/common/support.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {
@@ -185,7 +185,7 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
                         : padding == "reflection" ? Padding::kReflection
                                                   : Padding::kZeros,
                         node.attr("align_corners", int64_t{0}) != 0};
-  return make_kernel([sampler](Tensors inputs) -> Plan {
+  return make_kernel([sampler](const PlanContext& context, Tensors inputs) -> Plan {
     const Shape image = inputs[0].shape, grid = inputs[1].shape;
     if (image.rank() < 3 || grid.rank() != image.rank() || grid[0] != image[0] ||
         grid[grid.rank() - 1] != image.rank() - 2)
@@ -197,7 +197,7 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
     const int64_t results = to.elements(2, to.rank());
     if (sampler.filter == Filter::kLinear && image.rank() == 4 && inputs[0].dtype == BP_DTYPE_FLOAT &&
         inputs[1].dtype == BP_DTYPE_FLOAT && image.elements(2, 4) <= INT32_MAX && to.elements() > 0 &&
-        !reference_only())
+        !context.reference)
       return make_plan({to}, [=](Tensors in, Tensors out) {
         sample_floats(sampler, image, results, in[0].as<float>(), in[1].as<float>(), out[0].as<float>());
       });
@@ -257,7 +257,7 @@ std::unique_ptr<Kernel> create_affine(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "GridSample", 16, supports_sample, create_sample},
+    Row{"", "GridSample", 16, supports_sample, create_sample}.in_fp32(),
     {"", "AffineGrid", 20, supports_affine, create_affine},
 };
 

@@ -268,7 +268,7 @@ std::unique_ptr<Kernel> create_nms(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "RoiAlign", 16, supports_align, create_align},
+    Row{"", "RoiAlign", 16, supports_align, create_align}.in_fp32(),
     {"", "MaxRoiPool", 1, supports_pool, create_pool},
     {"", "NonMaxSuppression", 10, supports_nms, create_nms},
 };

@@ -447,7 +447,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([a = Attributes(node)](Tensors inputs) { return plan_resize(inputs, a); });
 }
 
-constexpr Row kRows[] = {{"", "Resize", 11, supports, create}};
+constexpr Row kRows[] = {Row{"", "Resize", 11, supports, create}.in_fp32()};
 
 }  // namespace
 

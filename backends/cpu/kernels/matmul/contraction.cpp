@@ -6,6 +6,7 @@
 #include "kernels/common/support.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/simd/clones.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

@@ -9,7 +9,7 @@
 #include "kernels/common/support.h"
 #include "kernels/matmul/contraction.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {
@@ -233,7 +233,8 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([equation = *parse(node.attr("equation", ""))](Tensors inputs) -> Plan {
+  return make_kernel([equation = *parse(node.attr("equation", ""))](const PlanContext& context,
+                                                                    Tensors inputs) -> Plan {
     std::array<Label, 128> letters;
     std::vector<Label> ellipsis;
     if (auto error = bind(equation, inputs, letters, ellipsis)) return fail(*error);
@@ -260,10 +261,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
     for (const Label& label : ellipsis)
       if (!keep_ellipsis) place(label, false);
     const bool empty = kept[0].positions() == 0 || summed[0].positions() == 0;
-    if (!empty && !reference_only() && inputs.size() == 1 && summed[0].positions() == 1)
+    if (!empty && !context.reference && inputs.size() == 1 && summed[0].positions() == 1)
       return make_plan({to}, [copy = StridedCopy(kept[0].extents, kept[0].strides, 0, bytes_of(inputs[0].dtype, 1))](
                                  Tensors in, Tensors out) { copy(in[0].data, out[0].data); });
-    if (!empty && !reference_only() && inputs[0].dtype == BP_DTYPE_FLOAT) {
+    if (!empty && !context.reference && inputs[0].dtype == BP_DTYPE_FLOAT) {
       Contractions contractions(labels, kept[0].extents.size(), inputs.size());
       const int64_t scratch = contractions.scratch_bytes();
       return make_plan({to},
@@ -281,7 +282,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {{"", "Einsum", 12, supports, create}};
+constexpr Row kRows[] = {Row{"", "Einsum", 12, supports, create}.in_fp32()};
 
 }  // namespace
 

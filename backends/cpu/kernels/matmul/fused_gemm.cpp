@@ -36,15 +36,15 @@ Verdict supports(const Node& node) {
 
 std::unique_ptr<Kernel> create(const Node& node) {
   std::shared_ptr<Kernel> gemm = create_gemm(node);
-  return make_kernel([gemm, activation = activation_of(node)](Tensors in) {
-    Plan plan = gemm->plan(in);
+  return make_kernel([gemm, activation = activation_of(node)](const PlanContext& context, Tensors in) {
+    Plan plan = gemm->plan(context, in);
     if (plan.step && activation) plan.step = std::make_unique<ActivatedStep>(std::move(plan.step), *activation);
     return plan;
   });
 }
 
 constexpr Row kRows[] = {
-    {"com.microsoft", "FusedGemm", 1, supports, create},
+    Row{"com.microsoft", "FusedGemm", 1, supports, create}.in_fp32(0b010),
 };
 
 }  // namespace

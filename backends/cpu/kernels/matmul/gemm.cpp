@@ -4,12 +4,14 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/gemv.h"
 #include "kernels/matmul/tiled_product.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/post_op/activation.h"
-#include "runtime/threads.h"
+#include "runtime/implementations.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -72,7 +74,60 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
 
 using GemmTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
-Plan plan_gemm(Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
+// A Gemm of one set of extents, while its implementation is chosen.
+struct GemmProblem {
+  const Gemm& gemm;
+  std::span<const PostOp> post_ops;  // activations
+  Tensors inputs;
+  PackedWeights& packed;
+
+  KnownProduct known() const { return {gemm.m, gemm.n, gemm.k, gemm.b_transposed, post_ops, {gemm.m, gemm.n}}; }
+};
+
+const char* refuse_floats(const PlanContext&, GemmProblem& p) {
+  return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "it is not in fp32" : nullptr;
+}
+
+// More than a few rows times a known matrix, plus a known row.
+const char* refuse_tiled(const PlanContext& context, GemmProblem& p) {
+  if (const char* why = refuse_floats(context, p)) return why;
+  const Gemm& g = p.gemm;
+  const Tensor c = at(p.inputs, 2);
+  if (p.inputs[1].data == nullptr) return "B is not known";
+  if (g.alpha != 1 || g.a_transposed) return "alpha is not 1, or A is transposed";
+  if (g.m <= kGemvRows) return "A has few rows, for which packing does not pay";
+  const bool row = c.present() && c.data != nullptr && g.beta == 1 && c.shape.rank() > 0 && c.shape.elements() == g.n &&
+                   c.shape[c.shape.rank() - 1] == g.n;
+  if (c.present() && !row) return "C is not a known row";
+  return refuse_tiled_product(p.known());
+}
+
+Plan plan_tiled(const PlanContext& context, GemmProblem& p) {
+  return plan_tiled_product(context, p.known(), p.inputs, p.packed, at(p.inputs, 2).present() ? 2 : -1);
+}
+
+Plan plan_floats(const PlanContext&, GemmProblem& p) {
+  const std::vector<PostOp> all(p.post_ops.begin(), p.post_ops.end());
+  return make_plan({Shape{p.gemm.m, p.gemm.n}},
+                   [g = p.gemm, all](Tensors in, Tensors out) { run_float(g, all, in, out); });
+}
+
+Plan plan_direct(const PlanContext&, GemmProblem& p) {
+  const std::vector<PostOp> all(p.post_ops.begin(), p.post_ops.end());
+  return make_plan({Shape{p.gemm.m, p.gemm.n}}, [g = p.gemm, all](Tensors in, Tensors out) {
+    dispatch<GemmTypes>(in[0].dtype, [&](auto tag) { run_plain<typename decltype(tag)::type>(g, in, out); });
+    for (const PostOp& op : all) activate(op.activation, out[0].as<float>(), g.m * g.n);
+  });
+}
+
+constexpr std::array kGemms = {
+    Implementation<GemmProblem>{"tiled", refuse_tiled, plan_tiled},
+    Implementation<GemmProblem>{"sgemm", refuse_floats, plan_floats},
+    Implementation<GemmProblem>{"direct", nullptr, plan_direct},
+};
+
+Plan plan_gemm(const PlanContext& context, Gemm g, std::span<const PostOp> post_ops, PackedWeights& packed,
+               Tensors inputs) {
   const Shape& a = inputs[0].shape;
   const Shape& b = inputs[1].shape;
   if (a.rank() != 2 || b.rank() != 2) return fail("A " + to_string(a) + " and B " + to_string(b) + " must be matrices");
@@ -91,15 +146,8 @@ Plan plan_gemm(Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
     g.row_step = rows == 1 ? 0 : columns;
     g.column_step = columns == 1 ? 0 : 1;
   }
-  return make_plan({Shape{g.m, g.n}}, [g, post_ops, plain = reference_only()](Tensors in, Tensors out) {
-    dispatch<GemmTypes>(in[0].dtype, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      if constexpr (std::is_same_v<T, float>) {
-        if (!plain) return run_float(g, post_ops, in, out);
-      }
-      run_plain<T>(g, in, out);
-    });
-  });
+  GemmProblem problem{g, post_ops, inputs, packed};
+  return plan_best(context, "gemm", kGemms, problem);
 }
 
 Verdict supports(const Node& node) {
@@ -119,9 +167,8 @@ class GemmKernel final : public Kernel {
   explicit GemmKernel(const Node& node)
       : gemm_{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0,
               node.attr("transB", int64_t{0}) != 0} {}
-  Plan plan(Tensors inputs) const override {
-    if (Plan plan = plan_known(inputs); plan.step) return plan;
-    return plan_gemm(gemm_, post_ops_, inputs);
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
+    return plan_gemm(context, gemm_, post_ops_, packed_, inputs);
   }
   bool packs(size_t input) const override { return input == 1; }
   bool append(PostOp op) override {
@@ -131,33 +178,23 @@ class GemmKernel final : public Kernel {
   }
 
  private:
-  // More than a few rows times a known matrix, plus a known row. A plan without a step where it is anything else.
-  Plan plan_known(Tensors inputs) const {
-    const Tensor &a = inputs[0], &b = inputs[1], c = at(inputs, 2);
-    const bool product = a.dtype == BP_DTYPE_FLOAT && a.shape.rank() == 2 && b.shape.rank() == 2 && b.data != nullptr &&
-                         gemm_.alpha == 1 && !gemm_.a_transposed && !reference_only();
-    if (!product || a.shape[0] <= kGemvRows) return {};
-    const int64_t k = b.shape[gemm_.b_transposed ? 1 : 0], n = b.shape[gemm_.b_transposed ? 0 : 1];
-    const bool row = c.present() && c.data != nullptr && gemm_.beta == 1 && c.shape.rank() > 0 &&
-                     c.shape.elements() == n && c.shape[c.shape.rank() - 1] == n;
-    if (a.shape[1] != k || (c.present() && !row)) return {};
-    const Shape shape{a.shape[0], n};
-    return plan_tiled_product({a.shape[0], n, k, gemm_.b_transposed, post_ops_, shape}, inputs, packed_, row ? 2 : -1);
-  }
-
   Gemm gemm_;
   std::vector<PostOp> post_ops_;
   mutable PackedWeights packed_;
 };
 
 constexpr Row kRows[] = {
-    {"", "Gemm", 7, supports, create_gemm},
+    Row{"", "Gemm", 7, supports, create_gemm}.in_fp32(0b010).costing(product_operations),
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> create_gemm(const Node& node) {
   return std::make_unique<GemmKernel>(node);
+}
+
+ImplementationNames gemm_implementations() {
+  return names_of("gemm", kGemms);
 }
 
 [[gnu::cold]] std::span<const Row> gemm_rows() {

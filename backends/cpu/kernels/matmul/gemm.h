@@ -2,10 +2,14 @@
 // The kernel of Gemm, for operators that do more to its result.
 #pragma once
 
+#include "runtime/choices.h"
 #include "runtime/kernel.h"
+#include "runtime/node.h"
 
 namespace backplane::cpu {
 
 std::unique_ptr<Kernel> create_gemm(const Node& node);
+
+ImplementationNames gemm_implementations();
 
 }  // namespace backplane::cpu

@@ -5,6 +5,7 @@
 
 #include "kernels/simd/clones.h"
 #include "runtime/kernel.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

@@ -3,13 +3,15 @@
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/gemv.h"
 #include "kernels/matmul/onednn_matmul.h"
 #include "kernels/matmul/tiled_product.h"
 #include "kernels/matmul/wide_product.h"
 #include "kernels/post_op/activation.h"
-#include "runtime/threads.h"
+#include "runtime/implementations.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -61,35 +63,119 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
 
 namespace {
 
-Plan plan_product(Tensors inputs) {
-  std::string error;
-  std::optional<MatMulSize> size = matmul_size(inputs[0].shape, inputs[1].shape, &error);
-  if (!size) return fail(error);
-  Shape shape = size->shape;
-  if (inputs[0].dtype == BP_DTYPE_FLOAT && !reference_only()) {
-    return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
-      const auto batch = static_cast<int64_t>(s.a_offsets.size());
-      // Many small products run side by side, large ones are spread themselves.
-      int64_t grain = std::max<int64_t>(1, (int64_t{1} << 18) / std::max<int64_t>(1, s.m * s.n * s.k));
-      parallel(batch, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const auto at = static_cast<size_t>(i);
-          sgemm(s.m, s.n, s.k, 1, {in[0].as<float>() + s.a_offsets[at] * s.m * s.k, s.k},
-                {in[1].as<float>() + s.b_offsets[at] * s.k * s.n, s.n}, 0, out[0].as<float>() + i * s.m * s.n, s.n);
-        }
-      });
+// A product of one set of extents, while its implementation is chosen.
+struct MatMulProblem {
+  MatMulSize size;
+  Tensors inputs;
+  std::span<const PostOp> post_ops;  // only where B is a known matrix
+  PackedWeights& packed;
+  std::unique_ptr<Step> onednn;
+
+  KnownProduct known() const { return {size.m, size.n, size.k, false, post_ops, size.shape}; }
+};
+
+const char* refuse_known(const MatMulProblem& p) {
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
+  return p.inputs[1].data == nullptr || p.inputs[1].shape.rank() != 2 ? "B is not a known matrix" : nullptr;
+}
+
+const char* refuse_packing(const MatMulProblem& p) {
+  if (const char* why = refuse_known(p)) return why;
+  return p.size.m <= kGemvRows ? "A has few rows, for which packing does not pay" : nullptr;
+}
+
+const char* refuse_tiled(const PlanContext&, MatMulProblem& p) {
+  const char* why = refuse_packing(p);
+  return why != nullptr ? why : refuse_tiled_product(p.known());
+}
+
+const char* refuse_onednn(const PlanContext& context, MatMulProblem& p) {
+  if (const char* why = refuse_packing(p)) return why;
+  p.onednn = make_onednn_product(context, p.known(), p.inputs, p.packed);
+  return p.onednn == nullptr ? "oneDNN has no fast implementation" : nullptr;
+}
+
+const char* refuse_gemv(const PlanContext&, MatMulProblem& p) {
+  if (const char* why = refuse_known(p)) return why;
+  return p.size.m > kGemvRows ? "A has many rows" : nullptr;
+}
+
+const char* refuse_sgemm(const PlanContext&, MatMulProblem& p) {
+  return refuse_known(p);
+}
+
+const char* refuse_batch(const PlanContext&, MatMulProblem& p) {
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
+  return p.post_ops.empty() ? nullptr : "other nodes were joined to it";
+}
+
+const char* refuse_wide(const PlanContext&, MatMulProblem& p) {
+  if (!has_wide_product(p.inputs[0].dtype)) return "it is not of a type of 64 bits or of integers";
+  return p.size.n < 8 ? "it has few columns, so that most of a vector would be padding" : nullptr;
+}
+
+Plan plan_tiled(const PlanContext& context, MatMulProblem& p) {
+  return plan_tiled_product(context, p.known(), p.inputs, p.packed);
+}
+
+Plan plan_onednn(const PlanContext&, MatMulProblem& p) {
+  Plan plan;
+  plan.step = std::move(p.onednn);
+  plan.shapes = {p.size.shape};
+  plan.packed = 1;
+  return plan;
+}
+
+// Post-operations on a product of m rows of n columns.
+void finish(const std::vector<PostOp>& ops, int64_t m, int64_t n, Tensors in, Tensors out) {
+  if (ops.empty()) return;
+  parallel(m, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
+    finish_rows(ops, out[0].as<float>(), begin, end, n, in.back().as<float>());
+  });
+}
+
+template <bool kFewRows>
+Plan plan_matrix(const PlanContext&, MatMulProblem& p) {
+  const MatMulSize& s = p.size;
+  const std::vector<PostOp> all(p.post_ops.begin(), p.post_ops.end());
+  return make_plan({s.shape}, [m = s.m, n = s.n, k = s.k, all](Tensors in, Tensors out) {
+    const float *x = in[0].as<float>(), *w = in[1].as<float>();
+    if constexpr (kFewRows)
+      gemv(m, n, k, x, w, out[0].as<float>());
+    else
+      sgemm(m, n, k, 1, {x, k}, {w, n}, 0, out[0].as<float>(), n);
+    finish(all, m, n, in, out);
+  });
+}
+
+Plan plan_batch(const PlanContext&, MatMulProblem& p) {
+  return make_plan({p.size.shape}, [s = p.size](Tensors in, Tensors out) {
+    const auto batch = static_cast<int64_t>(s.a_offsets.size());
+    // Many small products run side by side, large ones are spread themselves.
+    int64_t grain = std::max<int64_t>(1, (int64_t{1} << 18) / std::max<int64_t>(1, s.m * s.n * s.k));
+    parallel(batch, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto at = static_cast<size_t>(i);
+        sgemm(s.m, s.n, s.k, 1, {in[0].as<float>() + s.a_offsets[at] * s.m * s.k, s.k},
+              {in[1].as<float>() + s.b_offsets[at] * s.k * s.n, s.n}, 0, out[0].as<float>() + i * s.m * s.n, s.n);
+      }
     });
-  }
-  if (has_wide_product(inputs[0].dtype) && size->n >= 8 && !reference_only()) {  // else mostly padding
-    return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
-      const bp_dtype_t dtype = in[0].dtype;
-      for (size_t i = 0; i < s.a_offsets.size(); ++i)
-        wide_product(dtype, s.m, s.n, s.k, in[0].as<std::byte>() + bytes_of(dtype, s.a_offsets[i] * s.m * s.k),
-                     in[1].as<std::byte>() + bytes_of(dtype, s.b_offsets[i] * s.k * s.n),
-                     out[0].as<std::byte>() + bytes_of(dtype, static_cast<int64_t>(i) * s.m * s.n));
-    });
-  }
-  return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
+  });
+}
+
+Plan plan_wide(const PlanContext&, MatMulProblem& p) {
+  return make_plan({p.size.shape}, [s = p.size](Tensors in, Tensors out) {
+    const bp_dtype_t dtype = in[0].dtype;
+    for (size_t i = 0; i < s.a_offsets.size(); ++i)
+      wide_product(dtype, s.m, s.n, s.k, in[0].as<std::byte>() + bytes_of(dtype, s.a_offsets[i] * s.m * s.k),
+                   in[1].as<std::byte>() + bytes_of(dtype, s.b_offsets[i] * s.k * s.n),
+                   out[0].as<std::byte>() + bytes_of(dtype, static_cast<int64_t>(i) * s.m * s.n));
+  });
+}
+
+Plan plan_direct(const PlanContext&, MatMulProblem& p) {
+  const std::vector<PostOp> all(p.post_ops.begin(), p.post_ops.end());
+  return make_plan({p.size.shape}, [s = p.size, all](Tensors in, Tensors out) {
     dispatch<Numbers>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       using Sum = std::conditional_t<kIsFloating<T>, compute_t<T>, uint64_t>;  // integers wrap around
@@ -103,8 +189,19 @@ Plan plan_product(Tensors inputs) {
             });
       }
     });
+    finish(all, s.m, s.n, in, out);
   });
 }
+
+constexpr std::array kMatMuls = {
+    Implementation<MatMulProblem>{"tiled", refuse_tiled, plan_tiled},
+    Implementation<MatMulProblem>{"onednn", refuse_onednn, plan_onednn},
+    Implementation<MatMulProblem>{"gemv", refuse_gemv, plan_matrix<true>},
+    Implementation<MatMulProblem>{"sgemm", refuse_sgemm, plan_matrix<false>},
+    Implementation<MatMulProblem>{"sgemm_batch", refuse_batch, plan_batch},
+    Implementation<MatMulProblem>{"wide", refuse_wide, plan_wide},
+    Implementation<MatMulProblem>{"direct", nullptr, plan_direct},
+};
 
 Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 2, {set_of(Numbers{}), set_of(Numbers{})}); !v) return v;
@@ -114,31 +211,13 @@ Verdict supports(const Node& node) {
 // What is appended to it (passes/fusion.cpp) has a known matrix to follow.
 class MatMul final : public Kernel {
  public:
-  Plan plan(Tensors inputs) const override {
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
     const Tensor& b = inputs[1];
     std::string error;
     std::optional<MatMulSize> size = matmul_size(inputs[0].shape, b.shape, &error);
     if (!size) return fail(error);
-    const bool fast =
-        inputs[0].dtype == BP_DTYPE_FLOAT && b.data != nullptr && b.shape.rank() == 2 && !reference_only();
-    if (fast && size->m > kGemvRows) {
-      const KnownProduct product{size->m, size->n, size->k, false, post_ops_, size->shape};
-      if (Plan plan = plan_tiled_product(product, inputs, packed_); plan.step) return plan;
-      if (Plan plan = plan_known_product(product, inputs, packed_); plan.step) return plan;
-    }
-    if (!fast && post_ops_.empty()) return plan_product(inputs);
-    const MatMulSize& s = *size;
-    return make_plan({s.shape}, [m = s.m, n = s.n, k = s.k, ops = post_ops_](Tensors in, Tensors out) {
-      const float *x = in[0].as<float>(), *w = in[1].as<float>();
-      float* y = out[0].as<float>();
-      if (m <= kGemvRows)
-        gemv(m, n, k, x, w, y);
-      else
-        sgemm(m, n, k, 1, {x, k}, {w, n}, 0, y, n);
-      if (ops.empty()) return;
-      parallel(m, 1 + kCheapGrain / (1 + n),
-               [&](int64_t begin, int64_t end) { finish_rows(ops, y, begin, end, n, in.back().as<float>()); });
-    });
+    MatMulProblem problem{std::move(*size), inputs, post_ops_, packed_, nullptr};
+    return plan_best(context, "matmul", kMatMuls, problem);
   }
 
   bool packs(size_t input) const override { return input == 1; }
@@ -154,11 +233,19 @@ class MatMul final : public Kernel {
   mutable PackedWeights packed_;
 };
 
+std::unique_ptr<Kernel> create(const Node&) {
+  return std::make_unique<MatMul>();
+}
+
 constexpr Row kRows[] = {
-    {"", "MatMul", 1, supports, [](const Node&) -> std::unique_ptr<Kernel> { return std::make_unique<MatMul>(); }},
+    Row{"", "MatMul", 1, supports, create}.in_fp32(0b010).costing(product_operations),
 };
 
 }  // namespace
+
+ImplementationNames matmul_implementations() {
+  return names_of("matmul", kMatMuls);
+}
 
 [[gnu::cold]] std::span<const Row> matmul_rows() {
   return kRows;

@@ -5,7 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/choices.h"
 #include "runtime/kernel.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -35,5 +37,7 @@ void multiply(int64_t m, int64_t n, int64_t k, const A& a, const B& b, const C& 
     }
   });
 }
+
+ImplementationNames matmul_implementations();
 
 }  // namespace backplane::cpu

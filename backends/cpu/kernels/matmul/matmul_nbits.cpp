@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights become
 // numbers in registers where their blocks are in order and hold whole vectors, else a few columns at a time.
-#include "kernels/attention/attention.h"
 #include "kernels/common/codes.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "kernels/float16/compute_type.h"
 #include "kernels/matmul/nbits_product.h"
 #include "kernels/onednn/onednn.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -86,7 +86,7 @@ void multiply(const Weights& w, int64_t m, const float* a, const uint8_t* codes,
   });
 }
 
-std::optional<std::string> run(const Weights& w, int64_t m, Tensors in, Tensors out) {
+std::optional<std::string> run(const Weights& w, int64_t m, bool plain, Tensors in, Tensors out) {
   const Tensor zeros = at(in, kZeros), bias = at(in, kBias);
   const int32_t* groups = at(in, kGroups).as<int32_t>();
   for (int64_t i = 0; groups != nullptr && i < w.k; ++i)
@@ -98,7 +98,7 @@ std::optional<std::string> run(const Weights& w, int64_t m, Tensors in, Tensors 
   const float* float_zeros = real_zeros ? as_compute(zeros, zero_store) : nullptr;
   const float* shift = bias.present() ? as_compute(bias, bias_store) : nullptr;
   float* y = result_buffer(out[0], y_store);
-  if (groups == nullptr && is_whole_nbits_block(w.bits, w.block) && !reference_only()) {
+  if (groups == nullptr && is_whole_nbits_block(w.bits, w.block) && !plain) {
     multiply(w, m, a, in[kB].as<uint8_t>(), scales, zeros, float_zeros, y);
     for (int64_t i = 0; shift != nullptr && i < m * w.n; ++i) y[i] += shift[i % w.n];
     store_result(out[0], y_store);
@@ -120,7 +120,7 @@ std::optional<std::string> run(const Weights& w, int64_t m, Tensors in, Tensors 
   return std::nullopt;
 }
 
-Plan plan(const Weights& w, Tensors in) {
+Plan plan(const PlanContext& context, const Weights& w, Tensors in) {
   const Shape& a = in[kA].shape;
   const Tensor zeros = at(in, kZeros), groups = at(in, kGroups), bias = at(in, kBias);
   if (a.rank() < 1 || a[a.rank() - 1] != w.k)
@@ -135,7 +135,9 @@ Plan plan(const Weights& w, Tensors in) {
   Shape shape = a;
   shape[a.rank() - 1] = w.n;
   const int64_t m = a.elements(0, a.rank() - 1);
-  return make_plan({shape}, [w, m](Tensors inputs, Tensors outputs) { return run(w, m, inputs, outputs); });
+  return make_plan({shape}, [w, m, plain = context.reference](Tensors inputs, Tensors outputs) {
+    return run(w, m, plain, inputs, outputs);
+  });
 }
 
 Weights weights_of(const Node& node) {
@@ -159,11 +161,12 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([w = weights_of(node)](Tensors inputs) { return plan(w, inputs); });
+  return make_kernel(
+      [w = weights_of(node)](const PlanContext& context, Tensors inputs) { return plan(context, w, inputs); });
 }
 
 constexpr Row kRows[] = {
-    {"com.microsoft", "MatMulNBits", 1, supports, create},
+    Row{"com.microsoft", "MatMulNBits", 1, supports, create}.in_fp32(0b1100),
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "kernels/post_op/activation.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -35,9 +35,14 @@ struct Share {
 
 class KnownProductStep final : public Step {
  public:
-  // Throws dnnl::error where oneDNN has no implementation.
-  KnownProductStep(const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed)
-      : m_(p.m), n_(p.n), k_(p.k), rows_(std::min(p.m, kRows)), affine_(join_affine(p.post_ops, p.n, nullptr)) {
+  // Packs the weights, if oneDNN has an implementation: see `described`.
+  KnownProductStep(int threads, const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed)
+      : m_(p.m),
+        n_(p.n),
+        k_(p.k),
+        rows_(std::min(p.m, kRows)),
+        affine_(join_affine(p.post_ops, p.n, nullptr)),
+        threads_(threads) {
     std::vector<PostOp> later;
     for (const PostOp& op : p.post_ops) {
       if (op.kind == PostOp::kAdd) summand_ = static_cast<int>(inputs.size()) - 1;
@@ -54,13 +59,13 @@ class KnownProductStep final : public Step {
     cut();
     PackedWeights::Layouts layouts;
     for (Share& share : shares_) {
-      describe(share, share.whole, rows_, later);
-      if (m_ % rows_ != 0) describe(share, share.last, m_ % rows_, later);
+      described_ = described_ && describe(share, share.whole, rows_, later) &&
+                   (m_ % rows_ == 0 || describe(share, share.last, m_ % rows_, later));
+      if (!described_) return;
       share.weights_at = weight_bytes_;
       weight_bytes_ += bytes_of(share.weights);
       layouts.push_back(share.weights);
     }
-    threads_ = thread_count();
     pack_ = packed.get(inputs[1], layouts, [&] {
       std::shared_ptr<std::byte> pack(allocate_pages(weight_bytes_));
       pack_weights(inputs[1].as<std::byte>(), p.b_transposed, pack.get());
@@ -68,6 +73,7 @@ class KnownProductStep final : public Step {
     });
   }
 
+  bool described() const { return described_; }
   int inplace() const override { return summand_; }
   int64_t scratch_bytes() const override { return threads_ * scratchpad_bytes_; }
 
@@ -106,14 +112,14 @@ class KnownProductStep final : public Step {
   void cut() {
     const int64_t blocks = (n_ + kColumnBlock - 1) / kColumnBlock;
     const int64_t worth = std::max<int64_t>(1, m_ * n_ * k_ / kTaskWork);
-    const int64_t count = thread_count() == 1 ? 1 : std::min<int64_t>({blocks, 2 * int64_t{thread_count()}, worth});
+    const int64_t count = threads_ == 1 ? 1 : std::min<int64_t>({blocks, 2 * threads_, worth});
     for (int64_t s = 0; s < count; ++s) {
       const int64_t first = s * blocks / count * kColumnBlock;
       shares_.push_back({first, std::min(n_, (s + 1) * blocks / count * kColumnBlock) - first, {}, 0, {}, {}});
     }
   }
 
-  void describe(Share& share, Share::Chunk& chunk, int64_t rows, std::span<const PostOp> later) {
+  bool describe(Share& share, Share::Chunk& chunk, int64_t rows, std::span<const PostOp> later) {
     ProductArguments a;
     a.source = {{rows, k_}, kFloat, memory::dims{k_, 1}};
     a.weights =
@@ -122,12 +128,13 @@ class KnownProductStep final : public Step {
     if (a.has_bias) a.bias = {{1, share.count}, kFloat, memory::format_tag::ab};
     a.result = {{rows, share.count}, kFloat, memory::dims{n_, 1}};
     a.post_ops = later;
-    const dnnl::matmul::primitive_desc description = make_product(a);
-    if (!is_fast(description.impl_info_str())) throw dnnl::error(dnnl_unimplemented, "no fast product");
+    const dnnl::matmul::primitive_desc description = describe_product(a);
+    if (!description || !is_fast(description.impl_info_str())) return false;
     chunk = {dnnl::matmul(description), description.src_desc(), description.bias_desc(), description.dst_desc(),
              description.scratchpad_desc()};
     share.weights = description.weights_desc();
     scratchpad_bytes_ = std::max(scratchpad_bytes_, bytes_of(chunk.scratchpad));
+    return true;
   }
 
   // B may lie at any address; a line of it is a column where it is transposed, else a row.
@@ -157,24 +164,19 @@ class KnownProductStep final : public Step {
   std::optional<Activation> gelu_;
   std::vector<Share> shares_;
   PackedWeights::Pack pack_;
+  bool described_ = true;
   int summand_ = -1;
   int64_t threads_ = 1, weight_bytes_ = 0, scratchpad_bytes_ = 0;
 };
 
 }  // namespace
 
-Plan plan_known_product(const KnownProduct& product, std::span<const Tensor> inputs, PackedWeights& packed) {
-  Plan plan;
-  if (product.m == 0 || product.n == 0 || product.k == 0) return plan;
+std::unique_ptr<Step> make_onednn_product(const PlanContext& context, const KnownProduct& product,
+                                          std::span<const Tensor> inputs, PackedWeights& packed) {
+  if (product.m == 0 || product.n == 0 || product.k == 0) return nullptr;
   SingleThreaded single;
-  try {
-    plan.step = std::make_unique<KnownProductStep>(product, inputs, packed);
-  } catch (const dnnl::error&) {
-    return plan;
-  }
-  plan.shapes = {product.shape};
-  plan.packed = 1;
-  return plan;
+  auto step = std::make_unique<KnownProductStep>(context.threads, product, inputs, packed);
+  return step->described() ? std::move(step) : nullptr;
 }
 
 }  // namespace backplane::cpu

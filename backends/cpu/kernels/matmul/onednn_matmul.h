@@ -14,8 +14,9 @@ struct KnownProduct {
   Shape shape;                       // of the result, m rows of n
 };
 
-// A plan without a step where oneDNN has no implementation. `inputs` begin with A [m, k] and B, which is known; where
-// the post-operations add, the last one is what they add.
-Plan plan_known_product(const KnownProduct& product, std::span<const Tensor> inputs, PackedWeights& packed);
+// Null where oneDNN has no fast implementation. `inputs` begin with A [m, k] and B, which is known; where the
+// post-operations add, the last one is what they add.
+std::unique_ptr<Step> make_onednn_product(const PlanContext& context, const KnownProduct& product,
+                                          std::span<const Tensor> inputs, PackedWeights& packed);
 
 }  // namespace backplane::cpu

@@ -5,10 +5,16 @@
 
 namespace backplane::cpu {
 
-Plan plan_tiled_product(const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed, int bias) {
+const char* refuse_tiled_product(const KnownProduct& p) {
+  const int64_t lanes = channel_block();
+  if (lanes == 0 || p.n % lanes != 0) return "the rows of its result are not whole vectors";
+  return p.m == 0 || p.n == 0 || p.k == 0 ? "it is empty" : nullptr;
+}
+
+Plan plan_tiled_product(const PlanContext& context, const KnownProduct& p, std::span<const Tensor> inputs,
+                        PackedWeights& packed, int bias) {
   Plan plan;
   const int64_t lanes = channel_block();
-  if (lanes == 0 || p.n % lanes != 0 || p.m == 0 || p.n == 0 || p.k == 0) return plan;
   TiledWork work{.size = {1, 1, p.k, p.n},
                  .taps = 1,
                  .columns = 1,
@@ -31,7 +37,7 @@ Plan plan_tiled_product(const KnownProduct& p, std::span<const Tensor> inputs, P
     const ConvTileKernel one = conv_tile_kernel(lanes, 1, rows, 0), two = conv_tile_kernel(lanes, 2, rows, 0);
     work.tiles.push_back({first, first, 0, 0, {one, two}});
   }
-  plan.step = make_tiled(work, inputs, bias, packed);
+  plan.step = make_tiled(context, work, inputs, bias, packed);
   plan.shapes = {p.shape};
   plan.packed = 1;
   return plan;

@@ -6,9 +6,11 @@
 
 namespace backplane::cpu {
 
-// As plan_known_product; a plan without a step where the result's rows are no whole vectors. Input `bias`, where it is
-// not -1, is known and has a number for each column.
-Plan plan_tiled_product(const KnownProduct& product, std::span<const Tensor> inputs, PackedWeights& packed,
-                        int bias = -1);
+// Why tiles do not compute this product, or null.
+const char* refuse_tiled_product(const KnownProduct& product);
+
+// `inputs` as for make_onednn_product. Input `bias`, where it is not -1, is known and has a number for each column.
+Plan plan_tiled_product(const PlanContext& context, const KnownProduct& product, std::span<const Tensor> inputs,
+                        PackedWeights& packed, int bias = -1);
 
 }  // namespace backplane::cpu

@@ -6,6 +6,7 @@
 
 #include "kernels/simd/clones.h"
 #include "runtime/kernel.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

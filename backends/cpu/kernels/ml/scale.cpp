@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/ml/support.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/order.h"
 #include "kernels/common/support.h"
+#include "kernels/movement/order.h"
 
 namespace backplane::cpu {
 namespace {

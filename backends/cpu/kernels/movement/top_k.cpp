@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/order.h"
 #include "kernels/common/support.h"
+#include "kernels/movement/order.h"
 #include "kernels/simd/clones.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {
@@ -114,8 +114,8 @@ void top_k_floats(const float* x, float* values, int64_t* indices, int64_t rows,
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}),
-                      largest = node.attr("largest", int64_t{1}) != 0](Tensors inputs) -> Plan {
+  return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}), largest = node.attr("largest", int64_t{1}) != 0](
+                         const PlanContext& context, Tensors inputs) -> Plan {
     const Shape& shape = inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
@@ -127,7 +127,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     const int64_t outer = shape.elements(0, axis), n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
     Shape to = shape;
     to[axis] = k;
-    if (inputs[0].dtype == BP_DTYPE_FLOAT && inner == 1 && k > 0 && n <= INT32_MAX && !reference_only())
+    if (inputs[0].dtype == BP_DTYPE_FLOAT && inner == 1 && k > 0 && n <= INT32_MAX && !context.reference)
       return make_plan({to, to}, [=](Tensors in, Tensors out) {
         top_k_floats(in[0].as<float>(), out[0].as<float>(), at(out, 1).as<int64_t>(), outer, n, k, largest);
       });
@@ -140,7 +140,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {{"", "TopK", 11, supports, create}};
+constexpr Row kRows[] = {Row{"", "TopK", 11, supports, create}.in_fp32()};
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/post_op/activation.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -157,9 +157,9 @@ class BatchNormalization final : public Kernel {
       : parameters_{static_cast<double>(node.attr("epsilon", 1e-5f)), static_cast<double>(node.attr("momentum", 0.9f)),
                     node.attr("training_mode", int64_t{0}) != 0} {}
 
-  Plan plan(Tensors inputs) const override {
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
     Plan checked = plan_normalization(parameters_, inputs);
-    if (!checked.step || reference_only()) return checked;
+    if (!checked.step || context.reference) return checked;
     bool fits = inputs[0].dtype == BP_DTYPE_FLOAT && inputs[0].shape.rank() >= 2 && !parameters_.training;
     for (size_t i = 1; i < 5; ++i) fits = fits && inputs[i].data != nullptr;
     return fits ? plan_known(parameters_, post_ops_, inputs) : std::move(checked);
@@ -190,7 +190,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "BatchNormalization", 9, supports, create},
+    Row{"", "BatchNormalization", 9, supports, create}.in_fp32(),
 };
 
 }  // namespace

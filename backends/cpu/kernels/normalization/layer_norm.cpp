@@ -11,7 +11,7 @@
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {
@@ -107,7 +107,7 @@ void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n,
 
 template <bool kCentred>
 std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon) {
-  return make_kernel([axis_attribute, epsilon](Tensors inputs) -> Plan {
+  return make_kernel([axis_attribute, epsilon](const PlanContext& context, Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape, scale = inputs[1].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
@@ -124,7 +124,7 @@ std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon)
     const auto per_element = [&](const Tensor& t) {
       return !t.present() || (t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == n);
     };
-    if (inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) && !reference_only())
+    if (inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) && !context.reference)
       return make_plan({shape, stashed, stashed},
                        [=](Tensors in, Tensors out) { layer_norm_rows_of_floats<kCentred>(in, out, rows, n, epsilon); },
                        {.inplace = 0});
@@ -168,7 +168,7 @@ CLONES void move_and_scale(const float* x, float* y, int64_t n, float mean, floa
 }
 
 // `groups` of 0: each channel is a group of its own.
-Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
+Plan plan_group_norm(const PlanContext& context, Tensors inputs, int64_t groups, float epsilon) {
   const Shape shape = inputs[0].shape;
   if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channels");
   const int64_t channels = shape[1], pixels = shape.elements(2, shape.rank());
@@ -176,7 +176,7 @@ Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
   if (count < 0 || (count > 0 && channels % count != 0) || !(inputs[1].shape == Shape{channels}) ||
       !(inputs[2].shape == Shape{channels}))
     return fail("scale, bias or groups do not fit " + std::to_string(channels) + " channels");
-  return make_plan({shape}, [=, plain = reference_only()](Tensors in, Tensors out) {
+  return make_plan({shape}, [=, plain = context.reference](Tensors in, Tensors out) {
     if (shape.elements() == 0) return;
     dispatch<Floats>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -213,13 +213,16 @@ Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
 }
 
 std::unique_ptr<Kernel> create_instance_norm(const Node& node) {
-  return make_kernel(
-      [epsilon = node.attr("epsilon", 1e-5f)](Tensors inputs) { return plan_group_norm(inputs, 0, epsilon); });
+  return make_kernel([epsilon = node.attr("epsilon", 1e-5f)](const PlanContext& context, Tensors inputs) {
+    return plan_group_norm(context, inputs, 0, epsilon);
+  });
 }
 
 std::unique_ptr<Kernel> create_group_norm(const Node& node) {
   return make_kernel([groups = node.attr("num_groups", int64_t{1}), epsilon = node.attr("epsilon", 1e-5f)](
-                         Tensors inputs) { return plan_group_norm(inputs, groups == 0 ? -1 : groups, epsilon); });
+                         const PlanContext& context, Tensors inputs) {
+    return plan_group_norm(context, inputs, groups == 0 ? -1 : groups, epsilon);
+  });
 }
 
 // ---- MeanVarianceNormalization, LpNormalization: over any axes
@@ -316,34 +319,34 @@ Plan plan_lp_rows(const Shape& shape, bool squared) {
 }
 
 std::unique_ptr<Kernel> create_lp(const Node& node) {
-  return make_kernel(
-      [axis_attribute = node.attr("axis", int64_t{-1}), p = node.attr("p", int64_t{2})](Tensors inputs) -> Plan {
-        const int axis = axis_of(axis_attribute, inputs[0].shape.rank());
-        if (axis < 0) return bad_axis(axis_attribute, inputs[0].shape.rank());
-        if (axis == inputs[0].shape.rank() - 1 && inputs[0].dtype == BP_DTYPE_FLOAT && !reference_only())
-          return plan_lp_rows(inputs[0].shape, p == 2);
-        return plan_over_axes(
-            inputs[0].shape, uint64_t{1} << axis, [p]<class T>(const T* x, T* y, const Dimensions& group) {
-              double norm = 0;
-              for_offsets(group, [&](int64_t at) {
-                norm += p == 1 ? std::fabs(static_cast<double>(x[at]))
-                               : static_cast<double>(x[at]) * static_cast<double>(x[at]);
-              });
-              if (p == 2) norm = std::sqrt(norm);
-              for_offsets(group, [&](int64_t at) {
-                y[at] = static_cast<T>(static_cast<compute_t<T>>(norm == 0 ? 0 : static_cast<double>(x[at]) / norm));
-              });
-            });
-      });
+  return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}), p = node.attr("p", int64_t{2})](
+                         const PlanContext& context, Tensors inputs) -> Plan {
+    const int axis = axis_of(axis_attribute, inputs[0].shape.rank());
+    if (axis < 0) return bad_axis(axis_attribute, inputs[0].shape.rank());
+    if (axis == inputs[0].shape.rank() - 1 && inputs[0].dtype == BP_DTYPE_FLOAT && !context.reference)
+      return plan_lp_rows(inputs[0].shape, p == 2);
+    return plan_over_axes(
+        inputs[0].shape, uint64_t{1} << axis, [p]<class T>(const T* x, T* y, const Dimensions& group) {
+          double norm = 0;
+          for_offsets(group, [&](int64_t at) {
+            norm += p == 1 ? std::fabs(static_cast<double>(x[at]))
+                           : static_cast<double>(x[at]) * static_cast<double>(x[at]);
+          });
+          if (p == 2) norm = std::sqrt(norm);
+          for_offsets(group, [&](int64_t at) {
+            y[at] = static_cast<T>(static_cast<compute_t<T>>(norm == 0 ? 0 : static_cast<double>(x[at]) / norm));
+          });
+        });
+  });
 }
 
 constexpr Row kRows[] = {
-    {"", "LayerNormalization", 17, supports_layer_norm<true>, create_layer_norm<true>},
-    {"", "RMSNormalization", 23, supports_layer_norm<false>, create_layer_norm<false>},
-    {"", "InstanceNormalization", 6, supports_group_norm, create_instance_norm},
-    {"", "GroupNormalization", 21, supports_group_norm, create_group_norm},
-    {"", "MeanVarianceNormalization", 9, supports_one, create_mean_variance},
-    {"", "LpNormalization", 1, supports_lp, create_lp},
+    Row{"", "LayerNormalization", 17, supports_layer_norm<true>, create_layer_norm<true>}.in_fp32(),
+    Row{"", "RMSNormalization", 23, supports_layer_norm<false>, create_layer_norm<false>}.in_fp32(),
+    Row{"", "InstanceNormalization", 6, supports_group_norm, create_instance_norm}.in_fp32(),
+    Row{"", "GroupNormalization", 21, supports_group_norm, create_group_norm}.in_fp32(),
+    Row{"", "MeanVarianceNormalization", 9, supports_one, create_mean_variance}.in_fp32(),
+    Row{"", "LpNormalization", 1, supports_lp, create_lp}.in_fp32(),
 };
 
 }  // namespace

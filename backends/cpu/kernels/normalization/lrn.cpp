@@ -118,7 +118,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "LRN", 1, supports, create},
+    Row{"", "LRN", 1, supports, create}.in_fp32(),
 };
 
 }  // namespace

@@ -3,12 +3,12 @@
 // SimplifiedLayerNormalization is the same without a sum.
 #include <cmath>
 
-#include "kernels/attention/attention.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/float16/compute_type.h"
 #include "kernels/normalization/layer_norm.h"
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -95,7 +95,8 @@ Verdict supports(const Node& node) {
 
 template <const Inputs& kSlots>
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([epsilon = node.attr("epsilon", kSlots.skip < 0 ? 1e-5f : 1e-12f)](Tensors in) -> Plan {
+  return make_kernel([epsilon = node.attr("epsilon", kSlots.skip < 0 ? 1e-5f : 1e-12f)](const PlanContext& context,
+                                                                                        Tensors in) -> Plan {
     const Shape& x = in[0].shape;
     const int64_t n = x.rank() == 0 ? 1 : x[x.rank() - 1];
     for (int slot : {kSlots.gamma, kSlots.beta, kSlots.bias})
@@ -111,17 +112,18 @@ std::unique_ptr<Kernel> create(const Node& node) {
       for (int d = 0; fits && d < skip.rank(); ++d) fits = skip[d] == x[d + off] || (d + off == 0 && skip[d] == 1);
       if (!fits || off > 1) return fail("skip " + to_string(skip) + " does not fit " + to_string(x));
     }
-    return make_plan({x, rows, rows, x}, [epsilon, n, plain = reference_only()](Tensors inputs, Tensors outputs) {
+    return make_plan({x, rows, rows, x}, [epsilon, n, plain = context.reference](Tensors inputs, Tensors outputs) {
       run(kSlots, epsilon, plain, n, inputs, outputs);
     });
   });
 }
 
 constexpr Row kRows[] = {
-    {"com.microsoft", "SkipLayerNormalization", 1, supports<kSkip>, create<kSkip>},
-    {"com.microsoft", "SkipSimplifiedLayerNormalization", 1, supports<kSkipSimplified>, create<kSkipSimplified>},
-    {"com.microsoft", "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>},
-    {"", "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>},
+    Row{"com.microsoft", "SkipLayerNormalization", 1, supports<kSkip>, create<kSkip>}.in_fp32(),
+    Row{"com.microsoft", "SkipSimplifiedLayerNormalization", 1, supports<kSkipSimplified>, create<kSkipSimplified>}
+        .in_fp32(),
+    Row{"com.microsoft", "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>}.in_fp32(),
+    Row{"", "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>}.in_fp32(),
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "runtime/kernel.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 // Of libgomp, which oneDNN uses: not every compiler has the header of that library.
 extern "C" int omp_get_max_threads();
@@ -70,30 +70,6 @@ void Execution::add(int argument, LayoutView layout, const void* data) {
 void Execution::run(const dnnl::primitive& primitive) {
   dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), onednn_stream().get(), count_, arguments_),
                           "a primitive could not run");
-}
-
-namespace {
-
-bool may_use(dnnl::cpu_isa wanted) {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
-}
-
-}  // namespace
-
-int64_t channel_block() {
-  static const int64_t kBlock = may_use(dnnl::cpu_isa::avx512_core) ? 16 : may_use(dnnl::cpu_isa::sse41) ? 8 : 0;
-  return kBlock;
-}
-
-bool may_use_avx2() {
-  static const bool kMay = may_use(dnnl::cpu_isa::avx2);
-  return kMay;
-}
-
-bool may_use_vnni() {
-  static const bool kMay = may_use(dnnl::cpu_isa::avx512_core_vnni);
-  return kMay;
 }
 
 dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format) {
@@ -181,37 +157,41 @@ dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops, const dnnl
 
 }  // namespace
 
-dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& a) {
+dnnl::convolution_forward::primitive_desc describe_convolution(const ConvolutionArguments& a) {
   const dnnl::primitive_attr attributes = attributes_for(a.post_ops, a.shift);
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
+  constexpr bool kMayBeEmpty = true;
   const auto algorithm = a.algorithm;
 #if DNNL_VERSION_MAJOR >= 3
   if (a.has_bias) {
-    return {onednn_engine(), kind,      algorithm,   a.source, a.weights, a.bias,
-            a.result,        a.strides, a.dilations, a.begin,  a.end,     attributes};
+    return {onednn_engine(), kKind,       algorithm, a.source, a.weights,  a.bias,     a.result,
+            a.strides,       a.dilations, a.begin,   a.end,    attributes, kMayBeEmpty};
   }
-  return {onednn_engine(), kind,        algorithm, a.source, a.weights, a.result,
-          a.strides,       a.dilations, a.begin,   a.end,    attributes};
+  return {onednn_engine(), kKind,       algorithm, a.source, a.weights,  a.result,
+          a.strides,       a.dilations, a.begin,   a.end,    attributes, kMayBeEmpty};
 #else
   if (a.has_bias) {
     return {{kKind, algorithm, a.source, a.weights, a.bias, a.result, a.strides, a.dilations, a.begin, a.end},
             attributes,
-            onednn_engine()};
+            onednn_engine(),
+            kMayBeEmpty};
   }
   return {{kKind, algorithm, a.source, a.weights, a.result, a.strides, a.dilations, a.begin, a.end},
           attributes,
-          onednn_engine()};
+          onednn_engine(),
+          kMayBeEmpty};
 #endif
 }
 
-dnnl::matmul::primitive_desc make_product(const ProductArguments& a) {
+dnnl::matmul::primitive_desc describe_product(const ProductArguments& a) {
   const dnnl::primitive_attr attributes = attributes_for(a.post_ops);
+  constexpr bool kMayBeEmpty = true;
 #if DNNL_VERSION_MAJOR >= 3
-  if (a.has_bias) return {onednn_engine(), a.source, a.weights, a.bias, a.result, attributes};
-  return {onednn_engine(), a.source, a.weights, a.result, attributes};
+  if (a.has_bias) return {onednn_engine(), a.source, a.weights, a.bias, a.result, attributes, kMayBeEmpty};
+  return {onednn_engine(), a.source, a.weights, a.result, attributes, kMayBeEmpty};
 #else
-  if (a.has_bias) return {{a.source, a.weights, a.bias, a.result}, attributes, onednn_engine()};
-  return {{a.source, a.weights, a.result}, attributes, onednn_engine()};
+  if (a.has_bias) return {{a.source, a.weights, a.bias, a.result}, attributes, onednn_engine(), kMayBeEmpty};
+  return {{a.source, a.weights, a.result}, attributes, onednn_engine(), kMayBeEmpty};
 #endif
 }
 

@@ -93,8 +93,8 @@ struct ConvolutionArguments {
   dnnl::memory::dims strides, dilations, begin, end;
   std::span<const PostOp> post_ops;  // additions and activations; an addition adds what the result's memory held before
 };
-// Throws dnnl::error where oneDNN has no implementation.
-dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& arguments);
+// Empty where oneDNN has no implementation.
+dnnl::convolution_forward::primitive_desc describe_convolution(const ConvolutionArguments& arguments);
 
 // A product of rows with known weights, or a part of it. The result is source · weights + bias, then the
 // post-operations.
@@ -103,13 +103,8 @@ struct ProductArguments {
   bool has_bias = false;
   std::span<const PostOp> post_ops;
 };
-// Throws dnnl::error where oneDNN has no implementation.
-dnnl::matmul::primitive_desc make_product(const ProductArguments& arguments);
-
-// Whether AVX2 may be used: the processor has it, and oneDNN's limit (ONEDNN_MAX_CPU_ISA), which our tiles respect,
-// allows it.
-bool may_use_avx2();
-bool may_use_vnni();  // of AVX-512
+// Empty where oneDNN has no implementation.
+dnnl::matmul::primitive_desc describe_product(const ProductArguments& arguments);
 
 // Whether an implementation is one of the fast ones, by its name.
 bool is_fast(const char* implementation);

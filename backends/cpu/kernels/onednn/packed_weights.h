@@ -19,10 +19,10 @@ class PackedWeights {
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
   // The known weights in these layouts, one after another; `pack` makes them where they are missing, and always where
-  // they are passing.
+  // they are transient.
   template <class Make>
   Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
-    if (weights.passing) return pack();
+    if (weights.transient) return pack();
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_) {
       if (entry.data == weights.data && entry.layouts == layouts) return entry.pack;

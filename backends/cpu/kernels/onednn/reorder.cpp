@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the formats of runtime/format.h.
+#include "kernels/onednn/reorder.h"
+
 #include <algorithm>
 
 #include "kernels/common/function_kernel.h"
@@ -10,21 +11,6 @@
 #include "runtime/memory.h"
 
 namespace backplane::cpu {
-
-int64_t stored_elements(Format format, const Shape& shape) {
-  if (format != Format::kBlocked) return shape.elements();
-  int64_t block = channel_block();
-  return shape[0] * ((shape[1] + block - 1) / block * block) * shape.elements(2, shape.rank());
-}
-
-Shape blocked_view(const Shape& shape) {
-  int64_t block = channel_block();
-  return {shape[0], (shape[1] + block - 1) / block, shape.elements(2, shape.rank()), block};
-}
-
-bool same_bytes(const Shape& shape) {
-  return shape[1] % channel_block() == 0 && shape.elements(2, shape.rank()) == 1;
-}
 
 namespace {
 
@@ -116,81 +102,11 @@ class ByteReorder final : public Step {
   int64_t batch_, channels_, places_;
 };
 
-// Runs a step on dense operands.
-class DenseStep final : public Step {
- public:
-  DenseStep(Plan plan, Tensors inputs) : step_(std::move(plan.step)) {
-    scratch_ = align_up(step_->scratch_bytes());
-    plan.takes.resize(inputs.size(), Format::kDense);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs_.push_back(reordered(inputs[i].shape, Format::kDense, plan.takes[i]));
-    }
-    result_ = reordered(plan.shapes[0], plan.gives, Format::kDense);
-  }
-  int64_t scratch_bytes() const override { return scratch_; }
-
-  std::optional<std::string> run(Tensors in, Tensors out, void* scratch) const override {
-    auto* memory = static_cast<std::byte*>(scratch);
-    std::vector<Tensor> inputs(in.begin(), in.end());
-    std::vector<Tensor> outputs(out.begin(), out.end());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs_[i].step) continue;
-      inputs[i].data = memory + inputs_[i].offset;
-      inputs[i].format = inputs_[i].format;
-      if (auto failed = inputs_[i].step->run({&in[i], 1}, {&inputs[i], 1}, nullptr)) return failed;
-    }
-    if (result_.step) {
-      outputs[0].data = memory + result_.offset;
-      outputs[0].format = result_.format;
-    }
-    if (auto failed = step_->run(inputs, outputs, scratch)) return failed;
-    return result_.step ? result_.step->run({outputs.data(), 1}, {out.data(), 1}, nullptr) : std::nullopt;
-  }
-
- private:
-  struct Operand {
-    std::unique_ptr<Step> step;      // null: used as it is
-    Format format = Format::kDense;  // as the inner step has it
-    int64_t offset = 0;
-  };
-  Operand reordered(const Shape& shape, Format from, Format to) {
-    if (from == to) return {};
-    Operand operand{make_reorder(shape, from, to), from == Format::kDense ? to : from, scratch_};
-    scratch_ += align_up(stored_elements(Format::kBlocked, shape) * static_cast<int64_t>(sizeof(float)));
-    return operand;
-  }
-
-  std::unique_ptr<Step> step_;
-  int64_t scratch_ = 0;
-  std::vector<Operand> inputs_;
-  Operand result_;
-};
-
 }  // namespace
 
 std::unique_ptr<Step> make_reorder(const Shape& shape, Format from, Format to) {
   if (from == Format::kChannelsLast || to == Format::kChannelsLast) return std::make_unique<ByteReorder>(shape, from);
   return std::make_unique<Reorder>(shape, from, to);
-}
-
-Plan with_dense_operands(Plan plan, Tensors inputs) {
-  if (!plan.step || (plan.takes.empty() && plan.gives == Format::kDense)) return plan;
-  Plan dense;
-  dense.shapes = plan.shapes;
-  dense.step = std::make_unique<DenseStep>(std::move(plan), inputs);
-  return dense;
-}
-
-void clear_padding(const Tensor& tensor) {
-  const int64_t block = channel_block();
-  const int64_t rest = tensor.shape[1] % block;
-  if (rest == 0) return;
-  const int64_t places = tensor.shape.elements(2, tensor.shape.rank());
-  const int64_t blocks = tensor.shape[1] / block + 1;
-  for (int64_t image = 1; image <= tensor.shape[0]; ++image) {
-    float* last = tensor.as<float>() + (image * blocks - 1) * places * block;
-    for (int64_t p = 0; p < places; ++p) std::fill(last + p * block + rest, last + (p + 1) * block, 0.0f);
-  }
 }
 
 }  // namespace backplane::cpu

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool, LpPool and their global forms.
+#include "kernels/pool/pool.h"
+
 #include <array>
 #include <cmath>
 #include <limits>
@@ -9,7 +11,8 @@
 #include "kernels/common/window.h"
 #include "kernels/pool/blocked_pool.h"
 #include "kernels/pool/dense_pool.h"
-#include "runtime/threads.h"
+#include "runtime/implementations.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -132,10 +135,79 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 
 enum class Pool { kMax, kAverage, kLp };
 
+// A pool of one set of extents, while its implementation is chosen.
+struct PoolProblem {
+  int64_t parameter;  // storage_order, count_include_pad or p
+  bool has_indices;
+  Window window;
+  Tensors inputs;
+  Shape shape;  // of the result
+};
+
+template <Pool kPool>
+BlockedPool plain(const PoolProblem& p) {
+  return {kPool == Pool::kMax, p.parameter != 0};
+}
+
+template <Pool kPool>
+const char* refuse_plain(const PoolProblem& p) {
+  if (kPool == Pool::kLp) return "it computes norms";
+  return kPool == Pool::kMax && p.has_indices ? "its indices are an output" : nullptr;
+}
+
+template <Pool kPool>
+const char* refuse_blocked(const PlanContext&, PoolProblem& p) {
+  if (const char* why = refuse_plain<kPool>(p)) return why;
+  return p.inputs[0].format != Format::kBlocked ? "its input is not blocked" : nullptr;
+}
+
+template <Pool kPool>
+const char* refuse_dense(const PlanContext&, PoolProblem& p) {
+  if (const char* why = refuse_plain<kPool>(p)) return why;
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
+  if (p.shape.elements() == 0) return "its result is empty";
+  return has_short_rows(p.window) ? nullptr : "its rows are too long to be copied";
+}
+
+template <Pool kPool>
+Plan plan_blocked(const PlanContext&, PoolProblem& p) {
+  return plan_blocked_pool(plain<kPool>(p), p.window, p.inputs[0].shape, p.shape);
+}
+
+template <Pool kPool>
+Plan plan_dense(const PlanContext&, PoolProblem& p) {
+  return plan_dense_pool(plain<kPool>(p), p.window, p.inputs[0].shape, p.shape);
+}
+
+template <Pool kPool>
+Plan plan_direct(const PlanContext&, PoolProblem& p) {
+  const int64_t planes = p.inputs[0].shape[0] * p.inputs[0].shape[1];
+  return make_plan({p.shape, p.shape}, [planes, w = p.window, parameter = p.parameter](Tensors in, Tensors out) {
+    dispatch<PoolTypes>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (kPool == Pool::kMax)
+        max_pool<T>(w, planes, parameter != 0, in, out);
+      else if constexpr (!kIsFloating<T>)
+        return;
+      else if constexpr (kPool == Pool::kAverage)
+        average_pool<T>(w, planes, parameter != 0, in, out);
+      else
+        lp_pool<T>(w, planes, parameter, in, out);
+    });
+  });
+}
+
+template <Pool kPool>
+constexpr std::array kPools = {
+    Implementation<PoolProblem>{"blocked", refuse_blocked<kPool>, plan_blocked<kPool>},
+    Implementation<PoolProblem>{"dense", refuse_dense<kPool>, plan_dense<kPool>},
+    Implementation<PoolProblem>{"direct", nullptr, plan_direct<kPool>},
+};
+
 template <Pool kPool>
 std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attributes, int64_t parameter,
                                     bool has_indices) {
-  return make_kernel([=](Tensors inputs) -> Plan {
+  return make_kernel([=](const PlanContext& context, Tensors inputs) -> Plan {
     const Shape& x = inputs[0].shape;
     if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
     Window w;
@@ -151,26 +223,8 @@ std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attri
       shape = Shape{x[0], x[1]};
       for (int d = 2; d < x.rank(); ++d) shape.push_back(1);
     }
-    if (kPool != Pool::kLp && !(kPool == Pool::kMax && has_indices)) {
-      const BlockedPool plain{kPool == Pool::kMax, parameter != 0};
-      if (inputs[0].format == Format::kBlocked) return plan_blocked_pool(plain, w, x, shape);
-      if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() > 0 && has_short_rows(w) && !reference_only())
-        return plan_dense_pool(plain, w, x, shape);
-    }
-    int64_t planes = x[0] * x[1];
-    return make_plan({shape, shape}, [=](Tensors in, Tensors out) {
-      dispatch<PoolTypes>(in[0].dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (kPool == Pool::kMax)
-          max_pool<T>(w, planes, parameter != 0, in, out);
-        else if constexpr (!kIsFloating<T>)
-          return;
-        else if constexpr (kPool == Pool::kAverage)
-          average_pool<T>(w, planes, parameter != 0, in, out);
-        else
-          lp_pool<T>(w, planes, parameter, in, out);
-      });
-    });
+    PoolProblem problem{parameter, has_indices, w, inputs, shape};
+    return plan_best(context, "pool", kPools<kPool>, problem);
   });
 }
 
@@ -199,15 +253,19 @@ std::unique_ptr<Kernel> create_global(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>},
-    {"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>},
-    {"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>},
-    {"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>},
-    {"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>},
-    {"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>},
+    Row{"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>}.in_fp32(),
+    Row{"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>}.in_fp32(),
+    Row{"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>}.in_fp32(),
+    Row{"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>}.in_fp32(),
+    Row{"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>}.in_fp32(),
+    Row{"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>}.in_fp32(),
 };
 
 }  // namespace
+
+ImplementationNames pool_implementations() {
+  return names_of("pool", kPools<Pool::kMax>);
+}
 
 [[gnu::cold]] std::span<const Row> pool_rows() {
   return kRows;

@@ -8,6 +8,7 @@
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
 #include "runtime/kernel.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

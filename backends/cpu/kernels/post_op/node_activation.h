@@ -2,7 +2,7 @@
 // The activation that operators of com.microsoft name in an attribute.
 #pragma once
 
-#include "runtime/kernel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 

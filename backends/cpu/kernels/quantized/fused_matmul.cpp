@@ -3,14 +3,14 @@
 // MatMulIntegerToFloat (integers inside, floats outside).
 #include <optional>
 
-#include "kernels/attention/attention.h"
 #include "kernels/common/function_kernel.h"
-#include "kernels/integer/code_product.h"
+#include "kernels/float16/compute_type.h"
+#include "kernels/integer/integer_gemm.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/quantized/quantize.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -118,9 +118,10 @@ struct Factor {
 // The product of codes, in one of two ways, and what makes numbers of its sums.
 class IntegerProducts {
  public:
-  IntegerProducts(const MatMulSize& size, const Tensor& b, PackedWeights& packed) : size_(size) {
-    if (reference_only()) return;
-    tiles_.emplace(size);
+  IntegerProducts(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed)
+      : size_(size) {
+    if (context.reference) return;
+    tiles_.emplace(context.threads, size);
     tiles_->pack(packed, b);
   }
   bool is_packed() const { return tiles_ && tiles_->is_packed(); }
@@ -176,7 +177,7 @@ class IntegerProducts {
   }
 
   MatMulSize size_;
-  std::optional<CodeProducts> tiles_;
+  std::optional<IntegerGemm> tiles_;
 };
 
 void run_dynamic(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
@@ -194,7 +195,7 @@ void run_scaled(const IntegerProducts& products, Tensors in, Tensors out, void* 
 }
 
 // `of_rows` are slots that hold one number, `of_columns` one or one for each column.
-Plan plan_integers(Tensors in, PackedWeights& packed, std::initializer_list<size_t> of_rows,
+Plan plan_integers(const PlanContext& context, Tensors in, PackedWeights& packed, std::initializer_list<size_t> of_rows,
                    std::initializer_list<size_t> of_columns,
                    void (*run)(const IntegerProducts&, Tensors, Tensors, void*)) {
   std::string error;
@@ -210,7 +211,7 @@ Plan plan_integers(Tensors in, PackedWeights& packed, std::initializer_list<size
     if (wrong(slot, size->n))
       return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " is neither one number nor " +
                   std::to_string(size->n));
-  IntegerProducts products(*size, in[1], packed);
+  IntegerProducts products(context, *size, in[1], packed);
   const int64_t scratch = products.scratch_bytes();
   const bool is_packed = products.is_packed();
   Plan plan = make_plan({size->shape},
@@ -229,8 +230,8 @@ Verdict supports_dynamic(const Node& node) {
   return accepts(node, 3, {kFloat, kBytes, kFloat, kBytes, kFloat});
 }
 std::unique_ptr<Kernel> create_dynamic(const Node&) {
-  return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors in) {
-    return plan_integers(in, *packed, {}, {2, 3, 4}, run_dynamic);
+  return make_kernel([packed = std::make_shared<PackedWeights>()](const PlanContext& context, Tensors in) {
+    return plan_integers(context, in, *packed, {}, {2, 3, 4}, run_dynamic);
   });
 }
 
@@ -239,13 +240,13 @@ Verdict supports_scaled(const Node& node) {
   return accepts(node, 4, {kBytes, kBytes, kReals, kReals, kBytes, kBytes, kReals});
 }
 std::unique_ptr<Kernel> create_scaled(const Node&) {
-  return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors in) {
-    return plan_integers(in, *packed, {2, 4}, {3, 5, 6}, run_scaled);
+  return make_kernel([packed = std::make_shared<PackedWeights>()](const PlanContext& context, Tensors in) {
+    return plan_integers(context, in, *packed, {2, 4}, {3, 5, 6}, run_scaled);
   });
 }
 
 constexpr Row kRows[] = {
-    {kMicrosoft, "FusedMatMul", 1, supports_fused, create_fused},
+    Row{kMicrosoft, "FusedMatMul", 1, supports_fused, create_fused}.in_fp32(0b010),
     {kMicrosoft, "DynamicQuantizeMatMul", 1, supports_dynamic, create_dynamic},
     {kMicrosoft, "MatMulIntegerToFloat", 1, supports_scaled, create_scaled},
 };

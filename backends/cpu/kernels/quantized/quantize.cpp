@@ -395,7 +395,7 @@ std::unique_ptr<Kernel> create_dynamic(const Node&) {
 
 constexpr Row kRows[] = {
     {"", "QuantizeLinear", 10, supports_quantize, create_quantize},
-    {"", "DequantizeLinear", 10, supports_dequantize, create_dequantize},
+    Row{"", "DequantizeLinear", 10, supports_dequantize, create_dequantize}.with(kFoldsLate),
     {"", "DynamicQuantizeLinear", 11, supports_dynamic, create_dynamic},
 };
 

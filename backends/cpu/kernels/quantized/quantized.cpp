@@ -6,14 +6,15 @@
 #include "kernels/common/codes.h"
 #include "kernels/common/direct_conv.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/operations.h"
 #include "kernels/common/support.h"
-#include "kernels/integer/code_conv.h"
-#include "kernels/integer/code_product.h"
-#include "kernels/integer/integer_matmul.h"
+#include "kernels/integer/conv_integer.h"
+#include "kernels/integer/integer_gemm.h"
+#include "kernels/integer/matmul_integer.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantized/quantize.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -135,8 +136,8 @@ std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slo
 
 // Sums of codes by tiles, then each put into the result.
 template <const Slots& kSlots>
-Plan plan_code_products(const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
-  CodeProducts products(size);
+Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
+  IntegerGemm products(context.threads, size);
   products.pack(packed, b);
   const bool is_packed = products.is_packed();
   const int64_t sums_bytes = align_up(4 * size.shape.elements()), scratch = sums_bytes + products.scratch_bytes();
@@ -167,7 +168,7 @@ Plan plan_code_products(const MatMulSize& size, const Tensor& b, PackedWeights& 
 
 template <const Slots& kSlots>
 std::unique_ptr<Kernel> create_matmul(const Node&) {
-  return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors inputs) -> Plan {
+  return make_kernel([packed = std::make_shared<PackedWeights>()](const PlanContext& context, Tensors inputs) -> Plan {
     const Shape& a = inputs[kSlots.x].shape;
     std::string error;
     std::optional<MatMulSize> size = matmul_size(a, inputs[kSlots.w].shape, &error);
@@ -181,7 +182,7 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
     if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->n, b_batches)) return fail(*why);
     if (auto why = misfit(inputs, {kSlots.y_scale, kSlots.y_zero}, rows, y_batches)) return fail(*why);
     const bool codes = (kBytes >> inputs[kSlots.x].dtype & kBytes >> inputs[kSlots.w].dtype & 1) != 0;
-    if (codes && !reference_only()) return plan_code_products<kSlots>(*size, inputs[kSlots.w], *packed);
+    if (codes && !context.reference) return plan_integer_gemm<kSlots>(context, *size, inputs[kSlots.w], *packed);
     Shape shape = size->shape;
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       Output output(kSlots, in, out[0]);
@@ -242,12 +243,11 @@ std::unique_ptr<Kernel> create_conv(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_integer_matmul(const Node& node) {
-  return reference_only() ? create_matmul<kInteger>(node) : make_integer_matmul_sums();
+  return make_matmul_integer(create_matmul<kInteger>(node));
 }
 
 std::unique_ptr<Kernel> create_integer_conv(const Node& node) {
-  auto definition = create_conv<kInteger>(node);
-  return reference_only() ? std::move(definition) : make_integer_conv_sums(node, std::move(definition));
+  return make_conv_integer(node, create_conv<kInteger>(node));
 }
 
 Verdict supports_integer_matmul(const Node& node) {
@@ -269,10 +269,10 @@ Verdict supports_linear_conv(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "MatMulInteger", 10, supports_integer_matmul, create_integer_matmul},
-    {"", "ConvInteger", 10, supports_integer_conv, create_integer_conv},
-    {"", "QLinearMatMul", 10, supports_linear_matmul, create_matmul<kLinear>},
-    {"", "QLinearConv", 10, supports_linear_conv, create_conv<kLinear>},
+    Row{"", "MatMulInteger", 10, supports_integer_matmul, create_integer_matmul}.costing(product_operations),
+    Row{"", "ConvInteger", 10, supports_integer_conv, create_integer_conv}.costing(conv_operations<1>),
+    Row{"", "QLinearMatMul", 10, supports_linear_matmul, create_matmul<kLinear>}.costing(product_operations),
+    Row{"", "QLinearConv", 10, supports_linear_conv, create_conv<kLinear>}.costing(conv_operations<3>),
 };
 
 }  // namespace

@@ -3,8 +3,9 @@
 
 #include <cstring>
 
-#include "kernels/onednn/onednn.h"
 #include "kernels/simd/lanes.h"
+#include "runtime/isa.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 

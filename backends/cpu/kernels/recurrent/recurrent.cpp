@@ -7,7 +7,8 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
-#include "runtime/threads.h"
+#include "kernels/recurrent/recurrent_step.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 namespace {
@@ -277,7 +278,7 @@ class Recurrent final : public Kernel {
  public:
   explicit Recurrent(Layer layer) : layer_(std::move(layer)) {}
 
-  Plan plan(Tensors inputs) const override {
+  Plan plan(const PlanContext& context, Tensors inputs) const override {
     const Shape &x = inputs[0].shape, &w = inputs[1].shape, &r = inputs[2].shape;
     if (x.rank() != 3 || w.rank() != 3)
       return fail("X and W need three dimensions, not " + to_string(x) + " and " + to_string(w));
@@ -299,14 +300,14 @@ class Recurrent final : public Kernel {
         batch_first ? Shape{e.batch, e.times, directions, hidden} : Shape{e.times, directions, e.batch, hidden};
     std::vector<Shape> shapes{sequence, state};
     if (layer.cell == Cell::kLstm) shapes.push_back(state);
-    if (inputs[0].dtype != BP_DTYPE_FLOAT || reference_only())
+    if (inputs[0].dtype != BP_DTYPE_FLOAT || context.reference)
       return make_plan(shapes, [layer, e](Tensors in, Tensors out) {
         std::optional<std::string> wrong = wrong_length(at(in, 4), e);
         if (!wrong)
           dispatch<Floats>(in[0].dtype, [&](auto tag) { run_layer<typename decltype(tag)::type>(layer, e, in, out); });
         return wrong;
       });
-    std::shared_ptr<const Step> step = make_recurrent(layer, e, inputs, packed_);
+    std::shared_ptr<const Step> step = make_recurrent(context, layer, e, inputs, packed_);
     const int64_t scratch = step->scratch_bytes();
     Plan plan = make_plan(shapes,
                           [step, e](Tensors in, Tensors out, void* memory) {
@@ -342,9 +343,9 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "RNN", 7, supports<Cell::kRnn>, create<Cell::kRnn>},
-    {"", "GRU", 7, supports<Cell::kGru>, create<Cell::kGru>},
-    {"", "LSTM", 7, supports<Cell::kLstm>, create<Cell::kLstm>},
+    Row{"", "RNN", 7, supports<Cell::kRnn>, create<Cell::kRnn>}.in_fp32(0b110),
+    Row{"", "GRU", 7, supports<Cell::kGru>, create<Cell::kGru>}.in_fp32(0b110),
+    Row{"", "LSTM", 7, supports<Cell::kLstm>, create<Cell::kLstm>}.in_fp32(0b110),
 };
 
 }  // namespace

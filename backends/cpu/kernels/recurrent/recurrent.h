@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/onednn/packed_weights.h"
 #include "runtime/kernel.h"
 
 namespace backplane::cpu {
@@ -48,9 +47,5 @@ struct RecurrentPlaces {
     return (layer.batch_first ? b * layer.directions + d : d * e.batch + b) * layer.hidden;
   }
 };
-
-// For FLOAT; the weights are packed where they are known. The lengths of sequences were checked.
-std::unique_ptr<Step> make_recurrent(const Layer& layer, RecurrentExtents extents, std::span<const Tensor> inputs,
-                                     PackedWeights& packed);
 
 }  // namespace backplane::cpu

@@ -2,6 +2,8 @@
 // Recurrent layers: for some times ahead all gates' products with X at once, then time by time those with the state
 // before. Sequences and directions need nothing of each other and are spread over the threads; where there are too few
 // of them, blocks of units are.
+#include "kernels/recurrent/recurrent_step.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,10 +12,9 @@
 #include "kernels/common/support.h"
 #include "kernels/post_op/activation.h"
 #include "kernels/recurrent/gate_product.h"
-#include "kernels/recurrent/recurrent.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -88,7 +89,7 @@ struct Direction {
 
 class RecurrentStep final : public Step {
  public:
-  RecurrentStep(const Layer& layer, RecurrentExtents e, Tensors inputs, PackedWeights& packed)
+  RecurrentStep(int64_t threads, const Layer& layer, RecurrentExtents e, Tensors inputs, PackedWeights& packed)
       : layer_(layer), e_(e), units_(unit_blocks(layer.hidden) * kUnitBlock), has_peephole_(at(inputs, 7).present()) {
     const int64_t first = layer.cell == Cell::kGru ? 2 : layer.gates;  // a GRU's candidate may have to wait
     for (int64_t gates : {first, layer.gates - first}) {
@@ -98,7 +99,7 @@ class RecurrentStep final : public Step {
     }
     w_pack_ = pack_known(w_, inputs[1], packed);
     r_pack_ = pack_known(r_, inputs[2], packed);
-    share_out();
+    share_out(threads);
     Parts parts(nullptr);
     lay_out(parts, nullptr);
     scratch_bytes_ = parts.bytes();
@@ -154,8 +155,8 @@ class RecurrentStep final : public Step {
 
   // Each thread takes some sequences of a direction. Where that leaves threads without work, and a time's work is worth
   // it, they share each time's; also where all would fetch the same large weights again and again.
-  void share_out() {
-    const int64_t threads = thread_count(), work = layer_.gates * layer_.hidden * layer_.hidden;
+  void share_out(int64_t threads) {
+    const int64_t work = layer_.gates * layer_.hidden * layer_.hidden;
     int64_t parts = 1;
     if (work <= kNearWeights)
       parts = std::clamp<int64_t>(threads / layer_.directions, 1, std::max<int64_t>(1, e_.batch));
@@ -395,9 +396,9 @@ class RecurrentStep final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_recurrent(const Layer& layer, RecurrentExtents extents, Tensors inputs,
-                                     PackedWeights& packed) {
-  return std::make_unique<RecurrentStep>(layer, extents, inputs, packed);
+std::unique_ptr<Step> make_recurrent(const PlanContext& context, const Layer& layer, RecurrentExtents extents,
+                                     Tensors inputs, PackedWeights& packed) {
+  return std::make_unique<RecurrentStep>(context.threads, layer, extents, inputs, packed);
 }
 
 }  // namespace backplane::cpu

@@ -57,8 +57,8 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "ArgMax", 1, supports, create<true>},
-    {"", "ArgMin", 1, supports, create<false>},
+    Row{"", "ArgMax", 1, supports, create<true>}.in_fp32(),
+    Row{"", "ArgMin", 1, supports, create<false>}.in_fp32(),
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "CumSum", 11, supports, create<false>},
+    Row{"", "CumSum", 11, supports, create<false>}.in_fp32(),
     {"", "CumProd", 26, supports, create<true>},
 };
 

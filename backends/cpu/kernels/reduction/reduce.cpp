@@ -230,20 +230,21 @@ using ExtremeTypes =
 
 template <template <class> class Op, class Types = SumTypes>
 constexpr Row reduction(std::string_view op_type, uint32_t since_version = 18) {
-  return {"", op_type, since_version,
-          [](const Node& node) {
-            return accepts(node, 1, {set_of(Types{}), just(BP_DTYPE_INT64)});
-          },
-          [](const Node& node) {
-            const bool keep = node.attr("keepdims", int64_t{1}) != 0,
-                       noop = node.attr("noop_with_empty_axes", int64_t{0}) != 0;
-            const auto reduce = dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
-              using T = typename decltype(tag)::type;
-              return &reduce_one<T, Op<T>>;
-            });
-            return make_kernel(
-                [keep, noop, reduce](Tensors inputs) -> Plan { return plan_reduce(inputs, keep, noop, reduce); });
-          }};
+  return Row{"", op_type, since_version,
+             [](const Node& node) {
+               return accepts(node, 1, {set_of(Types{}), just(BP_DTYPE_INT64)});
+             },
+             [](const Node& node) {
+               const bool keep = node.attr("keepdims", int64_t{1}) != 0,
+                          noop = node.attr("noop_with_empty_axes", int64_t{0}) != 0;
+               const auto reduce = dispatch<Types>(node.input_type(0).dtype, [](auto tag) {
+                 using T = typename decltype(tag)::type;
+                 return &reduce_one<T, Op<T>>;
+               });
+               return make_kernel(
+                   [keep, noop, reduce](Tensors inputs) -> Plan { return plan_reduce(inputs, keep, noop, reduce); });
+             }}
+      .in_fp32();
 }
 
 constexpr Row kRows[] = {

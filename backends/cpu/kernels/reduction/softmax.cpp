@@ -7,7 +7,7 @@
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
-#include "runtime/threads.h"
+#include "runtime/parallel.h"
 
 namespace backplane::cpu {
 
@@ -86,7 +86,7 @@ Verdict supports(const Node& node) {
 
 template <class Function>
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([wanted = node.attr("axis", int64_t{-1})](Tensors inputs) -> Plan {
+  return make_kernel([wanted = node.attr("axis", int64_t{-1})](const PlanContext& context, Tensors inputs) -> Plan {
     const Shape& shape = inputs[0].shape;
     int axis = axis_of(wanted, shape.rank());
     if (axis < 0) return bad_axis(wanted, shape.rank());
@@ -95,7 +95,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     int64_t inner = shape.elements(axis + 1, shape.rank());
     if (n == 0) outer = 0;
     return make_plan({shape},
-                     [=, plain = reference_only()](Tensors in, Tensors out) {
+                     [=, plain = context.reference](Tensors in, Tensors out) {
                        dispatch<Floats>(in[0].dtype, [&](auto tag) {
                          using T = typename decltype(tag)::type;
                          const T* x = in[0].as<T>();
@@ -113,9 +113,9 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Softmax", 13, supports, create<SoftmaxRow>},
-    {"", "LogSoftmax", 13, supports, create<LogSoftmaxRow>},
-    {"", "Hardmax", 13, supports, create<HardmaxRow>},
+    Row{"", "Softmax", 13, supports, create<SoftmaxRow>}.in_fp32(),
+    Row{"", "LogSoftmax", 13, supports, create<LogSoftmaxRow>}.in_fp32(),
+    Row{"", "Hardmax", 13, supports, create<HardmaxRow>}.in_fp32(),
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of floats for loops whose sums stay in registers, and what makes a function that works on them one for an
-// instruction set. Which one may run is asked in kernels/onednn/onednn.h.
+// instruction set. runtime/isa.h says which may run.
 #pragma once
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

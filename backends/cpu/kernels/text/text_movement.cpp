@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "kernels/common/values.h"
+#include "runtime/dense_plan.h"
 #include "runtime/memory.h"
+#include "runtime/operators.h"
 
 namespace backplane::cpu {
 namespace {
@@ -60,7 +62,7 @@ class TextMovement final : public ValueKernel {
       outputs_.push_back(node.has_output(i) ? node.output_type(i).dtype : BP_DTYPE_UNDEFINED);
   }
 
-  std::optional<std::string> run(Values inputs, Values outputs, const RunContext&) const override {
+  std::optional<std::string> run(Values inputs, Values outputs, const RunContext& context) const override {
     std::vector<std::string_view> texts = {{}};
     std::vector<Value> numbered;  // keeps the numbers
     std::vector<Tensor> in;
@@ -76,7 +78,7 @@ class TextMovement final : public ValueKernel {
     }
     if (ranks_) rank(texts, numbered);
 
-    Plan plan = with_dense_operands(numbers_->plan(in), in);
+    Plan plan = with_dense_operands(context.plan, numbers_->plan(context.plan, in), in);
     if (!plan.step) return plan.later ? "its extents are unknown even with all inputs known" : plan.error;
     std::vector<Value> results(outputs.size());
     std::vector<Tensor> out(outputs.size());
@@ -124,12 +126,13 @@ class TextMovement final : public ValueKernel {
 Verdict supports(const Node& node) {
   if (node.attr("reduction", "none") != "none") return no(BP_REASON_ATTRIBUTE, "texts cannot be reduced");
   Node numbers = node.with_texts_as_numbers();
-  return find_row(numbers)->supports(numbers);
+  return numbers.operators()->find(numbers)->supports(numbers);
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
   Node numbers = node.with_texts_as_numbers();
-  return std::make_unique<TextMovement>(node, find_row(numbers)->create(numbers), find_movement(node.op_type())->ranks);
+  return std::make_unique<TextMovement>(node, numbers.operators()->find(numbers)->create(numbers),
+                                        find_movement(node.op_type())->ranks);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/kernel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts for Row::operations: of an element of the result, where nodes have numbers for all extents.
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/node.h"
+
+namespace backplane::cpu {
+
+// Of a convolution whose weights are input `slot`.
+template <uint32_t kSlot>
+double conv_operations(const Node& node) {
+  return 2 * node.input_elements(kSlot) / static_cast<double>(std::max<int64_t>(1, node.input_extent(kSlot, 0)));
+}
+
+// Of a product whose depth is the last dimension of input 0, or the first one of a transposed matrix.
+inline double product_operations(const Node& node) {
+  const int32_t rank = node.input_type(0).rank;
+  if (rank <= 0) return 2;
+  return 2 * static_cast<double>(
+                 std::max<int64_t>(1, node.input_extent(0, node.attr("transA", int64_t{0}) != 0 ? 0 : rank - 1)));
+}
+
+}  // namespace backplane::cpu

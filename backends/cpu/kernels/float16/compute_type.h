@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of any float type as the type that a kernel computes in, and results the other way.
+#pragma once
+
+#include <vector>
+
+#include "kernels/common/halves.h"
+#include "kernels/common/support.h"
+
+namespace backplane::cpu {
+
+// Elements of any float type as `C`: in place where they are, else converted into `storage`.
+template <class C>
+const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
+  if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
+  storage.resize(static_cast<size_t>(tensor.shape.elements()));
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(tensor.dtype)) {
+      widen(tensor.dtype, tensor.data, storage.data(), tensor.shape.elements());
+      return storage.data();
+    }
+  }
+  dispatch<Floats>(tensor.dtype, [&](auto tag) {
+    const auto* x = tensor.as<typename decltype(tag)::type>();
+    for (size_t i = 0; i < storage.size(); ++i) storage[i] = static_cast<C>(x[i]);
+  });
+  return storage.data();
+}
+
+// The other way: `target` as it is, or storage that `store` converts into it afterwards.
+template <class C>
+C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
+  if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
+  storage.resize(static_cast<size_t>(tensor.shape.elements()));
+  return storage.data();
+}
+template <class C>
+void store_result(const Tensor& tensor, const std::vector<C>& storage) {
+  if (storage.empty()) return;
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(tensor.dtype)) return narrow(tensor.dtype, storage.data(), tensor.data, tensor.shape.elements());
+  }
+  dispatch<Floats>(tensor.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (size_t i = 0; i < storage.size(); ++i)
+      tensor.as<T>()[i] = static_cast<T>(static_cast<compute_t<T>>(storage[i]));
+  });
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each implementation of each list, asked for by name, against the reference.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "testing/graph_builder.h"
+#include "testing/plugin_runner.h"
+
+namespace backplane::cpu::testing {
+namespace {
+
+using Extents = std::vector<int64_t>;
+
+std::vector<float> noise(int64_t count, uint32_t seed) {
+  std::vector<float> data(static_cast<size_t>(count));
+  for (float& x : data) {
+    seed = seed * 1664525u + 1013904223u;
+    x = static_cast<float>(seed >> 8) / 8388608.0f - 1;
+  }
+  return data;
+}
+
+int64_t product(const Extents& extents) {
+  int64_t n = 1;
+  for (int64_t e : extents) n *= e;
+  return n;
+}
+
+struct Case {
+  std::string family, name;
+  Extents x;  // of the input "x"; the output is "y"
+  std::function<void(GraphBuilder&)> build;
+  bp_dtype_t dtype = BP_DTYPE_FLOAT;
+  double tolerance = 1e-4;
+  bool needs_avx512 = false;  // with products of 8-bit integers
+};
+void PrintTo(const Case& test, std::ostream* out) {
+  *out << test.family << "=" << test.name;
+}
+
+void weight(GraphBuilder& g, const std::string& name, const Extents& extents) {
+  g.weight<float>(name, BP_DTYPE_FLOAT, extents, noise(product(extents), 7));
+}
+
+std::function<void(GraphBuilder&)> conv(const Extents& weights, int64_t pad) {
+  return [=](GraphBuilder& g) {
+    weight(g, "w", weights);
+    weight(g, "b", {weights[0]});
+    g.node("Conv", 22, {"x", "w", "b"}, {"c"}, BP_DTYPE_FLOAT, {{"pads", Extents{pad, pad, pad, pad}}});
+    g.node("Relu", 14, {"c"}, {"y"});
+  };
+}
+
+std::function<void(GraphBuilder&)> matmul(const Extents& b, bp_dtype_t dtype = BP_DTYPE_FLOAT, bool relu = false) {
+  return [=](GraphBuilder& g) {
+    if (dtype == BP_DTYPE_FLOAT)
+      weight(g, "b", b);
+    else
+      g.weight<double>("b", dtype, b, std::vector<double>(static_cast<size_t>(product(b)), 0.5));
+    g.node("MatMul", 13, {"x", "b"}, {relu ? "p" : "y"}, dtype);
+    if (relu) g.node("Relu", 14, {"p"}, {"y"});
+  };
+}
+
+// B is an input of the product whose data are not known before the run.
+void square(GraphBuilder& g) {
+  g.node("MatMul", 13, {"x", "x"}, {"y"});
+}
+
+void gemm(GraphBuilder& g) {
+  weight(g, "b", {24, 32});
+  weight(g, "c", {32});
+  g.node("Gemm", 13, {"x", "b", "c"}, {"s"});
+  g.node("Relu", 14, {"s"}, {"y"});
+}
+
+std::function<void(GraphBuilder&)> pool(const std::string& op_type, bool after_conv) {
+  return [=](GraphBuilder& g) {
+    if (after_conv) {
+      weight(g, "w", {32, 32, 3, 3});
+      g.node("Conv", 22, {"x", "w"}, {"c"}, BP_DTYPE_FLOAT, {{"pads", Extents{1, 1, 1, 1}}});
+    }
+    g.node(op_type, 22, {after_conv ? "c" : "x"}, {"y"}, BP_DTYPE_FLOAT,
+           {{"kernel_shape", Extents{3, 3}}, {"pads", Extents{1, 1, 1, 1}}, {"strides", Extents{2, 2}}});
+  };
+}
+
+// Conv between DequantizeLinear and QuantizeLinear; "x" and "y" are fp32.
+std::function<void(GraphBuilder&)> q8(const Extents& weights, int64_t groups, int64_t pad, int64_t stride) {
+  return [=](GraphBuilder& g) {
+    g.weight<float>("scale", BP_DTYPE_FLOAT, {}, {0.02f});
+    g.weight<uint8_t>("zero", BP_DTYPE_UINT8, {}, {128});
+    g.weight<float>("result_scale", BP_DTYPE_FLOAT, {}, {0.1f});
+    g.weight<float>("weight_scale", BP_DTYPE_FLOAT, {}, {0.01f});
+    g.weight<int8_t>("weight_zero", BP_DTYPE_INT8, {}, {0});
+    std::vector<int8_t> values;
+    for (float v : noise(product(weights), 3)) values.push_back(static_cast<int8_t>(v * 100));
+    g.weight<int8_t>("w", BP_DTYPE_INT8, weights, values);
+    g.node("QuantizeLinear", 13, {"x", "scale", "zero"}, {"xq"}, BP_DTYPE_UINT8);
+    g.node("DequantizeLinear", 13, {"xq", "scale", "zero"}, {"xd"});
+    g.node("DequantizeLinear", 13, {"w", "weight_scale", "weight_zero"}, {"wd"});
+    g.type("xd", BP_DTYPE_FLOAT, {1, 128, 8, 8});
+    g.node("Conv", 22, {"xd", "wd"}, {"c"}, BP_DTYPE_FLOAT,
+           {{"group", groups}, {"pads", Extents{pad, pad, pad, pad}}, {"strides", Extents{stride, stride}}});
+    g.node("QuantizeLinear", 13, {"c", "result_scale", "zero"}, {"yq"}, BP_DTYPE_UINT8);
+    g.node("DequantizeLinear", 13, {"yq", "result_scale", "zero"}, {"y"});
+  };
+}
+
+std::vector<Case> all_cases() {
+  return {
+      {"conv", "winograd", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      {"conv", "tiled", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      {"conv", "onednn", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      {"conv", "direct", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      {"matmul", "tiled", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
+      {"matmul", "onednn", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
+      {"matmul", "gemv", {2, 24}, matmul({24, 32})},
+      {"matmul", "sgemm", {20, 24}, matmul({24, 32})},
+      {"matmul", "sgemm_batch", {3, 16, 16}, square},
+      {"matmul", "wide", {20, 24}, matmul({24, 32}, BP_DTYPE_DOUBLE), BP_DTYPE_DOUBLE},
+      {"matmul", "direct", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
+      {"gemm", "tiled", {20, 24}, gemm},
+      {"gemm", "sgemm", {20, 24}, gemm},
+      {"gemm", "direct", {20, 24}, gemm},
+      {"pool", "blocked", {1, 32, 16, 16}, pool("MaxPool", true)},
+      {"pool", "dense", {1, 32, 16, 16}, pool("AveragePool", false)},
+      {"pool", "direct", {1, 32, 16, 16}, pool("MaxPool", true)},
+      // Half a step of the result, where a sum lies in the middle of two quantized values.
+      {"q8", "depthwise", {1, 128, 8, 8}, q8({128, 1, 3, 3}, 128, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
+      {"q8", "pointwise", {1, 128, 8, 8}, q8({128, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
+      {"q8", "onednn", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
+      {"q8", "direct", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
+  };
+}
+
+class Implementations : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
+  const Case& test = GetParam();
+  GraphBuilder g;
+  g.input("x", test.dtype, test.x);
+  test.build(g);
+  g.output("y");
+  const std::vector<float> x = noise(product(test.x), 1);
+  const HostTensor input = test.dtype == BP_DTYPE_DOUBLE
+                               ? HostTensor::of(test.dtype, test.x, std::vector<double>(x.begin(), x.end()))
+                               : HostTensor::of(test.dtype, test.x, x);
+
+  Plugin forced("2", {{"implementation", test.family + "=" + test.name}});
+  ASSERT_EQ(forced.status, BP_OK) << forced.error;
+  const Outcome outcome = Compiled(forced, g.graph()).run({input});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  Plugin reference("2", {{"reference", "1"}});
+  const Outcome expected = Compiled(reference, g.graph()).run({input});
+  ASSERT_EQ(expected.status, BP_OK) << expected.text;
+
+  const std::string taken = ": " + test.family + "=" + test.name;
+  const bool reported = std::any_of(forced.log.begin(), forced.log.end(),
+                                    [&](const std::string& line) { return line.find(taken) != std::string::npos; });
+  if (!reported && (test.needs_avx512 || test.name == "winograd" || test.name == "tiled" || test.name == "blocked"))
+    GTEST_SKIP() << "this processor has no such implementation";
+  EXPECT_TRUE(reported) << ::testing::PrintToString(forced.log);
+
+  const auto compare = [&](const auto& got, const auto& wanted) {
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], test.tolerance * (1 + std::fabs(wanted[i])));
+  };
+  if (test.dtype == BP_DTYPE_DOUBLE)
+    compare(outcome.outputs[0].as<double>(), expected.outputs[0].as<double>());
+  else
+    compare(outcome.outputs[0].as<float>(), expected.outputs[0].as<float>());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Implementations, ::testing::ValuesIn(all_cases()),
+                         [](const auto& info) { return info.param.family + "_" + info.param.name; });
+
+TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
+  const Plugin family("2", {{"implementation", "pol=direct"}});
+  EXPECT_EQ(family.status, BP_INVALID_ARGUMENT);
+  EXPECT_THAT(family.error, ::testing::HasSubstr("the families are conv, matmul, gemm, pool, q8"));
+  const Plugin name("2", {{"implementation", "pool=fast"}});
+  EXPECT_EQ(name.status, BP_INVALID_ARGUMENT);
+  EXPECT_THAT(name.error, ::testing::HasSubstr("the implementations of pool are blocked, dense, direct"));
+}
+
+// A list without a case for each of its entries fails here.
+TEST(Implementations, EachHasACase) {
+  for (const char* family : {"conv", "matmul", "gemm", "pool", "q8"}) {
+    const Plugin plugin("2", {{"implementation", std::string(family) + "=?"}});
+    std::string wanted = std::string("the implementations of ") + family + " are ";
+    bool first = true;
+    for (const Case& test : all_cases()) {
+      if (test.family != family) continue;
+      wanted += (first ? "" : ", ") + test.name;
+      first = false;
+    }
+    EXPECT_TRUE(plugin.error.ends_with(wanted)) << plugin.error << "\n" << wanted;
+  }
+}
+
+}  // namespace
+}  // namespace backplane::cpu::testing

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innermost part of a product of 8-bit codes: some rows with one or two blocks of columns, whose 32-bit sums stay
+// in registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace backplane::cpu {
+
+// Codes of one row or column that are multiplied at once lie in four bytes, a group. Sums are modulo 2^32.
+struct IntegerTile {
+  const uint32_t* a;  // for each group, that of each row
+  const uint32_t* b;  // for each group, that of each column of a block
+  int64_t b_block;    // groups from one block of columns to the next
+  int64_t groups;
+  // A sum begins with column_zero · row_rest - column_sum · row_zero.
+  const uint32_t *row_zero, *row_rest, *column_zero, *column_sum;
+  uint32_t* y;
+  int64_t y_row;  // sums from one row to the next
+};
+
+using IntegerTileKernel = void (*)(const IntegerTile& tile);
+
+// How the processor multiplies codes.
+struct IntegerTiles {
+  int64_t lanes;      // columns of a block
+  int64_t most_rows;  // of a tile
+  // The codes of a group: four bytes, with a sign in A and without one in B; or two 16-bit numbers.
+  bool bytes;
+  IntegerTileKernel (*kernel)(int64_t blocks, int64_t rows);
+
+  int64_t group() const { return bytes ? 4 : 2; }
+};
+
+// The best within the limit of instruction sets (`ONEDNN_MAX_CPU_ISA`).
+const IntegerTiles& integer_tiles();
+
+}  // namespace backplane::cpu

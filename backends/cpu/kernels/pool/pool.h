@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The implementations of MaxPool, AveragePool, LpPool and their global forms.
+#pragma once
+
+#include "runtime/choices.h"
+
+namespace backplane::cpu {
+
+ImplementationNames pool_implementations();
+
+}  // namespace backplane::cpu

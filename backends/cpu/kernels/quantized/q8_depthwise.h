@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolutions of 8-bit quantized values by windows of 3×3 places, on tiles.
+#pragma once
+
+#include "kernels/quantized/q8_tiles.h"
+
+namespace backplane::cpu {
+
+// Why these tiles do not compute this work, or null.
+const char* refuse_depthwise(const Q8Work& work);
+
+// A step for work that was not refused.
+std::unique_ptr<Step> make_q8_depthwise(const PlanContext& context, Q8Work work, std::span<const Tensor> inputs,
+                                        PackedWeights& packed);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers in fp32 with packed weights.
+#pragma once
+
+#include "kernels/onednn/packed_weights.h"
+#include "kernels/recurrent/recurrent.h"
+
+namespace backplane::cpu {
+
+// Weights are packed now where they are known, else in each run. The lengths of sequences were checked.
+std::unique_ptr<Step> make_recurrent(const PlanContext& context, const Layer& layer, RecurrentExtents extents,
+                                     std::span<const Tensor> inputs, PackedWeights& packed);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a program.
+#pragma once
+
+#include "runtime/row.h"
+
+namespace backplane::cpu {
+
+class ValueKernel;
+
+// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph, or
+// to `reads` where what the node's own graphs capture stands behind its inputs.
+struct Call {
+  std::unique_ptr<Kernel> kernel;
+  const ValueKernel* whole = nullptr;  // the same kernel, where it is one
+  const Row* row = nullptr;
+  const bp_node_t* node = nullptr;
+  std::span<const uint32_t> inputs;
+  std::span<const uint32_t> outputs;
+  bool may_fold = true;  // its result may be computed ahead of the run and kept
+  bool folded = false;   // it was: all its outputs are known for the whole program
+  std::vector<uint32_t> reads;
+};
+
+}  // namespace backplane::cpu

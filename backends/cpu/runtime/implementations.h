@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ordered lists of the ways in which an operator can be computed: the best first, the reference, which refuses nothing,
+// last.
+//
+//   constexpr std::array kConvs = {
+//       Implementation<ConvProblem>{"tiled", refuse_tiled, plan_tiled},
+//       …
+//       Implementation<ConvProblem>{"direct", nullptr, plan_direct},
+//   };
+//   return plan_best(context, "conv", kConvs, problem);
+#pragma once
+
+#include <array>
+
+#include "runtime/choices.h"
+
+namespace backplane::cpu {
+
+template <class Problem>
+struct Implementation {
+  const char* name;
+  // Why it does not compute this problem, or null where it does. May leave in the problem what `plan` needs. Null: it
+  // refuses nothing.
+  const char* (*refuses)(const PlanContext& context, Problem& problem);
+  // Only after `refuses` returned null.
+  Plan (*plan)(const PlanContext& context, Problem& problem);
+};
+
+// The plan of the first implementation that does not refuse the problem; in reference mode, of the last one. With one
+// that is asked for by name (Choices), those before it are left out; where it refuses, the next ones are tried.
+template <class Problem, size_t kCount>
+Plan plan_best(const PlanContext& context, const char* family, const std::array<Implementation<Problem>, kCount>& list,
+               Problem& problem) {
+  const std::string_view forced = context.choices != nullptr ? context.choices->forced(family) : std::string_view();
+  bool skips = !forced.empty();
+  std::string refused;
+  for (const Implementation<Problem>& each : list) {
+    skips = skips && each.name != forced;
+    const char* why = nullptr;
+    if (&each != &list.back()) {
+      why = context.reference ? "reference mode" : skips ? "another one is asked for" : nullptr;
+      if (why == nullptr && each.refuses != nullptr) why = each.refuses(context, problem);
+    }
+    if (why == nullptr) {
+      Plan plan = each.plan(context, problem);
+      plan.family = family;
+      plan.implementation = each.name;
+      plan.refused = std::move(refused);
+      return plan;
+    }
+    if (context.choices != nullptr)
+      refused.append(refused.empty() ? "" : "; ").append(each.name).append(": ").append(why);
+  }
+  return fail("the list of implementations is empty");
+}
+
+template <class Problem, size_t kCount>
+ImplementationNames names_of(std::string_view family, const std::array<Implementation<Problem>, kCount>& list) {
+  ImplementationNames names{family, {}};
+  for (const Implementation<Problem>& each : list) names.names.emplace_back(each.name);
+  return names;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the runtime is given from above: the rows of all operators, and the passes that rewrite a program's calls.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/call.h"
+#include "runtime/choices.h"
+
+namespace backplane::cpu {
+
+// Rewrites calls while a program is made. `values` and `known` are the program's, by value.
+using Pass = void (*)(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
+                      const std::vector<bool>& known);
+
+class Operators {
+ public:
+  struct Parts {
+    std::vector<Row> rows;
+    // The kernel of a node with 16-bit operands whose row computes in fp32.
+    std::unique_ptr<Kernel> (*create_in_fp32)(const Row& row, const Node& node) = nullptr;
+    MakeReorder make_reorder = nullptr;
+    // In order; none of them runs in reference mode. The early ones see calls whose row says kFoldsLate before their
+    // known results are computed, the late ones after it.
+    std::vector<Pass> early_passes, late_passes;
+    std::vector<ImplementationNames> implementations;
+  };
+  explicit Operators(Parts parts);
+  Operators(const Operators&) = delete;
+  Operators& operator=(const Operators&) = delete;
+
+  // The row for a node, or null. Where all operands are tensors of numbers, rows for these alone come first.
+  const Row* find(const Node& node) const;
+  // The oldest row of a node's operator, whatever its version, or null: distinguishes an unknown operator from an
+  // unknown version.
+  const Row* find_operator(const Node& node) const;
+
+  // The kernel of a node that the row accepted. `reference`: by the row itself, whatever the types.
+  std::unique_ptr<Kernel> create(const Row& row, const Node& node, bool reference) const;
+
+  MakeReorder make_reorder() const { return parts_.make_reorder; }
+  std::span<const Pass> early_passes() const { return parts_.early_passes; }
+  std::span<const Pass> late_passes() const { return parts_.late_passes; }
+  std::span<const ImplementationNames> implementations() const { return parts_.implementations; }
+
+ private:
+  Parts parts_;
+  std::vector<const Row*> sorted_;  // by operator, domain and version
+};
+
+}  // namespace backplane::cpu

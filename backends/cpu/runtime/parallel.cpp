@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/parallel.h"
+
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/presence.h"
+#include "runtime/threads.h"
+#include "runtime/tsan.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
+constexpr int64_t kPiecesPerThread = 4;
+
+}  // namespace
+
+int thread_count() {
+  const Threads* current = thread_state().threads;
+  if (current != nullptr) return current->count();
+  // A worker that took a piece of an outer loop: nested loops stay in its arena. Other threads are not in any.
+  bool worker = oneapi::tbb::this_task_arena::current_thread_index() != oneapi::tbb::task_arena::not_initialized;
+  return worker ? std::max(1, oneapi::tbb::this_task_arena::max_concurrency()) : 1;
+}
+
+int thread_index() {
+  if (const int place = Team::place(); place >= 0) return place;
+  return std::max(0, oneapi::tbb::this_task_arena::current_thread_index());
+}
+
+void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int64_t begin, int64_t end), void* self) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  int threads = count <= grain ? 1 : thread_count();
+  int64_t pieces = std::min(count / grain, threads * kPiecesPerThread);
+  if (threads == 1 || pieces <= 1) {
+    body(self, 0, count);
+    return;
+  }
+  const Loop whole{count, pieces, body, self};
+  // A run that is alone has a team; more share oneTBB's workers, which are as many as the cores, however many ask.
+  // Where weights are packed, each loop counts as a run.
+  std::optional<Presence> packing;
+  const ThreadState state = thread_state();
+  Threads* current = state.threads;
+  if (current != nullptr && state.presence == nullptr) packing.emplace();
+  const Presence* presence = packing ? &*packing : state.presence;
+  const AsPresent present(presence);
+  if (current != nullptr && presence->alone()) {
+    Team* team = current->team();
+    if (team != nullptr && team->run(whole, thread_index())) return;
+  }
+  auto loop = [&] {
+    oneapi::tbb::parallel_for(
+        int64_t{0}, pieces,
+        [&](int64_t piece) {
+          happens_after(&pieces);
+          whole.run_piece(piece);
+          happens_before(&pieces);
+        },
+        oneapi::tbb::simple_partitioner{});
+  };
+  // A full arena has one of its own threads begin the loop.
+  happens_before(&pieces);
+  if (current != nullptr && !state.inside_arena)
+    current->arena().execute(loop);
+  else
+    loop();
+  happens_after(&pieces);
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of operators has a row for each: everything that the runtime knows of an operator.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/kernel.h"
+#include "runtime/node.h"
+
+namespace backplane::cpu {
+
+// Why a node is refused, or that it is not.
+struct Verdict {
+  uint32_t reason = BP_REASON_NONE;
+  std::string detail;
+  explicit operator bool() const { return reason == BP_REASON_NONE; }
+};
+inline Verdict yes() {
+  return {};
+}
+inline Verdict no(uint32_t reason, std::string detail) {
+  return {reason, std::move(detail)};
+}
+
+// What a row takes beside tensors of numbers.
+inline constexpr uint32_t kTexts = 1;
+inline constexpr uint32_t kContainers = 2;
+
+// Facts that the runtime acts on.
+inline constexpr uint32_t kReadsExtentsOnly = 1;  // the result is known as soon as the extents of the inputs are
+inline constexpr uint32_t kFoldsLate =
+    2;  // known results are computed only after the passes that look for this operator
+inline constexpr uint32_t kUpdatesInput0 =
+    4;  // output 0 is input 0 with some elements changed: the two may share a buffer
+
+// How nodes with operands of fp16 or bf16 are computed.
+enum class HalfRule : uint8_t {
+  kOwn,           // by the row's kernel
+  kFp32,          // by the row's kernel for fp32: operands are converted before it, results rounded once after it
+  kFp32Elements,  // likewise, some elements at a time: element i of the result depends on element i of each operand
+                  // alone
+};
+
+// An operator from one version of its operator set on, until a later row of the same operator. Written as
+//   Row{"", "Conv", 1, supports, create}.in_fp32(0b010).costing(conv_operations)
+struct Row {
+  std::string_view domain;
+  std::string_view op_type;
+  uint32_t since_version;
+  Verdict (*supports)(const Node& node);
+  std::unique_ptr<Kernel> (*create)(const Node& node);  // only after `supports` accepted the node
+  uint32_t takes = 0;                                   // kTexts, kContainers
+
+  HalfRule half = HalfRule::kOwn;
+  uint32_t weights = 0;  // with kFp32: bits of the inputs of which the kernel may keep its own copy
+  uint32_t facts = 0;    // kReadsExtentsOnly, …
+  // Operations for each element of output 0, a multiply-add being two; null: one.
+  double (*operations)(const Node& node) = nullptr;
+
+  constexpr Row in_fp32(uint32_t kept = 0) const {
+    Row row = *this;
+    row.half = HalfRule::kFp32;
+    row.weights = kept;
+    return row;
+  }
+  constexpr Row in_fp32_elements() const {
+    Row row = *this;
+    row.half = HalfRule::kFp32Elements;
+    return row;
+  }
+  constexpr Row with(uint32_t more) const {
+    Row row = *this;
+    row.facts |= more;
+    return row;
+  }
+  constexpr Row costing(double (*count)(const Node& node)) const {
+    Row row = *this;
+    row.operations = count;
+    return row;
+  }
+};
+
+}  // namespace backplane::cpu
