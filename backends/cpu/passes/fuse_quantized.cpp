@@ -36,19 +36,19 @@ class QuantizedFusion {
   }
 
  private:
-  // A chain that ends in `quantize`: `head`, perhaps an activation, and the result's codes.
+  // A chain that ends in `quantize`: `head`, perhaps an activation, and the result's quantized values.
   struct Chain {
     uint32_t head;
     std::vector<uint32_t> calls;  // in order
     std::optional<Activation> activation;
     Quantization result;
   };
-  // Real numbers that codes stand for.
+  // Real numbers that quantized values stand for.
   struct Codes {
-    uint32_t value;  // the codes
+    uint32_t value;  // the quantized values
     Quantization quantization;
   };
-  // Known codes with a zero point for all, and a scale for all or for each channel.
+  // Known quantized values with a zero point for all, and a scale for all or for each channel.
   struct Weights {
     uint32_t value;
     int32_t zero;
@@ -87,7 +87,7 @@ class QuantizedFusion {
 
   // ---- what is known of the operands
 
-  // Of the codes `value`, where there is one known scale and zero point.
+  // Of the quantized values `value`, where there is one known scale and zero point.
   std::optional<Quantization> parameters(uint32_t value, uint32_t scale_value, uint32_t zero_value) const {
     const std::optional<float> scale = g_.known_scalar(scale_value);
     if (!is_byte(g_.value(value).dtype) || !scale || !std::isnormal(*scale) || *scale < 0) return std::nullopt;
@@ -148,7 +148,7 @@ class QuantizedFusion {
     return result;
   }
 
-  // A known vector of real numbers, perhaps as codes.
+  // A known vector of real numbers, perhaps as quantized values.
   std::optional<std::vector<double>> reals(uint32_t value) const {
     if (g_.known(value)) {
       const Tensor& t = g_.value(value);
@@ -254,7 +254,7 @@ class QuantizedFusion {
     return true;
   }
 
-  // A convolution whose codes `a` nobody reads but the sum, as the numbers `real`, computes that too.
+  // A convolution whose quantized values `a` only the sum reads, as the numbers `real`, computes that too.
   bool conv_adds(const Chain& chain, uint32_t real, const Codes& a, const Codes& b) {
     const auto conv = convs_.find(a.value);
     if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||
@@ -291,7 +291,7 @@ class QuantizedFusion {
     return true;
   }
 
-  // What only moves elements moves codes as well, if they stand for the same numbers before and behind it.
+  // What only moves elements moves quantized values as well, if they stand for the same numbers before and behind it.
   bool move(const Chain& chain) {
     Call& call = g_.call(chain.head);
     const std::optional<Codes> x = codes(call.inputs[0]);
@@ -352,7 +352,7 @@ class QuantizedFusion {
     g_.call(chain.calls.back()).node = g_.call(chain.head).node;
   }
 
-  // Numbers that nobody reads any more, for all readers take the codes.
+  // fp32 values that nothing reads any more, for all readers take the quantized values.
   void drop_unread() {
     std::vector<bool> read;
     auto mark = [&](uint32_t value) {
@@ -391,14 +391,14 @@ class QuantizedFusion {
       {"Identity", &QuantizedFusion::move},
   };
 
-  // A convolution of codes: its node's call, the one that does it now, and what it computes.
+  // A convolution of quantized values: its node's call, the one that does it now, and what it computes.
   struct Q8Conv {
     uint32_t head, call;
     Q8Product product;
   };
 
   FusionGraph& g_;
-  std::map<uint32_t, Q8Conv> convs_;  // by the codes that they make
+  std::map<uint32_t, Q8Conv> convs_;  // by the quantized values that they make
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ constexpr Head kHeads[] = {
     {"Gemm", 3, -1},
     {"MatMul", 2, -1},
 };
-// The same of products of codes with their scale (find_scaled_product).
+// The same of products of quantized values with their scale (find_scaled_product).
 constexpr Head kScaledProducts[] = {
     {"MatMulInteger", 5, -1},
     {"ConvInteger", 5, 1},

@@ -20,7 +20,7 @@ std::optional<Order> order_of(const Node& transpose) {
   return order;
 }
 
-// Follows an operand back through transpositions and constant factors that nobody else reads.
+// Follows an operand back through transpositions and constant factors that nothing else reads.
 struct Operand {
   uint32_t value;
   Order order{0, 1, 2, 3};  // dimension d of the operand is dimension order[d] of `value`

@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether a value is one number, or one for each of `columns`, and gives a product no further dimensions.
+// Whether a value is one number, or one for each of `columns`, and adds no dimensions to a product.
 bool scales_columns(const FusionGraph& g, uint32_t value, int32_t product_rank, int64_t columns) {
   if (value == BP_NONE || g.value(value).dtype != BP_DTYPE_FLOAT) return false;
   const int32_t rank = g.type(value).rank;

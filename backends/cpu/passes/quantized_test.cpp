@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of codes with DequantizeLinear and QuantizeLinear around each operator, against the reference mode, which
-// computes on the numbers: a sum near the middle between two codes may fall to either side, nothing more.
+// Networks of quantized values with DequantizeLinear and QuantizeLinear around each operator, against the reference
+// mode, which computes on the numbers: a sum near the middle between two quantized values may fall to either side,
+// nothing more.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +27,7 @@ int64_t product(const Extents& extents) {
   return n;
 }
 
-// A network over "x" that ends in "y". Each value NAME has its codes in NAME.q and their numbers in NAME.d.
+// A network over "x" that ends in "y". Each value NAME has its quantized values in NAME.q and their numbers in NAME.d.
 struct Quantized : GraphBuilder {
   uint32_t seed = 7;
   bp_dtype_t codes = BP_DTYPE_UINT8;
@@ -60,7 +61,7 @@ struct Quantized : GraphBuilder {
     node("DequantizeLinear", 21, {name + ".q", of + ".s", of + ".z"}, {name + ".d"});
     return *this;
   }
-  // Known codes of bytes; a scale for each element of `axis`.
+  // Known quantized values of bytes; a scale for each element of `axis`.
   Quantized& weights(const std::string& name, bp_dtype_t dtype, const Extents& extents, int64_t axis) {
     const int64_t count = extents[static_cast<size_t>(axis)];
     const bool is_signed = dtype == BP_DTYPE_INT8;
@@ -95,7 +96,7 @@ struct Case {
   Extents input;
   double step;  // of the output
   std::function<void(Quantized&)> build;
-  bool exact = false;  // each code is the reference's
+  bool exact = false;  // each quantized value is the reference's
 };
 
 Attributes window(int64_t kernel, int64_t stride, int64_t pad) {
@@ -121,7 +122,7 @@ Case depthwise(const char* name, bp_dtype_t codes, const Extents& input, const E
           }};
 }
 
-// Single places, perhaps with a sum behind them whose other codes are the input's.
+// Single places, perhaps with a sum behind them whose other quantized values are the input's.
 Case pointwise(const char* name, bp_dtype_t codes, const Extents& input, int64_t channels, int64_t stride, bool adds) {
   return {name, input, 0.05, [=](Quantized& n) {
             const int zero = codes == BP_DTYPE_INT8 ? -128 : 0;
@@ -140,7 +141,7 @@ Case pointwise(const char* name, bp_dtype_t codes, const Extents& input, int64_t
           }};
 }
 
-// Scales that are a power of two apart have many sums in the middle of two codes.
+// Scales that are a power of two apart have many sums in the middle of two quantized values.
 Case sum(const char* name, bp_dtype_t codes, const char* op, float scale) {
   return {name,
           {3, 5, 67, 71},

@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// What calling a step costs beside its work.
+// The overhead of calling a step.
 constexpr double kStepSeconds = 100e-9;
 constexpr uint32_t kNodesBetweenChecks = 256;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elements of a tensor lie in memory. Most operators take and give dense tensors. Convolutions and what stands
+// How the elements of a tensor lie in memory. Most operators read and write dense tensors. Convolutions and what stands
 // between them run several times faster where the channels of a place lie next to each other in whole vectors: such
 // tensors stay blocked from operator to operator, and the planner puts a reorder only where the next one wants another
 // format (Plan::takes, Plan::gives).
@@ -31,7 +31,7 @@ int64_t stored_elements(Format format, const Shape& shape);
 // The extents [N, C / block, places, block] that a blocked tensor has as a dense one.
 Shape blocked_view(const Shape& shape);
 
-// Whether both formats give the same bytes: whole blocks, and one place.
+// Whether both formats have the same bytes: whole blocks, and one place.
 bool same_bytes(const Shape& shape);
 
 }  // namespace backplane::cpu

@@ -35,7 +35,7 @@ class Step {
   virtual std::optional<std::string> run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                                          void* scratch) const = 0;
   virtual int64_t scratch_bytes() const { return 0; }
-  // The input whose memory output 0 may reuse when nobody else needs it, or -1. Element types must have the same size.
+  // The input whose memory output 0 may reuse when nothing else reads it, or -1. Element types must have the same size.
   virtual int inplace() const { return -1; }
   // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the engine then needs no run at
   // all.
@@ -43,7 +43,7 @@ class Step {
   // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): the engine
   // then has the inputs written there, where it can, and needs no run.
   virtual bool joins() const { return false; }
-  // Whether equal inputs give equal outputs in each run: a draw without a seed does not.
+  // Whether equal inputs lead to equal outputs in each run; not so for a draw without a seed.
   virtual bool pure() const { return true; }
 };
 
@@ -76,7 +76,7 @@ using MakeReorder = std::unique_ptr<Step> (*)(const Shape& shape, Format from, F
 
 class Choices;
 
-// What a plan depends on beside its inputs.
+// What a plan depends on other than its inputs.
 struct PlanContext {
   int threads = 1;  // that `parallel` will have
   bool reference =

@@ -45,7 +45,7 @@ class Node {
   int64_t input_extent(uint32_t slot, int dim) const;
   bool input_is_constant(uint32_t slot) const;
 
-  // Attributes. Absent ones give the default passed.
+  // Attributes; `fallback` where the node has none of that name and type.
   int64_t attr(std::string_view name, int64_t fallback) const;
   float attr(std::string_view name, float fallback) const;
   std::string attr(std::string_view name, const char* fallback) const;

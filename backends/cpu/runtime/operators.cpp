@@ -13,7 +13,7 @@ auto key(const Row* row) {
   return std::tuple(row->op_type, row->domain, row->since_version);
 }
 
-// What the node's operands are beside tensors of numbers.
+// What the node's operands are other than tensors of numbers.
 uint32_t needs_of(const Node& node) {
   uint32_t needs = 0;
   auto add = [&](const bp_type_t& type) {

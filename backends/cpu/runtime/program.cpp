@@ -213,8 +213,8 @@ void Program::fold_constants() {
   held_bytes_ += planner.block_bytes;
 }
 
-// How output extents come about. With numbers for all inputs the schedule is made at once and tells. Otherwise one is
-// made for sample extents: whether a node has to wait for a value depends on the graph, not on the numbers.
+// How output extents come about. With numbers for all inputs the schedule is made at once and has the answer. Otherwise
+// one is made for sample extents: whether a node has to wait for a value depends on the graph, not on the numbers.
 uint32_t Program::classify() const {
   auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {
     std::vector<Shape> shapes;

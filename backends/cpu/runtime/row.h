@@ -24,7 +24,7 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return {reason, std::move(detail)};
 }
 
-// What a row takes beside tensors of numbers.
+// What a row accepts other than tensors of numbers.
 inline constexpr uint32_t kTexts = 1;
 inline constexpr uint32_t kContainers = 2;
 
@@ -44,7 +44,7 @@ enum class HalfRule : uint8_t {
 };
 
 // An operator from one version of its operator set on, until a later row of the same operator. Written as
-//   Row{"", "Conv", 1, supports, create}.in_fp32(0b010).costing(conv_operations)
+//   Row{kDomain, kName, 1, supports, create}.in_fp32(0b010).costing(operations)
 struct Row {
   std::string_view domain;
   std::string_view op_type;

@@ -22,7 +22,7 @@ struct Buffer {
   bool parted = false;  // others are parts of it
 };
 
-// Decides which values share memory, by lifetime, and gives every shared piece a place.
+// Decides which values share memory, by lifetime, and places every shared piece.
 class Layout {
  public:
   Layout(const Program& program, Schedule& schedule) : program_(program), schedule_(schedule) {

@@ -55,7 +55,7 @@ class Team {
   uint64_t lent() const { return lent_.load(std::memory_order_relaxed); }
 
  private:
-  // What the caller and one helper tell each other. Words that threads wait on have the size of a futex.
+  // State shared by the caller and one helper. Words that threads wait on have the size of a futex.
   struct alignas(64) Helper {
     std::atomic<uint32_t> inside{0};  // perhaps in a piece
     std::atomic<uint32_t> parked{0};
@@ -104,7 +104,7 @@ class Team {
   int dealt_ = 0;  // shares
 
   std::atomic<bool> failed_{false};
-  std::exception_ptr error_;  // of whoever set failed_
+  std::exception_ptr error_;  // of the thread that set failed_
 };
 
 }  // namespace backplane::cpu

@@ -13,7 +13,7 @@ namespace backplane::cpu {
 
 struct Elements;
 
-// Cheap to copy: data are shared, and nobody writes them once they are in a value.
+// Cheap to copy: data are shared, and never written once they are in a value.
 struct Value {
   uint32_t kind = 0;  // BP_KIND_*, 0: absent
   Tensor tensor;      // of tensors
@@ -36,7 +36,7 @@ struct Elements {
   std::vector<std::string> keys;  // maps: text, or the 8 bytes of an int64
 };
 
-// The elements for changing them: those of `value` if nobody else has them, else a copy.
+// The elements for changing them: those of `value` if no other value shares them, else a copy.
 Elements& own_elements(Value& value);
 // The same value with data of its own, fit for a container.
 Value own(Value value);

@@ -17,9 +17,9 @@ struct RunContext {
   PlanContext plan = {};
 
   bool watched() const { return cancel != nullptr || deadline != 0; }
-  // Throws sdk::Error where the run was cancelled or is late.
+  // Throws sdk::Error where the run was cancelled or its deadline has passed.
   void check() const;
-  // When a span begins, or 0 where nobody traces; and its end.
+  // When a span begins, or 0 where no trace is taken; and its end.
   uint64_t begin_span() const;
   void end_span(uint64_t begin, const bp_node_t& node) const;
 };

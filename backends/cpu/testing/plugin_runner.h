@@ -42,7 +42,7 @@ struct ErrorText {
 // The plugin, created with a small host, and its device. Aborts the test program where it cannot be loaded.
 class Plugin {
  public:
-  // `options`: of the plugin, beside "threads".
+  // `options`: of the plugin, in addition to "threads".
   explicit Plugin(std::string threads = "2", std::map<std::string, std::string> options = {});
   ~Plugin();
   bp_plugin_query_t query;

@@ -98,7 +98,7 @@ Plan plan_rotary(const PlanContext& context, const Rotation& r, Tensors in) {
   t.length = x[t.packed ? 1 : 2];
   const int64_t width = cosine.rank() > 0 ? cosine[cosine.rank() - 1] : 0;
   if (t.packed) {
-    // Without a number of heads the caches tell their size.
+    // Without a number of heads their size follows from the caches.
     const int64_t heads = r.heads > 0 ? r.heads : width > 0 ? x[2] / (2 * width) : 0;
     if (heads < 1 || x[2] % heads != 0)
       return fail("X " + to_string(x) + " does not hold " + std::to_string(heads) + " heads");

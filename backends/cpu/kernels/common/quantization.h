@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of 8-bit codes that stand for real numbers, as DequantizeLinear reads and QuantizeLinear writes them.
+// Tensors of 8-bit quantized values, as DequantizeLinear reads and QuantizeLinear writes them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// A code q of a tensor is the number (q - zero) · scale.
+// A quantized value q of a tensor is the number (q - zero) · scale.
 struct Quantization {
   bp_dtype_t dtype = BP_DTYPE_UINT8;  // or INT8
   float scale = 1;
@@ -20,7 +20,7 @@ struct Quantization {
   bool operator==(const Quantization&) const = default;
 };
 
-// The code at a place of memory with codes of either type.
+// The quantized value at a place of memory with quantized values of either type.
 inline int32_t code_at(const void* codes, bool is_signed, int64_t i) {
   return is_signed ? int32_t{static_cast<const int8_t*>(codes)[i]} : int32_t{static_cast<const uint8_t*>(codes)[i]};
 }

@@ -386,7 +386,7 @@ std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& c
     found = found || attempt(Format::kBlocked, Format::kBlocked);
   }
   if (!found && !attempt(Format::kDense, Format::kDense)) return nullptr;
-  return std::make_shared<OnednnConvDescription>(std::move(geometry), std::move(shares));
+  return std::make_shared<OnednnConvDescription>(OnednnConvDescription{std::move(geometry), std::move(shares)});
 }
 
 Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, std::span<const Tensor> inputs,

@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4;
 constexpr int64_t kPlacesTogether = 32;  // of a convolution of each channel by itself
 
-// A convolution over codes with their channels last.
+// A convolution over 8-bit integers with their channels last.
 struct ConvIntegerWork {
   ConvSize size;
   Window window;
@@ -129,7 +129,7 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
   });
 }
 
-// ---- all others: each place is a row of codes
+// ---- all others: each place is a row of values
 
 void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tensors in, const Tensor& y, void* scratch,
                   int64_t sums_bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvInteger with known weights on tiles of codes, alone or with what dynamic quantization puts behind it.
+// ConvInteger with known weights on tiles of 8-bit integers, alone or with what dynamic quantization puts behind it.
 #pragma once
 
 #include <memory>

@@ -15,13 +15,13 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kTogether = 4;              // tiles of rows whose sums are finished while the caches hold them
-constexpr int64_t kGrain = int64_t{1} << 19;  // products of codes
+constexpr int64_t kGrain = int64_t{1} << 19;  // products of 8-bit integers
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// What is added to codes so that they are stored with a sign (A) or without one (B), where they are stored as bytes.
+// What is added to values so that they are stored with a sign (A) or without one (B), where they are stored as bytes.
 int32_t a_offset(bool bytes, bool is_signed) {
   return bytes && !is_signed ? -128 : 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of 8-bit codes, less their zero points, in exact 32-bit sums (modulo 2^32).
+// Matrix products of 8-bit integers, less their zero points, in exact 32-bit sums (modulo 2^32).
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace backplane::cpu {
 
-// The codes of a tensor as numbers; one 0 where it is absent.
+// The values of a tensor as numbers; one 0 where it is absent.
 class Codes {
  public:
   explicit Codes(const Tensor& tensor);
@@ -40,7 +40,7 @@ class IntegerGemm {
  public:
   IntegerGemm(int threads, MatMulSize size);
 
-  // Packs known matrices B once for all plans: `matrix(i)` gives [k, n] codes of the i-th of `count` that are made of
+  // Packs known matrices B once for all plans: `matrix(i)` gives [k, n] values of the i-th of `count` that are made of
   // `weights`, valid until the next call.
   template <class Matrix>
   void pack(PackedWeights& packed, const Tensor& weights, int64_t count, const Matrix& matrix) {
@@ -65,7 +65,7 @@ class IntegerGemm {
     int64_t sums_step;  // from one product of the batch to the next
   };
   // Sums for all products, one product after another, and finish(part) for each part of them, on whichever thread made
-  // it. row_at(product, row, buffer) gives the k codes of a row, which it may put into the buffer.
+  // it. row_at(product, row, buffer) gives the k values of a row, which it may put into the buffer.
   template <class RowAt, class Finish>
   void run(const Operands& operands, const RowAt& row_at, void* scratch, const Finish& finish) const {
     const Caller caller{[](const void* f, int64_t product, int64_t row, uint8_t* buffer) -> const void* {

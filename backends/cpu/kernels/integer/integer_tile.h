@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost part of a product of 8-bit codes: some rows with one or two blocks of columns, whose 32-bit sums stay
-// in registers.
+// The innermost part of a product of 8-bit integers: some rows with one or two blocks of columns, whose 32-bit sums
+// stay in registers.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ struct IntegerTile {
 
 using IntegerTileKernel = void (*)(const IntegerTile& tile);
 
-// How the processor multiplies codes.
+// How the processor multiplies 8-bit integers.
 struct IntegerTiles {
   int64_t lanes;      // columns of a block
   int64_t most_rows;  // of a tile
-  // The codes of a group: four bytes, with a sign in A and without one in B; or two 16-bit numbers.
+  // The values of a group: four bytes, with a sign in A and without one in B; or two 16-bit numbers.
   bool bytes;
   IntegerTileKernel (*kernel)(int64_t blocks, int64_t rows);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of codes against sums taken here, one by one; and what dynamic quantization puts behind them.
+// Products of 8-bit integers against sums taken here, one by one; and what dynamic quantization puts behind them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -100,7 +100,7 @@ constexpr Matrices kMatrices[] = {
 INSTANTIATE_TEST_SUITE_P(Matrices, IntegerProducts, ::testing::ValuesIn(kMatrices),
                          [](const auto& info) { return info.param.name; });
 
-// Convolutions of codes against the reference mode, which follows the definition.
+// Convolutions of 8-bit integers against the reference mode, which follows the definition.
 struct Image {
   const char* name;
   std::vector<int64_t> x, w;

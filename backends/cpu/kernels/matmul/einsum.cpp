@@ -131,7 +131,7 @@ void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::
            });
 }
 
-// One operand after another, the first two, then their result and the next. Labels that nobody needs any more are
+// One operand after another, the first two, then their result and the next. Labels that are not needed any more are
 // summed over as soon as possible.
 class Contractions {
  public:
@@ -187,7 +187,7 @@ class Contractions {
     return result;
   }
 
-  // The operand without what only it has and nobody needs.
+  // The operand without the labels that only it has and the result lacks.
   template <class Needed>
   Operand sum_out(const Operand& a, const Needed& needed) {
     for (size_t l = 0; l < labels_.size(); ++l)

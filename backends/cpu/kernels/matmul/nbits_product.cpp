@@ -18,7 +18,7 @@ typedef int32_t CodeLanes __attribute__((vector_size(64)));
 constexpr int64_t kCodeBytes = 16;      // that are read at once, as four words
 constexpr int64_t kStripLength = 1024;  // of rows that all columns read from the nearest cache
 
-// Four words, four times, each time shifted to their next code: lane 4 * g + w holds code 4 * part + g of word w.
+// Four words, four times, each time shifted to their next value: lane 4 * g + w holds value 4 * part + g of word w.
 template <int kBits>
 [[gnu::always_inline]] inline void unpack(const uint8_t* from, int part, FloatLanes& to) {
   constexpr WordLanes kShifts = WordLanes{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3} * kBits;
@@ -101,7 +101,7 @@ template <int kBits, int kRows, int kColumns>
   for (; column < last_column; ++column) multiply_tile<kBits, kRows, 1>(b, x, column, first, last, y, n);
 }
 
-// Few rows: the codes are read once for all of them.
+// Few rows: the values are read once for all of them.
 template <int kBits>
 [[gnu::always_inline]] inline void multiply_few(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns,
                                                 float* y, int64_t n) {

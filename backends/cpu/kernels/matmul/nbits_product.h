@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weights of 2, 4 or 8 bits that share a scale in blocks: the codes become numbers in registers, just
-// before they are multiplied, so that one row reads nothing but the codes.
+// Products with weights of 2, 4 or 8 bits that share a scale in blocks: the values become numbers in registers, just
+// before they are multiplied, so that one row reads nothing but the values.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace backplane::cpu {
 
-// Columns of `blocks` blocks each, one after another, every block of `block` codes. Codes are packed from the lowest
+// Columns of `blocks` blocks each, one after another, every block of `block` values. Codes are packed from the lowest
 // bit on.
 struct NbitsColumns {
   int64_t bits, block, blocks;
   const uint8_t* codes;
   const float* scales;  // of each block
-  const float* zeros;   // likewise, or null: the middle code
+  const float* zeros;   // likewise, or null: the middle value
 
   int64_t length() const { return block * blocks; }
   int64_t column_bytes() const { return length() * bits / 8; }
 };
 
-// Whether blocks have whole vectors of codes, and are not so long that a few of them do not stay in a cache.
+// Whether blocks have whole vectors of values, and are not so long that a few of them do not stay in a cache.
 constexpr bool is_whole_nbits_block(int64_t bits, int64_t block) {
   return block * bits % 128 == 0 && block <= 4096;
 }

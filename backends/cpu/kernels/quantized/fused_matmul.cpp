@@ -108,14 +108,14 @@ class PerColumn {
   std::vector<float> values_;
 };
 
-// A as codes with their scale and zero point.
+// A as quantized values with their scale and zero point.
 struct Factor {
   Tensor codes;
   float scale;
   int32_t zero;
 };
 
-// The product of codes, in one of two ways, and what makes numbers of its sums.
+// The product of quantized values, in one of two ways, and what makes numbers of its sums.
 class IntegerProducts {
  public:
   IntegerProducts(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed)

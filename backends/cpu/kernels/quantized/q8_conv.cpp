@@ -146,8 +146,8 @@ class Q8ConvStep final : public Step {
   }
 
  private:
-  // As many parts as threads, of rows where they share out well, else of channels, whose results are then put beside
-  // those of the others.
+  // As many parts as threads, of rows where they share out well, else of channels, whose results are then copied next
+  // to those of the others.
   bool cut(const Window& w, const Q8Product& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost part of a convolution of each channel of 8-bit codes by itself, by 3×3 taps: neighbouring places, whose
-// 32-bit sums stay in registers.
+// The innermost part of a convolution of each channel of 8-bit quantized values by itself, by 3×3 taps: neighbouring
+// places, whose 32-bit sums stay in registers.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,9 @@ struct DepthwiseTile {
 
 using DepthwiseKernel = void (*)(const DepthwiseTile& tile);
 
-// For tiles of `places` times `places` (1 or 2) and of 32 or 64 channels of signed or unsigned codes; null where the
-// processor, or the limit of instruction sets (`ONEDNN_MAX_CPU_ISA`), has no products of four codes at once.
+// For tiles of `places` times `places` (1 or 2) and of 32 or 64 channels of signed or unsigned quantized values; null
+// where the processor, or the limit of instruction sets (`ONEDNN_MAX_CPU_ISA`), has no products of four quantized
+// values at once.
 DepthwiseKernel depthwise_kernel(int64_t places, int64_t width, bool is_signed);
 
 // Which of `width` channels is the i-th of a pack.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 8-bit codes in oneDNN.
+// Convolutions of 8-bit quantized values in oneDNN.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace backplane::cpu {
 // Whether oneDNN multiplies 8-bit integers here, without saturating what it adds up. Elsewhere fp32 is faster.
 bool has_q8_products();
 
-// Sums of codes become codes: activation((sum + bias) · scale), rounded, plus the result's zero point. The bias is an
-// argument of the execution, in float.
+// Sums of quantized values become quantized values: activation((sum + bias) · scale), rounded, plus the result's zero
+// point. The bias is an argument of the execution, in float.
 struct Q8Convolution {
   dnnl::memory::desc source, weights, result;  // weights of S8
   dnnl::memory::dims strides, dilations, begin, end;

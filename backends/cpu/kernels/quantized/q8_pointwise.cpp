@@ -174,7 +174,7 @@ class PointwiseStep final : public Step {
   }
 
   PointwiseSum sum_of(const Q8Sum& s) const {
-    const int32_t moved = s.b.is_signed() ? 128 : 0;  // codes are read as unsigned ones
+    const int32_t moved = s.b.is_signed() ? 128 : 0;  // quantized values are read as unsigned ones
     return {.low = static_cast<float>(work_.low() - work_.result.zero),
             .high = static_cast<float>(work_.high() - work_.result.zero),
             .scale = s.a.scale,

@@ -18,7 +18,7 @@ using Bytes = Vectors<64>::Bytes;
 using Words = Vectors<64>::Words;
 using Floats = Vectors<64>::Floats;
 
-constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of four codes
+constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of four quantized values
 
 [[gnu::always_inline]] inline Words all_words(const uint8_t* four) {
   Words result;
@@ -30,7 +30,7 @@ constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of fou
   return plus_product(load<Floats>(pack + 512), __builtin_convertvector(sum, Floats), load<Floats>(pack + 256));
 }
 
-// The sum of a result, once it was a code, and another one, in steps of what it becomes.
+// The sum of a result, once it was a quantized value, and another one, in steps of what it becomes.
 [[gnu::always_inline]] inline Floats added(const Floats& value, const Floats& other, const PointwiseSum& s) {
   const Floats code = minps(maxps(nearest_of(value), Floats{} + s.low), Floats{} + s.high);
   const Floats x = code * s.scale, z = (other - s.other_zero) * s.other_scale;

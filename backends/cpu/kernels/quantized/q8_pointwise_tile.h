@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost part of a product of 8-bit codes whose results are codes: some places with 64 output channels, whose
-// 32-bit sums stay in registers.
+// The innermost part of a product of 8-bit quantized values whose results are quantized values: some places with 64
+// output channels, whose 32-bit sums stay in registers.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace backplane::cpu {
 
-// What is added to results: they become codes, then numbers, and their sum with other codes becomes codes again, each
-// operation rounded as by itself.
+// What is added to results: they become quantized values, then numbers, and their sum with other quantized values
+// becomes quantized values again, each operation rounded as by itself.
 struct PointwiseSum {
   float low, high;  // of a result before the sum, in its steps
   float scale;      // of such a step
@@ -18,7 +18,7 @@ struct PointwiseSum {
 };
 
 struct PointwiseTile {
-  const uint8_t* x;  // signed codes count as unsigned ones, moved up by 128
+  const uint8_t* x;  // signed quantized values count as unsigned ones, moved up by 128
   int64_t x_place;   // bytes from one place to the next
   int64_t groups;    // of four input channels
   // In the order of `lane_channel`: what a sum begins with (32 bits), its scale and what is added then (floats); then
@@ -39,9 +39,9 @@ inline constexpr int64_t kMostPointwisePlaces = 7;
 
 using PointwiseKernel = void (*)(const PointwiseTile& tile);
 
-// For 1 to 7 places, with or without a sum, of signed or unsigned codes; null where the processor, or the limit of
-// instruction sets
-// (`ONEDNN_MAX_CPU_ISA`), has no products of four codes at once.
+// For 1 to 7 places, with or without a sum, of signed or unsigned quantized values; null where the processor, or the
+// limit of instruction sets
+// (`ONEDNN_MAX_CPU_ISA`), has no products of four quantized values at once.
 PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed);
 
 }  // namespace backplane::cpu

@@ -66,8 +66,8 @@ CLONES void encode(const int32_t* sums, uint8_t* y, int64_t n, float subtracted,
   }
 }
 
-// Calls f(place) for the input places that an output place reads, and tells how many places the window has there, with
-// those in the padding.
+// Calls f(place) for the input places that an output place reads, and returns how many places the window has there,
+// with those in the padding.
 template <class F>
 int64_t each_tap(const Window& w, int64_t o, const F& f) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};

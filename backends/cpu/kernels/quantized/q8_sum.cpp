@@ -39,7 +39,7 @@ template <bool kMultiplies, class A, class B, class Y>
 }
 
 #ifdef CODE_LANES
-// The same for 64 codes at a time.
+// The same for 64 quantized values at a time.
 template <bool multiplies>
 struct Wide {
   static constexpr int kWidth = 64;
@@ -95,7 +95,7 @@ FOR_AVX512 void combine_wide(const Q8Sum& s, const void* a_codes, const void* b_
 }
 #endif
 
-// All three tensors have codes of one type.
+// All three tensors have quantized values of one type.
 CLONES void add_unsigned(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
   combine<false>(s, static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), static_cast<uint8_t*>(y), n);
 }

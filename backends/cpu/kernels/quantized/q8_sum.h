@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products of two tensors of codes, element by element, to the bit what DequantizeLinear, Add or Mul, and
-// QuantizeLinear give one after another.
+// Sums and products of two tensors of quantized values, element by element, to the bit what DequantizeLinear, Add or
+// Mul, and QuantizeLinear give one after another.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products of 8-bit codes with known weights on tiles of our own, where the processor multiplies four
-// codes at once. Tensors lie with their channels last.
+// Convolutions and products of 8-bit quantized values with known weights on tiles of our own, where the processor
+// multiplies four quantized values at once. Tensors lie with their channels last.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace backplane::cpu {
 
-// A result is the code of (sum + bias) · scale, sums being whole numbers.
+// A result is the quantized value of (sum + bias) · scale, sums being whole numbers.
 struct Q8Work {
   ConvSize size;
   Window window;
@@ -26,10 +26,10 @@ struct Q8Work {
   std::optional<Activation> activation;  // kRelu or kClip, in steps of the result
   std::optional<Q8Sum> sum;              // of the result and one more input, which becomes the step's result
 
-  // The least and the largest code of a result.
+  // The least and the largest quantized value of a result.
   int32_t low() const { return bound(true); }
   int32_t high() const { return bound(false); }
-  // Whether sums and results stay numbers of 32 bits before they become codes.
+  // Whether sums and results stay numbers of 32 bits before they become quantized values.
   bool stays_small() const;
 
  private:

@@ -17,7 +17,7 @@ constexpr bp_dtype_set_t kBytes = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8);
 constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
 constexpr const char* kMicrosoft = "com.microsoft";
 
-// Numbers for the 256 codes of a tensor, and back.
+// Numbers for the 256 quantized values of a tensor, and back.
 class Scale {
  public:
   Scale(bp_dtype_t dtype, const Tensor& scale, const Tensor& zero)

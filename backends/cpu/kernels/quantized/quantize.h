@@ -17,7 +17,8 @@ T saturate(float value) {
                                    static_cast<float>(std::numeric_limits<T>::max())));
 }
 
-// As DynamicQuantizeLinear has it: the range of the numbers includes 0. The codes go to y, which may be null.
+// As DynamicQuantizeLinear has it: the range of the numbers includes 0. The quantized values go to y, which may be
+// null.
 Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count);
 
 }  // namespace backplane::cpu

@@ -134,7 +134,7 @@ std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slo
   return std::nullopt;
 }
 
-// Sums of codes by tiles, then each put into the result.
+// Sums of quantized values by tiles, then each put into the result.
 template <const Slots& kSlots>
 Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
   IntegerGemm products(context.threads, size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of 8-bit codes and of the numbers that they become, for functions FOR_AVX512: instructions for which the
-// compiler's vectors have no operator. They keep 16 bytes together, so that packing undoes unpacking.
+// Vectors of 8-bit quantized values and of the numbers that they become, for functions FOR_AVX512: instructions for
+// which the compiler's vectors have no operator. They keep 16 bytes together, so that packing undoes unpacking.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #ifdef CODE_LANES
 namespace backplane::cpu::code_lanes {
 
-constexpr uint8_t kSign = 0x80;  // changed, it moves signed codes up by 128
+constexpr uint8_t kSign = 0x80;  // changed, it moves signed quantized values up by 128
 
 #define INSTRUCTION(name)                                         \
   template <class V>                                              \
@@ -71,14 +71,14 @@ template <class V>
   return result;
 }
 
-// What the codes of a vector become: numbers of 32 bits, in four vectors, the first of which has the first four of each
-// 16 codes. Not an array: GCC keeps one in memory throughout a loop.
+// What the quantized values of a vector become: numbers of 32 bits, in four vectors, the first of which has the first
+// four of each 16 quantized values. Not an array: GCC keeps one in memory throughout a loop.
 template <class V>
 struct Four {
   V a, b, c, d;
 };
 
-// Adds the products of four unsigned codes and four signed ones to each 32-bit sum; needs VNNI.
+// Adds the products of four unsigned quantized values and four signed ones to each 32-bit sum; needs VNNI.
 template <class Words, class Codes>
 [[gnu::always_inline]] inline void add_products(Words& sums, const Codes& codes, const Codes& weights) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(codes), "v"(weights));
@@ -121,7 +121,7 @@ template <class Words, class Floats>
   return words;
 }
 
-// Unsigned codes as numbers.
+// Unsigned quantized values as numbers.
 template <int kWidth>
 [[gnu::always_inline]] inline Four<typename Vectors<kWidth>::Floats> floats_of(
     const typename Vectors<kWidth>::Bytes& codes) {
@@ -135,7 +135,7 @@ template <int kWidth>
           __builtin_convertvector(reinterpret_cast<Words>(punpckhwd(high, none)), Floats)};
 }
 
-// How whole numbers become codes.
+// How whole numbers become quantized values.
 template <int kWidth>
 struct Coding {
   using Bytes = typename Vectors<kWidth>::Bytes;
@@ -144,7 +144,7 @@ struct Coding {
   Bytes low, high, moved;
   Halves zero;
 
-  // Codes are `zero` more than the numbers, between low and high.
+  // Quantized values are `zero` more than the numbers, between low and high.
   [[gnu::always_inline]] static inline Coding of(int32_t zero, int32_t low, int32_t high, bool is_signed) {
     const int32_t moved = is_signed ? 128 : 0;  // they are unsigned until the end
     return {all_bytes<Bytes>(low + moved), all_bytes<Bytes>(high + moved), all_bytes<Bytes>(moved),
