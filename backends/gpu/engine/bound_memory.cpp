@@ -24,6 +24,7 @@ BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tens
     map(*queue_, true, {});
   } else {
     buffer_ = driver.buffer(capacity_);
+    pinned_ = driver.pin(host_, capacity_);
   }
 }
 

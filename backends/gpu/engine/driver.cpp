@@ -19,4 +19,8 @@ Buffer Driver::import_host(void*, uint64_t bytes) const {
   throw sdk::Error(BP_UNSUPPORTED, std::to_string(bytes) + " bytes of host memory: the device does not share it");
 }
 
+std::shared_ptr<const void> Driver::pin(void*, uint64_t) const {
+  return nullptr;
+}
+
 }  // namespace backplane::gpu

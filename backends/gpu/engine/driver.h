@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the engine needs of a device: memory, kernels, queues and events, as OpenCL and CUDA implement them. All calls
-// throw sdk::Error where they fail, and all are thread-safe but those of a kernel. Objects are shared: each lives as long
-// as a reference to it.
+// throw sdk::Error where they fail, and all are thread-safe but those of a kernel. Objects are shared: each lives as
+// long as a reference to it.
 #pragma once
 
 #include <array>
@@ -132,10 +132,12 @@ class Driver {
   virtual Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const = 0;  // keeps the whole
   // The same bytes, no copy: on devices that share the host's memory.
   virtual Buffer import_host(void* address, uint64_t bytes) const;
+  // Lets copies from and to this host memory go on without the host, for as long as the result lives. May be empty.
+  virtual std::shared_ptr<const void> pin(void* address, uint64_t bytes) const;
   virtual Queue queue() const = 0;      // in order
   virtual Queue run_queue() const = 0;  // of an instance's runs: out of order where the device was asked for that
 
-  // Put before the text of every kernel: makes the driver's language the dialect of kernels/ (kernels/types.cl).
+  // Put before the text of every kernel: makes the driver's language the dialect of kernels/ (kernels/opencl.cl).
   virtual std::string_view prelude() const = 0;
   // "-DHAS_F64": of all kernels, before their own.
   virtual std::string options() const = 0;

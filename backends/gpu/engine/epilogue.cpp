@@ -57,7 +57,7 @@ bool Planner::end_product(const Expression& expression, const Tensor& y) {
     const std::string_view index = index_of(leaf, expression.shape, open.rows, open.columns);
     if (index.empty() || leaf.tensor.id == sum->tensor.id) return false;
     const std::string type = Emit::type(leaf.tensor), n = std::to_string(k);
-    parameters += ", global const S_" + type + "* p" + n;
+    parameters += ", GLOBAL const S_" + type + "* p" + n;
     arguments += ", p" + n;
     loads += "  const C_" + type + " x" + n + " = LOAD(" + type + ", p" + n + ", " + std::string(index) + ");\n";
   }

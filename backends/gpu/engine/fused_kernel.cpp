@@ -101,14 +101,14 @@ void emit_expression(Emit& e, const Expression& expression, const View& y) {
   std::string buffers, loads;
   for (size_t k = 0; k < expression.leaves.size(); ++k) {
     const std::string type = Emit::type(expression.leaves[k].tensor), n = std::to_string(k);
-    buffers += ", global const S_" + type + "* p" + n;
+    buffers += ", GLOBAL const S_" + type + "* p" + n;
     loads += "  const C_" + type + " x" + n + " = LOAD(" + type + ", p" + n + ", " + writer.place(k) + ");\n";
   }
   const std::string type = Emit::type(y.tensor);
   const std::string store = "  STORE(" + type + ", y, " + writer.place(views.size() - 1) + ", t" +
                             std::to_string(expression.steps.size() - 1) + ");\n";
   LaunchBuilder launch = e.launch({}, "fused", {},
-                                  "kernel void fused(global S_" + type + "* y" + buffers + writer.parameters() +
+                                  "kernel void fused(GLOBAL S_" + type + "* y" + buffers + writer.parameters() +
                                       ") {\n" + writer.coordinates() + loads + expression.statements() + store + "}\n");
   launch.out(y.tensor);
   for (const View& leaf : expression.leaves) launch.in(leaf.tensor);

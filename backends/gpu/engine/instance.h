@@ -40,11 +40,12 @@ class BoundMemory {
   Queue queue_;
   Way way_;
   Buffer buffer_;
-  Buffer source_;           // kDeviceCopy
-  uint64_t offset_ = 0;     // kDeviceCopy
-  char* host_ = nullptr;    // kHostCopy, kShared
-  uint64_t capacity_ = 0;   // kShared
-  void* mapped_ = nullptr;  // kShared
+  Buffer source_;                       // kDeviceCopy
+  uint64_t offset_ = 0;                 // kDeviceCopy
+  char* host_ = nullptr;                // kHostCopy, kShared
+  uint64_t capacity_ = 0;               // kShared
+  void* mapped_ = nullptr;              // kShared
+  std::shared_ptr<const void> pinned_;  // kHostCopy
 };
 
 class Instance final : public sdk::Instance {

@@ -4,21 +4,18 @@
 #include "backplane/sdk/fence.hpp"
 
 namespace backplane::gpu {
-namespace {
 
-std::string_view file_text(std::string_view name) {
+std::string_view kernel_text(std::string_view name) {
   for (const KernelFile& file : kernel_files()) {
     if (file.name == name) return file.text;
   }
   throw sdk::Error(BP_INTERNAL, "no kernel file is named '" + std::string(name) + "'; it is missing in CMakeLists.txt");
 }
 
-}  // namespace
-
 std::string KernelSource::text() const {
-  std::string all(file_text("types"));
+  std::string all(kernel_text("types"));
   all += code;
-  if (!file.empty()) all += file_text(file);
+  if (!file.empty()) all += kernel_text(file);
   return all;
 }
 

@@ -14,9 +14,11 @@ struct KernelFile {
   std::string_view text;
 };
 std::span<const KernelFile> kernel_files();
+// Throws sdk::Error when no such file is embedded.
+std::string_view kernel_text(std::string_view name);
 
-// What is compiled is kernels/types.cl, `code`, and the file, with the options. Kernels with equal sources share a
-// program; the entry chooses one in it.
+// What is compiled is the driver's prelude, kernels/types.cl, `code`, and the file, with the options. Kernels with
+// equal sources share a program; the entry chooses one in it.
 struct KernelSource {
   std::string_view file;  // of kernels/, or empty when `code` is all
   std::string entry;      // the kernel function

@@ -36,7 +36,7 @@ class LaunchBuilder {
     return bytes(&value, sizeof value);
   }
   LaunchBuilder& arg(int64_t value);  // as int: throws when it does not fit
-  // Two parameters, `global int* fault, int node`: a kernel that meets an index beyond its extent writes fault[0] =
+  // Two parameters, `GLOBAL int* fault, int node`: a kernel that meets an index beyond its extent writes fault[0] =
   // node, and the run ends with an error.
   LaunchBuilder& fault();
   // So many work items, rounded up to groups of a size that suits the device: kernels check their bounds.

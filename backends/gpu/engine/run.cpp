@@ -82,19 +82,22 @@ void Instance::start_in(Stream& stream) {
   run_queue_ = stream_queue_ = stream.queue();
   prepare();
   std::shared_ptr<Flight> wait = stream.wait_for(order_);
+  Event last;
   try {
     begin();
     launch(kernels_.size());
     finish_work();
+    if (!work_->ended.empty())
+      last = work_->ended.back();
+    else if (!work_->launched.empty())
+      last = work_->launched.back();
+    if (last == nullptr) last = run_queue_->mark();
     run_queue_->flush();
   } catch (...) {
     abort_start();
     throw;
   }
   const std::shared_ptr<const Work> work = std::exchange(work_, nullptr);
-  const Event last = !work->ended.empty()      ? work->ended.back()
-                     : !work->launched.empty() ? work->launched.back()
-                                               : Event();
   while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
   flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, order_->run().id, last));
   {

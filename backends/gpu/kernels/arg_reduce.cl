@@ -8,7 +8,7 @@
 #define BEATS(v, best) ((v BETTER best || v != v) && best == best)
 #endif
 
-kernel void arg_reduce(global const S(TYPE)* restrict x, global long* restrict y, int items, int n, int inner) {
+kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y, int items, int n, int inner) {
   const int item = (int)get_global_id(0);
   if (item >= items) return;
 #ifdef ACROSS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running sums (JOIN +, FIRST 0) or products (*, 1) along n of [outer][n][inner]. TYPE; REVERSE: from the end;
 // EXCLUSIVE: of the elements before.
-kernel void cumulative(global const S(TYPE)* x, global S(TYPE)* y, int rows, int n, int inner) {
+kernel void cumulative(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int rows, int n, int inner) {
   const int row = (int)get_global_id(0);
   if (row >= rows) return;
   const size_t begin = (size_t)(row / inner) * n * inner + row % inner;

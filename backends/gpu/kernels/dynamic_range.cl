@@ -5,7 +5,7 @@ JOINED(least_of, float, min(a, b))
 JOINED(most_of, float, max(a, b))
 #endif
 
-kernel void dynamic_range(global const float* x, global float* scale, global uchar* zero, int n) {
+kernel void dynamic_range(GLOBAL const float* x, GLOBAL float* scale, GLOBAL uchar* zero, int n) {
   const int lane = (int)get_global_id(0);
   if (lane >= LANES) return;
   float least = 0, most = 0;
@@ -14,7 +14,7 @@ kernel void dynamic_range(global const float* x, global float* scale, global uch
     most = max(most, x[i]);
   }
 #if LANES > 1
-  local float shared[LANES];
+  SHARED(float, shared, LANES);
   least = least_of(least, shared);
   most = most_of(most, shared);
   if (lane != 0) return;

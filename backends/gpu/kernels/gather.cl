@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements chosen by indices. TYPE: a word of the elements' size; INDEX: i32 or i64. Those below 0 count from the end;
 // those beyond the extent are told, and read the nearest element.
-inline int place(global const S(INDEX)* indices, int i, int n, global int* fault, int node) {
+inline int place(GLOBAL const S(INDEX)* indices, int i, int n, GLOBAL int* fault, int node) {
   const long at = (long)indices[i];
   if (at < -n || at >= n) fault[0] = node;
   return (int)clamp(at < 0 ? at + n : at, (long)0, (long)(n - 1));
 }
 
 // y[outer][count][inner] of x[outer][n][inner]. An item copies RUN neighbours.
-kernel void gather(global const S(TYPE)* restrict x, global const S(INDEX)* indices, global S(TYPE)* restrict y,
-                   int outer, int n, int count, int inner, global int* fault, int node) {
+kernel void gather(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(INDEX)* indices, GLOBAL S(TYPE)* restrict y,
+                   int outer, int n, int count, int inner, GLOBAL int* fault, int node) {
   const int first = (int)get_global_id(0) * RUN, k = (int)get_global_id(1), o = (int)get_global_id(2);
   if (first >= inner || k >= count) return;
   x += (o * n + place(indices, k, n, fault, node)) * inner;
@@ -18,16 +18,16 @@ kernel void gather(global const S(TYPE)* restrict x, global const S(INDEX)* indi
 }
 
 // y[outer][count][inner] of x[outer][n][inner] with an index for each element of y.
-kernel void gather_elements(global const S(TYPE)* x, global const S(INDEX)* indices, global S(TYPE)* y, int total,
-                            int n, int count, int inner, global int* fault, int node) {
+kernel void gather_elements(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* indices, GLOBAL S(TYPE)* y, int total,
+                            int n, int count, int inner, GLOBAL int* fault, int node) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
   y[i] = x[(i / (inner * count) * n + place(indices, i, n, fault, node)) * inner + i % inner];
 }
 
 // y[batch][count][inner]: `depth` indices a slice; extents[k] is that of the dimension that index k chooses from.
-kernel void gather_nd(global const S(TYPE)* x, global const S(INDEX)* indices, global const int* extents,
-                      global S(TYPE)* y, int total, int depth, int size, int count, int inner, global int* fault,
+kernel void gather_nd(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* indices, GLOBAL const int* extents,
+                      GLOBAL S(TYPE)* y, int total, int depth, int size, int count, int inner, GLOBAL int* fault,
                       int node) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;

@@ -21,11 +21,11 @@ typedef C(TYPE) vector_t;
 #define WRITE(v, p, i) STORE(OUT, p, i, v)
 #define SPREAD(v, lanes) (lanes)[0] = v
 #else
-typedef CAT(float, VECTOR) vector_t;
-#define READ(p, i) CAT(vload, VECTOR)(0, (p) + (i))
-#define READ_LOCAL(p) CAT(vload, VECTOR)(0, p)
-#define WRITE(v, p, i) CAT(vstore, VECTOR)(v, 0, (p) + (i))
-#define SPREAD(v, lanes) CAT(vstore, VECTOR)(v, 0, lanes)
+typedef FLOATS(VECTOR) vector_t;
+#define READ(p, i) FLOATS_OF(VECTOR, (p) + (i))
+#define READ_LOCAL(p) FLOATS_OF(VECTOR, p)
+#define WRITE(v, p, i) FLOATS_TO(VECTOR, v, (p) + (i))
+#define SPREAD(v, lanes) FLOATS_TO(VECTOR, v, lanes)
 #endif
 
 #ifdef INTEGER
@@ -65,7 +65,7 @@ typedef CAT(float, VECTOR) vector_t;
 
 #ifndef DEPTH
 // One line of B into the sums of a tile.
-inline void add_line(vector_t sum[ROWS][COLUMNS], global const S(TYPE)* a, global const S(TYPE)* line, int k) {
+inline void add_line(vector_t sum[ROWS][COLUMNS], GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* line, int k) {
   vector_t values[COLUMNS];
 #pragma unroll
   for (int c = 0; c < COLUMNS; ++c) values[c] = READ(line, c * VECTOR);
@@ -80,7 +80,7 @@ inline void add_line(vector_t sum[ROWS][COLUMNS], global const S(TYPE)* a, globa
 
 // Batch b uses matrix b % a_count of A and b % b_count of B. Windows: phases of `phase` elements, of which a slice has
 // `slice` and a line `width`; y has oh lines of ow elements in a slice.
-kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const S(TYPE)* bias, global S(OUT)* y, int m,
+kernel void gemm(GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* b, GLOBAL const S(TYPE)* bias, GLOBAL S(OUT)* y, int m,
                  int n, int k, int a_count, int b_count
 #ifdef WINDOWS
                  ,
@@ -131,7 +131,8 @@ kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const 
   }
 
 #ifdef DEPTH
-  local C(TYPE) tile_a[DEPTH * TILE_ROWS], tile_b[DEPTH * TILE_COLUMNS];
+  SHARED(C(TYPE), tile_a, DEPTH * TILE_ROWS);
+  SHARED(C(TYPE), tile_b, DEPTH * TILE_COLUMNS);
   const int item = (int)get_local_id(1) * GROUP_COLUMNS + (int)get_local_id(0);
   for (int begin = 0; begin < k; begin += DEPTH) {
     for (int e = item; e < DEPTH * TILE_ROWS; e += GROUP_ROWS * GROUP_COLUMNS) {
@@ -165,7 +166,7 @@ kernel void gemm(global const S(TYPE)* a, global const S(TYPE)* b, global const 
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 #else
-  global const S(TYPE)* factors = a + (size_t)row * k;
+  GLOBAL const S(TYPE)* factors = a + (size_t)row * k;
 #ifdef WINDOWS
   for (int c = 0; c < k / TAPS; ++c) {
     for (int kd = 0; kd < KERNEL_D; ++kd) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One work item a plane: GlobalAveragePool, GlobalMaxPool, GlobalLpPool. TYPE; KIND 0 maximum, 1 average,
 // 3 the P-norm.
-kernel void global_pool(global const S(TYPE)* x, global S(TYPE)* y, int planes, int size) {
+kernel void global_pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int planes, int size) {
   const int plane = (int)get_global_id(0);
   if (plane >= planes) return;
   x += (size_t)plane * size;

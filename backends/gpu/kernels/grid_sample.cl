@@ -59,7 +59,7 @@ inline void taps(float at, int n, int* places, float* weights) {
   }
 }
 
-kernel void grid_sample(global const S(TYPE)* x, global const S(TYPE)* grid, global S(TYPE)* y, int total, int channels,
+kernel void grid_sample(GLOBAL const S(TYPE)* x, GLOBAL const S(TYPE)* grid, GLOBAL S(TYPE)* y, int total, int channels,
                         int d, int h, int w, int count) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;

@@ -2,9 +2,9 @@
 // Losses of labels. TYPE of scores, weights and results; INDEX of labels; WEIGHTED, IGNORED: a label without loss.
 
 // values[n][d] and what each weighs, of the logarithms of probabilities x[n][classes][d].
-kernel void loss(global const S(TYPE)* x, global const S(INDEX)* labels, global const S(TYPE)* class_weights,
-                 global S(TYPE)* values, global C(TYPE)* weights, int total, int classes, int inner,
-                 global int* fault, int node) {
+kernel void loss(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* labels, GLOBAL const S(TYPE)* class_weights,
+                 GLOBAL S(TYPE)* values, GLOBAL C(TYPE)* weights, int total, int classes, int inner,
+                 GLOBAL int* fault, int node) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
   const long label = (long)labels[i];
@@ -32,7 +32,7 @@ kernel void loss(global const S(TYPE)* x, global const S(INDEX)* labels, global 
 #if LANES > 1
 JOINED(sum_of, C(TYPE), a + b)
 #endif
-kernel void loss_total(global const S(TYPE)* values, global const C(TYPE)* weights, global S(TYPE)* y, int total) {
+kernel void loss_total(GLOBAL const S(TYPE)* values, GLOBAL const C(TYPE)* weights, GLOBAL S(TYPE)* y, int total) {
   const int lane = (int)get_global_id(0);
   if (lane >= LANES) return;
   C(TYPE) value = 0, weight = 0;
@@ -41,7 +41,7 @@ kernel void loss_total(global const S(TYPE)* values, global const C(TYPE)* weigh
     weight += weights[i];
   }
 #if LANES > 1
-  local C(TYPE) shared[LANES];
+  SHARED(C(TYPE), shared, LANES);
   value = sum_of(value, shared);
   weight = sum_of(weight, shared);
   if (lane != 0) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each element of x[n][channels][inner] divided by a power of the squares of its neighbours among the channels. TYPE;
 // BEFORE and BEHIND neighbours; ALPHA is alpha / size; POWER(v).
-kernel void lrn(global const S(TYPE)* restrict x, global S(TYPE)* restrict y, int channels, int inner) {
+kernel void lrn(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int channels, int inner) {
   const int i = (int)get_global_id(0), channel = (int)get_global_id(1);
   if (i >= inner || channel >= channels) return;
   const int at = ((int)get_global_id(2) * channels + channel) * inner + i;

@@ -25,12 +25,12 @@ JOINED(sum_of, C(TYPE), a + b)
     for (int l = 0; l < WIDE; ++l) result += parts[l];                                        \
   } while (0)
 
-kernel void normalize_rows(global const S(TYPE)* restrict x, global const S(SCALE_TYPE)* scale,
-                           global const S(SCALE_TYPE)* shift, global S(TYPE)* restrict y, global float* means,
-                           global float* deviations, int rows, int n, int period, int span, float epsilon) {
+kernel void normalize_rows(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(SCALE_TYPE)* scale,
+                           GLOBAL const S(SCALE_TYPE)* shift, GLOBAL S(TYPE)* restrict y, GLOBAL float* means,
+                           GLOBAL float* deviations, int rows, int n, int period, int span, float epsilon) {
   const int row = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
 #if LANES > 1
-  local C(TYPE) shared[LANES];
+  SHARED(C(TYPE), shared, LANES);
 #else
   if (row >= rows) return;
 #endif

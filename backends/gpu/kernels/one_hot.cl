@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[outer][depth][inner] = values[1] where indices[outer][inner] says so, values[0] elsewhere. TYPE: a word of the
 // elements' size; INDEX: the indices' type.
-kernel void one_hot(global const S(INDEX)* indices, global const S(TYPE)* values, global S(TYPE)* y, int total,
+kernel void one_hot(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* values, GLOBAL S(TYPE)* y, int total,
                     int depth, int inner) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;

@@ -2,11 +2,11 @@
 // Pools of [N·C, D, H, W]. TYPE, and the window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W.
 // KIND 0 maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: where the maximum was found in
 // all of x, BY_COLUMN: as if the last two dimensions lay the other way.
-kernel void pool(global const S(TYPE)* x, global S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
+kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
                  int end_h, int end_w
 #ifdef INDICES
                  ,
-                 global long* indices
+                 GLOBAL long* indices
 #endif
 ) {
   const int ox = (int)get_global_id(0);

@@ -21,7 +21,7 @@ inline int place_from(int at, int padding, int stride) {
 #endif
 
 // `result` and the taps of a line of w elements that begin at `ix`.
-inline C(TYPE) with_line(C(TYPE) result, global const S(TYPE)* line, int ix, int w) {
+inline C(TYPE) with_line(C(TYPE) result, GLOBAL const S(TYPE)* line, int ix, int w) {
   for (int kw = 0; kw < KERNEL_W; ++kw, ix += DILATION_W) {
     if (ix < 0 || ix >= w) continue;
     const C(TYPE) v = LOAD(TYPE, line, ix);
@@ -37,7 +37,7 @@ inline int taps_inside(int begin, int end, int taps, int dilation) {
   return count;
 }
 
-kernel void pool_lines(global const S(TYPE)* restrict x, global S(TYPE)* restrict y, int d, int h, int w, int od, int oh,
+kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int d, int h, int w, int od, int oh,
                        int ow, int end_d, int end_h, int end_w) {
   const int first = (int)get_global_id(0) * LINE, oy = (int)get_global_id(1);
   const int outer = (int)get_global_id(2);  // (n·c, od)

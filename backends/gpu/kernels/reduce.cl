@@ -3,7 +3,7 @@
 // FIRST is the result of nothing, MAP(v) what an element contributes, JOIN(a, b), FINISH(a) the result of n elements.
 // WIDE: instead, an item joins so many neighbouring rows, which are read together; inner is no less.
 #ifdef WIDE
-kernel void reduce_wide(global const S(TYPE)* restrict x, global S(TYPE)* restrict y, int items, int n, int inner) {
+kernel void reduce_wide(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int items, int n, int inner) {
   const int item = (int)get_global_id(0);
   if (item >= items) return;
   const int blocks = (inner + WIDE - 1) / WIDE;
@@ -31,10 +31,10 @@ JOINED(greatest, C(TYPE), GREATER(a, b))
 #endif
 #endif
 
-kernel void reduce(global const S(TYPE)* x, global S(TYPE)* y, int rows, int n, int inner) {
+kernel void reduce(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int rows, int n, int inner) {
   const int row = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
 #if LANES > 1
-  local C(TYPE) shared[LANES];
+  SHARED(C(TYPE), shared, LANES);
 #else
   if (row >= rows) return;
 #endif

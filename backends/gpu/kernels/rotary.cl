@@ -2,10 +2,10 @@
 // Pairs of elements turned by angles that follow from a token's position. x is [batch, heads, length, size] by strides;
 // the first DIM elements of a head are turned, in pairs of neighbours with INTERLEAVED, of both halves otherwise. TYPE;
 // POSITIONS: the position of each token in the caches, otherwise the caches have one line a token.
-kernel void rotary(global const S(TYPE)* x, global const S(TYPE)* cosines, global const S(TYPE)* sines,
-                   global const long* positions, global S(TYPE)* y, int total, int heads, int length, int size,
+kernel void rotary(GLOBAL const S(TYPE)* x, GLOBAL const S(TYPE)* cosines, GLOBAL const S(TYPE)* sines,
+                   GLOBAL const long* positions, GLOBAL S(TYPE)* y, int total, int heads, int length, int size,
                    int batch_stride, int head_stride, int token_stride, int lines,
-                   global int* fault, int node) {
+                   GLOBAL int* fault, int node) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
   const int k = i % size, token = i / size % length, head = i / (size * length) % heads;

@@ -2,9 +2,9 @@
 // Elements written, or joined, where indices say. TYPE; INDEX: i32 or i64; JOIN(a, b): what becomes of an element. The
 // updates that may meet in one element are one work item's, in their order: equal inputs give equal bits. Indices
 // beyond the extent are told.
-kernel void scatter_elements(global const S(INDEX)* indices, global const S(TYPE)* updates, global const int* shape,
-                             global S(TYPE)* y, int lines, int axis, int rank,
-                             global int* fault, int node) {
+kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* shape,
+                             GLOBAL S(TYPE)* y, int lines, int axis, int rank,
+                             GLOBAL int* fault, int node) {
   // shape: the extents of the updates, then the strides of y. A work item has the updates along the axis.
   const int line = (int)get_global_id(0);
   if (line >= lines) return;
@@ -35,9 +35,9 @@ kernel void scatter_elements(global const S(INDEX)* indices, global const S(TYPE
 }
 
 // `count` slices of `inner` elements, each with `depth` indices; extents[k] is that of the dimension of index k.
-kernel void scatter_nd(global const S(INDEX)* indices, global const S(TYPE)* updates, global const int* extents,
-                       global S(TYPE)* y, int count, int depth, int inner,
-                       global int* fault, int node) {
+kernel void scatter_nd(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* extents,
+                       GLOBAL S(TYPE)* y, int count, int depth, int inner,
+                       GLOBAL int* fault, int node) {
   const int i = (int)get_global_id(0);
   if (i >= inner) return;
   for (int slice = 0; slice < count; ++slice) {

@@ -7,10 +7,10 @@ JOINED(greatest, C(TYPE), GREATER(a, b))
 JOINED(earliest, int, min(a, b))
 #endif
 
-kernel void softmax(global const S(TYPE)* x, global S(TYPE)* y, int rows, int n, int inner) {
+kernel void softmax(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int rows, int n, int inner) {
   const int row = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
 #if LANES > 1
-  local C(TYPE) shared[LANES];
+  SHARED(C(TYPE), shared, LANES);
 #else
   if (row >= rows) return;
 #endif
@@ -35,7 +35,7 @@ kernel void softmax(global const S(TYPE)* x, global S(TYPE)* y, int rows, int n,
     if (first == n && (v == most || v != v)) first = i;
   }
 #if LANES > 1
-  local int places[LANES];
+  SHARED(int, places, LANES);
   first = earliest(first, places);
 #endif
   for (int i = lane; i < n; i += LANES) STORE(TYPE, y, i * inner, i == first ? 1 : 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax of rows of n neighbours for devices whose items have vector registers of their own: one item a row. f32;
 // KIND 0 softmax, 1 its logarithm; VECTOR floats of a register.
-typedef CAT(float, VECTOR) vector_t;
-#define READ(p, i) CAT(vload, VECTOR)(0, (p) + (i))
-#define WRITE(v, p, i) CAT(vstore, VECTOR)(v, 0, (p) + (i))
+typedef FLOATS(VECTOR) vector_t;
+#define READ(p, i) FLOATS_OF(VECTOR, (p) + (i))
+#define WRITE(v, p, i) FLOATS_TO(VECTOR, v, (p) + (i))
 
-kernel void softmax_vector(global const float* restrict x, global float* restrict y, int rows, int n) {
+kernel void softmax_vector(GLOBAL const float* restrict x, GLOBAL float* restrict y, int rows, int n) {
   const int row = (int)get_global_id(0);
   if (row >= rows) return;
   x += (size_t)row * n;

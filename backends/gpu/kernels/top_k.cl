@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The k elements that most others come after, along n of [outer][n][inner], in order. TYPE; BEFORE is > or <. Each work
 // item counts the elements that come before its own: that is its place.
-kernel void top_k(global const S(TYPE)* x, global S(TYPE)* y, global long* places, int rows, int n, int inner, int k) {
+kernel void top_k(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, GLOBAL long* places, int rows, int n, int inner, int k) {
   const int i = (int)get_global_id(0), row = (int)get_global_id(1);
   if (i >= n || row >= rows) return;
   x += (size_t)(row / inner) * n * inner + row % inner;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrices by their diagonals. TYPE; UPPER: what lies on and above diagonal k, otherwise on and below.
-kernel void triangle(global const S(TYPE)* x, global const long* k, global S(TYPE)* y, int total, int rows,
+kernel void triangle(GLOBAL const S(TYPE)* x, GLOBAL const long* k, GLOBAL S(TYPE)* y, int total, int rows,
                      int columns) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
@@ -13,7 +13,7 @@ kernel void triangle(global const S(TYPE)* x, global const long* k, global S(TYP
 }
 
 // 1 on diagonal k, 0 elsewhere.
-kernel void diagonal(global S(TYPE)* y, int total, int columns, int k) {
+kernel void diagonal(GLOBAL S(TYPE)* y, int total, int columns, int k) {
   const int i = (int)get_global_id(0);
   if (i < total) STORE(TYPE, y, i, i % columns - i / columns == k ? 1 : 0);
 }

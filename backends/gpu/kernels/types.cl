@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put before every kernel: how each type is stored (S_), computed with (C_), loaded and stored.
-#pragma OPENCL FP_CONTRACT OFF
-#ifdef HAS_F64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-
+// Put before every kernel, after the prelude of its language: how each type is stored (S_), computed with (C_), loaded and stored.
 #define CAT_(a, b) a##b
 #define CAT(a, b) CAT_(a, b)
 #define S(type) CAT(S_, type)
@@ -14,8 +9,8 @@
 
 // Types that are computed with as they are stored.
 #define PLAIN(type, c)                                                                      \
-  inline c CAT(load_, type)(global const c* p, int i) { return p[i]; }                      \
-  inline void CAT(store_, type)(global c* p, int i, c v) { p[i] = v; }
+  inline c CAT(load_, type)(GLOBAL const c* p, int i) { return p[i]; }                      \
+  inline void CAT(store_, type)(GLOBAL c* p, int i, c v) { p[i] = v; }
 
 #define S_f32 float
 #define C_f32 float
@@ -58,14 +53,14 @@ PLAIN(b8, uchar)
 // 16-bit floats are computed with in fp32, on every device.
 #define S_f16 half
 #define C_f16 float
-inline float load_f16(global const half* p, int i) { return vload_half(i, p); }
-inline void store_f16(global half* p, int i, float v) { vstore_half_rte(v, i, p); }
+inline float load_f16(GLOBAL const half* p, int i) { return vload_half(i, p); }
+inline void store_f16(GLOBAL half* p, int i, float v) { vstore_half_rte(v, i, p); }
 
 #define S_bf16 ushort
 #define C_bf16 float
-inline float load_bf16(global const ushort* p, int i) { return as_float((uint)p[i] << 16); }
+inline float load_bf16(GLOBAL const ushort* p, int i) { return as_float((uint)p[i] << 16); }
 // To the nearest, halves to even; NaN stays NaN.
-inline void store_bf16(global ushort* p, int i, float v) {
+inline void store_bf16(GLOBAL ushort* p, int i, float v) {
   const uint bits = as_uint(v);
   p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
@@ -101,7 +96,7 @@ inline float erf_f32(float x) {
 
 // A function that joins what the LANES work items of a group have, always in the same order: each gets the result.
 #define JOINED(name, type, join)                                                  \
-  inline type name(type mine, local type* shared) {                              \
+  inline type name(type mine, LOCAL type* shared) {                              \
     const int lane = (int)get_local_id(0);                                       \
     shared[lane] = mine;                                                         \
     barrier(CLK_LOCAL_MEM_FENCE);                                                \

@@ -13,9 +13,9 @@ typedef float vector_t;
 #define READ(p, i) (p)[i]
 #define WRITE(v, p, i) (p)[i] = (v)
 #else
-typedef CAT(float, VECTOR) vector_t;
-#define READ(p, i) CAT(vload, VECTOR)(0, (p) + (i))
-#define WRITE(v, p, i) CAT(vstore, VECTOR)(v, 0, (p) + (i))
+typedef FLOATS(VECTOR) vector_t;
+#define READ(p, i) FLOATS_OF(VECTOR, (p) + (i))
+#define WRITE(v, p, i) FLOATS_TO(VECTOR, v, (p) + (i))
 #endif
 #ifndef OUT
 #define OUT f32
@@ -28,7 +28,7 @@ typedef CAT(float, VECTOR) vector_t;
 #endif
 
 // u[i][j][count] = G w Gᵀ of w[count][3][3].
-kernel void winograd_weights(global const float* w, global float* u, int count) {
+kernel void winograd_weights(GLOBAL const float* w, GLOBAL float* u, int count) {
   const int at = (int)get_global_id(0);
   if (at >= count) return;
   w += at * 9;
@@ -48,7 +48,7 @@ kernel void winograd_weights(global const float* w, global float* u, int count) 
 }
 
 // v[n][i][j][channels][tiles] = Bᵀ x B of x[n][channels][phases][phase].
-kernel void winograd_input(global const float* restrict x, global float* restrict v, int channels, int tiles, int phase,
+kernel void winograd_input(GLOBAL const float* restrict x, GLOBAL float* restrict v, int channels, int tiles, int phase,
                            int width) {
   const int channel = (int)get_global_id(1), n = (int)get_global_id(2);
 #ifdef PANEL
@@ -68,7 +68,7 @@ kernel void winograd_input(global const float* restrict x, global float* restric
   vector_t rows[4][4];
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
-    global const float* column = x + j % 2 * phase + j / 2;
+    GLOBAL const float* column = x + j % 2 * phase + j / 2;
     const vector_t a = READ(column, 0), b = READ(column, 2 * phase), c = READ(column, width),
                    d = READ(column, 2 * phase + width);
     rows[0][j] = a - c;
@@ -86,7 +86,7 @@ kernel void winograd_input(global const float* restrict x, global float* restric
 }
 
 // y[n][maps][oh][ow] = Aᵀ m A + bias of m[n][i][j][maps][tiles].
-kernel void winograd_output(global const float* restrict m, global const float* bias, global S(OUT)* y, int maps,
+kernel void winograd_output(GLOBAL const float* restrict m, GLOBAL const float* bias, GLOBAL S(OUT)* y, int maps,
                             int tiles, int width, int oh, int ow EPILOGUE_PARAMETERS) {
   const int ty = (int)get_global_id(1), plane = (int)get_global_id(2), map = plane % maps;
   const int tx = min((int)get_global_id(0) * VECTOR, (ow + 1) / 2 - VECTOR);

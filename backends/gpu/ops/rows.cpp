@@ -24,8 +24,8 @@ std::string extreme(bp_dtype_t dtype, bool least) {
   const bool is_signed = (kSignedIntegers >> dtype & 1) != 0;
   const std::string bits = std::to_string(bytes_of(dtype) * 8);
   if (!is_signed) return least ? "0" : "(C(TYPE))~(C(TYPE))0";
-  const std::string lowest = "((long)1 << (" + bits + " - 1))";
-  return "(C(TYPE))(" + (least ? "-" + lowest : lowest + " - 1") + ")";
+  const std::string highest = "(long)(((ulong)1 << (" + bits + " - 1)) - 1)";
+  return "(C(TYPE))(" + (least ? "-" + highest + " - 1" : highest) + ")";
 }
 
 void Rows::range(LaunchBuilder& launch) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "driver/queue.h"
+#include "engine/kernel_source.h"
 
 namespace backplane::opencl {
 namespace {
@@ -171,7 +172,7 @@ gpu::Event Driver::import_event(const bp_native_t& native) const {
 // ---- kernels -------------------------------------------------------------------------------------------------------
 
 std::string_view Driver::prelude() const {
-  return {};
+  return gpu::kernel_text("opencl");
 }
 
 std::string Driver::options() const {

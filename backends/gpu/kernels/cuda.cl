@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The prelude of CUDA C++: the part of OpenCL C that the kernels use, and the names of kernels/opencl.cl. Functions
+// without a qualifier are the device's by an option of the compiler.
+#define kernel extern "C" __global__
+#define GLOBAL
+#define LOCAL
+#define restrict __restrict__
+#define SHARED(type, name, count) __shared__ type name[count]
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef decltype(sizeof(0)) size_t;
+static_assert(sizeof(long) == 8, "long has 64 bits");
+
+#define INFINITY (__int_as_float(0x7f800000))
+#define NAN (__int_as_float(0x7fc00000))
+#define as_float(bits) __uint_as_float(bits)
+#define as_uint(value) __float_as_uint(value)
+
+// ---- work items ----------------------------------------------------------------------------------------------------
+
+#define barrier(fence) __syncthreads()
+inline size_t get_local_id(int d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : threadIdx.z; }
+inline size_t get_group_id(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : blockIdx.z; }
+inline size_t get_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : blockDim.z; }
+inline size_t get_global_id(int d) { return get_group_id(d) * get_local_size(d) + get_local_id(d); }
+
+// ---- conversions ---------------------------------------------------------------------------------------------------
+
+template <class T>
+inline T clamp(T v, T low, T high) { return v < low ? low : v > high ? high : v; }
+
+// To the nearest number that the type has; NaN becomes 0. LEAST and LIMIT, the first number beyond, are exact.
+#define CONVERSION(name, type, least, most, limit)                                                              \
+  template <class From>                                                                                         \
+  inline type convert_##name(From v) { return (type)v; }                                                        \
+  inline type convert_##name##_sat(float v) { return !(v >= (float)(least)) ? (v < 0 ? (type)(least) : (type)0) \
+                                                     : v >= limit##f ? (type)(most) : (type)v; }                \
+  inline type convert_##name##_sat(double v) { return !(v >= (double)(least)) ? (v < 0 ? (type)(least) : (type)0) \
+                                                      : v >= limit ? (type)(most) : (type)v; }
+CONVERSION(char, signed char, -128, 127, 128.0)
+CONVERSION(uchar, uchar, 0, 255, 256.0)
+CONVERSION(short, short, -32768, 32767, 32768.0)
+CONVERSION(ushort, ushort, 0, 65535, 65536.0)
+CONVERSION(int, int, -2147483647 - 1, 2147483647, 2147483648.0)
+CONVERSION(uint, uint, 0, 4294967295u, 4294967296.0)
+CONVERSION(long, long, -9223372036854775807L - 1, 9223372036854775807L, 9223372036854775808.0)
+CONVERSION(ulong, ulong, 0, 18446744073709551615ul, 18446744073709551616.0)
+
+// A float of 16 bits in memory. Tests that compile kernels for the host have conversions of their own.
+#ifndef HALF_CONVERSIONS
+inline float half_to_float(ushort bits) {
+  float v;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(bits));
+  return v;
+}
+inline ushort float_to_half(float v) {
+  ushort bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(v));
+  return bits;
+}
+#endif
+struct half { ushort bits; };
+inline float vload_half(size_t i, const half* p) { return half_to_float(p[i].bits); }
+inline void vstore_half_rte(float v, size_t i, half* p) { p[i].bits = float_to_half(v); }
+
+// ---- vectors -------------------------------------------------------------------------------------------------------
+
+template <int N>
+struct Floats {
+  float lanes[N];
+  Floats() = default;
+  Floats(float v) { for (int i = 0; i < N; ++i) lanes[i] = v; }
+};
+#define FLOATS(n) Floats<n>
+#define FLOATS_OF(n, p) floats_of<n>(p)
+#define FLOATS_TO(n, v, p) floats_to<n>(v, p)
+template <int N>
+inline Floats<N> floats_of(const float* p) {
+  Floats<N> v;
+  for (int i = 0; i < N; ++i) v.lanes[i] = p[i];
+  return v;
+}
+template <int N>
+inline void floats_to(const Floats<N>& v, float* p) {
+  for (int i = 0; i < N; ++i) p[i] = v.lanes[i];
+}
+template <int N>
+inline Floats<N> fma(const Floats<N>& a, const Floats<N>& b, const Floats<N>& c) {
+  Floats<N> v;
+  for (int i = 0; i < N; ++i) v.lanes[i] = fmaf(a.lanes[i], b.lanes[i], c.lanes[i]);
+  return v;
+}
+#define OPERATOR(op)                                                                              \
+  template <int N>                                                                                \
+  inline Floats<N> operator op(Floats<N> a, const Floats<N>& b) {                                 \
+    for (int i = 0; i < N; ++i) a.lanes[i] = a.lanes[i] op b.lanes[i];                            \
+    return a;                                                                                     \
+  }                                                                                               \
+  template <int N>                                                                                \
+  inline Floats<N> operator op(Floats<N> a, float b) { return a op Floats<N>(b); }                \
+  template <int N>                                                                                \
+  inline Floats<N>& operator op##=(Floats<N>& a, const Floats<N>& b) { return a = a op b; }       \
+  template <int N>                                                                                \
+  inline Floats<N>& operator op##=(Floats<N>& a, float b) { return a = a op Floats<N>(b); }
+OPERATOR(+)
+OPERATOR(-)
+OPERATOR(*)
+

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The prelude of OpenCL C, which is the language of the kernels but for these names (kernels/cuda.cl has them too):
+//   GLOBAL, LOCAL                before a pointer: where it points to. (`global` is a word of CUDA's compiler.)
+//   SHARED(type, name, count)    an array in the memory of a work group
+//   FLOATS(n)                    a vector of n floats; FLOATS_OF(n, p), FLOATS_TO(n, v, p): read from and written to p
+#pragma OPENCL FP_CONTRACT OFF
+#ifdef HAS_F64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+#define GLOBAL global
+#define LOCAL local
+#define SHARED(type, name, count) local type name[count]
+#define FLOATS(n) CAT(float, n)
+#define FLOATS_OF(n, p) CAT(vload, n)(0, p)
+#define FLOATS_TO(n, v, p) CAT(vstore, n)(v, 0, p)
+
