@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes loader/ops/schemas.txt: every form of every operator that the installed onnx package knows.
+"""Writes loader/ops/schema/schemas.txt: every form of every operator that the installed onnx package knows.
 
 Usage: pip install onnx==1.22.0 && scripts/make_schemas.py
 """
@@ -97,7 +97,7 @@ def main():
         lines.append(f"domain {domain or 'ai.onnx'} {newest[domain]}")
         for schema in sorted(schemas, key=lambda s: (s.name, s.since_version)):
             lines += form(schema)
-    target = pathlib.Path(__file__).resolve().parent.parent / "loader/ops/schemas.txt"
+    target = pathlib.Path(__file__).resolve().parent.parent / "loader/ops/schema/schemas.txt"
     target.write_text("\n".join(lines) + "\n")
 
 

@@ -21,20 +21,20 @@ CONFORMANCE = ROOT / "conformance"
 # What a change of a file makes necessary: sources to compile and tests to run.
 JUDGES = ["judge_test", "bounds_test"]
 AFFECTED = {
-    "oracle/judge.cpp": (["oracle/judge.cpp"], JUDGES),
-    "oracle/bounds.cpp": (["oracle/bounds.cpp"], JUDGES),
-    "oracle/tolerance.h": (["oracle/judge.cpp", "oracle/bounds.cpp"], JUDGES),
-    "runner/compare.cpp": (["runner/compare.cpp"], ["compare_test"]),
+    "judge/judge.cpp": (["judge/judge.cpp"], JUDGES),
+    "judge/bounds.cpp": (["judge/bounds.cpp"], JUDGES),
+    "judge/tolerance.h": (["judge/judge.cpp", "judge/bounds.cpp"], JUDGES),
+    "judge/compare.cpp": (["judge/compare.cpp"], ["compare_test"]),
 }
 TEST_SOURCES = {
     "judge_test": "cases/judge_test.cpp",
-    "bounds_test": "oracle/bounds_test.cpp",
-    "compare_test": "runner/compare_test.cpp",
+    "bounds_test": "judge/bounds_test.cpp",
+    "compare_test": "judge/compare_test.cpp",
 }
 
 # file: (what no longer holds, text that is there once, text in its place)
 MUTATIONS = {
-    "oracle/judge.cpp": [
+    "judge/judge.cpp": [
         ("NaN matches NaN alone", "std::isnan(e.expected) && std::isnan(e.seen) ? 0", "true ? 0"),
         ("infinity is no finite number", "if (std::isinf(e.expected)) return HUGE_VAL", "if (std::isinf(e.expected)) return 0"),
         ("an overflow keeps its sign", " && std::signbit(e.expected) == std::signbit(e.seen)", ""),
@@ -65,7 +65,7 @@ MUTATIONS = {
         ("a rounded number beyond its step is wrong", "if (part <= 1) continue;", "if (part <= 2) continue;"),
         ("what is close", "1e-7 + 1e-3 * std::fabs(expected)", "1e-7 + 1e-1 * std::fabs(expected)"),
     ],
-    "oracle/bounds.cpp": [
+    "judge/bounds.cpp": [
         ("ULPs", "return rule.ulps * ulp", "return 2 * rule.ulps * ulp"),
         ("smooth functions", "return 16 * ulp + (3", "return 32 * ulp + (3"),
         ("cancellation in smooth functions", "(3 + ksb) * type.epsilon() / 2 * scale", "(3 + ksb) * type.epsilon() * scale"),
@@ -83,13 +83,13 @@ MUTATIONS = {
         ("the accumulator", "std::max(type.fraction_bits, 23)", "type.fraction_bits"),
         ("subnormal results", "< type.min_normal() ? ulp : 0", "< type.min_normal() ? 0 : 0"),
     ],
-    "oracle/tolerance.h": [
+    "judge/tolerance.h": [
         ("ULPs are those that the rule says", "return {kUlps, 1, ulps}", "return {kUlps, 1, 2 * ulps}"),
         ("data that is moved is compared by its bits", "static Rule bits() { return {kBits}; }", "static Rule bits() { return {kExact}; }"),
         ("what is exact is compared exactly", "static Rule exact() { return {kExact}; }", "static Rule exact() { return {kUlps, 1, 1}; }"),
         ("the terms of a rule", "return {kind, terms}", "return {kind, 2 * terms}"),
     ],
-    "runner/compare.cpp": [
+    "judge/compare.cpp": [
         ("NaN matches NaN alone", "return std::isnan(expected) && std::isnan(seen)", "return true"),
         ("infinities are exact", "return expected == seen;", "return true;"),
         ("the relative tolerance", "tolerance.relative * std::abs(expected)", "10 * tolerance.relative * std::abs(expected)"),

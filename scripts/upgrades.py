@@ -4,7 +4,7 @@
 
     $BACKPLANE_DATA/venv/bin/python scripts/upgrades.py --conform build/dev/bin/backplane-conform [--device cpu]
 
-The forms are those of loader/ops/schemas.txt, the newest of each operator left out: one without a case fails. Cases come from
+The forms are those of loader/ops/schema/schemas.txt, the newest of each operator left out: one without a case fails. Cases come from
 upgrade_cases.py, which says what they mean, or are drawn by differential_ops until one is valid in the old form; its meaning is
 then that of the newest form. Where onnxruntime runs the old form itself it must agree too. Exit status: 0 if every form has a case and
 all agree, 1 if not, 2 for wrong usage.
@@ -27,7 +27,7 @@ import differential_ops as ops
 import upgrade_cases
 
 DRAWS, TRIES, SEED = 3, 200, 7
-SCHEMAS = pathlib.Path(__file__).resolve().parent.parent / "loader/ops/schemas.txt"
+SCHEMAS = pathlib.Path(__file__).resolve().parent.parent / "loader/ops/schema/schemas.txt"
 # Attributes that were dropped because nothing depends on them.
 IDLE = {"consumed_inputs": lambda node: [0] * len(node.inputs), "output_sequence": lambda node: 1}
 # Old forms that onnxruntime runs differently, with the reason.

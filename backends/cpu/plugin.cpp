@@ -2,8 +2,8 @@
 // The backend: the processor that the process runs on, as one device.
 #include "backplane/sdk/plugin.hpp"
 
-#include "engine/coverage.h"
-#include "engine/instance.h"
+#include "runtime/coverage.h"
+#include "runtime/instance.h"
 
 namespace backplane::cpu {
 

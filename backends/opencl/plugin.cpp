@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend: every device of every OpenCL platform.
 #include "backplane/sdk/once.hpp"
+#include "driver/driver.h"
 #include "engine/instance.h"
 #include "ops/table.h"
 
@@ -9,10 +10,10 @@ namespace backplane::opencl {
 class Backend final : public sdk::Backend {
  public:
   static constexpr sdk::About kAbout{"opencl", "OpenCL", "Backplane", "1.0"};
-  static constexpr auto& kOpsets = kNewestOpsets;
-  using Device = opencl::Device;
-  using Program = Island;
-  using Instance = opencl::Instance;
+  static constexpr auto& kOpsets = gpu::kNewestOpsets;
+  using Device = gpu::Device;
+  using Program = gpu::Island;
+  using Instance = gpu::Instance;
   using sdk::Backend::Backend;
 
   uint32_t device_count(std::string& why_none) override {
@@ -21,19 +22,20 @@ class Backend final : public sdk::Backend {
       const bool own_memory = chosen("memory", "shared", "own"),
                  out_of_order = chosen("queue", "in_order", "out_of_order"),
                  drivers_keep = chosen("binaries", "kept", "driver");
-      for (Facts& device : devices_) {
-        device.unified = device.unified && !own_memory;
-        device.out_of_order = device.out_of_order && out_of_order;
-        device.binaries = !drivers_keep;
+      for (Found& device : devices_) {
+        device.facts.unified = device.facts.unified && !own_memory;
+        device.facts.out_of_order = device.facts.out_of_order && out_of_order;
+        device.facts.binaries = !drivers_keep;
       }
     });
     why_none = why_none_;
     return static_cast<uint32_t>(devices_.size());
   }
-  bp_device_info_t device_info(uint32_t index) override { return devices_[index].info(); }
+  bp_device_info_t device_info(uint32_t index) override { return devices_[index].facts.info(); }
   std::unique_ptr<sdk::Device> open(uint32_t index, const sdk::Options& options, const bp_device_open_t& how) override {
     options.allow({});
-    return std::make_unique<Device>(*this, devices_[index], how.native);
+    return std::make_unique<Device>(*this, devices_[index].facts,
+                                    std::make_unique<Driver>(devices_[index], how.native));
   }
 
  private:
@@ -47,7 +49,7 @@ class Backend final : public sdk::Backend {
   }
 
   sdk::Once found_;
-  std::vector<Facts> devices_;
+  std::vector<Found> devices_;
   std::string why_none_;
 };
 

@@ -7,6 +7,11 @@
 
 namespace backplane::conform {
 
+// Each family's cases, defined in families/<family>/cases.cpp.
+#define BACKPLANE_ENTRY(family) void add_##family##_cases(OpCases& cases);
+#include "families.inc"
+#undef BACKPLANE_ENTRY
+
 namespace {
 
 constexpr Profile kProfiles[] = {
@@ -50,17 +55,9 @@ void OpCases::add_real(const std::string& op, const std::string& variant,
 const std::vector<OpCase>& op_cases() {
   static const OpCases kCases = [] {
     OpCases all;
-    add_unary_cases(all);
-    add_binary_cases(all);
-    add_dot_cases(all);
-    add_conv_cases(all);
-    add_pool_cases(all);
-    add_normalize_cases(all);
-    add_reduce_cases(all);
-    add_shape_cases(all);
-    add_select_cases(all);
-    add_resize_cases(all);
-    add_quantize_cases(all);
+#define BACKPLANE_ENTRY(family) add_##family##_cases(all);
+#include "families.inc"
+#undef BACKPLANE_ENTRY
     return all;
   }();
   return kCases.all();

@@ -15,6 +15,8 @@ struct Profile {
   std::string_view what;
 };
 std::span<const Profile> profiles();
+// The profile of operators that `core` and `quant` do not have.
+inline constexpr std::string_view kExtended = "extended";
 
 class OpCases {
  public:
@@ -36,19 +38,6 @@ class OpCases {
 
 // FLOAT, FLOAT16 and BFLOAT16.
 std::span<const bp_dtype_t> real_types();
-
-// One file for each family, as in oracle/.
-void add_unary_cases(OpCases& cases);
-void add_binary_cases(OpCases& cases);
-void add_dot_cases(OpCases& cases);
-void add_conv_cases(OpCases& cases);
-void add_pool_cases(OpCases& cases);
-void add_normalize_cases(OpCases& cases);
-void add_reduce_cases(OpCases& cases);
-void add_shape_cases(OpCases& cases);
-void add_select_cases(OpCases& cases);
-void add_resize_cases(OpCases& cases);
-void add_quantize_cases(OpCases& cases);
 
 // All of them, made once.
 const std::vector<OpCase>& op_cases();

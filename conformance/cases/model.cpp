@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "schema/wire.h"
+#include "onnx/wire.h"
 
 namespace backplane::conform {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cases/model.h"
 #include "cases/sketch.h"
-#include "oracle/window.h"
+#include "judge/window.h"
 
 namespace backplane::conform {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cases/random.h"
-#include "oracle/estimate.h"
+#include "judge/estimate.h"
 
 namespace backplane::conform {
 

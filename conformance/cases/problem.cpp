@@ -40,11 +40,16 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
   const bool brain = std::any_of(problem.arguments.begin(), problem.arguments.end(), [](const Argument& argument) {
     return argument.tensor && argument.tensor->dtype == BP_DTYPE_BFLOAT16;
   });
-  const std::optional<uint32_t> version = newest_form(find_operator(problem.op).versions, opset, brain);
+  const Operator& op = find_operator(problem.op);
+  // A plugin's newest operator set is of ONNX's own domain; the others have few versions.
+  const std::optional<uint32_t> version = newest_form(op.versions, op.domain.empty() ? opset : UINT32_MAX, brain);
   if (!version) return std::nullopt;
 
   GraphSpec graph{.opset = opset};
-  NodeSpec node{.op_type = problem.op, .since_version = *version, .attributes = problem.attributes};
+  NodeSpec node{.op_type = problem.op,
+                .domain = std::string(op.domain),
+                .since_version = *version,
+                .attributes = problem.attributes};
   for (const Argument& argument : problem.arguments) {
     if (!argument.tensor) {
       node.inputs.push_back(BP_NONE);

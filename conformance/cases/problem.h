@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cases/random.h"
-#include "oracle/oracle.h"
+#include "judge/oracle.h"
 
 namespace backplane::conform {
 

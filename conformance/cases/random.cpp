@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "oracle/array.h"
-#include "oracle/float_type.h"
+#include "judge/array.h"
+#include "judge/float_type.h"
 
 namespace backplane::conform {
 

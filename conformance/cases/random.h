@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "schema/value.h"
+#include "onnx/value.h"
 
 namespace backplane::conform {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "runner/digest.h"
-#include "runner/waiver.h"
+#include "journal/digest.h"
+#include "journal/waiver.h"
 
 namespace backplane::conform {
 namespace {

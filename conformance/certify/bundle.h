@@ -10,8 +10,8 @@
 
 #include "certify/commitment.h"
 #include "certify/key.h"
-#include "runner/journal.h"
-#include "runner/summary.h"
+#include "journal/journal.h"
+#include "report/summary.h"
 
 namespace backplane::conform {
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "runner/digest.h"
-#include "runner/record.h"
+#include "journal/digest.h"
+#include "journal/record.h"
 
 namespace backplane::conform {
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
-#include "runner/choice.h"
-#include "runner/header.h"
+#include "journal/header.h"
+#include "run/choice.h"
 
 namespace backplane::conform {
 

@@ -6,10 +6,10 @@
 #include <functional>
 
 #include "certify/bundle.h"
+#include "journal/digest.h"
+#include "journal/merge.h"
+#include "journal/waiver.h"
 #include "report/write.h"
-#include "runner/digest.h"
-#include "runner/merge.h"
-#include "runner/waiver.h"
 
 namespace backplane::conform {
 namespace {

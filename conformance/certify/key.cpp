@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "runner/digest.h"
+#include "journal/digest.h"
 
 namespace backplane::conform {
 namespace {

@@ -19,6 +19,7 @@ class Detail {
     reset();
     return &error_;
   }
+  uint64_t run() const { return error_.run; }  // whose failure it is, 0 where the plugin says none
   std::string text() const { return {text_, std::min<uint64_t>(error_.text_size, sizeof text_)}; }
 
  private:
@@ -29,9 +30,10 @@ class Detail {
 };
 
 // The step at which an answer came.
-enum class Stage { kCoverage, kReview, kCompile, kInstance, kBind, kRun };
+enum class Stage { kCoverage, kReview, kCompile, kInstance, kBind, kRun, kStream, kSemaphore, kMemory, kCache, kRefit };
 inline const char* name_of(Stage stage) {
-  constexpr const char* kNames[] = {"coverage", "review", "compile", "instance_create", "bind", "run"};
+  constexpr const char* kNames[] = {"coverage", "review",           "compile", "instance_create", "bind", "run",
+                                    "a stream", "a semaphore slot", "memory",  "the cache",       "refit"};
   return kNames[static_cast<int>(stage)];
 }
 
@@ -39,6 +41,7 @@ struct Answer {
   bp_status_t status = BP_OK;
   Stage stage = Stage::kRun;
   std::string text;
+  uint64_t run = 0;  // bp_error_t.run
 
   bool ok() const { return status == BP_OK; }
   // "compile answers 0x103: …"

@@ -18,7 +18,7 @@ bp_status_t weight_map(const bp_graph_t* graph, uint32_t weight, const void** ou
   if (graph == nullptr || out_data == nullptr || weight >= graph->weight_count) {
     return fail(error, BP_INVALID_ARGUMENT);
   }
-  *out_data = bp_graph_weight(graph, weight)->data;
+  *out_data = static_cast<const Graph*>(graph->host)->weight(weight);
   return BP_OK;
 }
 
@@ -38,7 +38,7 @@ bp_status_t weight_hash(const bp_graph_t* graph, uint32_t weight, uint64_t out_h
     };
     add(&w.dtype, sizeof w.dtype);
     for (uint32_t i = 0; i < w.rank; ++i) add(&graph->dims[w.first_dim + i].extent, sizeof(int64_t));
-    add(w.data, w.bytes);
+    add(static_cast<const Graph*>(graph->host)->weight(weight), w.bytes);
     out_hash[part] = hash;
   }
   return BP_OK;
@@ -119,6 +119,14 @@ Graph::Graph(GraphSpec spec, const Graph* parent, std::string prefix)
       .parent = parent_ == nullptr ? nullptr : parent_->table(),
       .host = this,
   };
+}
+
+void Graph::hide_weights() {
+  for (bp_weight_t& weight : weights_) weight.data = nullptr;
+}
+
+void Graph::allow_refit() {
+  for (bp_weight_t& weight : weights_) weight.flags |= BP_WEIGHT_REFIT;
 }
 
 void Graph::add_value(uint32_t index) {

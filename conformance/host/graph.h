@@ -1,52 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small graphs as a plugin sees them, built from a description that may also be wrong on purpose.
+// Graphs as a plugin sees them: the tables of the ABI, built from a description.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "backplane/graph.h"
-#include "schema/value.h"
+#include "onnx/graph.h"
 
 namespace backplane::conform {
 
-struct GraphSpec;
-struct Attribute {
-  std::string name;
-  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::shared_ptr<const GraphSpec>>
-      value;
-};
-using Attributes = std::vector<Attribute>;
-
-struct NodeSpec {
-  std::string op_type;
-  std::string domain;
-  uint32_t since_version = 1;
-  std::vector<uint32_t> inputs;  // values; BP_NONE is an omitted one
-  std::vector<uint32_t> outputs;
-  Attributes attributes;
-};
-
-struct ValueSpec {
-  bp_dtype_t dtype = BP_DTYPE_FLOAT;
-  std::vector<int64_t> extents;        // -1: not known
-  std::optional<onnx::Tensor> weight;  // its bytes, where the value is constant
-  uint32_t outer = BP_NONE;            // in the body of a node: the value around it that this one is
-  std::vector<std::string> symbols;    // of extents that are not known: a name, or empty; fewer are empty ones
-};
-
-// Nodes stand in topological order. Nothing here is checked.
-struct GraphSpec {
-  std::vector<ValueSpec> values;
-  std::vector<NodeSpec> nodes;
-  std::vector<uint32_t> inputs, outputs;  // values
-  uint32_t opset = 1;
-};
+using onnx::Attribute;
+using onnx::Attributes;
+using onnx::GraphSpec;
+using onnx::NodeSpec;
+using onnx::ValueSpec;
 
 // The tables of a description. Weights lie at odd addresses, as the ABI permits. Immutable.
 class Graph {
@@ -56,6 +27,11 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
 
   const bp_graph_t* table() const { return &table_; }
+  // Says that every weight may be replaced later. Before a plugin sees the graph.
+  void allow_refit();
+  // Takes the weights' bytes away: a plugin must ask `weight_map` for them. Before a plugin sees the graph.
+  void hide_weights();
+  const void* weight(uint32_t index) const { return bytes_[index].data() + 1; }
   const GraphSpec& spec() const { return spec_; }
 
  private:
@@ -81,14 +57,11 @@ class Graph {
   std::vector<uint32_t> operands_;
   std::deque<std::string> names_;
   std::deque<bp_text_t> texts_;
-  std::deque<std::vector<std::byte>> bytes_;
+  std::deque<std::vector<std::byte>> bytes_;  // by weight, from the second byte on
   std::vector<bp_symbol_t> symbols_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::vector<const bp_graph_t*> body_tables_;
   std::deque<uint32_t> body_indices_;
 };
-
-// The same as a serialised ModelProto, weights inside.
-std::string serialize(const GraphSpec& spec);
 
 }  // namespace backplane::conform

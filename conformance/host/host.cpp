@@ -23,8 +23,13 @@ struct Host::Slots {
   static Host& self(const bp_host_t* host) { return *static_cast<Host*>(host->self); }
 
   static void log(const bp_host_t*, uint32_t, bp_text_t) {}
-  static uint32_t tracing(const bp_host_t*) { return 0; }
-  static void trace(const bp_host_t*, const bp_span_t*) {}
+  static uint32_t tracing(const bp_host_t* host) { return self(host).tracing_; }
+  static void trace(const bp_host_t* host, const bp_span_t* span) {
+    if (span == nullptr) return;
+    Host& h = self(host);
+    const std::lock_guard lock(h.mutex_);
+    h.spans_.push_back({span->kind, span->begin, span->end, {span->nodes, span->nodes + span->node_count}});
+  }
 
   static void* allocate(const bp_host_t* host, uint64_t bytes, uint64_t alignment) {
     Host& h = self(host);
@@ -108,11 +113,36 @@ struct Host::Slots {
     return semaphore == nullptr ? BP_INVALID_ARGUMENT : semaphore->wait(value, deadline, cancel);
   }
   static void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure) {
-    if (semaphore != nullptr) semaphore->signal(value, failure == nullptr ? BP_OK : failure->status);
+    if (semaphore != nullptr) semaphore->signal(value, failure != nullptr);
   }
   static bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t*) {
     return semaphore == nullptr || out_value == nullptr ? BP_INVALID_ARGUMENT : semaphore->query(out_value);
   }
+
+  // A thread for each task.
+  static bp_status_t submit(const bp_host_t* host, const bp_task_t* task) {
+    if (task == nullptr || task->run == nullptr) return BP_INVALID_ARGUMENT;
+    Host& h = self(host);
+    {
+      const std::lock_guard lock(h.mutex_);
+      ++h.tasks_;
+    }
+    std::thread([&h, one = *task] {
+      one.run(one.self);
+      const std::lock_guard lock(h.mutex_);
+      --h.tasks_;
+      h.changed_.notify_all();
+    }).detach();
+    return BP_OK;
+  }
+  static bp_status_t on_cancel(const bp_host_t*, const bp_cancel_t* token, const bp_on_cancel_t* what,
+                               bp_cancel_link_t** out_link) {
+    if (token == nullptr || what == nullptr || out_link == nullptr) return BP_INVALID_ARGUMENT;
+    *out_link = new bp_cancel_link_t(*token, *what);
+    return BP_OK;
+  }
+  static void off_cancel(const bp_host_t*, bp_cancel_link_t* link) { delete link; }
+  static bp_status_t option_at(const bp_host_t*, uint32_t, bp_option_t*) { return BP_NOT_FOUND; }
   static const void* get_extension(const bp_host_t*, bp_text_t, uint32_t) { return nullptr; }
 };
 
@@ -133,7 +163,11 @@ Host::Host(uint32_t version, uint32_t threads) : threads_(threads) {
             .semaphore_wait = Slots::semaphore_wait,
             .semaphore_signal = Slots::semaphore_signal,
             .semaphore_query = Slots::semaphore_query,
-            .get_extension = Slots::get_extension};
+            .get_extension = Slots::get_extension,
+            .submit = Slots::submit,
+            .on_cancel = Slots::on_cancel,
+            .off_cancel = Slots::off_cancel,
+            .option_at = Slots::option_at};
 }
 
 void Host::strip() {
@@ -142,6 +176,15 @@ void Host::strip() {
   table_.allocate = nullptr;
   table_.release = nullptr;
   table_.parallel_for = nullptr;
+  table_.submit = nullptr;
+  table_.on_cancel = nullptr;
+  table_.off_cancel = nullptr;
+  table_.option_at = nullptr;
+}
+
+void Host::finish() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return tasks_ == 0; });
 }
 
 void Host::fail_after(uint64_t successes) {
@@ -155,6 +198,11 @@ uint64_t Host::live_bytes() {
   return bytes;
 }
 
+std::vector<Span> Host::spans() {
+  const std::lock_guard lock(mutex_);
+  return spans_;
+}
+
 std::string Host::misuse() {
   const std::lock_guard lock(mutex_);
   return misuse_;
@@ -162,25 +210,38 @@ std::string Host::misuse() {
 
 }  // namespace backplane::conform
 
+bp_cancel_link_t::bp_cancel_link_t(const bp_cancel_t& token, const bp_on_cancel_t& what)
+    : watcher([&token, what](const std::stop_token& unlinked) {
+        while (!unlinked.stop_requested()) {
+          if (token.set) return what.cancelled(what.self);
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      }) {}
+
 bp_status_t bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) {
   std::unique_lock lock(mutex_);
-  while (status_ == BP_OK && value_ < value) {
+  while (value_ < value) {
     if (cancel != nullptr && cancel->set) return BP_CANCELLED;
     if (deadline != 0 && backplane::conform::now_ns() >= deadline) return BP_TIMED_OUT;
     changed_.wait_for(lock, std::chrono::milliseconds(1));
   }
-  return status_ == BP_OK ? BP_OK : BP_DEPENDENCY_FAILED;
+  return failed(value) ? BP_DEPENDENCY_FAILED : BP_OK;
 }
 
-void bp_semaphore_t::signal(uint64_t value, bp_status_t status) {
+void bp_semaphore_t::signal(uint64_t value, bool failed) {
   const std::lock_guard lock(mutex_);
+  if (failed && value > value_) failures_.emplace_back(value_, value);
   value_ = std::max(value_, value);
-  if (status != BP_OK) status_ = status;
   changed_.notify_all();
 }
 
 bp_status_t bp_semaphore_t::query(uint64_t* out_value) {
   const std::lock_guard lock(mutex_);
   *out_value = value_;
-  return status_;
+  return failed(value_) ? BP_DEPENDENCY_FAILED : BP_OK;
+}
+
+bool bp_semaphore_t::failed(uint64_t value) const {
+  return std::ranges::any_of(failures_,
+                             [&](const auto& range) { return range.first < value && value <= range.second; });
 }

@@ -7,6 +7,9 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "backplane/host.h"
 
@@ -14,23 +17,39 @@ struct bp_cancel_t {
   std::atomic<bool> set = false;
 };
 
+// A plugin's wish to be called; a thread of its own looks at the token.
+struct bp_cancel_link_t {
+  bp_cancel_link_t(const bp_cancel_t& token, const bp_on_cancel_t& what);
+
+  std::jthread watcher;
+};
+
 struct bp_semaphore_t {
   // All [thread-safe].
   bp_status_t wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel);
-  void signal(uint64_t value, bp_status_t status);
+  void signal(uint64_t value, bool failed);
   bp_status_t query(uint64_t* out_value);
 
  private:
+  bool failed(uint64_t value) const;
+
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t value_ = 0;
-  bp_status_t status_ = BP_OK;
+  std::vector<std::pair<uint64_t, uint64_t>> failures_;  // values (first, second] have failed
 };
 
 namespace backplane::conform {
 
 // Nanoseconds on the monotonic clock, as deadlines are told.
 uint64_t now_ns();
+
+// A span, with its nodes copied.
+struct Span {
+  uint32_t kind;
+  uint64_t begin, end;  // ns
+  std::vector<uint64_t> nodes;
+};
 
 // Lives longer than the backends that it was given to. [thread-safe]
 class Host {
@@ -46,6 +65,12 @@ class Host {
   void fail_after(uint64_t successes);
   void heal() { fail_after(UINT64_MAX); }
 
+  // Collects the spans that plugins report from now on, in place of none.
+  void collect_spans() { tracing_ = true; }
+  std::vector<Span> spans();
+  // Waits for the tasks that plugins submitted. Before a backend is destroyed.
+  void finish();
+
   uint64_t failures() const { return failures_; }  // of allocations, since the beginning
   uint64_t live_bytes();
   // What the plugin did wrong with the table: one line, or empty.
@@ -60,7 +85,11 @@ class Host {
   bp_host_t table_ = {};
   const uint32_t threads_;  // that loops use
   std::atomic<uint64_t> failures_ = 0, left_ = UINT64_MAX;
+  std::atomic<bool> tracing_ = false;
   std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t tasks_ = 0;  // that run
+  std::vector<Span> spans_;
   std::map<void*, Block> blocks_;
   std::string misuse_;
 };

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/plugin.h"
-#include "schema/value.h"
+#include "onnx/value.h"
 
 namespace backplane::conform {
 

@@ -58,6 +58,7 @@ Backend::Backend(const Library& library, Host& host) : host_(host), plugin_(libr
 }
 
 Backend::~Backend() {
+  host_.finish();
   plugin_->destroy(raw_);
 }
 

@@ -9,18 +9,37 @@
 namespace backplane::conform {
 
 std::unique_ptr<Program> Program::compile(const Device& device, const Graph& graph, Answer& out_answer,
-                                          const bp_cancel_t* cancel) {
-  const bp_compile_t what = {
-      .size = sizeof what, .graph = graph.table(), .option_stride = sizeof(bp_option_t), .cancel = cancel};
+                                          const bp_cancel_t* cancel, uint32_t flags) {
+  const bp_compile_t what = {.size = sizeof what,
+                             .graph = graph.table(),
+                             .option_stride = sizeof(bp_option_t),
+                             .flags = flags,
+                             .cancel = cancel};
   Detail detail;
   auto* raw = reinterpret_cast<bp_program_t*>(1);
   const bp_status_t status = device.plugin().program->compile(device.raw(), &what, &raw, detail.error());
   out_answer = {status, Stage::kCompile, detail.text()};
-  if (status != BP_OK) {
-    if (raw != nullptr) throw Breach("compile fails and does not set its out-argument to NULL");
+  return made(device, graph, raw, out_answer);
+}
+
+std::unique_ptr<Program> Program::restore(const Device& device, const Graph& graph, bp_bytes_t blob,
+                                          Answer& out_answer) {
+  const bp_compile_t what = {.size = sizeof what, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
+  Detail detail;
+  auto* raw = reinterpret_cast<bp_program_t*>(1);
+  const bp_status_t status = device.plugin().cache->deserialize(device.raw(), &what, blob, &raw, detail.error());
+  out_answer = {status, Stage::kCache, detail.text()};
+  return made(device, graph, raw, out_answer);
+}
+
+std::unique_ptr<Program> Program::made(const Device& device, const Graph& graph, bp_program_t* raw,
+                                       const Answer& answer) {
+  if (!answer.ok()) {
+    if (raw != nullptr)
+      throw Breach(fmt::format("{} fails and does not set its out-argument to NULL", name_of(answer.stage)));
     return nullptr;
   }
-  if (raw == nullptr) throw Breach("compile answers BP_OK and gives no program");
+  if (raw == nullptr) throw Breach(fmt::format("{} returns BP_OK and no program", name_of(answer.stage)));
   return std::unique_ptr<Program>(new Program(device, graph, raw));
 }
 
@@ -111,6 +130,12 @@ Answer Instance::run(const RunSettings& settings) {
       fault = fmt::format("`done` was told {:#x} and run answers {:#x}", end.status, status);
     }
   }
+  return {status, Stage::kRun, detail.text()};
+}
+
+Answer Instance::start(const bp_run_t& run) {
+  Detail detail;
+  const bp_status_t status = api().run(raw_, &run, detail.error());
   return {status, Stage::kRun, detail.text()};
 }
 

@@ -12,8 +12,12 @@ namespace backplane::conform {
 class Program {
  public:
   // NULL with why in `out_answer` if the plugin does not compile the graph. `graph` outlives the program.
+  // `flags`: BP_COMPILE_*.
   static std::unique_ptr<Program> compile(const Device& device, const Graph& graph, Answer& out_answer,
-                                          const bp_cancel_t* cancel = nullptr);
+                                          const bp_cancel_t* cancel = nullptr, uint32_t flags = 0);
+  // Likewise from a blob that the device wrote, which outlives the program.
+  static std::unique_ptr<Program> restore(const Device& device, const Graph& graph, bp_bytes_t blob,
+                                          Answer& out_answer);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   ~Program();
@@ -25,6 +29,8 @@ class Program {
   bp_program_info_t info() const;
 
  private:
+  static std::unique_ptr<Program> made(const Device& device, const Graph& graph, bp_program_t* raw,
+                                       const Answer& answer);
   Program(const Device& device, const Graph& graph, bp_program_t* raw) : device_(device), graph_(graph), raw_(raw) {}
 
   const Device& device_;
@@ -51,6 +57,8 @@ class Instance {
   Answer bind(uint32_t slot, bp_tensor_t tensor);
   // Runs and waits for the end. Outputs whose extents the program cannot tell are written to the memory bound for them.
   Answer run(const RunSettings& settings = {});
+  // Passes `run` on as it is and does not wait for its end.
+  Answer start(const bp_run_t& run);
 
   // Binds inputs and fresh memory for every output. The memory is kept until the instance ends.
   // `extents` of the outputs, where the graph does not tell all of them.

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "oracle/estimate.h"
-#include "schema/number.h"
+#include "judge/estimate.h"
+#include "onnx/number.h"
 
 namespace backplane::conform {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <set>
 
-#include "groups/graph.h"
+#include "checks/graph.h"
+#include "journal/case.h"
+#include "journal/digest.h"
 #include "minimise/sound.h"
 #include "minimise/trial.h"
-#include "runner/case.h"
-#include "runner/digest.h"
-#include "schema/wire.h"
+#include "onnx/wire.h"
 
 namespace backplane::conform {
 namespace {

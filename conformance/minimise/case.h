@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "journal/result.h"
 #include "minimise/minimise.h"
-#include "runner/result.h"
 
 namespace backplane::conform {
 

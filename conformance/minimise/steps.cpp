@@ -4,9 +4,9 @@
 #include <cstring>
 #include <set>
 
+#include "judge/array.h"
 #include "minimise/minimise.h"
-#include "oracle/array.h"
-#include "schema/number.h"
+#include "onnx/number.h"
 
 namespace backplane::conform {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <functional>
 
-#include "runner/result.h"
+#include "journal/result.h"
 
 namespace backplane::conform {
 

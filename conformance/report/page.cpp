@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page_template.h"
+#include "report/summary.h"
 #include "report/tally.h"
 #include "report/write.h"
-#include "runner/summary.h"
 
 namespace backplane::conform {
 namespace {

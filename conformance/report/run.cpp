@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "runner/journal.h"
-#include "runner/level.h"
+#include "journal/journal.h"
+#include "journal/level.h"
 
 namespace backplane::conform {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "runner/header.h"
-#include "runner/result.h"
+#include "journal/header.h"
+#include "journal/result.h"
 
 namespace backplane::conform {
 

@@ -1,41 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runner/summary.h"
+#include "report/summary.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
-
-#include "report/tally.h"
-#include "report/write.h"
 
 namespace backplane::conform {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr State kBad[] = {State::kFail,       State::kCrash,      State::kTimeout,
+                          State::kMistrusted, State::kInfraError, State::kUnexpectedPass};
 
-// A key for each state, as in the summary of a run.
-Json counts_of(const Tally& tally) {
-  Json json = {{"passed", tally[State::kPass]}, {"failed", tally[State::kFail]}, {"crashed", tally[State::kCrash]}};
-  for (size_t i = 0; i < kStateNames.size(); ++i) {
-    const State state = static_cast<State>(i);
-    if (state != State::kPass && state != State::kFail && state != State::kCrash) json[kStateNames[i]] = tally[state];
+std::string fault_of(const Header& header, const std::vector<Result>& results, const Verdict& verdict,
+                     const std::string& required) {
+  if (!required.empty()) {
+    for (const Level& level : verdict.levels) {
+      if (level.name == required)
+        return level.reached ? "" : fmt::format("{} is not reached: {}", required, level.reason);
+    }
   }
-  json["total"] = tally.total();
-  json["seconds"] = tally.seconds;
-  return json;
+  const Summary& summary = verdict.summary;
+  const auto ran = static_cast<uint64_t>(std::count_if(results.begin(), results.end(), is_of_list));
+  if (header.shard.count == 1 && ran != header.cases) return fmt::format("{} of {} cases ran", ran, header.cases);
+  if (summary.executed == 0) return "no node ran on the device under test";
+  if (summary[State::kPass] == 0) return "no case passed";
+  if (summary.has_failures()) {
+    uint32_t bad = 0;
+    for (const State state : kBad) bad += summary[state];
+    return fmt::format("{} cases failed", bad);
+  }
+  const auto missing = std::count_if(results.begin(), results.end(),
+                                     [&](const Result& one) { return is_missing(one, header.claims_profile()); });
+  return missing == 0 ? "" : fmt::format("{} cases of a claimed profile are not supported", missing);
 }
 
 }  // namespace
 
-std::string summary_json(const Run& run) {
-  const Verdict verdict = conform::verdict(run.header, run.results);
-  Json json = counts_of(tally_all(run));
-  json["levels"] = verdict.reached();
-  json["fault"] = verdict.fault;
-  json["title"] = run.title();
-  json["facts"] = Json::object();
-  for (const auto& [label, value] : run.facts()) json["facts"][label] = value;
-  json["groups"] = Json::object();
-  for (const auto& [group, tally] : tally_groups(run)) json["groups"][group] = counts_of(tally);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+bool is_failure(State state) {
+  return std::find(std::begin(kBad), std::end(kBad), state) != std::end(kBad);
+}
+
+bool Summary::has_failures() const {
+  return std::any_of(std::begin(kBad), std::end(kBad), [this](State state) { return (*this)[state] != 0; });
+}
+
+std::string Summary::to_json(const std::vector<std::string>& levels) const {
+  const Summary& self = *this;
+  const nlohmann::ordered_json json = {{"passed", self[State::kPass]},
+                                       {"failed", self[State::kFail]},
+                                       {"crashed", self[State::kCrash]},
+                                       {"timeout", self[State::kTimeout]},
+                                       {"not_supported", self[State::kNotSupported]},
+                                       {"waived", self[State::kWaived]},
+                                       {"mistrusted", self[State::kMistrusted]},
+                                       {"infra_error", self[State::kInfraError]},
+                                       {"expected_fail", self[State::kExpectedFail]},
+                                       {"unexpected_pass", self[State::kUnexpectedPass]},
+                                       {"no_node", no_node},
+                                       {"statistical", statistical},
+                                       {"total", total},
+                                       {"seconds", seconds},
+                                       {"levels", levels}};
+  return json.dump();
+}
+
+std::string Summary::to_text() const {
+  std::string text = fmt::format("{} of {} passed", (*this)[State::kPass], total);
+  if (no_node != 0) text += fmt::format(" ({} without a node left to run)", no_node);
+  if (statistical != 0) text += fmt::format(" ({} by statistics)", statistical);
+  constexpr std::pair<State, const char*> kOthers[] = {
+      {State::kFail, "failed"},
+      {State::kCrash, "crashed"},
+      {State::kTimeout, "timed out"},
+      {State::kMistrusted, "mistrusted"},
+      {State::kInfraError, "errors of the harness or its data"},
+      {State::kUnexpectedPass, "passed unexpectedly"},
+      {State::kNotSupported, "not supported"},
+      {State::kExpectedFail, "failed as expected"},
+      {State::kWaived, "waived"},
+  };
+  for (const auto& [state, words] : kOthers) {
+    if ((*this)[state] != 0) text += fmt::format(", {} {}", (*this)[state], words);
+  }
+  return text + fmt::format("; {:.1f} s", seconds);
+}
+
+Summary summarise(const std::vector<Result>& results, double seconds) {
+  Summary summary;
+  for (const Result& result : results) {
+    ++summary.counts[static_cast<size_t>(result.state)];
+    summary.executed += result.nodes > 0;
+    summary.statistical += result.state == State::kPass && result.is_statistical;
+    summary.no_node += result.state == State::kPass && result.nodes == 0;
+  }
+  if (summary.executed == 0) {
+    summary.counts[static_cast<size_t>(State::kMistrusted)] += summary.no_node;
+    summary.counts[static_cast<size_t>(State::kPass)] -= summary.no_node;
+    summary.no_node = 0;
+  }
+  summary.total = static_cast<uint32_t>(results.size());
+  summary.seconds = seconds;
+  return summary;
+}
+
+std::vector<std::string> Verdict::reached() const {
+  std::vector<std::string> names;
+  for (const Level& level : levels) {
+    if (level.reached) names.emplace_back(level.name);
+  }
+  return names;
+}
+
+Verdict verdict(const Header& header, const std::vector<Result>& results, const std::string& required, double seconds) {
+  Verdict verdict;
+  verdict.summary = summarise(results, seconds);
+  verdict.levels = levels(results, header.claims_profile());
+  verdict.fault = fault_of(header, results, verdict, required);
+  return verdict;
 }
 
 }  // namespace backplane::conform

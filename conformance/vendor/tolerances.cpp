@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "runner/case.h"
-#include "runner/digest.h"
+#include "journal/case.h"
+#include "journal/digest.h"
 
 namespace backplane::conform {
 namespace {

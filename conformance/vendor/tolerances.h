@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runner/compare.h"
+#include "judge/compare.h"
 
 namespace backplane::conform {
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "runner/case.h"
-#include "runner/digest.h"
+#include "journal/case.h"
+#include "journal/digest.h"
 
 namespace backplane::conform {
 namespace {

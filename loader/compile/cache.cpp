@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "host/cache.h"
 
 namespace backplane {

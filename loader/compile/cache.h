@@ -11,8 +11,8 @@
 
 #include "backplane/plugin.h"
 #include "discover/environment.h"
-#include "model/hash.h"
-#include "model/view.h"
+#include "ir/hash.h"
+#include "view/view.h"
 
 namespace backplane {
 

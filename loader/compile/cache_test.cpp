@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of compiled programs, through the public face: a partial device that stores its programs.
+// The cache of compiled programs, through the public API: a partial device that stores its programs.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "backplane/client.hpp"
-#include "testing/face.h"
+#include "testing/client_fixture.h"
 #include "testing/onnx_writer.h"
 #include "testing/partial.h"
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <set>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "compile/cache.h"
 
 namespace backplane {

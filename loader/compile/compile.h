@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "backplane/plugin.h"
+#include "base/status.h"
 #include "coverage/coverage.h"
-#include "model/view.h"
 #include "place/place.h"
-#include "status.h"
+#include "view/view.h"
 
 namespace backplane {
 

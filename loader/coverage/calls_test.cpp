@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "backplane/client.hpp"
-#include "testing/face.h"
+#include "testing/client_fixture.h"
 #include "testing/onnx_writer.h"
 
 namespace backplane {

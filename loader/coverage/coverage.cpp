@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "abi.h"
-#include "ops/schema.h"
+#include "base/abi.h"
+#include "ops/schema/schema.h"
 
 namespace backplane {
 namespace {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "backplane/plugin.h"
+#include "base/status.h"
+#include "coverage/cost_profile.h"
 #include "discover/environment.h"
-#include "model/graph.h"
-#include "model/view.h"
-#include "profile/profile.h"
-#include "status.h"
+#include "ir/graph.h"
+#include "view/view.h"
 
 namespace backplane {
 
@@ -58,7 +58,7 @@ struct DeviceCoverage {
 enum class Costs {
   kTold,     // what backends say, and estimates
   kKnown,    // what was measured overrides them
-  kMeasure,  // the same, measured before (profile/measure.h)
+  kMeasure,  // the same, measured before (profiling/measure.h)
 };
 
 struct CoverageOptions {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader makes of devices' answers, through the public face: partial devices (testing/partial_backend) beside
+// What the loader makes of devices' answers, through the public API: partial devices (testing/partial_backend) beside
 // the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "backplane/client.hpp"
-#include "testing/face.h"
+#include "testing/client_fixture.h"
 #include "testing/partial.h"
 
 namespace backplane {

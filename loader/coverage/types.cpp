@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "abi.h"
-#include "ops/infer.h"
+#include "base/abi.h"
+#include "ops/infer/infer.h"
 
 namespace backplane {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/status.h"
 #include "coverage/coverage.h"
-#include "model/graph.h"
-#include "status.h"
+#include "ir/graph.h"
 
 namespace backplane {
 

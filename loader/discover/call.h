@@ -10,7 +10,7 @@
 #include <exception>
 #include <string_view>
 
-#include "status.h"
+#include "base/status.h"
 
 namespace backplane {
 

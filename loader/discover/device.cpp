@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/call.h"
 #include "discover/environment.h"
 #include "discover/negotiate.h"
@@ -79,6 +79,8 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
     call_plugin([&] { api.close(opened); });
     return status;
   }
+  framework_allocate_ = how.allocate;
+  framework_ = how.self;
   return handle_ = opened;
 }
 

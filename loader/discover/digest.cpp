@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "release.h"
+#include "base/release.h"
 
 // Of the file that this code is linked into. From the linker.
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));

@@ -11,7 +11,7 @@
 #include <csignal>
 #include <functional>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/child.h"
 #include "discover/digest.h"
 #include "discover/environment.h"

@@ -12,7 +12,7 @@
 #include <set>
 #include <string_view>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/digest.h"
 #include "discover/library.h"
 #include "discover/manifest.h"

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "backplane/loader.h"
+#include "base/known_opsets.h"
+#include "base/status.h"
 #include "host/host.h"
-#include "known_opsets.h"
-#include "status.h"
 
 namespace backplane {
 
@@ -57,6 +57,9 @@ class Device {
   Result<bp_device_t*> open();
   // The first opening, as the framework wants it. BP_BAD_STATE where it is open.
   Status open_as(const bp_device_open_t& wanted);
+  // The framework's allocator of its memory (bp_device_open_t.allocate), NULL where there is none; it was opened.
+  auto framework_allocate() const { return framework_allocate_; }
+  void* framework() const { return framework_; }
   // What it knows of ONNX; it was opened.
   const KnownOpsets& newest() const { return newest_; }
   // A run on it did not end: nothing more is asked of it. Thread-safe.
@@ -77,6 +80,8 @@ class Device {
   bp_device_info_t info_;
   std::mutex mutex_;
   bp_device_t* handle_ = nullptr;
+  decltype(bp_device_open_t::allocate) framework_allocate_ = nullptr;
+  void* framework_ = nullptr;
   KnownOpsets newest_;
   std::atomic<bool> given_up_{false};
 };

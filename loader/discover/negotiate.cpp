@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "abi.h"
+#include "base/abi.h"
+#include "base/release.h"
 #include "discover/call.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
-#include "release.h"
 
 namespace backplane {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "abi.h"
+#include "base/abi.h"
 
 namespace backplane {
 namespace {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/call.h"
 #include "discover/child.h"
 #include "discover/digest.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <system_error>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "host/variable.h"
 
 namespace backplane {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/call.h"
 #include "discover/negotiate.h"
 

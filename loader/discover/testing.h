@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "discover/environment.h"
 
 namespace backplane::testing {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <new>
 
-#include "abi.h"
-#include "ops/dtype.h"
+#include "base/abi.h"
+#include "base/dtype.h"
 
 using backplane::Result;
 using backplane::Status;

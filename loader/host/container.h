@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backplane/memory.h"
-#include "status.h"
+#include "base/status.h"
 
 struct bp_container_t {
  public:

@@ -8,10 +8,11 @@
 #include <system_error>
 #include <utility>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "host/cancel.h"
 #include "host/container.h"
 #include "host/semaphore.h"
+#include "host/shared_memory.h"
 
 namespace backplane {
 namespace {
@@ -164,23 +165,9 @@ bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_
   return fenced_status([&] { return semaphore->query(*out_value).write(error); });
 }
 
-bp_status_t container_create(const bp_host_t*, uint32_t kind, bp_container_t** out_container) {
-  if (!out_container) return BP_INVALID_ARGUMENT;
-  *out_container = nullptr;
-  return fenced_status([&] {
-    auto container = make_container(kind);
-    if (container.ok()) *out_container = container.take().release();
-    return container.status().code();
-  });
-}
-
-void container_destroy(const bp_host_t*, bp_container_t* container) {
-  delete container;
-}
-
-// This host gives none.
-const void* get_extension(const bp_host_t*, bp_text_t, uint32_t) {
-  return nullptr;
+const void* get_extension(const bp_host_t*, bp_text_t name, uint32_t version) {
+  const bool is_shared = abi::view(name) == BP_DRAFT_SHARED_MEMORY && version == BP_DRAFT_SHARED_MEMORY_VERSION;
+  return is_shared ? shared_memory_api() : nullptr;
 }
 
 }  // namespace
@@ -208,8 +195,6 @@ Host::Host(std::shared_ptr<Services> services, std::string backend_id, Options o
       .semaphore_signal = semaphore_signal,
       .semaphore_query = semaphore_query,
       .containers = container_api(),
-      .container_create = container_create,
-      .container_destroy = container_destroy,
       .get_extension = get_extension,
       .submit = submit_task,
       .on_cancel = on_cancel,

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "backplane/loader.h"
+#include "base/status.h"
 #include "host/log.h"
 #include "host/trace.h"
-#include "status.h"
 
 namespace backplane {
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -15,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "host/cancel.h"
 #include "host/container.h"
 #include "host/semaphore.h"
@@ -342,12 +344,38 @@ TEST(Semaphore, NoFailureIsForgotten) {
   for (uint64_t value = 72; value <= 100; value += 2) EXPECT_TRUE(semaphore.wait(value).ok()) << value;
 }
 
+TEST_F(HostTest, OffersSharedMemoryAsADraft) {
+  const std::string_view name = BP_DRAFT_SHARED_MEMORY;
+  EXPECT_EQ(host->get_extension(host, {name.data(), name.size()}, 99), nullptr);
+  EXPECT_EQ(host->get_extension(host, {"nothing", 7}, 1), nullptr);
+  const auto* api = static_cast<const bp_draft_shared_memory_api_t*>(
+      host->get_extension(host, {name.data(), name.size()}, BP_DRAFT_SHARED_MEMORY_VERSION));
+  ASSERT_NE(api, nullptr);
+  bp_draft_shared_t shared{};
+  shared.size = sizeof shared;
+  ASSERT_EQ(api->allocate(host, 10'000, &shared), BP_OK);
+  EXPECT_GE(shared.bytes, 10'000u);
+  static_cast<char*>(shared.address)[9'999] = 'x';
+  // What another process would map.
+  auto* const other = static_cast<char*>(
+      mmap(nullptr, shared.bytes, PROT_READ, MAP_SHARED, shared.descriptor, static_cast<off_t>(shared.offset)));
+  ASSERT_NE(other, MAP_FAILED);
+  EXPECT_EQ(other[9'999], 'x');
+  EXPECT_EQ(other[0], '\0');
+  EXPECT_NE(ftruncate(shared.descriptor, 0), 0);
+  munmap(other, shared.bytes);
+  api->release(host, &shared);
+  api->release(host, nullptr);
+  EXPECT_EQ(api->allocate(host, UINT64_MAX, &shared), BP_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(api->allocate(host, 1, nullptr), BP_INVALID_ARGUMENT);
+}
+
 class ContainerTest : public HostTest {
  protected:
-  bp_container_t* make(uint32_t kind) {
-    bp_container_t* made = nullptr;
-    EXPECT_EQ(host->container_create(host, kind, &made), BP_OK);
-    return made;
+  static bp_container_t* make(uint32_t kind) {
+    auto made = make_container(kind);
+    EXPECT_TRUE(made.ok());
+    return made.take().release();
   }
   static bp_tensor_t tensor(bp_dtype_t dtype, const std::vector<int64_t>& extents, void* data, uint64_t bytes) {
     bp_tensor_t t{};
@@ -379,8 +407,7 @@ TEST_F(ContainerTest, ElementsAreCopies) {
   EXPECT_EQ(api->tensor(list, 1, &read), BP_NOT_FOUND);
   api->clear(list);
   EXPECT_EQ(api->count(list), 0u);
-  host->container_destroy(host, list);
-  host->container_destroy(host, nullptr);
+  delete list;
 }
 
 TEST_F(ContainerTest, TextTensorsAreMeasuredByTheirOffsets) {
@@ -399,7 +426,7 @@ TEST_F(ContainerTest, TextTensorsAreMeasuredByTheirOffsets) {
   given.buffer.bytes = data.size();
   EXPECT_EQ(api->append(list, {}, &given), BP_INVALID_ARGUMENT);
   EXPECT_EQ(api->count(list), 1u);
-  host->container_destroy(host, list);
+  delete list;
 }
 
 TEST_F(ContainerTest, KindsHaveTheirRules) {
@@ -409,7 +436,7 @@ TEST_F(ContainerTest, KindsHaveTheirRules) {
   bp_container_t* optional = make(BP_KIND_OPTIONAL);
   EXPECT_EQ(api->append(optional, {}, &given), BP_OK);
   EXPECT_EQ(api->append(optional, {}, &given), BP_BAD_STATE);
-  host->container_destroy(host, optional);
+  delete optional;
 
   bp_container_t* map = make(BP_KIND_MAP);
   EXPECT_EQ(api->append(map, {}, &given), BP_INVALID_ARGUMENT);
@@ -417,11 +444,9 @@ TEST_F(ContainerTest, KindsHaveTheirRules) {
   bp_bytes_t key{};
   EXPECT_EQ(api->key(map, 0, &key), BP_OK);
   EXPECT_EQ(std::string_view(static_cast<const char*>(key.data), key.size), "key");
-  host->container_destroy(host, map);
+  delete map;
 
-  bp_container_t* none = nullptr;
-  EXPECT_EQ(host->container_create(host, BP_KIND_TENSOR, &none), BP_INVALID_ARGUMENT);
-  EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(make_container(BP_KIND_TENSOR).status().code(), BP_INVALID_ARGUMENT);
 }
 
 TEST_F(ContainerTest, NestingEndsSomewhere) {
@@ -439,7 +464,7 @@ TEST_F(ContainerTest, NestingEndsSomewhere) {
   bp_tensor_t read{};
   read.size = sizeof read;
   EXPECT_EQ(api->tensor(outermost, 0, &read), BP_TYPE_MISMATCH);
-  host->container_destroy(host, outermost);
+  delete outermost;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "host/variable.h"
 
 namespace backplane {

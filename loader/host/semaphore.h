@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "backplane/host.h"
-#include "status.h"
+#include "base/status.h"
 
 // All members are thread-safe, but `reset` wants to be alone.
 struct bp_semaphore_t {

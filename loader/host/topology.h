@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backplane/host.h"
-#include "status.h"
+#include "base/status.h"
 
 namespace backplane {
 

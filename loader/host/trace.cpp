@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "abi.h"
+#include "base/abi.h"
 
 namespace backplane {
 namespace {

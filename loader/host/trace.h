@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backplane/host.h"
-#include "status.h"
+#include "base/status.h"
 
 namespace backplane {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "ops/dtype.h"
+#include "base/dtype.h"
 
 namespace backplane {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "coverage/coverage.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 
 namespace backplane {
 

@@ -4,8 +4,8 @@
 
 #include <functional>
 
+#include "base/status.h"
 #include "place/problem.h"
-#include "status.h"
 
 namespace backplane {
 

@@ -2,9 +2,9 @@
 // What a device can hold, and how large an island may be.
 #pragma once
 
+#include "base/status.h"
 #include "place/place.h"
 #include "place/search.h"
-#include "status.h"
 
 namespace backplane {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "coverage/coverage.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "place/saving.h"
-#include "status.h"
 
 namespace backplane {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coverage/coverage.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "place/cost.h"
 
 namespace backplane {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "place/mincut.h"
+#include "place/move_to.h"
 #include "place/search.h"
 #include "place/testing.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "place/groups.h"
-#include "place/mincut.h"
+#include "place/move_to.h"
 #include "place/region.h"
 
 namespace backplane {

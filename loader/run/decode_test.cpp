@@ -9,8 +9,8 @@
 #include <random>
 
 #include "backplane/client.hpp"
-#include "testing/face.h"
-#include "testing/news.h"
+#include "testing/allocation_count.h"
+#include "testing/client_fixture.h"
 #include "testing/partial.h"
 
 namespace backplane {
@@ -107,23 +107,23 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
   const auto* values = static_cast<const float*>(logits.data());
   scores.reserve(kCapacity);
   said.reserve(kCapacity + 1);
-  uint64_t news_in_runs = 0;
+  uint64_t allocations_in_runs = 0;
   for (int64_t step = 0; step < kCapacity; ++step) {
     if (step == 1 && counters)
       before = {0, counters->binds, counters->shape_queries, counters->allocations, counters->copied_bytes};
     static_cast<int64_t*>(token.data())[0] = said.back();
     static_cast<int64_t*>(place.data())[0] = step;
     static_cast<int64_t*>(length.data())[0] = step + 1;
-    const uint64_t start = news();
+    const uint64_t start = allocation_count();
     ASSERT_EQ(api().exec_run(exec.get(), nullptr, nullptr), BP_OK) << "step " << step;
-    if (step) news_in_runs += news() - start;
+    if (step) allocations_in_runs += allocation_count() - start;
     scores.emplace_back(values, values + kWords);
     said.push_back(std::max_element(values, values + kWords) - values);
   }
 #if defined(__x86_64__)
-  EXPECT_EQ(news_in_runs, 0u);
+  EXPECT_EQ(allocations_in_runs, 0u);
 #else  // products are oneDNN's there, and oneDNN allocates in each
-  std::printf("%llu allocations in %lld steps\n", static_cast<unsigned long long>(news_in_runs),
+  std::printf("%llu allocations in %lld steps\n", static_cast<unsigned long long>(allocations_in_runs),
               static_cast<long long>(kCapacity));
 #endif
   if (counters) {

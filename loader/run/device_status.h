@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/status.h"
 #include "discover/environment.h"
-#include "status.h"
 
 namespace backplane {
 

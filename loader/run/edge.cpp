@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/edge.h"
 
-#include "ops/dtype.h"
+#include "base/dtype.h"
 
 namespace backplane {
 

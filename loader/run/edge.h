@@ -8,7 +8,7 @@
 
 #include "backplane/memory.h"
 #include "host/container.h"
-#include "model/graph.h"
+#include "ir/graph.h"
 #include "run/memory.h"
 
 namespace backplane {

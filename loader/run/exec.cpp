@@ -7,10 +7,10 @@
 #include <mutex>
 #include <span>
 
-#include "abi.h"
+#include "base/abi.h"
+#include "base/dtype.h"
 #include "host/container.h"
 #include "host/semaphore.h"
-#include "ops/dtype.h"
 #include "run/clock.h"
 
 namespace backplane {

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "run/framework_stream.h"
 #include "run/plan.h"
 #include "run/route.h"
 #include "run/runner.h"
 #include "run/worker.h"
-#include "session.h"
-#include "status.h"
+#include "session/session.h"
 
 namespace backplane {
 

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/status.h"
 #include "discover/environment.h"
-#include "status.h"
 
 namespace backplane {
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "testing/partial.h"
@@ -24,6 +26,52 @@ RunOptions in(const Stream& stream) {
   RunOptions how;
   how.stream = &stream;
   return how;
+}
+
+// An allocator of the framework's, over host memory that partial devices import.
+struct Pool {
+  std::atomic<int> allocations{0}, releases{0};
+
+  static bp_status_t BP_CALL allocate(void* self, const bp_allocate_t* what, bp_external_t* out) {
+    ++static_cast<Pool*>(self)->allocations;
+    struct Piece {
+      Pool* pool;
+      void* memory;
+    };
+    const uint64_t bytes = (what->bytes + 63) / 64 * 64;
+    auto* const piece = new Piece{static_cast<Pool*>(self), std::aligned_alloc(64, bytes)};
+    out->kind = BP_EXTERNAL_HOST_POINTER;
+    out->handle = reinterpret_cast<uintptr_t>(piece->memory);
+    out->bytes = bytes;
+    out->self = piece;
+    out->release = [](void* mine) {
+      auto* const done = static_cast<Piece*>(mine);
+      ++done->pool->releases;
+      std::free(done->memory);
+      delete done;
+    };
+    return BP_OK;
+  }
+};
+
+TEST(FrameworkMemory, IsWhatDevicesComputeIn) {
+  Pool pool;
+  {
+    const Environment env = streaming({});
+    bp_device_open_t how{};
+    how.size = sizeof how;
+    how.self = &pool;
+    how.allocate = Pool::allocate;
+    ASSERT_EQ(api().env_open_device(env.get(), partial_id(env), &how, nullptr), BP_OK);
+    Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+    const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
+    exec.bind("x", x);
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, 2, -3));
+    EXPECT_GT(pool.allocations, 0);
+    EXPECT_EQ(counters(env).allocations, 0u);
+  }
+  EXPECT_EQ(pool.allocations, pool.releases);
 }
 
 TEST(FrameworkStream, TakesRunsAndReturnsBeforeTheyEnd) {

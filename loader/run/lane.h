@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "discover/environment.h"
-#include "status.h"
 
 namespace backplane {
 

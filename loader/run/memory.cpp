@@ -96,8 +96,12 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
     what.size = sizeof what;
     what.space = space_;
     what.bytes = bytes;
-    PluginError error;
-    BP_TRY(status(error, api_->allocate(handle_, &what, &buffer, error.get())));
+    if (device_->framework_allocate()) {
+      BP_ASSIGN(buffer, from_framework(what));
+    } else {
+      PluginError error;
+      BP_TRY(status(error, api_->allocate(handle_, &what, &buffer, error.get())));
+    }
     if (!buffer.memory)
       return Status(BP_INTERNAL, "device '" + device_->name() + "': allocate answered BP_OK without memory");
     buffer.device = device_->id();
@@ -109,6 +113,30 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
   }
   buffer.bytes = bytes;
   return buffer;
+}
+
+// Memory of the framework's, which the plugin gives back when it releases the import.
+Result<bp_buffer_t> Memory::from_framework(const bp_allocate_t& what) const {
+  bp_external_t external{};
+  external.size = sizeof external;
+  if (const bp_status_t code = device_->framework_allocate()(device_->framework(), &what, &external))
+    return Status(code, "the framework's allocator has no " + std::to_string(what.bytes) + " bytes for device '" +
+                            device_->name() + "'");
+  bp_import_t import{};
+  import.size = sizeof import;
+  import.space = what.space;
+  import.external = &external;
+  bp_buffer_t buffer{};
+  PluginError error;
+  Status imported =
+      external.bytes < what.bytes
+          ? Status(BP_BUFFER_TOO_SMALL, "the framework's allocator returned " + std::to_string(external.bytes) +
+                                            " bytes where " + std::to_string(what.bytes) + " were asked for")
+      : !api_->import ? Status(BP_UNSUPPORTED, "device '" + device_->name() + "' imports no memory")
+                      : status(error, api_->import(handle_, &import, &buffer, error.get()));
+  if (imported.ok()) return buffer;
+  if (external.release) external.release(external.self);  // an import that fails does not
+  return imported;
 }
 
 Result<bp_buffer_t> Memory::import(void* host, uint64_t bytes) const {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "backplane/memory.h"
+#include "base/status.h"
 #include "discover/environment.h"
-#include "status.h"
 
 namespace backplane {
 
@@ -47,6 +47,7 @@ class Memory {
  private:
   friend Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
                      uint64_t bytes, const bp_run_t* run);
+  Result<bp_buffer_t> from_framework(const bp_allocate_t& what) const;
   Status status(PluginError& error, bp_status_t code) const;
 
   Services* services_;

@@ -10,7 +10,7 @@
 
 #include "run/route.h"
 #include "run/tasks.h"
-#include "session.h"
+#include "session/session.h"
 
 namespace backplane {
 

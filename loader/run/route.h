@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "run/edge.h"
 #include "run/lane.h"
 #include "run/memory.h"
-#include "session.h"
-#include "status.h"
+#include "session/session.h"
 
 namespace backplane {
 

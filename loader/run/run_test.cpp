@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs over several devices, with memories of their own, through the public face: partial devices
+// Runs over several devices, with memories of their own, through the public API: partial devices
 // (testing/partial_backend) beside the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "backplane/client.hpp"
-#include "testing/news.h"
+#include "testing/allocation_count.h"
 #include "testing/partial.h"
 
 namespace backplane {
@@ -200,9 +200,9 @@ TEST(Run, ABoundRunAllocatesNothing) {
       exec.bind_output("y", y);
       for (int warm = 0; warm < 3; ++warm) exec.run();
       const uint64_t binds = counters(env).binds + counters(env, 1).binds;
-      const uint64_t before = news();
+      const uint64_t before = allocation_count();
       for (int i = 0; i < 20; ++i) api().exec_run(exec.get(), nullptr, nullptr);
-      EXPECT_EQ(news() - before, 0u) << memory << async;
+      EXPECT_EQ(allocation_count() - before, 0u) << memory << async;
       EXPECT_EQ(counters(env).binds + counters(env, 1).binds, binds);
       EXPECT_THAT(y.values<float>(), ElementsAre(0, 4, 0));
     }

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "abi.h"
+#include "base/abi.h"
 #include "host/container.h"
 #include "run/clock.h"
 #include "run/device_status.h"

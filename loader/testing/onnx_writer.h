@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/wire.h"
+#include "import/wire.h"
 
 namespace backplane::testing::onnx {
 

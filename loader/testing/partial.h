@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partial devices (testing/partial_backend) beside the CPU backend, for tests of the public face.
+// Partial devices (testing/partial_backend) beside the CPU backend, for tests of the public API.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "testing/face.h"
+#include "testing/client_fixture.h"
 #include "testing/partial_backend/counters.h"
 
 namespace backplane {

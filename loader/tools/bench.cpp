@@ -82,9 +82,7 @@ Outcome bench(const Flags& flags) {
   return outcome;
 }
 
-}  // namespace
-
-Action declare_bench(cli::Command command) {
+Action declare(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);
@@ -92,5 +90,9 @@ Action declare_bench(cli::Command command) {
   command.add_option("--threads", flags->session.environment.threads, "Threads that the backends share (default: all)");
   return [flags] { return bench(*flags); };
 }
+
+}  // namespace
+
+extern const Verb bench_verb = {"bench", "runs a model repeatedly and measures it", declare};
 
 }  // namespace backplane::tools

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/table.h"
 #include "cli/usage.h"
+#include "cli/verb.h"
 
 namespace backplane::tools {
 
@@ -82,18 +83,8 @@ std::string cell(const Json& value);
 Json uncovered_nodes(const Json& report);
 std::string uncovered_text(const Json& nodes);
 
-// ---- the commands, each in the file of its name ----
-
+// A command, defined in the file of its name. Its action may throw Error, Usage and Failure.
 using Action = std::function<Outcome()>;
-Action declare_bench(cli::Command command);
-Action declare_conform(cli::Command command);
-Action declare_explain(cli::Command command);
-Action declare_info(cli::Command command);
-Action declare_list(cli::Command command);
-Action declare_new_backend(cli::Command command);
-Action declare_profile(cli::Command command);
-Action declare_run(cli::Command command);
-Action declare_trace(cli::Command command);
-Action declare_why(cli::Command command);
+using Verb = cli::Verb<Outcome>;
 
 }  // namespace backplane::tools

@@ -24,12 +24,15 @@ Outcome conform(const std::vector<std::string>& words) {
                             std::strerror(errno)));
 }
 
-}  // namespace
-
-Action declare_conform(cli::Command command) {
+Action declare(cli::Command command) {
   command.remove_option("--json");  // the harness has its own options, --help among them
   command.pass_words_on();
   return [command] { return conform(command.words()); };
 }
+
+}  // namespace
+
+extern const Verb conform_verb = {
+    "conform", "runs the conformance harness, backplane-conform, with the arguments that follow", declare};
 
 }  // namespace backplane::tools

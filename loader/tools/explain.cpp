@@ -148,7 +148,9 @@ std::string uncovered_text(const Json& uncovered) {
   return table.text();
 }
 
-Action declare_explain(cli::Command command) {
+namespace {
+
+Action declare(cli::Command command) {
   const auto flags = std::make_shared<SessionFlags>();
   const auto page = std::make_shared<std::string>();
   flags->declare(command);
@@ -169,5 +171,9 @@ Action declare_explain(cli::Command command) {
     return outcome;
   };
 }
+
+}  // namespace
+
+extern const Verb explain_verb = {"explain", "reports where each node of a model would run, and why", declare};
 
 }  // namespace backplane::tools

@@ -67,9 +67,7 @@ Json uncovered(const Environment& env, const Model& model) {
   return uncovered_nodes(parse_json(env.compile(model, options).report()));
 }
 
-}  // namespace
-
-Action declare_info(cli::Command command) {
+Action declare(cli::Command command) {
   const auto flags = std::make_shared<EnvironmentFlags>();
   const auto model = std::make_shared<std::string>();
   flags->declare(command);
@@ -85,5 +83,10 @@ Action declare_info(cli::Command command) {
     return outcome;
   };
 }
+
+}  // namespace
+
+extern const Verb info_verb = {"info", "prints a model's operator sets, inputs, outputs, operators and problems",
+                               declare};
 
 }  // namespace backplane::tools

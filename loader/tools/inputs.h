@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "command.h"
-#include "schema/exchange.h"
+#include "onnx/exchange.h"
 
 namespace backplane::tools {
 

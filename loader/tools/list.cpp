@@ -39,9 +39,7 @@ std::string render(const Json& report) {
   return text;
 }
 
-}  // namespace
-
-Action declare_list(cli::Command command) {
+Action declare(cli::Command command) {
   const auto flags = std::make_shared<EnvironmentFlags>();
   flags->declare(command);
   return [flags] {
@@ -52,5 +50,9 @@ Action declare_list(cli::Command command) {
     return outcome;
   };
 }
+
+}  // namespace
+
+extern const Verb list_verb = {"list", "lists backends, devices, and every refused candidate with the reason", declare};
 
 }  // namespace backplane::tools

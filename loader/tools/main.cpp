@@ -6,30 +6,22 @@
 #include <cstdio>
 #include <map>
 
+#include "cli/guarded.h"
 #include "cli/program.h"
 #include "command.h"
 
 namespace backplane::tools {
+
+#define BACKPLANE_ENTRY(name) extern const Verb name##_verb;
+#include "verbs.inc"
+#undef BACKPLANE_ENTRY
+
 namespace {
 
-struct Command {
-  const char* name;
-  const char* does;
-  Action (*declare)(cli::Command command);
-};
-
-constexpr Command kCommands[] = {
-    {"list", "backends and devices that are found, and every candidate that was refused, with its reason",
-     declare_list},
-    {"why", "the whole story of one backend", declare_why},
-    {"info", "a model's operator sets, inputs, outputs, operators and problems", declare_info},
-    {"explain", "where a model's nodes would run, and why", declare_explain},
-    {"profile", "measures a model's nodes on each device: later placements count with it", declare_profile},
-    {"run", "runs a model once", declare_run},
-    {"bench", "runs a model often and measures", declare_bench},
-    {"trace", "runs a model and writes a timeline for Chrome or Perfetto", declare_trace},
-    {"conform", "runs the conformance harness, backplane-conform, with the words that follow", declare_conform},
-    {"new-backend", "writes a backend project for a vendor: it compiles, runs and has a test", declare_new_backend},
+constexpr const Verb* kVerbs[] = {
+#define BACKPLANE_ENTRY(name) &name##_verb,
+#include "verbs.inc"
+#undef BACKPLANE_ENTRY
 };
 
 void print_json(const Json& json) {
@@ -58,17 +50,17 @@ int run(int argc, char** argv) {
                         .needs_command = true});
   bool json = false;
   std::map<std::string, Action> actions;
-  for (const Command& command : kCommands) {
-    cli::Command declared = program.root().add_command(command.name, command.does);
+  for (const Verb* verb : kVerbs) {
+    cli::Command declared = program.root().add_command(verb->name, verb->does);
     declared.add_flag("--json", json, "The result as JSON on standard output");
-    actions[command.name] = command.declare(declared);
+    actions[verb->name] = verb->declare(declared);
   }
   const cli::Parsed parsed = program.parse(argc, argv);
-  if (parsed.is_answered) return 0;
+  if (parsed.is_answered) return cli::kSuccess;
   if (!parsed.wrong.empty()) {
     json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // the option may not have it yet
     const std::string command = parsed.command.empty() ? "" : " " + parsed.command;
-    return fail(json, "usage", fmt::format("{}; see backplane{} --help", parsed.wrong, command), 2);
+    return fail(json, "usage", fmt::format("{}; see backplane{} --help", parsed.wrong, command), cli::kWrongUsage);
   }
   try {
     const Outcome outcome = actions.at(parsed.command)();
@@ -77,13 +69,13 @@ int run(int argc, char** argv) {
     } else {
       fmt::print("{}", outcome.text);
     }
-    return outcome.is_positive ? 0 : 1;
+    return outcome.is_positive ? cli::kSuccess : cli::kNegative;
   } catch (const Error& error) {
-    return fail(json, api().status_name(error.status()), error.text(), 1);
+    return fail(json, api().status_name(error.status()), error.text(), cli::kNegative);
   } catch (const Usage& error) {
-    return fail(json, "usage", error.what(), 2);
+    return fail(json, "usage", error.what(), cli::kWrongUsage);
   } catch (const std::exception& error) {
-    return fail(json, "failure", error.what(), 1);
+    return fail(json, "failure", error.what(), cli::kNegative);
   }
 }
 
@@ -91,10 +83,5 @@ int run(int argc, char** argv) {
 }  // namespace backplane::tools
 
 int main(int argc, char** argv) {
-  try {
-    return backplane::tools::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "backplane: {}\n", error.what());
-    return 1;
-  }
+  return backplane::cli::guarded("backplane", [&] { return backplane::tools::run(argc, argv); });
 }

@@ -122,9 +122,7 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
   return outcome;
 }
 
-}  // namespace
-
-Action declare_new_backend(cli::Command command) {
+Action declare(cli::Command command) {
   const auto id = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
   command.add_option("name", *id, "The backend's id: 1 to 32 of a-z, 0-9 and _").required();
@@ -134,5 +132,10 @@ Action declare_new_backend(cli::Command command) {
                    "A backend over a compiler that reads ONNX: it gets islands as bytes and runs asynchronously");
   return [id, folder, with_compiler] { return new_backend(*id, *folder, *with_compiler); };
 }
+
+}  // namespace
+
+extern const Verb new_backend_verb = {
+    "new-backend", "writes a backend project for a vendor that compiles, runs and has a test", declare};
 
 }  // namespace backplane::tools

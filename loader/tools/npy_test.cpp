@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "schema/number.h"
+#include "onnx/number.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

@@ -53,9 +53,7 @@ std::string render(const Json& result) {
   return devices.text("") + "Slowest\n" + nodes.text();
 }
 
-}  // namespace
-
-Action declare_profile(cli::Command command) {
+Action declare(cli::Command command) {
   const auto flags = std::make_shared<SessionFlags>();
   flags->declare(command);
   return [flags] {
@@ -79,5 +77,9 @@ Action declare_profile(cli::Command command) {
     return outcome;
   };
 }
+
+}  // namespace
+
+extern const Verb profile_verb = {"profile", "measures a model's nodes on each device, for later placements", declare};
 
 }  // namespace backplane::tools

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <random>
 
-#include "schema/value.h"
+#include "onnx/value.h"
 
 namespace backplane::tools {
 

@@ -8,7 +8,7 @@
 
 #include "command.h"
 #include "inputs.h"
-#include "schema/number.h"
+#include "onnx/number.h"
 #include "tensor_file.h"
 
 namespace backplane::tools {
@@ -149,14 +149,16 @@ Outcome run(const Flags& flags) {
   return outcome;
 }
 
-}  // namespace
-
-Action declare_run(cli::Command command) {
+Action declare(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);
   command.add_option("--output", flags->output, "Folder to which the outputs are written, as NAME.npy or NAME.pb");
   return [flags] { return run(*flags); };
 }
+
+}  // namespace
+
+extern const Verb run_verb = {"run", "runs a model once", declare};
 
 }  // namespace backplane::tools

@@ -9,7 +9,7 @@
 
 #include "command.h"
 #include "npy.h"
-#include "schema/wire.h"
+#include "onnx/wire.h"
 
 namespace backplane::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "schema/value.h"
+#include "onnx/value.h"
 
 namespace backplane::tools {
 

@@ -37,9 +37,7 @@ Outcome trace(const Flags& flags) {
   return outcome;
 }
 
-}  // namespace
-
-Action declare_trace(cli::Command command) {
+Action declare(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);
@@ -47,5 +45,9 @@ Action declare_trace(cli::Command command) {
   command.add_option("--runs", flags->runs, "Runs in the timeline").range(1, 100000);
   return [flags] { return trace(*flags); };
 }
+
+}  // namespace
+
+extern const Verb trace_verb = {"trace", "runs a model and writes a timeline for Chrome or Perfetto", declare};
 
 }  // namespace backplane::tools

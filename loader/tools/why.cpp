@@ -87,9 +87,7 @@ std::string render(const Json& story) {
                      searched.text());
 }
 
-}  // namespace
-
-Action declare_why(cli::Command command) {
+Action declare(cli::Command command) {
   const auto flags = std::make_shared<EnvironmentFlags>();
   const auto id = std::make_shared<std::string>();
   flags->declare(command);
@@ -112,5 +110,9 @@ Action declare_why(cli::Command command) {
     return outcome;
   };
 }
+
+}  // namespace
+
+extern const Verb why_verb = {"why", "reports everything known about one backend", declare};
 
 }  // namespace backplane::tools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the loader itself costs, beside its goals. Our figures are those of loader/session_bench.cpp, theirs come through Python."""
+"""What the loader itself costs, beside its goals. Our figures are those of loader/session/session_bench.cpp, theirs come through Python."""
 import dataclasses
 import json
 import os

@@ -45,7 +45,7 @@ plants headers planted.h $'#include <string>\nstd::string f();' 'std::string f()
     python3 -B "$here/headers.py" "$build" "$work/tree/planted.h"
 # A warning stops the build.
 plants warnings planted.cpp 'int f(int x) { return x; }' 'int f(int x) { int unused; return x; }' \
-    python3 -B "$here/compile_database.py" "$build" loader/status.cpp "$work/tree/planted.cpp"
+    python3 -B "$here/compile_database.py" "$build" loader/base/status.cpp "$work/tree/planted.cpp"
 
 [[ $failures -eq 0 ]] || exit 1
 echo "planted: $((6 - skipped)) gates find their violations, $skipped skipped"

@@ -161,10 +161,8 @@ struct bp_host_t {
   bp_status_t(BP_CALL* semaphore_query)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t* out_value,
                                         bp_error_t* error);
 
-  /* Containers for sequences, optionals and maps. NULL: the host has none and passes none. [thread-safe] */
+  /* The table for the sequences, optionals and maps that are bound. NULL: the host passes none. [thread-safe] */
   const bp_container_api_t* containers;
-  bp_status_t(BP_CALL* container_create)(const bp_host_t* host, uint32_t kind, bp_container_t** out_container);
-  void(BP_CALL* container_destroy)(const bp_host_t* host, bp_container_t* container);
 
   /* A table by name and version, or NULL. It lives as long as this table. [thread-safe] */
   const void*(BP_CALL* get_extension)(const bp_host_t* host, bp_text_t name, uint32_t version);

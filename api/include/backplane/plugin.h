@@ -64,6 +64,15 @@ typedef struct bp_device_info_t {
   uint64_t id; /* 0 from a plugin; in loader.h the device's id: the same in every process on this machine */
 } bp_device_info_t;
 
+/* What is to be allocated. */
+typedef struct bp_allocate_t {
+  uint32_t size;
+  uint32_t space;
+  uint64_t bytes;
+  bp_stream_t* stream; /* of this device: only work that is put into it later uses the memory; NULL: anybody may */
+  const bp_chain_t* chain;
+} bp_allocate_t;
+
 /* How a device is opened. */
 typedef struct bp_device_open_t {
   uint32_t size;
@@ -73,6 +82,12 @@ typedef struct bp_device_open_t {
   const bp_option_t* options;
   uint32_t option_count;
   uint32_t option_stride;
+  void* self;
+  /* The framework's own allocator of the device's memory, for what the host allocates between islands and for outputs;
+   * a plugin may use it for its own. It writes `out_external` (of a kind that the space imports): at least
+   * `what->bytes` bytes, aligned as the space wants it, with a `release` that is called when they are no longer used.
+   * NULL: the plugin's `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
+  bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
   const bp_chain_t* chain;
 } bp_device_open_t;
 
@@ -451,15 +466,6 @@ typedef struct bp_instance_api_t {
 
 #define BP_MAP_READ 0x1u
 #define BP_MAP_WRITE 0x2u
-
-/* What is to be allocated. */
-typedef struct bp_allocate_t {
-  uint32_t size;
-  uint32_t space;
-  uint64_t bytes;
-  bp_stream_t* stream; /* of this device: only work that is put into it later uses the memory; NULL: anybody may */
-  const bp_chain_t* chain;
-} bp_allocate_t;
 
 /* What is to be freed. */
 typedef struct bp_release_t {

@@ -12,7 +12,7 @@
 
 #include "backplane/client.hpp"
 #include "testing/cl_layer.h"
-#include "testing/face.h"
+#include "testing/client_fixture.h"
 
 namespace backplane::opencl::testing {
 

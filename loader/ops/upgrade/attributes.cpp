@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/names.h"
-#include "ops/dtype.h"
+#include "base/dtype.h"
+#include "base/names.h"
 #include "ops/upgrade/upgrades.h"
 
 namespace backplane::ops {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "model/tensor.h"
+#include "ir/tensor.h"
 #include "ops/upgrade/upgrades.h"
 
 namespace backplane::ops {

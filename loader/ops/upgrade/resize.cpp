@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "model/tensor.h"
+#include "ir/tensor.h"
 #include "ops/upgrade/upgrades.h"
 
 namespace backplane::ops {

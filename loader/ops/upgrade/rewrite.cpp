@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/names.h"
+#include "base/names.h"
 
 namespace backplane::ops {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/graph.h"
-#include "ops/schema.h"
+#include "ir/graph.h"
+#include "ops/schema/schema.h"
 
 namespace backplane::ops {
 

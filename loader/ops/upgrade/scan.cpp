@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/upgrade.h"
+#include "ops/upgrade/upgrade.h"
 #include "ops/upgrade/upgrades.h"
 
 namespace backplane::ops {

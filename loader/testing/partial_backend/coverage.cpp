@@ -91,6 +91,16 @@ bp_status_t BP_CALL review(bp_device_t* handle, const bp_compile_t* what, bp_rev
 
 const bp_opset_t kOpsets[] = {{{"", 0}, 1000, 0}, {{"ai.onnx.ml", 10}, 1000, 0}};
 
+bp_status_t BP_CALL opsets(bp_device_t*, bp_opsets_t* out, bp_error_t* error) {
+  return fence(error, [&] {
+    bp_opsets_t own{};
+    own.opsets = kOpsets;
+    own.opset_count = 2;
+    own.opset_stride = sizeof(bp_opset_t);
+    write(out, own);
+  });
+}
+
 }  // namespace
 
 std::string_view op_of(const bp_graph_t& graph, uint32_t node) {
@@ -105,6 +115,7 @@ const bp_coverage_api_t kCoverageApi = {
     .newest_opset_stride = sizeof(bp_opset_t),
     .query = query,
     .review = review,
+    .opsets = opsets,
 };
 
 }  // namespace backplane::partial

@@ -173,6 +173,7 @@ namespace {
 
 bp_status_t BP_CALL create(const bp_program_t* handle, const bp_instance_create_t* how, bp_instance_t** out,
                            bp_error_t* error) {
+  *out = nullptr;
   return fence(error, [&] {
     const Program& program = partial::of(handle);
     program.device->check();

@@ -30,7 +30,7 @@ bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, 
       if (kind == Memory::kShared) space.flags |= BP_SPACE_COHERENT;
       static constexpr uint32_t kImports[] = {BP_EXTERNAL_HOST_POINTER};
       space.imports = kImports;
-      space.import_count = kind != Memory::kOwn ? 1 : 0;
+      space.import_count = 1;
     }
     sdk::write(out, space, "out_space");
   });
@@ -121,7 +121,7 @@ bp_status_t BP_CALL import(bp_device_t* handle, const bp_import_t* what, bp_buff
     const bp_external_t* const external = what->external;
     Device& device = of(handle);
     const Memory kind = device.script().memory;
-    if (external->kind != BP_EXTERNAL_HOST_POINTER || kind == Memory::kHost || kind == Memory::kOwn)
+    if (external->kind != BP_EXTERNAL_HOST_POINTER || kind == Memory::kHost)
       throw Error(BP_UNSUPPORTED, "this partial device does not import such memory");
     char* host = reinterpret_cast<char*>(external->handle) + external->offset;
     if (reinterpret_cast<uintptr_t>(host) % 64 != 0)

@@ -30,6 +30,7 @@ Program* make(Device& device, const bp_compile_t* what, bp_error_t* error) {
 }
 
 bp_status_t BP_CALL compile(bp_device_t* handle, const bp_compile_t* what, bp_program_t** out, bp_error_t* error) {
+  *out = nullptr;
   return fence(error, [&] {
     Device& device = of(handle);
     take_time(device.script().compile_us);
@@ -122,6 +123,7 @@ bp_status_t BP_CALL validate(bp_device_t* handle, bp_bytes_t blob, uint32_t* out
 
 bp_status_t BP_CALL deserialize(bp_device_t* handle, const bp_compile_t* what, bp_bytes_t blob, bp_program_t** out,
                                 bp_error_t* error) {
+  *out = nullptr;
   return fence(error, [&] {
     Device& device = of(handle);
     std::string reason;

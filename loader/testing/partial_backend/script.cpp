@@ -12,9 +12,22 @@ namespace {
 
 using sdk::Error;
 
+// What a build of its own sets where the host has no such option: "async=1 memory=own ".
+#ifndef PARTIAL_DEFAULTS
+#define PARTIAL_DEFAULTS ""
+#endif
+std::optional<std::string> by_default(std::string_view name) {
+  const std::string_view all = " " PARTIAL_DEFAULTS;
+  const std::string key = " " + std::string(name) + "=";
+  const size_t begin = all.find(key);
+  if (begin == std::string_view::npos) return std::nullopt;
+  const std::string_view value = all.substr(begin + key.size());
+  return std::string(value.substr(0, value.find(' ')));
+}
+
 std::optional<std::string> option(const bp_host_t* host, std::string_view name) {
   bp_text_t value{};
-  if (host->option(host, {name.data(), name.size()}, &value) != BP_OK) return std::nullopt;
+  if (host->option(host, {name.data(), name.size()}, &value) != BP_OK) return by_default(name);
   return std::string(value.data, value.size);
 }
 

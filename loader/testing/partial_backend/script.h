@@ -9,7 +9,7 @@
 //   split     operators at which it splits an island in review                              none
 //   max_nodes of an island; it splits those that are larger                                 unbounded
 //   kind      BP_DEVICE_*                                                                   5
-//   memory    "host"; "own": nobody else reaches it; "shared": it imports host memory;      host
+//   memory    "host"; "own": imported memory alone is reached; "shared": it imports host memory;      host
 //             "flushed": it does, and sees host writes after a flush alone
 //   peers     1: the devices copy directly between each other                               0
 //   scratch   bytes that each instance wants bound, and overwrites in each run               0

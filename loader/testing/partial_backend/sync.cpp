@@ -31,6 +31,7 @@ class Timeline final : public sdk::NativeSemaphore {
 
 bp_status_t BP_CALL stream_create(bp_device_t* handle, const bp_stream_create_t* how, bp_stream_t** out,
                                   bp_error_t* error) {
+  *out = nullptr;
   return fence(error, [&] {
     of(handle).check();
     if (how->native != nullptr) throw Error(BP_UNSUPPORTED, "a partial device takes no streams of others");
@@ -48,6 +49,7 @@ bp_status_t BP_CALL stream_wait(bp_stream_t* handle, uint64_t deadline, bp_error
 
 bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_semaphore_create_t* how, bp_native_semaphore_t** out,
                                      bp_error_t* error) {
+  *out = nullptr;
   return fence(error, [&] {
     Device& device = of(handle);
     const bp_native_t* const native = how->native;

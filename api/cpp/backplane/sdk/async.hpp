@@ -118,12 +118,19 @@ class Order {
 
  private:
   void wait(NativeSemaphore& native, uint64_t value) const {
-    constexpr uint64_t kCancelSliceNs = 2'000'000;  // setting a token wakes no waiter, so it is polled this often
+    constexpr uint64_t kCancelSliceNs = 2'000'000;  // where nothing wakes the wait the token is polled this often
     const uint64_t deadline = run_.deadline != 0 ? run_.deadline : BP_FOREVER;
+    host_->check(run_.cancel, run_.deadline);
+    if (native.wait(value, 0)) return;
+    std::atomic<bool> stop{false};
+    const Host::OnCancel link(*host_, native.wakes() ? run_.cancel : nullptr, [&] {
+      stop = true;
+      native.wake();
+    });
+    const bool polls = run_.cancel != nullptr && !link.is_called();
     do {
       host_->check(run_.cancel, run_.deadline);
-    } while (
-        !native.wait(value, run_.cancel != nullptr ? std::min(deadline, monotonic_now() + kCancelSliceNs) : deadline));
+    } while (!native.wait(value, polls ? std::min(deadline, monotonic_now() + kCancelSliceNs) : deadline, stop));
   }
 
   const Host* host_ = nullptr;
@@ -170,6 +177,16 @@ class HostTimeline : public NativeSemaphore {
   bool wait(uint64_t value, uint64_t deadline) override {
     std::unique_lock lock(mutex_);
     return wait_until(changed_, lock, deadline, [&] { return value_ >= value; });
+  }
+  bool wait(uint64_t value, uint64_t deadline, const std::atomic<bool>& stop) override {
+    std::unique_lock lock(mutex_);
+    wait_until(changed_, lock, deadline, [&] { return value_ >= value || stop; });
+    return value_ >= value;
+  }
+  bool wakes() const override { return true; }
+  void wake() override {
+    const std::lock_guard lock(mutex_);  // a wait that looked before `stop` was set is waiting now
+    changed_.notify_all();
   }
   void signal(uint64_t value, const Error* failure) override {
     const std::lock_guard lock(mutex_);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 
 #include "backplane/sdk/coverage.hpp"
 
@@ -461,6 +462,13 @@ class NativeSemaphore : public Object {
  public:
   // False where the deadline passed first (ns on the monotonic clock; 0 looks and does not wait).
   virtual bool wait(uint64_t value, uint64_t deadline) = 0;
+  // Likewise, and false once `stop` is set, where `wakes` says that a wait can be ended. `wake` is called after setting
+  // it.
+  virtual bool wait(uint64_t value, uint64_t deadline, const std::atomic<bool>& /*stop*/) {
+    return wait(value, deadline);
+  }
+  virtual bool wakes() const { return false; }
+  virtual void wake() {}
   // With `failure` the run that was to bring it there failed: waiting goes on as ever, `failure` reports it.
   virtual void signal(uint64_t value, const Error* failure) = 0;
   virtual uint64_t value() = 0;

@@ -2,11 +2,14 @@
 // What the host lends, and settings, as C++. Slots that the host leaves out have a plain replacement here.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 
@@ -108,6 +111,20 @@ class Host {
     return text(value);
   }
 
+  // Throws BP_NOT_FOUND for a setting of this plugin whose name is none of `known`. Where the host lists none it
+  // passes.
+  void check_options(std::initializer_list<std::string_view> known) const {
+    bp_option_t option{};
+    for (uint32_t i = 0; slots_.option_at != nullptr && slots_.option_at(host_, i, &option) == BP_OK; ++i) {
+      const std::string_view name = text(option.name);
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      std::string all;
+      for (const std::string_view one : known) all.append(all.empty() ? "" : ", ").append(one);
+      throw Error(BP_NOT_FOUND, "there is no option '" + std::string(name) + "'; " +
+                                    (all.empty() ? "this backend has none" : "there are: " + all));
+    }
+  }
+
   // Throws Error when the run or compile should end: cancelled, or past its deadline (0: none).
   void check(const bp_cancel_t* cancel, uint64_t deadline = 0) const {
     if (cancel != nullptr && slots_.cancelled != nullptr && slots_.cancelled(host_, cancel) != 0) {
@@ -136,6 +153,30 @@ class Host {
     if (slots_.semaphore_signal != nullptr && semaphore != nullptr)
       slots_.semaphore_signal(host_, semaphore, point.value, failure);
   }
+
+  // Calls `wake` once on a thread of the host's, soon after the token is set, as long as this lives. `wake` must not
+  // throw, block or destroy this.
+  class OnCancel {
+   public:
+    OnCancel(const Host& host, const bp_cancel_t* token, std::function<void()> wake)
+        : host_(host), wake_(std::move(wake)) {
+      if (token == nullptr || host_.slots_.on_cancel == nullptr) return;
+      const bp_on_cancel_t what{sizeof what, 0, this, [](void* self) { static_cast<OnCancel*>(self)->wake_(); }};
+      if (host_.slots_.on_cancel(host_.host_, token, &what, &link_) != BP_OK) link_ = nullptr;
+    }
+    OnCancel(const OnCancel&) = delete;
+    OnCancel& operator=(const OnCancel&) = delete;
+    ~OnCancel() {
+      if (link_ != nullptr) host_.slots_.off_cancel(host_.host_, link_);
+    }
+    // False where the host cannot call: the token has to be polled.
+    bool is_called() const { return link_ != nullptr; }
+
+   private:
+    const Host& host_;
+    const std::function<void()> wake_;
+    bp_cancel_link_t* link_ = nullptr;
+  };
 
   // NULL when the host has none.
   const bp_container_api_t* containers() const { return slots_.containers; }

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstring>
+#include <mutex>
+#include <shared_mutex>
 
 #include "backplane/sdk/arena.hpp"
 #include "backplane/sdk/backend.hpp"
@@ -72,14 +74,15 @@ class HostBlock {
 };
 
 // An island compiled: its kernels in order, a copy of its weights, and where every value lies. `Kernel` is called with
-// a NodeCall, by many threads at once.
+// a NodeCall, by many threads at once. Weights can be replaced where it was compiled for that (Compile::refit): a
+// kernel that keeps what it made of one must refuse to then.
 template <class Kernel>
-class NodeProgram : public Program {
+class NodeProgram : public Program, public Refit {
  public:
   // `create` makes the kernel of a node, a std::unique_ptr<Kernel>. It throws BP_UNSUPPORTED for what was not claimed.
   template <class Create>
   NodeProgram(const sdk::Device& device, const Compile& what, const Create& create)
-      : Program(device, what), places_(graph().raw()->value_count) {
+      : Program(device, what), refits_(what.refit()), places_(graph().raw()->value_count) {
     for (uint32_t i = 0; i < graph().input_count(); ++i)
       places_[graph().input(i).index()] = {Place::kInput, i, bytes_of(graph().input(i))};
     for (uint32_t i = 0; i < graph().node_count(); ++i) {
@@ -94,6 +97,25 @@ class NodeProgram : public Program {
   }
 
   std::unique_ptr<Instance> instance() const override;
+
+  void refit(const std::vector<bp_refit_weight_t>& weights) override {
+    if (!refits_) throw Error(BP_UNSUPPORTED, "the program was compiled without BP_COMPILE_REFIT");
+    for (const bp_refit_weight_t& one : weights) check_fits(one.weight, *one.tensor);
+    const std::lock_guard runs_ended(runs_);
+    for (const bp_refit_weight_t& one : weights) {
+      const bp_buffer_t& from = one.tensor->buffer;
+      each_copy(one.weight, [&](std::byte* copy, uint64_t bytes) {
+        std::memcpy(copy, static_cast<const std::byte*>(from.address) + from.offset, bytes);
+      });
+    }
+  }
+  void read_weight(uint32_t weight, bp_tensor_t& tensor) const override {
+    check_fits(weight, tensor);
+    const std::shared_lock unchanged(runs_);
+    each_copy(weight, [&](const std::byte* copy, uint64_t bytes) {
+      std::memcpy(static_cast<std::byte*>(tensor.buffer.address) + tensor.buffer.offset, copy, bytes);
+    });
+  }
 
   uint64_t arena_bytes() const { return arena_bytes_; }  // of each instance: what lies between the kernels
 
@@ -169,6 +191,32 @@ class NodeProgram : public Program {
     }
   }
 
+  // Every copy of a weight: each value has one of its own.
+  template <class F>
+  void each_copy(uint32_t weight, const F& use) const {
+    for (uint32_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].kind == Place::kWeight && places_[i].bytes != 0 && graph().value(i).raw().weight == weight)
+        use(weights_.at(places_[i].offset), places_[i].bytes);
+    }
+  }
+  // Throws unless the tensor is dense, in host memory, and of the weight's type and extents.
+  void check_fits(uint32_t weight, const bp_tensor_t& tensor) const {
+    if (weight >= graph().raw()->weight_count)
+      throw Error(BP_NOT_FOUND, "the program has no weight " + std::to_string(weight));
+    const bp_weight_t& own = *bp_graph_weight(graph().raw(), weight);
+    const bp_dim_t* const dims = graph().raw()->dims + own.first_dim;
+    bool same = tensor.dtype == own.dtype && tensor.rank == own.rank && tensor.layout == BP_LAYOUT_DENSE;
+    for (uint32_t i = 0; same && i < own.rank; ++i) same = tensor.extents[i] == dims[i].extent;
+    if (!same)
+      throw Error(BP_TYPE_MISMATCH,
+                  "weight " + std::to_string(weight) + " is replaced by a tensor of another type or other extents");
+    if (tensor.buffer.bytes < own.bytes || (own.bytes != 0 && tensor.buffer.address == nullptr))
+      throw Error(BP_BUFFER_TOO_SMALL, "weight " + std::to_string(weight) + " has " + std::to_string(own.bytes) +
+                                           " bytes and the tensor has " + std::to_string(tensor.buffer.bytes));
+  }
+
+  const bool refits_;
+  mutable std::shared_mutex runs_;                // where weights may be replaced: held by runs
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by node
   std::vector<Place> places_;                     // by value
   std::vector<Tenant> tenants_;
@@ -196,6 +244,8 @@ class NodeProgram<Kernel>::Run : public Instance {
   }
 
   void run(const bp_run_t& run) override {
+    std::shared_lock weights_stay(program_.runs_, std::defer_lock);
+    if (program_.refits_) weights_stay.lock();
     const Graph& graph = program_.graph();
     for (size_t i = 0; i < data_.size(); ++i) {
       const Place& place = program_.places_[i];

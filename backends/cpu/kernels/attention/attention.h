@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scaled dot-product attention, as Attention, FlexAttention's simple forms and GroupQueryAttention share it: tiles of
+// query rows of one head, two matrix products each, with the softmax between them.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/common/halves.h"
+#include "kernels/common/support.h"
+#include "kernels/onednn/onednn.h"
+#include "kernels/simd/vector_math.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+// Heads in memory: row `s` of head `h` of batch `b` begins at data[b * batch + h * head + s * row].
+template <class C>
+struct HeadView {
+  C* data = nullptr;
+  int64_t batch = 0, head = 0, row = 0;
+  C* at(int64_t b, int64_t h, int64_t s = 0) const { return data + b * batch + h * head + s * row; }
+};
+
+// The two layouts: [batch, heads, length, size], or packed [batch, length, heads * size].
+template <class C>
+HeadView<C> view_heads(C* data, bool packed, int64_t heads, int64_t length, int64_t size) {
+  if (packed) return {data, heads * length * size, size, heads * size};
+  return {data, heads * length * size, length * size, size};
+}
+
+struct AttentionSize {
+  int64_t batch, q_heads, kv_heads, q_length, kv_length, head_size, v_size;
+};
+
+struct AttentionRules {
+  double scale = 1;
+  double softcap = 0;        // 0: none
+  bool causal = false;       // query i sees keys up to past(b) + i
+  int64_t window = -1;       // with `causal`, only so many of the latest keys; -1: all
+  std::vector<float> sinks;  // of each query head: a score without a value that takes its share of the softmax
+  bool plain = false;        // by the definition, in reference mode
+};
+
+// Between which steps a tile of scores is shown to `observe`.
+enum class AttentionStage { kProduct, kCapped, kBiased, kSoftmax };
+
+// C = alpha · A · B, row-major with strides in elements; B is transposed where it says so.
+inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, const float* a, int64_t a_stride,
+                              const float* b, int64_t b_stride, bool b_transposed, float* c, int64_t c_stride) {
+  sgemm(m, n, k, static_cast<float>(alpha), {a, a_stride}, {b, b_stride, b_transposed}, 0, c, c_stride);
+}
+inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, const double* a, int64_t a_stride,
+                              const double* b, int64_t b_stride, bool b_transposed, double* c, int64_t c_stride) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < k; ++l)
+        sum += a[i * a_stride + l] * (b_transposed ? b[j * b_stride + l] : b[l * b_stride + j]);
+      c[i * c_stride + j] = alpha * sum;
+    }
+  }
+}
+
+// The softmax of one row; `sink` may be -infinity. A row that sees nothing becomes NaN, as ONNX defines it. `plain`: by
+// the definition alone.
+template <class C>
+void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (!plain && std::isinf(sink)) return softmax_row(row, row, n);
+  }
+  C largest = sink;
+  for (int64_t j = 0; j < n; ++j) largest = std::max(largest, row[j]);
+  double sum = std::isinf(sink) ? 0 : std::exp(sink - largest);
+  for (int64_t j = 0; j < n; ++j) sum += row[j] = std::exp(row[j] - largest);
+  const C factor = static_cast<C>(1 / sum);
+  for (int64_t j = 0; j < n; ++j) row[j] *= factor;
+}
+
+// Queries of a head whose scores are worked on at once.
+inline constexpr int64_t kAttentionTile = 64;
+
+// The memory that `attend` needs for scores of `score_bytes` each, a part for each thread.
+inline int64_t attention_part(const AttentionSize& s, int64_t score_bytes) {
+  return align_up(std::min(kAttentionTile, s.q_length) * s.kv_length * score_bytes);
+}
+inline int64_t attention_scratch(const AttentionSize& s, int64_t score_bytes) {
+  return thread_count() * attention_part(s, score_bytes);
+}
+
+// `bias(b, h, i, row, n)` adds what it likes to the n scores of query i; `past(b)` and `length(b)` count the keys
+// before the first query's and all keys of a batch; `observe(stage, b, h, i, row)` sees whole rows of kv_length scores,
+// where `observes` is set.
+template <class C, class Bias, class Past, class Length, class Observe>
+void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
+            HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,
+            const Observe& observe, void* scratch) {
+  constexpr int64_t kTile = kAttentionTile;
+  constexpr C kNever = -std::numeric_limits<C>::infinity();
+  const int64_t tiles = (s.q_length + kTile - 1) / kTile;
+  const int64_t group = s.q_heads / s.kv_heads;
+  parallel(s.batch * s.q_heads * tiles, 1, [&](int64_t begin, int64_t end) {
+    auto* scores =
+        reinterpret_cast<C*>(static_cast<std::byte*>(scratch) + thread_index() * attention_part(s, sizeof(C)));
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t b = job / tiles / s.q_heads, h = job / tiles % s.q_heads, first = job % tiles * kTile;
+      const int64_t rows = std::min(kTile, s.q_length - first);
+      const int64_t seen = std::clamp<int64_t>(length(b), 0, s.kv_length), before = past(b);
+      int64_t n = s.kv_length;  // keys that any row of the tile can see
+      if (!observes) n = rules.causal ? std::clamp<int64_t>(before + first + rows, 0, seen) : seen;
+      if (n == 0) {
+        for (int64_t i = 0; i < rows; ++i)
+          std::fill_n(y.at(b, h, first + i), s.v_size, std::numeric_limits<C>::quiet_NaN());
+        continue;
+      }
+      attention_product(rows, n, s.head_size, rules.scale, q.at(b, h, first), q.row, k.at(b, h / group), k.row, true,
+                        scores, n);
+      for (int64_t i = 0; i < rows; ++i) {
+        C* row = scores + i * n;
+        const auto show = [&](AttentionStage stage) {
+          if (observes) observe(stage, b, h, first + i, row);
+        };
+        show(AttentionStage::kProduct);
+        if (rules.softcap != 0) {
+          const C cap = static_cast<C>(rules.softcap);
+          for (int64_t j = 0; j < n; ++j) row[j] = std::tanh(row[j] / cap) * cap;
+        }
+        show(AttentionStage::kCapped);
+        bias(b, h, first + i, row, n);
+        for (int64_t j = std::min(seen, n); j < n; ++j) row[j] = kNever;
+        if (rules.causal) {
+          const int64_t own = before + first + i;  // the position of this query
+          for (int64_t j = std::clamp<int64_t>(own + 1, 0, n); j < n; ++j) row[j] = kNever;
+          if (rules.window >= 0) std::fill_n(row, std::clamp<int64_t>(own + 1 - rules.window, 0, n), kNever);
+        }
+        show(AttentionStage::kBiased);
+        attention_softmax(row, n, rules.sinks.empty() ? kNever : static_cast<C>(rules.sinks[static_cast<size_t>(h)]),
+                          rules.plain);
+        show(AttentionStage::kSoftmax);
+      }
+      attention_product(rows, s.v_size, n, 1, scores, n, v.at(b, h / group), v.row, false, y.at(b, h, first), y.row);
+    }
+  });
+}
+
+// Elements of any float type as `C`: in place where they are, else converted into `storage`.
+template <class C>
+const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
+  if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
+  storage.resize(static_cast<size_t>(tensor.shape.elements()));
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(tensor.dtype)) {
+      widen(tensor.dtype, tensor.data, storage.data(), tensor.shape.elements());
+      return storage.data();
+    }
+  }
+  dispatch<Floats>(tensor.dtype, [&](auto tag) {
+    const auto* x = tensor.as<typename decltype(tag)::type>();
+    for (size_t i = 0; i < storage.size(); ++i) storage[i] = static_cast<C>(x[i]);
+  });
+  return storage.data();
+}
+
+// The other way: `target` as it is, or storage that `store` converts into it afterwards.
+template <class C>
+C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
+  if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
+  storage.resize(static_cast<size_t>(tensor.shape.elements()));
+  return storage.data();
+}
+template <class C>
+void store_result(const Tensor& tensor, const std::vector<C>& storage) {
+  if (storage.empty()) return;
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_half(tensor.dtype)) return narrow(tensor.dtype, storage.data(), tensor.data, tensor.shape.elements());
+  }
+  dispatch<Floats>(tensor.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (size_t i = 0; i < storage.size(); ++i)
+      tensor.as<T>()[i] = static_cast<T>(static_cast<compute_t<T>>(storage[i]));
+  });
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax(scale · Q · K + mask) · V on heads as they lie in memory, with nothing between the products but one tile of
+// scores.
+#pragma once
+
+#include <array>
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// Q [batch, heads, queries, size], K [batch, heads, size, keys], V [batch, heads, keys, width] are what the inputs
+// become when dimension d is the input's dimension order[d]; the result is dealt out in the same way. All are floats.
+struct FusedAttention {
+  std::array<int, 4> q_order{0, 1, 2, 3}, k_order{0, 1, 2, 3}, v_order{0, 1, 2, 3}, result_order{0, 1, 2, 3};
+  float scale = 1;
+  float result_scale = 1;
+};
+
+// Inputs: Q, K, V, and a mask that broadcasts to the scores, or three.
+std::unique_ptr<Kernel> make_fused_attention(const FusedAttention& attention);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// RotaryEmbedding, ONNX's and com.microsoft's: the same operator with its inputs in another order.
+#include "kernels/attention/rotary.h"
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/simd/clones.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+struct Rotation {
+  size_t cosine, sine, positions;  // slots
+  int64_t heads, dim;
+  bool interleaved;
+};
+
+struct RotatedTensor {
+  int64_t batch, length, heads, size, dim;
+  bool packed;         // [batch, length, heads * size], else [batch, heads, length, size]
+  bool one_offset;     // positions are one number: where the sequence begins
+  int64_t cached = 0;  // positions in the caches; 0: the caches lie as [batch, length, dim / 2]
+
+  int64_t begin(int64_t b, int64_t s, int64_t h) const {
+    return packed ? ((b * length + s) * heads + h) * size : ((b * heads + h) * length + s) * size;
+  }
+};
+
+// Heads whose pairs lie half a head apart, and those whose pairs are neighbours.
+CLONES void rotate_halves(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
+  for (int64_t i = 0; i < half; ++i) {
+    const float a = x[i], b = x[i + half];
+    y[i] = cosine[i] * a - sine[i] * b;
+    y[i + half] = sine[i] * a + cosine[i] * b;
+  }
+}
+CLONES void rotate_pairs(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
+  for (int64_t i = 0; i < half; ++i) {
+    const float a = x[2 * i], b = x[2 * i + 1];
+    y[2 * i] = cosine[i] * a - sine[i] * b;
+    y[2 * i + 1] = sine[i] * a + cosine[i] * b;
+  }
+}
+
+void rotate_floats(const Rotation& r, const RotatedTensor& t, const float* x, float* y, const float* cosine,
+                   const float* sine) {
+  (r.interleaved ? rotate_pairs : rotate_halves)(x, y, t.dim / 2, cosine, sine);
+  std::copy(x + t.dim, x + t.size, y + t.dim);
+}
+
+std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, bool plain, Tensors in, Tensors out) {
+  const Tensor positions = at(in, r.positions);
+  const auto position = [&](int64_t b, int64_t s) {
+    if (t.cached == 0) return b * t.length + s;
+    const int64_t* ids = positions.as<int64_t>();
+    return t.one_offset ? ids[0] + s : ids[b * t.length + s];
+  };
+  if (t.cached != 0) {
+    const int64_t span = t.one_offset ? t.length : 1;  // positions that follow from each number
+    for (int64_t i = 0; i < positions.shape.elements(); ++i) {
+      const int64_t p = positions.as<int64_t>()[i];
+      if (p < 0 || p > t.cached - span)
+        return "position " + std::to_string(p) + " is beyond the " + std::to_string(t.cached) + " that are cached";
+    }
+  }
+  dispatch<Floats>(in[0].dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *x = in[0].as<T>(), *cosine = in[r.cosine].as<T>(), *sine = in[r.sine].as<T>();
+    T* y = out[0].as<T>();
+    parallel(t.batch * t.length, 1 + kCheapGrain / (1 + t.heads * t.size), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t b = i / t.length, s = i % t.length, row = position(b, s) * (t.dim / 2);
+        for (int64_t h = 0; h < t.heads; ++h) {
+          const int64_t at = t.begin(b, s, h);
+          if constexpr (std::is_same_v<T, float>) {
+            if (!plain) {
+              rotate_floats(r, t, x + at, y + at, cosine + row, sine + row);
+              continue;
+            }
+          }
+          rotate_head<compute_t<T>>(x + at, y + at, t.size, t.dim, r.interleaved, cosine + row, sine + row);
+        }
+      }
+    });
+  });
+  return std::nullopt;
+}
+
+Plan plan_rotary(const Rotation& r, Tensors in) {
+  const Shape &x = in[0].shape, &cosine = in[r.cosine].shape;
+  const Tensor positions = at(in, r.positions);
+  RotatedTensor t{};
+  t.packed = x.rank() == 3;
+  if (x.rank() != 3 && x.rank() != 4) return fail("X " + to_string(x) + " has neither 3 nor 4 dimensions");
+  t.batch = x[0];
+  t.length = x[t.packed ? 1 : 2];
+  const int64_t width = cosine.rank() > 0 ? cosine[cosine.rank() - 1] : 0;
+  if (t.packed) {
+    // Without a number of heads the caches tell their size.
+    const int64_t heads = r.heads > 0 ? r.heads : width > 0 ? x[2] / (2 * width) : 0;
+    if (heads < 1 || x[2] % heads != 0)
+      return fail("X " + to_string(x) + " does not hold " + std::to_string(heads) + " heads");
+    t.heads = heads;
+    t.size = x[2] / heads;
+  } else {
+    t.heads = x[1];
+    t.size = x[3];
+  }
+  t.dim = r.dim == 0 ? t.size : r.dim;
+  if (t.dim < 0 || t.dim > t.size || t.dim % 2 != 0)
+    return fail("rotary_embedding_dim is " + std::to_string(t.dim) + " for heads of size " + std::to_string(t.size));
+  bool fits = cosine == in[r.sine].shape && width == t.dim / 2;
+  if (positions.present()) {
+    t.one_offset = positions.shape.elements() == 1 && t.batch * t.length != 1;
+    t.cached = cosine.rank() == 2 ? cosine[0] : 0;
+    fits = fits && cosine.rank() == 2 && (t.one_offset || positions.shape.elements() == t.batch * t.length);
+    if (fits && t.cached == 0 && t.batch * t.length > 0) fits = false;
+  } else {
+    fits = fits && cosine == Shape{t.batch, t.length, t.dim / 2};
+  }
+  if (!fits)
+    return fail("caches " + to_string(cosine) + " and " + to_string(in[r.sine].shape) + " do not fit X " +
+                to_string(x) + " or the positions");
+  return make_plan({x}, [r, t, plain = reference_only()](Tensors inputs, Tensors outputs) {
+    return rotate(r, t, plain, inputs, outputs);
+  });
+}
+
+Verdict supports(const Node& node) {
+  const bool onnx = node.domain().empty();
+  constexpr bp_dtype_set_t kPositions = just(BP_DTYPE_INT64);
+  Verdict v = onnx ? accepts(node, 3, {kFloatTypes, kFloatTypes, kFloatTypes, kPositions})
+                   : accepts(node, 4, {kFloatTypes, kPositions, kFloatTypes, kFloatTypes});
+  if (!v) return v;
+  if (node.attr("scale", 1.0f) != 1.0f) return no(BP_REASON_ATTRIBUTE, "scale is not 1");
+  if (node.attr("is_packed_batching", int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, "is_packed_batching is set");
+  if (Verdict same = same_type(node, 0, 2); !same) return same;
+  return same_type(node, 0, onnx ? 1 : 3);
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  const bool onnx = node.domain().empty();
+  const Rotation r{onnx ? 1u : 2u,
+                   onnx ? 2u : 3u,
+                   onnx ? 3u : 1u,
+                   node.attr("num_heads", int64_t{0}),
+                   node.attr("rotary_embedding_dim", int64_t{0}),
+                   node.attr("interleaved", int64_t{0}) != 0};
+  return make_kernel([r](Tensors inputs) { return plan_rotary(r, inputs); });
+}
+
+constexpr Row kRows[] = {
+    {"", "RotaryEmbedding", 23, supports, create},
+    {"com.microsoft", "RotaryEmbedding", 1, supports, create},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> rotary_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels and steps made of lambdas: what an operator remembers are its captures.
+//
+//   return make_kernel([axis](Tensors inputs) -> Plan {
+//     …
+//     return make_plan({shape}, [=](Tensors inputs, Tensors outputs) { … });
+//   });
+#pragma once
+
+#include <utility>
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+using Tensors = std::span<const Tensor>;
+
+struct StepTraits {
+  int inplace = -1;
+  int alias = -1;
+  int64_t scratch_bytes = 0;
+  bool pure = true;
+  bool joins = false;
+};
+
+template <class Run>
+class FunctionStep final : public Step {
+ public:
+  FunctionStep(Run run, StepTraits traits) : run_(std::move(run)), traits_(traits) {}
+  // `run_` takes (inputs, outputs) or (inputs, outputs, scratch), and answers nothing or an optional failure.
+  std::optional<std::string> run(Tensors inputs, Tensors outputs, void* scratch) const override {
+    auto call = [&] {
+      if constexpr (std::is_invocable_v<const Run&, Tensors, Tensors>)
+        return run_(inputs, outputs);
+      else
+        return run_(inputs, outputs, scratch);
+    };
+    if constexpr (std::is_void_v<decltype(call())>) {
+      call();
+      return std::nullopt;
+    } else {
+      return call();
+    }
+  }
+  int64_t scratch_bytes() const override { return traits_.scratch_bytes; }
+  int inplace() const override { return traits_.inplace; }
+  int alias() const override { return traits_.alias; }
+  bool pure() const override { return traits_.pure; }
+  bool joins() const override { return traits_.joins; }
+
+ private:
+  Run run_;
+  StepTraits traits_;
+};
+
+template <class Run>
+Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
+  for (const Shape& shape : shapes) {
+    int64_t elements = 1;
+    for (int64_t extent : shape)
+      if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements) || elements > int64_t{1} << 48)
+        return fail("the output would have too many elements, or an extent below 0");
+  }
+  Plan plan;
+  plan.step = std::make_unique<FunctionStep<Run>>(std::move(run), traits);
+  plan.shapes = std::move(shapes);
+  return plan;
+}
+
+// For a step that goes through the stored elements of input 0 whatever their order: it takes and gives the format that
+// the input has.
+inline void keep_format(Plan& plan, Tensors inputs) {
+  plan.takes.assign(inputs.size(), Format::kDense);
+  plan.takes[0] = plan.gives = inputs[0].format;
+}
+
+// The input that a kernel's steps read as bytes, or none.
+struct ReadsBytes {
+  int input = -1;
+};
+
+template <class PlanFunction>
+class FunctionKernel final : public Kernel {
+ public:
+  FunctionKernel(ReadsBytes bytes, PlanFunction plan) : bytes_(bytes), plan_(std::move(plan)) {}
+  Plan plan(Tensors inputs) const override { return plan_(inputs); }
+  bool reads_bytes(size_t input) const override { return static_cast<int>(input) == bytes_.input; }
+
+ private:
+  ReadsBytes bytes_;
+  PlanFunction plan_;
+};
+
+template <class PlanFunction>
+std::unique_ptr<Kernel> make_kernel(ReadsBytes bytes, PlanFunction plan) {
+  return std::make_unique<FunctionKernel<PlanFunction>>(bytes, std::move(plan));
+}
+
+template <class PlanFunction>
+std::unique_ptr<Kernel> make_kernel(PlanFunction plan) {
+  return make_kernel(ReadsBytes{}, std::move(plan));
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many 16-bit floats at once: FLOAT16 and BFLOAT16 as FLOAT and back, rounded as kernels/common/float16.h rounds one.
+#pragma once
+
+#include <cstdint>
+
+#include "backplane/graph.h"
+
+namespace backplane::cpu {
+
+constexpr bool is_half(bp_dtype_t dtype) {
+  return dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
+}
+
+// On the calling thread. `halves` may have any address.
+void widen(bp_dtype_t from, const void* halves, float* floats, int64_t n);
+void narrow(bp_dtype_t to, const float* floats, void* halves, int64_t n);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the Gather and Scatter operators read indices: INT32 or INT64, negative ones count from the end, and none is
+// believed before it was checked.
+#pragma once
+
+#include "kernels/common/support.h"
+
+namespace backplane::cpu {
+
+class Indices {
+ public:
+  explicit Indices(const Tensor& tensor) : data_(tensor.data), narrow_(tensor.dtype == BP_DTYPE_INT32) {}
+
+  int64_t raw(int64_t i) const {
+    return narrow_ ? static_cast<const int32_t*>(data_)[i] : static_cast<const int64_t*>(data_)[i];
+  }
+  bool in_range(int64_t i, int64_t extent) const { return raw(i) >= -extent && raw(i) < extent; }
+  int64_t operator()(int64_t i, int64_t extent) const { return raw(i) < 0 ? raw(i) + extent : raw(i); }
+  std::string out_of_range(int64_t i, int64_t extent) const {
+    return "index " + std::to_string(raw(i)) + " is out of range for extent " + std::to_string(extent);
+  }
+
+ private:
+  const void* data_;
+  bool narrow_;
+};
+
+// Indices whose last dimension holds tuples that address `data` from dimension `first` on.
+class TupleIndices {
+ public:
+  TupleIndices(const Tensor& tensor, const Shape& data, int first)
+      : indices_(tensor),
+        data_(data),
+        strides_(strides_of(data)),
+        first_(first),
+        size_(tensor.shape[tensor.shape.rank() - 1]) {}
+
+  // The element that tuple `i` addresses, or -1.
+  int64_t offset(int64_t i) const {
+    int64_t at = 0;
+    for (int k = 0; k < size_; ++k) {
+      const int64_t extent = data_[first_ + k];
+      if (!indices_.in_range(i * size_ + k, extent)) return -1;
+      at += indices_(i * size_ + k, extent) * strides_[first_ + k];
+    }
+    return at;
+  }
+  std::string out_of_range(int64_t i) const {
+    return "index tuple " + std::to_string(i) + " is out of range for data of shape " + to_string(data_);
+  }
+
+ private:
+  Indices indices_;
+  Shape data_, strides_;
+  int first_;
+  int64_t size_;
+};
+
+// Whether `part` lies within `whole` in every dimension but `axis`.
+inline bool covers(const Shape& whole, const Shape& part, int axis) {
+  if (whole.rank() != part.rank()) return false;
+  for (int i = 0; i < whole.rank(); ++i)
+    if (i != axis && part[i] > whole[i]) return false;
+  return true;
+}
+
+// For each element i of a tensor of shape `part`: f(i, offset in `whole` of its neighbour at 0 on `axis`, stride of
+// `axis`).
+template <class F>
+void for_elements(const Shape& whole, const Shape& part, int axis, const F& f) {
+  const Shape strides = strides_of(whole);
+  Shape index = part;
+  for (int d = 0; d < part.rank(); ++d) index[d] = 0;
+  const int64_t n = part.elements();
+  for (int64_t i = 0, base = 0; i < n; ++i) {
+    f(i, base, strides[axis]);
+    for (int d = part.rank() - 1; d >= 0; --d) {
+      const int64_t stride = d == axis ? 0 : strides[d];
+      base += stride;
+      if (++index[d] < part[d]) break;
+      base -= stride * part[d];
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace backplane::cpu

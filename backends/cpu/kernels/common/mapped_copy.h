@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fills a tensor by a map for each axis: position i of the result comes from position map[i] of the source, and is
+// filled with a constant where map[i] is -1. What Pad, CenterCropPad and Resize (nearest) do.
+#pragma once
+
+#include <vector>
+
+#include "runtime/shape.h"
+
+namespace backplane::cpu {
+
+class MappedCopy {
+ public:
+  // One map for each axis of `from`; an empty map leaves the axis as it is.
+  MappedCopy(const Shape& from, std::vector<std::vector<int64_t>> maps, int64_t element_size);
+
+  // `fill` points at one element, or is null for zeros.
+  void operator()(const void* source, void* target, const void* fill) const;
+
+ private:
+  // What a row of the last map does: copy pieces whose sources follow each other, or repeat each source as often as
+  // the others (a nearest-neighbour enlargement), or fetch element by element.
+  struct Run {
+    int64_t from, count;  // `from` of -1: fill
+  };
+  template <class T>
+  void copy_row(const T* line, T* to, T filler) const;
+
+  Shape from_, to_;
+  std::vector<std::vector<int64_t>> maps_;  // of the axes before the block
+  int64_t block_, element_size_;            // elements that are copied as one
+  std::vector<Run> runs_;                   // of the last map, if they are few
+  int64_t repeats_ = 0;                     // of each source of the last map, if all have as many
+};
+
+}  // namespace backplane::cpu

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that move elements, for elements of less than a byte: they are unpacked into bytes, moved, and packed
+// again.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// `inner` sees packed tensors as UINT8; their values are not known while planning.
+std::unique_ptr<Kernel> move_unpacked(std::unique_ptr<Kernel> inner);
+
+bool has_packed(const Node& node);
+
+// What a row's `create` becomes for an operator that also takes packed types.
+template <auto kCreate>
+std::unique_ptr<Kernel> create_unpacked(const Node& node) {
+  return has_packed(node) ? move_unpacked(kCreate(node)) : kCreate(node);
+}
+
+}  // namespace backplane::cpu

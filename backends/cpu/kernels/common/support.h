@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What most operators ask about a node before they accept it, and about small integer inputs (axes, shapes, pads)
+// afterwards.
+#pragma once
+
+#include <initializer_list>
+
+#include "kernels/common/dtype_dispatch.h"
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// Elements for a piece of parallel work: cheap ones (a few instructions), and ones that call a function of libm.
+inline constexpr int64_t kCheapGrain = 16384;
+inline constexpr int64_t kMathGrain = 4096;
+
+constexpr bp_dtype_set_t just(bp_dtype_t dtype) {
+  return bp_dtype_set_t{1} << dtype;
+}
+inline constexpr bp_dtype_set_t kFloatTypes = set_of(Floats{});
+inline constexpr bp_dtype_set_t kIndexTypes = just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
+// Types of whole bytes: whatever only moves elements takes them all.
+inline constexpr bp_dtype_set_t kByteTypes = set_of(NumbersAndBool{}) | just(BP_DTYPE_COMPLEX64) |
+                                             just(BP_DTYPE_COMPLEX128) | just(BP_DTYPE_FLOAT8E4M3FN) |
+                                             just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
+                                             just(BP_DTYPE_FLOAT8E5M2FNUZ) | just(BP_DTYPE_FLOAT8E8M0);
+inline constexpr bp_dtype_set_t kPackedTypes =
+    just(BP_DTYPE_UINT4) | just(BP_DTYPE_INT4) | just(BP_DTYPE_FLOAT4E2M1) | just(BP_DTYPE_UINT2) | just(BP_DTYPE_INT2);
+
+const char* dtype_name(bp_dtype_t dtype);
+std::string to_string(const Shape& shape);
+
+// Whether the first `required` inputs are there, all inputs have a type of their set, and none is beyond the list.
+Verdict accepts(const Node& node, uint32_t required, std::initializer_list<bp_dtype_set_t> inputs);
+// The same for any number of inputs (at least one) of one type.
+Verdict accepts_variadic(const Node& node, bp_dtype_set_t types);
+// Whether a text attribute has one of the values.
+Verdict attribute_in(const Node& node, std::string_view name, const char* fallback,
+                     std::initializer_list<std::string_view> values);
+// Whether inputs `a` and `b` have the same element type.
+Verdict same_type(const Node& node, uint32_t a, uint32_t b);
+
+// Whether the tensor's values can be read while planning.
+inline bool known(const Tensor& tensor) {
+  return tensor.data != nullptr || tensor.shape.elements() == 0;
+}
+// The input at a slot, or an absent tensor.
+inline Tensor at(std::span<const Tensor> tensors, size_t slot) {
+  return slot < tensors.size() ? tensors[slot] : Tensor{};
+}
+// The values of an INT32 or INT64 tensor.
+std::vector<int64_t> integers(const Tensor& tensor);
+// The first value of a tensor of any number type.
+double scalar(const Tensor& tensor);
+
+// An axis counted from the front, or -1 if it is out of range.
+inline int axis_of(int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank) return -1;
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+Plan bad_axis(int64_t axis, int rank);
+// Bit i is set for each axis in the list; nothing if one is out of range or named twice.
+std::optional<uint64_t> axis_set(std::span<const int64_t> axes, int rank);
+
+// The distance in elements between neighbours along each dimension of a dense tensor.
+Shape strides_of(const Shape& shape);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/common/values.h"
+
+namespace backplane::cpu {
+
+Verdict expect_operands(const Node& node, uint32_t inputs, uint32_t outputs) {
+  for (uint32_t slot = 0; slot < inputs; ++slot) {
+    if (!node.has_input(slot)) return no(BP_REASON_OPSET, "input " + std::to_string(slot) + " is missing");
+  }
+  if (node.output_count() < outputs)
+    return no(BP_REASON_OPSET, "it has " + std::to_string(node.output_count()) + " outputs");
+  return yes();
+}
+
+std::optional<int64_t> integer(const Value& value) {
+  if (value.kind != BP_KIND_TENSOR || value.tensor.shape.elements() != 1) return std::nullopt;
+  if ((kIndexTypes >> value.tensor.dtype & 1) == 0) return std::nullopt;
+  return integers(value.tensor)[0];
+}
+
+std::vector<std::string_view> views(const Tensor& tensor) {
+  Texts texts(tensor);
+  std::vector<std::string_view> list(static_cast<size_t>(texts.count()));
+  for (size_t i = 0; i < list.size(); ++i) list[i] = texts[static_cast<int64_t>(i)];
+  return list;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window that slides over the spatial dimensions of a tensor [N, C, D1 … Dn]: convolutions and pools, up to three
+// dimensions. Fewer dimensions are filled up in front with extent 1, so that loops are written once, for three.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+inline constexpr int kSpatial = 3;
+using Spatial = std::array<int64_t, kSpatial>;
+
+// Attributes as the node has them.
+struct WindowAttributes {
+  explicit WindowAttributes(const Node& node);
+
+  std::vector<int64_t> kernel;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::vector<int64_t> pads;
+  std::string auto_pad;
+  bool ceil_mode;
+};
+
+// Whether the attributes are of lengths and values that make sense for the rank of input `slot`, at most three
+// dimensions.
+Verdict check_window(const Node& node, uint32_t slot = 0);
+
+// With concrete extents, in three dimensions.
+struct Window {
+  int dims = 0;  // that the tensor really has
+  Spatial in{1, 1, 1};
+  Spatial out{1, 1, 1};
+  Spatial kernel{1, 1, 1};
+  Spatial stride{1, 1, 1};
+  Spatial dilation{1, 1, 1};
+  Spatial begin{0, 0, 0};  // padding in front
+  Spatial end{0, 0, 0};    // and behind
+
+  int64_t in_size() const { return in[0] * in[1] * in[2]; }
+  int64_t out_size() const { return out[0] * out[1] * out[2]; }
+  int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
+  // [first, first extent, spatial output extents].
+  Shape output_shape(int64_t batch, int64_t channels) const;
+};
+
+// The window over `input`; `kernel` are the extents of the window (of the weights where the attribute is absent). A
+// text in `error` where they do not fit together.
+std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input,
+                                  std::span<const int64_t> kernel, std::string* error);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/conv/blocked_conv.h"
+
+#include "kernels/conv/channel_shuffle.h"
+#include "kernels/conv/tiled.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// Single places of an image read one long row.
+bool is_flat(const Window& w) {
+  return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
+}
+
+TileRows rows_of(const Window& w) {
+  if (is_flat(w)) return {.in_width = w.in_size(), .out_width = w.out_size()};
+  return {.count = w.out[1],
+          .taps = w.kernel[1],
+          .first = -w.begin[1],
+          .stride = w.stride[1],
+          .dilation = w.dilation[1],
+          .in_count = w.in[1],
+          .in_width = w.in[2],
+          .out_width = w.out[2]};
+}
+
+std::vector<TilePlace> cut_row(const Window& w) {
+  const int64_t lanes = channel_block(), most = most_tile_places(lanes);
+  const int64_t width = is_flat(w) ? w.out_size() : w.out[2], stride = is_flat(w) ? 1 : w.stride[2];
+  const int64_t count = (width + most - 1) / most;
+  std::vector<TilePlace> tiles;
+  for (int64_t t = 0; t < count; ++t) {
+    const int64_t first = t * width / count, places = (t + 1) * width / count - first;
+    const int64_t left = first * stride - w.begin[2], right = left + (places - 1) * stride;
+    TilePlace tile{first, left, 0, 0, {}};
+    for (int64_t k = 0; k < w.kernel[2] && !is_flat(w); ++k) {
+      tile.front += left + k * w.dilation[2] < 0;
+      tile.back += right + k * w.dilation[2] >= w.in[2];
+    }
+    for (int64_t b = 0; b < 2; ++b) tile.kernels[b] = conv_tile_kernel(lanes, b + 1, places, stride);
+    tiles.push_back(tile);
+  }
+  return tiles;
+}
+
+// Where the input channels of an image lie, in floats, in the order in which the groups have them, if that is not the
+// order in which they come.
+std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
+  const int64_t lanes = channel_block(), block = conv.window.in_size() * lanes;
+  std::vector<int32_t> at;
+  if (conv.shuffled_groups == 1) return at;
+  for (int64_t c = 0; c < conv.size.in_channels; ++c) {
+    const int64_t source = shuffle_source(c, conv.size.in_channels, conv.shuffled_groups);
+    at.push_back(static_cast<int32_t>(source / lanes * block + source % lanes));
+  }
+  return at;
+}
+
+bool suits(const ConvPlan& conv, std::span<const Tensor> inputs) {
+  const ConvSize& size = conv.size;
+  const Window& w = conv.window;
+  const int64_t lanes = channel_block();
+  if (lanes == 0 || inputs[1].data == nullptr || size.in_channels < lanes || w.kernel[0] != 1 || w.in[0] != 1)
+    return false;
+  if (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr) return false;
+  // Channels out of order are found in a list, and only where neighbouring places are read.
+  if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
+    return false;
+  if (size.groups > 1 && size.groups == size.in_channels) return false;
+  // A tap may miss the first and the last place of a tile, no others.
+  if (!is_flat(w)) {
+    const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
+    if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4) return false;
+  }
+  return w.out_size() >= 4 && !prefers_winograd(conv);
+}
+
+}  // namespace
+
+Plan plan_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
+  Plan plan;
+  if (!suits(conv, inputs)) return plan;
+  const Window& w = conv.window;
+  const int64_t lanes = channel_block();
+  const TiledWork work{.size = conv.size,
+                       .taps = w.kernel_size(),
+                       .columns = w.kernel[2],
+                       .in_places = w.in_size(),
+                       .out_places = w.out_size(),
+                       .rows = rows_of(w),
+                       .tiles = cut_row(w),
+                       .x_row = w.dilation[1] * w.in[2] * lanes,
+                       .x_column = w.dilation[2] * lanes,
+                       .x_place = lanes,
+                       .x_block = w.in_size() * lanes,
+                       .y_place = lanes,
+                       .y_block = w.out_size() * lanes,
+                       .blocked = true,
+                       .turned = false,
+                       .post_ops = conv.post_ops,
+                       .channel_at = places_of_channels(conv)};
+  plan.step = make_tiled(work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
+  plan.shapes = {w.output_shape(conv.size.batch, conv.size.out_channels)};
+  plan.takes.assign(inputs.size(), Format::kDense);
+  plan.takes[0] = plan.gives = Format::kBlocked;
+  if (plan.step->inplace() >= 0) plan.takes.back() = Format::kBlocked;
+  plan.packed = 1;
+  return plan;
+}
+
+}  // namespace backplane::cpu

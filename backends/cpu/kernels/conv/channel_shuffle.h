@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reshape, Transpose and Reshape as ShuffleNet writes them: channels of groups are dealt out in turn.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// The channel of the source that becomes channel c.
+inline int64_t shuffle_source(int64_t c, int64_t channels, int64_t groups) {
+  return c % groups * (channels / groups) + c / groups;
+}
+
+// Channel i · groups + g of the result is channel g · (channels / groups) + i of the float input. All inputs behind
+// the first are ignored.
+std::unique_ptr<Kernel> make_channel_shuffle(int64_t groups);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft FusedConv: X, W, bias, and what is added to the result before an activation.
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/common/window.h"
+#include "kernels/conv/conv.h"
+#include "kernels/post_op/node_activation.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
+
+Verdict supports(const Node& node) {
+  if (Verdict v = accepts(node, 2, {kFloat, kFloat, kFloat, kFloat}); !v) return v;
+  if (Verdict v = supports_activation(node); !v) return v;
+  return check_window(node);
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  std::shared_ptr<Kernel> conv = create_conv(node);
+  const bool sums = node.has_input(3);
+  if (sums) conv->append(PostOp{PostOp::kAdd, {}, {}, {}});
+  if (const auto activation = activation_of(node)) conv->append(PostOp{PostOp::kActivation, {}, {}, *activation});
+  return make_kernel([conv, sums](Tensors in) {
+    Plan plan = conv->plan(in);
+    if (plan.step && sums && !(in[3].shape == plan.shapes[0]))
+      return fail("Z " + to_string(in[3].shape) + " does not have the result's extents " + to_string(plan.shapes[0]));
+    return plan;
+  });
+}
+
+constexpr Row kRows[] = {
+    {"com.microsoft", "FusedConv", 1, supports, create},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> fused_conv_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/conv/onednn_conv.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "kernels/common/support.h"
+#include "kernels/onednn/onednn.h"
+#include "kernels/post_op/activation.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+using dnnl::memory;
+using Primitive = dnnl::convolution_forward;
+
+constexpr auto kFloat = memory::data_type::f32;
+// Multiply-adds that are worth a task of their own; of channels by themselves, which take longer.
+constexpr int64_t kTaskWork = int64_t{1} << 17;
+constexpr int64_t kDepthwiseTaskWork = int64_t{1} << 16;
+// Pairs of channels, for each place, that Winograd's weights are worth their memory for.
+constexpr int64_t kWinogradWeights = 1000;
+
+// Some output channels, and the input channels that they are computed from. Groups become a dense convolution whose
+// weights are zero where input and output are of different groups: with whole blocks of channels that is faster than
+// thin groups. Depthwise convolutions stay what they are.
+struct Share {
+  int64_t out_first, out_count;
+  int64_t in_first, in_count;
+  Primitive::primitive_desc description;  // until the step is made
+  Primitive primitive;
+  PrimitiveLayouts layouts;
+  memory::desc shift;  // see Geometry::shifts_last
+  int64_t weights_at = 0, result_bytes = 0;
+};
+
+// What all shares of a convolution have in common.
+struct Geometry {
+  ConvSize size;
+  Window window;
+  bool depthwise;
+  bool shifts_last = false;  // large shifts are added to whole sums: oneDNN's depthwise kernels, which begin with the
+                             // bias, would round each term; takes longer
+  Format source = Format::kBlocked;
+  Format result = Format::kBlocked;
+  memory::dims in, out, kernel;  // spatial
+
+  Geometry(const ConvSize& s, const Window& w)
+      : size(s), window(w), depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels) {
+    for (size_t d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
+      in.push_back(w.in[d]);
+      out.push_back(w.out[d]);
+      kernel.push_back(w.kernel[d]);
+    }
+  }
+  static memory::dims extended(memory::dims dims, const memory::dims& spatial) {
+    dims.insert(dims.end(), spatial.begin(), spatial.end());
+    return dims;
+  }
+  memory::dims weights(const Share& share) const {
+    return depthwise ? extended({share.out_count, 1, 1}, kernel) : extended({share.out_count, share.in_count}, kernel);
+  }
+};
+
+// How many shares: so many that all threads have work, but none so small that its start costs more than it saves, or
+// that the kernels lose the reuse that several blocks at once give.
+int64_t choose_shares(const Geometry& g, int64_t blocks) {
+  int64_t threads = thread_count();
+  if (g.size.batch >= threads) return 1;
+  int64_t work =
+      g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
+  return std::min({blocks, threads, std::max<int64_t>(1, work / (g.depthwise ? kDepthwiseTaskWork : kTaskWork))});
+}
+
+std::vector<Share> cut(const Geometry& g) {
+  const int64_t block = std::max<int64_t>(1, channel_block());
+  const int64_t out_channels = g.size.out_channels, in_channels = g.size.in_channels;
+  if (g.result == Format::kDense) {
+    Share all{};
+    all.out_count = out_channels;
+    all.in_count = in_channels;
+    return {all};
+  }
+  const int64_t blocks = (out_channels + block - 1) / block;
+  // The share of the blocks [first, last), with the blocks of input channels that their groups read.
+  auto share_of = [&](int64_t first, int64_t last) {
+    Share share{};
+    share.out_first = first * block;
+    share.out_count = std::min(last * block, out_channels) - share.out_first;
+    if (g.depthwise) {
+      share.in_first = share.out_first;
+      share.in_count = share.out_count;
+    } else if (g.source == Format::kDense) {
+      share.in_count = in_channels;
+    } else {
+      const int64_t out_group = out_channels / g.size.groups, in_group = in_channels / g.size.groups;
+      share.in_first = share.out_first / out_group * in_group / block * block;
+      const int64_t end = ((share.out_first + share.out_count - 1) / out_group + 1) * in_group;
+      share.in_count = std::min(in_channels, (end + block - 1) / block * block) - share.in_first;
+    }
+    return share;
+  };
+  std::vector<Share> shares;
+  if (g.size.groups > 1 && !g.depthwise) {
+    // As wide as they can be while hardly more zeros are multiplied than by single blocks.
+    for (int64_t first = 0; first < blocks;) {
+      int64_t last = first + 1;
+      int64_t apart = share_of(first, last).in_count;  // input channels of single blocks, together
+      for (; last < blocks; ++last) {
+        apart += share_of(last, last + 1).in_count;
+        if (20 * (last + 1 - first) * share_of(first, last + 1).in_count > 21 * apart) break;
+      }
+      shares.push_back(share_of(first, last));
+      first = last;
+    }
+    return shares;
+  }
+  const int64_t count = choose_shares(g, blocks);
+  for (int64_t s = 0; s < count; ++s) shares.push_back(share_of(s * blocks / count, (s + 1) * blocks / count));
+  return shares;
+}
+
+bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const PostOp> post_ops,
+              dnnl::algorithm algorithm) {
+  const Window& w = g.window;
+  ConvolutionArguments a;
+  a.algorithm = algorithm;
+  for (size_t d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
+    a.strides.push_back(w.stride[d]);
+    a.dilations.push_back(w.dilation[d] - 1);
+    a.begin.push_back(w.begin[d]);
+    // What oneDNN derives the output extent from: padding that no window reaches is left out.
+    a.end.push_back((w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.in[d] - w.begin[d]);
+  }
+  a.source = layout_of(Geometry::extended({1, share.in_count}, g.in), g.source);
+  a.result = layout_of(Geometry::extended({1, share.out_count}, g.out), g.result);
+  a.weights = {g.weights(share), kFloat, memory::format_tag::any};
+  a.has_bias = has_bias;
+  if (has_bias) a.bias = {{share.out_count}, kFloat, memory::format_tag::a};
+  if (has_bias && g.shifts_last) {
+    memory::dims dims(g.in.size() + 2, 1);
+    dims[1] = share.out_count;
+    a.shift = share.shift = layout_of(dims, Format::kDense);
+  }
+  a.post_ops = post_ops;
+  try {
+    share.description = make_convolution(a);
+    share.primitive = Primitive(share.description);
+    share.layouts = PrimitiveLayouts(share.primitive);
+    return true;
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+// Winograd's transforms pay off for 3×3 windows over several places and many channels, unless the blocks of output
+// channels are so many that the kernels should work on parts of them, and cannot be parted evenly. Its weights are four
+// times as large: over few places reading them takes longer than the multiplications that they spare, and where they
+// are many for each place they cost more memory than the little time is worth.
+bool suits_winograd(const Geometry& g, const Share& share) {
+  const Window& w = g.window;
+  const int64_t blocks = share.out_count / 16;
+  const bool parts_evenly = blocks <= 12 || blocks % 4 == 0 || blocks % 5 == 0 || blocks % 6 == 0;
+  return channel_block() == 16 && g.source == Format::kBlocked && g.size.groups == 1 && w.dims == 2 &&
+         w.kernel == Spatial{1, 3, 3} && w.stride == Spatial{1, 1, 1} && w.dilation == Spatial{1, 1, 1} &&
+         share.in_count % 16 == 0 && share.out_count % 16 == 0 && w.out_size() >= 100 &&
+         g.size.in_channels * g.size.out_channels <= kWinogradWeights * w.out_size() && parts_evenly;
+}
+
+class OnednnConv final : public Step {
+ public:
+  OnednnConv(Geometry geometry, std::vector<Share> shares, std::span<const PostOp> post_ops,
+             std::span<const Tensor> inputs, PackedWeights& packed)
+      : geometry_(std::move(geometry)), shares_(std::move(shares)) {
+    adds_ = std::ranges::any_of(post_ops, [](const PostOp& op) { return op.kind == PostOp::kAdd; });
+    summand_ = adds_ ? static_cast<int>(inputs.size()) - 1 : -1;
+    int64_t scratchpad = 0;
+    for (Share& share : shares_) {
+      layouts_.push_back(share.description.weights_desc());
+      share.weights_at = weight_bytes_;
+      weight_bytes_ += bytes_of(share.description.weights_desc());
+      scratchpad = std::max(scratchpad, bytes_of(share.description.scratchpad_desc()));
+      share.result_bytes = static_cast<int64_t>(share.description.dst_desc().get_size());
+      share.description = {};
+    }
+    scratchpad_bytes_ = scratchpad;
+    threads_ = thread_count();
+    const float* bias = has_bias(inputs) ? inputs[2].as<float>() : nullptr;
+    affine_ = join_affine(post_ops, geometry_.size.out_channels, bias);
+    if (geometry_.shifts_last && affine_.shift.empty() && bias != nullptr)
+      affine_.shift.assign(bias, bias + geometry_.size.out_channels);
+    // Read in whole blocks.
+    if (geometry_.shifts_last) {
+      affine_.shift.resize((affine_.shift.size() + 15) / 16 * 16);
+      affine_.rest.resize(affine_.shift.size());
+    }
+    if (inputs[1].data != nullptr) {
+      pack_ = packed.get(inputs[1], layouts_, [&] {
+        std::shared_ptr<std::byte> pack(allocate_pages(weight_bytes_));
+        pack_weights(inputs[1].as<std::byte>(), pack.get(), allocate_pages);
+        return pack;
+      });
+    }
+  }
+
+  int inplace() const override { return summand_; }
+  int64_t scratch_bytes() const override { return threads_ * scratchpad_bytes_ + (pack_ ? 0 : weight_bytes_); }
+
+  std::optional<std::string> run(std::span<const Tensor> in, std::span<const Tensor> out,
+                                 void* scratch) const override {
+    auto* scratchpads = static_cast<std::byte*>(scratch);
+    const std::byte* weights = pack_.get();
+    if (weights == nullptr) {
+      pack_weights(in[1].as<std::byte>(), scratchpads + threads_ * scratchpad_bytes_, allocate);
+      weights = scratchpads + threads_ * scratchpad_bytes_;
+    }
+    const float* bias = !affine_.shift.empty() ? affine_.shift.data() : has_bias(in) ? in[2].as<float>() : nullptr;
+    const auto count = static_cast<int64_t>(shares_.size());
+    const int64_t source_image = stored_elements(geometry_.source, in[0].shape) / geometry_.size.batch;
+    const int64_t result_image = out[0].stored() / geometry_.size.batch;
+    parallel(geometry_.size.batch * count, 1, [&](int64_t begin, int64_t end) {
+      std::byte* scratchpad = scratchpads + thread_index() * scratchpad_bytes_;
+      for (int64_t task = begin; task < end; ++task) {
+        const Share& share = shares_[static_cast<size_t>(task % count)];
+        int64_t image = task / count;
+        const float* from = in[0].as<float>() + image * source_image + share.in_first * geometry_.window.in_size();
+        int64_t at = image * result_image + share.out_first * geometry_.window.out_size();
+        float* to = out[0].as<float>() + at;
+        if (adds_ && out[0].data != in[static_cast<size_t>(summand_)].data) {
+          std::memcpy(to, in[static_cast<size_t>(summand_)].as<float>() + at, static_cast<size_t>(share.result_bytes));
+        }
+        convolve(share, from, weights + share.weights_at, bias == nullptr ? nullptr : bias + share.out_first, to,
+                 scratchpad);
+      }
+    });
+    return std::nullopt;
+  }
+
+ private:
+  static bool has_bias(std::span<const Tensor> in) { return in.size() > 2 && in[2].present(); }
+
+  // The weights may lie at any address. What is needed meanwhile comes from `memory`.
+  void pack_weights(const std::byte* weights, std::byte* pack, Block (*memory)(int64_t bytes)) const {
+    parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t s = begin; s < end; ++s) {
+        const Share& share = shares_[static_cast<size_t>(s)];
+        const dnnl::memory::dims dims = geometry_.weights(share);
+        const dnnl::memory::desc layout = layout_of(dims, Format::kDense);
+        const Block dense = memory(bytes_of(layout));
+        gather_weights(share, weights, reinterpret_cast<float*>(dense.get()));
+        onednn_reorder(layout, dense.get(), layouts_[static_cast<size_t>(s)], pack + share.weights_at);
+      }
+    });
+  }
+
+  // The share's weights, dense, scaled, with zeros between different groups.
+  void gather_weights(const Share& share, const std::byte* weights, float* dense) const {
+    const int64_t kernel = geometry_.window.kernel_size();
+    const int64_t in_group = geometry_.size.in_channels / geometry_.size.groups;
+    const int64_t out_group = geometry_.size.out_channels / geometry_.size.groups;
+    const int64_t row = (geometry_.depthwise ? 1 : share.in_count) * kernel;
+    std::fill_n(dense, share.out_count * row, 0.0f);
+    for (int64_t o = 0; o < share.out_count; ++o) {
+      const int64_t channel = share.out_first + o;
+      const int64_t first = geometry_.depthwise ? 0 : channel / out_group * in_group - share.in_first;
+      const int64_t count = in_group * kernel;
+      const float scale = affine_.scale.empty() ? 1.0f : affine_.scale[static_cast<size_t>(channel)];
+      float* to = dense + o * row + first * kernel;
+      std::memcpy(to, weights + channel * count * static_cast<int64_t>(sizeof(float)),
+                  static_cast<size_t>(count) * sizeof(float));
+      for (int64_t i = 0; i < count; ++i) to[i] *= scale;
+    }
+  }
+
+  void convolve(const Share& share, const float* source, const void* weights, const float* bias, float* result,
+                void* scratchpad) const {
+    SingleThreaded single;
+    Execution execution;
+    execution.add(DNNL_ARG_SRC, share.layouts.source, source);
+    execution.add(DNNL_ARG_WEIGHTS, share.layouts.weights, weights);
+    execution.add(DNNL_ARG_DST, share.layouts.result, result);
+    execution.add(DNNL_ARG_SCRATCHPAD, share.layouts.scratchpad, scratchpad);
+    if (bias != nullptr && geometry_.shifts_last) {
+      execution.add(DNNL_ARG_BIAS, share.layouts.bias, affine_.rest.data() + share.out_first);
+      execution.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, share.shift, bias);
+    } else if (bias != nullptr) {
+      execution.add(DNNL_ARG_BIAS, share.layouts.bias, bias);
+    }
+    execution.run(share.primitive);
+  }
+
+  Geometry geometry_;
+  std::vector<Share> shares_;
+  PackedWeights::Layouts layouts_;
+  PackedWeights::Pack pack_;  // null: weights are not known before the run
+  ChannelAffine affine_;      // the scales go into the weights, all else into the bias
+  bool adds_ = false;
+  int summand_ = -1;
+  int64_t threads_ = 1, weight_bytes_ = 0, scratchpad_bytes_ = 0;
+};
+
+}  // namespace
+
+namespace {
+
+// Whether a channel's shift is larger than what its sum rounds by: than twice its terms, where inputs are as large
+// as 1.
+bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
+  const bool has_bias = inputs.size() > 2 && inputs[2].present();
+  if (inputs[1].data == nullptr || (has_bias && inputs[2].data == nullptr)) return false;
+  const int64_t channels = conv.size.out_channels, row = inputs[1].shape.elements() / channels;
+  const float* bias = has_bias ? inputs[2].as<float>() : nullptr;
+  const ChannelAffine affine = join_affine(conv.post_ops, channels, bias);
+  const float* shift = affine.shift.empty() ? bias : affine.shift.data();
+  for (int64_t c = 0; shift != nullptr && c < channels; ++c) {
+    float terms = 0;
+    for (int64_t i = 0; i < row; ++i) {
+      float weight;
+      std::memcpy(&weight, inputs[1].as<std::byte>() + (c * row + i) * static_cast<int64_t>(sizeof(float)),
+                  sizeof(float));
+      terms += std::fabs(weight);
+    }
+    const float scale = affine.scale.empty() ? 1.0f : affine.scale[static_cast<size_t>(c)];
+    if (std::fabs(shift[c]) > 2 * std::fabs(scale) * terms) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool prefers_winograd(const ConvPlan& conv) {
+  const Geometry geometry(conv.size, conv.window);
+  const std::vector<Share> shares = cut(geometry);
+  return std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
+}
+
+Plan plan_onednn_conv(const ConvPlan& conv, std::span<const Tensor> inputs, PackedWeights& packed) {
+  std::vector<PostOp> later_ops;
+  bool has_bias = inputs.size() > 2 && inputs[2].present();
+  for (const PostOp& op : conv.post_ops) {
+    if (op.kind == PostOp::kAffine)
+      has_bias = true;
+    else
+      later_ops.push_back(op);
+  }
+  SingleThreaded single;
+  Geometry geometry(conv.size, conv.window);
+  const bool shifts_last = geometry.depthwise && shifts_outweigh(conv, inputs);
+  auto attempt = [&](Format source, Format result) -> std::optional<std::vector<Share>> {
+    geometry.source = source;
+    geometry.result = result;
+    geometry.shifts_last = shifts_last;
+    std::vector<Share> shares = cut(geometry);
+    auto describe_all = [&](dnnl::algorithm algorithm) {
+      return std::ranges::all_of(shares, [&](Share& share) {
+        return describe(geometry, share, has_bias, later_ops, algorithm) && is_fast(share.description.impl_info_str());
+      });
+    };
+    bool winograd = std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
+    if (winograd && describe_all(dnnl::algorithm::convolution_winograd)) return shares;
+    if (describe_all(dnnl::algorithm::convolution_direct)) return shares;
+    if (std::exchange(geometry.shifts_last, false) && describe_all(dnnl::algorithm::convolution_direct)) return shares;
+    return std::nullopt;
+  };
+  std::optional<std::vector<Share>> shares;
+  if (channel_block() != 0) {
+    // Images with few channels are read as they come.
+    if (conv.size.in_channels < channel_block() / 2 && conv.size.groups == 1 && inputs[0].format == Format::kDense)
+      shares = attempt(Format::kDense, Format::kBlocked);
+    if (!shares) shares = attempt(Format::kBlocked, Format::kBlocked);
+  }
+  if (!shares) shares = attempt(Format::kDense, Format::kDense);
+  Plan plan;
+  if (!shares) return plan;
+  plan.takes.assign(inputs.size(), Format::kDense);
+  plan.takes[0] = geometry.source;
+  plan.gives = geometry.result;
+  if (inputs[1].data != nullptr) plan.packed = 1;
+  if (!later_ops.empty() && later_ops.front().kind == PostOp::kAdd) plan.takes.back() = geometry.result;
+  plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
+  plan.step = std::make_unique<OnednnConv>(std::move(geometry), std::move(*shares), conv.post_ops, inputs, packed);
+  return plan;
+}
+
+}  // namespace backplane::cpu

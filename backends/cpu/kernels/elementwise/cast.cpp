@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cast, CastLike and BitCast. Between integers values wrap; from float to integer they saturate and NaN becomes 0.
+// Types of 8 bits and less that are not integers of whole bytes go through float, which holds all their values.
+#include <limits>
+
+#include "kernels/common/codes.h"
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/halves.h"
+#include "kernels/common/support.h"
+
+namespace backplane::cpu {
+namespace {
+
+template <class To, class From>
+To convert_one(From value) {
+  const auto x = static_cast<compute_t<From>>(value);
+  if constexpr (std::is_same_v<To, Bool>) {
+    return Bool(x != 0);
+  } else if constexpr (kIsFloating<To>) {
+    return static_cast<To>(static_cast<compute_t<To>>(x));
+  } else if constexpr (kIsFloating<From>) {
+    // The bounds as doubles: the lower is exact, the upper is one past the largest.
+    using Limits = std::numeric_limits<To>;
+    const double wide = x;
+    if (!(wide > static_cast<double>(Limits::lowest()))) return std::isnan(wide) ? To(0) : Limits::lowest();
+    if (wide >= std::ldexp(1.0, Limits::digits)) return Limits::max();
+    return static_cast<To>(wide);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+using Convert = void (*)(const void* from, void* to, int64_t n);
+
+template <bp_dtype_t kHalf>
+void widen_all(const void* from, void* to, int64_t n) {
+  widen(kHalf, from, static_cast<float*>(to), n);
+}
+template <bp_dtype_t kHalf>
+void narrow_all(const void* from, void* to, int64_t n) {
+  narrow(kHalf, static_cast<const float*>(from), to, n);
+}
+
+Convert plain_conversion(bp_dtype_t from, bp_dtype_t to) {
+  constexpr bp_dtype_t kBrain = BP_DTYPE_BFLOAT16;
+  if (is_half(from) && to == BP_DTYPE_FLOAT) return from == kBrain ? widen_all<kBrain> : widen_all<BP_DTYPE_FLOAT16>;
+  if (from == BP_DTYPE_FLOAT && is_half(to)) return to == kBrain ? narrow_all<kBrain> : narrow_all<BP_DTYPE_FLOAT16>;
+  return dispatch<NumbersAndBool>(from, [&](auto from_tag) {
+    using From = typename decltype(from_tag)::type;
+    return dispatch<NumbersAndBool>(to, [](auto to_tag) -> Convert {
+      using To = typename decltype(to_tag)::type;
+      return [](const void* from_data, void* to_data, int64_t n) {
+        const auto* x = static_cast<const From*>(from_data);
+        auto* y = static_cast<To*>(to_data);
+        for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
+      };
+    });
+  });
+}
+
+bool is_plain(bp_dtype_t dtype) {
+  return set_of(NumbersAndBool{}) >> dtype & 1;
+}
+
+Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, CodeRules rules) {
+  const int64_t n = shape.elements();
+  const auto nothing = [](Tensors, Tensors) {};
+  if (from == to) return make_plan({shape}, nothing, {.alias = 0});
+  const Convert convert = plain_conversion(is_plain(from) ? from : BP_DTYPE_FLOAT, is_plain(to) ? to : BP_DTYPE_FLOAT);
+  return make_plan({shape}, [=](Tensors in, Tensors out) {
+    constexpr int64_t kBlock = 1024;
+    parallel((n + kBlock - 1) / kBlock, 8, [&](int64_t first, int64_t last) {
+      float values[kBlock];
+      for (int64_t begin = first * kBlock; begin < std::min(last * kBlock, n); begin += kBlock) {
+        const int64_t count = std::min(kBlock, n - begin);
+        const void* source = is_plain(from) ? in[0].as<char>() + begin * bytes_of(from, 1) : nullptr;
+        void* target = is_plain(to) ? out[0].as<char>() + begin * bytes_of(to, 1) : nullptr;
+        if (source == nullptr) {
+          load_floats(from, in[0].data, begin, values, count);
+          source = values;
+        }
+        if (target != nullptr) {
+          convert(source, target, count);
+        } else {
+          if (source != values) convert(source, values, count);
+          store_floats(to, out[0].data, begin, values, count, rules);
+        }
+      }
+    });
+  });
+}
+
+constexpr bp_dtype_set_t kCastTypes = set_of(NumbersAndBool{}) | kPackedTypes | just(BP_DTYPE_FLOAT8E4M3FN) |
+                                      just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
+                                      just(BP_DTYPE_FLOAT8E5M2FNUZ) | just(BP_DTYPE_FLOAT8E8M0);
+
+bool can_cast_to(int64_t dtype) {
+  return dtype >= 0 && dtype < 64 && (kCastTypes >> dtype & 1) != 0;
+}
+
+CodeRules rules_of(const Node& node) {
+  const std::string rounding = node.attr("round_mode", "up");
+  return {node.attr("saturate", int64_t{1}) != 0, rounding == "down"      ? ScaleRounding::kDown
+                                                  : rounding == "nearest" ? ScaleRounding::kNearest
+                                                                          : ScaleRounding::kUp};
+}
+
+Verdict supports_cast(const Node& node) {
+  if (Verdict verdict = accepts(node, 1, {kCastTypes}); !verdict) return verdict;
+  if (Verdict verdict = attribute_in(node, "round_mode", "up", {"up", "down", "nearest"}); !verdict) return verdict;
+  const int64_t to = node.attr("to", int64_t{0});
+  return can_cast_to(to) ? yes() : no(BP_REASON_DTYPE, "it casts to type " + std::to_string(to));
+}
+
+std::unique_ptr<Kernel> create_cast(const Node& node) {
+  return make_kernel([to = static_cast<bp_dtype_t>(node.attr("to", int64_t{0})), rules = rules_of(node)](
+                         Tensors inputs) { return plan_cast(inputs[0].shape, inputs[0].dtype, to, rules); });
+}
+
+Verdict supports_cast_like(const Node& node) {
+  if (Verdict verdict = attribute_in(node, "round_mode", "up", {"up", "down", "nearest"}); !verdict) return verdict;
+  return accepts(node, 2, {kCastTypes, kCastTypes});
+}
+
+std::unique_ptr<Kernel> create_cast_like(const Node& node) {
+  return make_kernel([rules = rules_of(node)](Tensors inputs) {
+    return plan_cast(inputs[0].shape, inputs[0].dtype, inputs[1].dtype, rules);
+  });
+}
+
+Verdict supports_bit_cast(const Node& node) {
+  constexpr bp_dtype_set_t kTypes = kByteTypes | kPackedTypes;
+  if (Verdict verdict = accepts(node, 1, {kTypes}); !verdict) return verdict;
+  const int64_t to = node.attr("to", int64_t{0});
+  if (to < 0 || to >= 64 || (kTypes >> to & 1) == 0 ||
+      bits_of(static_cast<bp_dtype_t>(to)) != bits_of(node.input_type(0).dtype))
+    return no(BP_REASON_DTYPE, "it casts to type " + std::to_string(to) + ", which has another size or is not known");
+  return yes();
+}
+
+std::unique_ptr<Kernel> create_bit_cast(const Node&) {
+  return make_kernel(
+      [](Tensors inputs) { return make_plan({inputs[0].shape}, [](Tensors, Tensors) {}, {.alias = 0}); });
+}
+
+constexpr Row kRows[] = {
+    {"", "Cast", 6, supports_cast, create_cast},
+    {"", "CastLike", 15, supports_cast_like, create_cast_like},
+    {"", "BitCast", 26, supports_bit_cast, create_bit_cast},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> cast_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/elementwise/select_row.h"
+
+#include "kernels/simd/clones.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// Operands that lie one after another, or are one element: what an expansion or a constant gives.
+template <class T>
+[[gnu::always_inline]] inline void select(const SelectRow& row) {
+  const auto* c = reinterpret_cast<const uint8_t*>(row.condition);
+  const T *a = static_cast<const T*>(row.a), *b = static_cast<const T*>(row.b);
+  T* r = static_cast<T*>(row.result);
+  const int64_t n = row.n;
+  if (row.a_stride == 1 && row.b_stride == 1) {
+    for (int64_t i = 0; i < n; ++i) {
+      const T x = a[i], y = b[i];
+      r[i] = c[i] != 0 ? x : y;
+    }
+  } else if (row.a_stride == 1) {
+    const T y = b[0];
+    for (int64_t i = 0; i < n; ++i) {
+      const T x = a[i];
+      r[i] = c[i] != 0 ? x : y;
+    }
+  } else if (row.b_stride == 1) {
+    const T x = a[0];
+    for (int64_t i = 0; i < n; ++i) {
+      const T y = b[i];
+      r[i] = c[i] != 0 ? x : y;
+    }
+  } else {
+    const T x = a[0], y = b[0];
+    for (int64_t i = 0; i < n; ++i) r[i] = c[i] != 0 ? x : y;
+  }
+}
+
+CLONES void select_1(const SelectRow& row) {
+  select<uint8_t>(row);
+}
+CLONES void select_2(const SelectRow& row) {
+  select<uint16_t>(row);
+}
+CLONES void select_4(const SelectRow& row) {
+  select<uint32_t>(row);
+}
+CLONES void select_8(const SelectRow& row) {
+  select<uint64_t>(row);
+}
+
+}  // namespace
+
+void select_row(const SelectRow& row, int64_t size) {
+  const bool dense = row.condition_stride == 1 && row.a_stride <= 1 && row.b_stride <= 1;
+  if (dense && size == 1) return select_1(row);
+  if (dense && size == 2) return select_2(row);
+  if (dense && size == 4) return select_4(row);
+  if (dense && size == 8) return select_8(row);
+  dispatch_size(size, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *a = static_cast<const T*>(row.a), *b = static_cast<const T*>(row.b);
+    for (int64_t i = 0; i < row.n; ++i)
+      static_cast<T*>(row.result)[i] =
+          row.condition[i * row.condition_stride] ? a[i * row.a_stride] : b[i * row.b_stride];
+  });
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where, for one row of elements of any whole number of bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/dtype_dispatch.h"
+
+namespace backplane::cpu {
+
+struct SelectRow {
+  const Bool* condition;
+  const void *a, *b;
+  void* result;
+  int64_t n;
+  int64_t condition_stride, a_stride, b_stride;  // in elements
+};
+
+// result = condition ? a : b, for elements of `size` bytes.
+void select_row(const SelectRow& row, int64_t size);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of kernels/float16/in_float.h: they give a kernel's step for FLOAT what it reads and round what it made.
+#pragma once
+
+#include <memory>
+
+#include "runtime/kernel.h"
+#include "runtime/memory.h"
+
+namespace backplane::cpu {
+
+using FloatBlock = std::shared_ptr<const Block>;
+
+// An operand that is converted has its floats in memory of their own, if it is known, or in scratch memory.
+struct Operand {
+  bool converts = false;
+  FloatBlock known;
+  int64_t offset = 0;
+};
+
+// Converts whole operands. `inner` reads `floats` and gives `shapes`; outputs of a 16-bit type are marked in `rounds`.
+std::unique_ptr<Step> whole_step(std::unique_ptr<Step> inner, std::vector<Operand> inputs,
+                                 std::span<const Tensor> floats, std::span<const Shape> shapes,
+                                 const std::vector<bool>& rounds);
+
+// Goes through the operands of an operator of one output piece by piece, so that their floats never leave the first
+// cache. Operands have the output's extents or one element. `piece` is for kPiece elements, `rest` for what is left
+// behind whole pieces; they take no scratch memory and cannot fail.
+inline constexpr int64_t kPiece = 2048;  // less than any kernel spreads over threads
+inline constexpr size_t kMaxPieceInputs = 3;
+std::unique_ptr<Step> piecewise_step(std::unique_ptr<Step> piece, std::unique_ptr<Step> rest,
+                                     std::vector<Operand> inputs, int inplace);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// JPEG through libjpeg. Its errors leave by longjmp: no object with a destructor may live between setjmp and the jump.
+#include <csetjmp>
+#include <cstdio>
+#include <vector>
+
+#include "kernels/image/codecs/codec.h"
+// After <cstdio>, which it needs.
+#include <jpeglib.h>
+
+namespace backplane::cpu::image {
+
+namespace {
+
+struct Session {
+  jpeg_decompress_struct jpeg;
+  jpeg_error_mgr errors;
+  std::jmp_buf failed;
+  char message[JMSG_LENGTH_MAX];
+};
+
+void fail(j_common_ptr jpeg) {
+  auto* session = static_cast<Session*>(jpeg->client_data);
+  jpeg->err->format_message(jpeg, session->message);
+  std::longjmp(session->failed, 1);
+}
+
+void begin(Session& session, Encoded bytes) {
+  session.jpeg.err = jpeg_std_error(&session.errors);
+  session.errors.error_exit = fail;
+  session.errors.output_message = [](j_common_ptr) {};
+  session.jpeg.client_data = &session;
+  jpeg_create_decompress(&session.jpeg);
+  jpeg_mem_src(&session.jpeg, bytes.data(), static_cast<unsigned long>(bytes.size()));
+}
+
+Problem read_size(Encoded bytes, Size* size) {
+  Session session{};
+  if (setjmp(session.failed) != 0) {
+    jpeg_destroy_decompress(&session.jpeg);
+    return std::string(session.message);
+  }
+  begin(session, bytes);
+  jpeg_read_header(&session.jpeg, TRUE);
+  *size = {session.jpeg.image_width, session.jpeg.image_height};
+  jpeg_destroy_decompress(&session.jpeg);
+  return std::nullopt;
+}
+
+// Rows of inverted CMYK, as Adobe writes them, become RGB in `rgb`.
+void from_cmyk(const uint8_t* cmyk, uint8_t* rgb, int64_t width) {
+  for (int64_t x = 0; x < width; ++x)
+    for (int64_t c = 0; c < 3; ++c) rgb[x * 3 + c] = static_cast<uint8_t>(cmyk[x * 4 + c] * cmyk[x * 4 + 3] / 255);
+}
+
+// `row` has place for four components of each column.
+bool read_rows(Session& session, Encoded bytes, const Size& size, uint8_t* rgb, uint8_t* row) {
+  if (setjmp(session.failed) != 0) return false;
+  begin(session, bytes);
+  jpeg_read_header(&session.jpeg, TRUE);
+  const bool four = session.jpeg.num_components == 4;
+  session.jpeg.out_color_space = four ? JCS_CMYK : JCS_RGB;
+  jpeg_start_decompress(&session.jpeg);
+  while (session.jpeg.output_scanline < session.jpeg.output_height) {
+    uint8_t* target = rgb + static_cast<int64_t>(session.jpeg.output_scanline) * size.width * 3;
+    JSAMPROW rows[] = {four ? row : target};
+    jpeg_read_scanlines(&session.jpeg, rows, 1);
+    if (four) from_cmyk(row, target, size.width);
+  }
+  jpeg_finish_decompress(&session.jpeg);
+  return true;
+}
+
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+  Session session{};
+  std::vector<uint8_t> row(static_cast<size_t>(size.width) * 4);
+  const bool done = read_rows(session, bytes, size, rgb, row.data());
+  jpeg_destroy_decompress(&session.jpeg);
+  if (done) return std::nullopt;
+  return std::string(session.message);
+}
+
+}  // namespace
+
+const Codec kJpeg{"JPEG", [](Encoded bytes) { return begins_with(bytes, "\xff\xd8\xff"); }, read_size, decode};
+
+}  // namespace backplane::cpu::image

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// JPEG 2000 through OpenJPEG: boxed (JP2) and bare code streams, grey, RGB and YCC.
+#include <openjpeg.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "kernels/image/codecs/codec.h"
+
+namespace backplane::cpu::image {
+
+namespace {
+
+constexpr std::string_view kBoxed("\0\0\0\x0cjP  \r\n\x87\n", 12);
+constexpr std::string_view kBare("\xff\x4f\xff\x51", 4);
+
+struct Source {
+  Encoded bytes;
+  size_t position = 0;
+};
+
+OPJ_SIZE_T read(void* buffer, OPJ_SIZE_T count, void* self) {
+  auto& source = *static_cast<Source*>(self);
+  const size_t n = std::min<size_t>(count, source.bytes.size() - source.position);
+  if (n == 0) return static_cast<OPJ_SIZE_T>(-1);
+  std::memcpy(buffer, source.bytes.data() + source.position, n);
+  source.position += n;
+  return n;
+}
+
+OPJ_BOOL seek(OPJ_OFF_T position, void* self) {
+  auto& source = *static_cast<Source*>(self);
+  if (position < 0 || static_cast<uint64_t>(position) > source.bytes.size()) return OPJ_FALSE;
+  source.position = static_cast<size_t>(position);
+  return OPJ_TRUE;
+}
+
+OPJ_OFF_T skip(OPJ_OFF_T count, void* self) {
+  auto& source = *static_cast<Source*>(self);
+  if (count < 0 || static_cast<uint64_t>(count) > source.bytes.size() - source.position) return -1;
+  source.position += static_cast<size_t>(count);
+  return count;
+}
+
+// An open code stream whose header has been read.
+class Stream {
+ public:
+  explicit Stream(Encoded bytes) : source_{bytes} {
+    codec_.reset(opj_create_decompress(begins_with(bytes, kBare) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
+    stream_.reset(opj_stream_create(1 << 16, OPJ_TRUE));
+    if (!codec_ || !stream_) return;
+    opj_stream_set_user_data(stream_.get(), &source_, nullptr);
+    opj_stream_set_user_data_length(stream_.get(), bytes.size());
+    opj_stream_set_read_function(stream_.get(), read);
+    opj_stream_set_seek_function(stream_.get(), seek);
+    opj_stream_set_skip_function(stream_.get(), skip);
+    opj_set_error_handler(codec_.get(), keep_message, &message_);
+    opj_dparameters_t parameters;
+    opj_set_default_decoder_parameters(&parameters);
+    opj_image_t* image = nullptr;
+    if (opj_setup_decoder(codec_.get(), &parameters) && opj_read_header(stream_.get(), codec_.get(), &image)) {
+      image_.reset(image);
+    } else if (image != nullptr) {
+      opj_image_destroy(image);
+    }
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  opj_image_t* image() { return image_.get(); }
+  bool decode() {
+    return opj_decode(codec_.get(), stream_.get(), image_.get()) && opj_end_decompress(codec_.get(), stream_.get());
+  }
+  std::string message() const { return message_.empty() ? "its data is damaged" : message_; }
+
+ private:
+  static void keep_message(const char* text, void* self) {
+    auto& message = *static_cast<std::string*>(self);
+    if (!message.empty()) return;  // the first is the cause
+    message = text;
+    while (!message.empty() && (message.back() == '\n' || message.back() == '.')) message.pop_back();
+  }
+  template <auto kDestroy>
+  struct Deleter {
+    void operator()(auto* object) const { kDestroy(object); }
+  };
+  Source source_;
+  std::string message_;
+  std::unique_ptr<opj_codec_t, Deleter<[](opj_codec_t* c) { opj_destroy_codec(c); }>> codec_;
+  std::unique_ptr<opj_stream_t, Deleter<[](opj_stream_t* s) { opj_stream_destroy(s); }>> stream_;
+  std::unique_ptr<opj_image_t, Deleter<[](opj_image_t* i) { opj_image_destroy(i); }>> image_;
+};
+
+Problem size_of(const opj_image_t& image, Size* size) {
+  if (image.x1 <= image.x0 || image.y1 <= image.y0) return "it has no pixels";
+  *size = {int64_t{image.x1} - image.x0, int64_t{image.y1} - image.y0};
+  return std::nullopt;
+}
+
+Problem read_size(Encoded bytes, Size* size) {
+  Stream stream(bytes);
+  if (stream.image() == nullptr) return stream.message();
+  return size_of(*stream.image(), size);
+}
+
+// A sample as 8 bits. Components may be coarser than the image.
+int sample(const opj_image_comp_t& component, int64_t x, int64_t y) {
+  const int64_t column = std::min<int64_t>(x / component.dx, int64_t{component.w} - 1);
+  const int64_t row = std::min<int64_t>(y / component.dy, int64_t{component.h} - 1);
+  int64_t value = component.data[row * component.w + column];
+  if (component.sgnd) value += int64_t{1} << (component.prec - 1);
+  value = component.prec > 8 ? value >> (component.prec - 8) : value << (8 - component.prec);
+  return static_cast<int>(std::clamp<int64_t>(value, 0, 255));
+}
+
+uint8_t rounded(double value) {
+  return static_cast<uint8_t>(std::clamp(value + 0.5, 0.0, 255.0));
+}
+
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+  Stream stream(bytes);
+  if (stream.image() == nullptr || !stream.decode()) return stream.message();
+  const opj_image_t& image = *stream.image();
+  const uint32_t used = image.numcomps >= 3 ? 3 : 1;
+  if (image.numcomps == 0) return "it has no components";
+  for (uint32_t c = 0; c < used; ++c) {
+    const opj_image_comp_t& component = image.comps[c];
+    if (component.data == nullptr || component.w == 0 || component.h == 0 || component.dx == 0 || component.dy == 0 ||
+        component.prec == 0 || component.prec > 31)
+      return "component " + std::to_string(c) + " is missing or of a form that is not supported";
+  }
+  const bool ycc = used == 3 && image.color_space == OPJ_CLRSPC_SYCC;
+  for (int64_t y = 0; y < size.height; ++y) {
+    for (int64_t x = 0; x < size.width; ++x) {
+      uint8_t* pixel = rgb + (y * size.width + x) * 3;
+      int values[3];
+      for (uint32_t c = 0; c < 3; ++c) values[c] = sample(image.comps[std::min(c, used - 1)], x, y);
+      if (ycc) {
+        const double luma = values[0], blue = values[1] - 128, red = values[2] - 128;
+        pixel[0] = rounded(luma + 1.402 * red);
+        pixel[1] = rounded(luma - 0.344136 * blue - 0.714136 * red);
+        pixel[2] = rounded(luma + 1.772 * blue);
+      } else {
+        for (int c = 0; c < 3; ++c) pixel[c] = static_cast<uint8_t>(values[c]);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool matches(Encoded bytes) {
+  return begins_with(bytes, kBoxed) || begins_with(bytes, kBare);
+}
+
+}  // namespace
+
+const Codec kJpeg2000{"JPEG 2000", matches, read_size, decode};
+
+}  // namespace backplane::cpu::image

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// PNM: bitmaps, grey maps and pixel maps (P1 to P6), as text or binary.
+#include "kernels/image/codecs/codec.h"
+
+namespace backplane::cpu::image {
+
+namespace {
+
+struct Header {
+  Size size;
+  int kind = 0;         // 1 to 6
+  int64_t largest = 1;  // the sample that is full brightness
+  size_t end = 0;       // where the samples begin
+};
+
+bool is_space(uint8_t c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+// A decimal number after white space and comments; -1 if there is none, or it has too many digits.
+int64_t next_number(Encoded bytes, size_t* at) {
+  while (*at < bytes.size() && (is_space(bytes[*at]) || bytes[*at] == '#')) {
+    if (bytes[*at] == '#')
+      while (*at < bytes.size() && bytes[*at] != '\n') ++*at;
+    else
+      ++*at;
+  }
+  int64_t value = 0;
+  const size_t first = *at;
+  for (; *at < bytes.size() && bytes[*at] >= '0' && bytes[*at] <= '9'; ++*at) {
+    value = value * 10 + (bytes[*at] - '0');
+    if (*at - first > 9) return -1;
+  }
+  return *at == first ? -1 : value;
+}
+
+Problem read_header(Encoded bytes, Header* h) {
+  h->kind = bytes[1] - '0';
+  h->end = 2;
+  h->size.width = next_number(bytes, &h->end);
+  h->size.height = next_number(bytes, &h->end);
+  if (h->kind != 1 && h->kind != 4) h->largest = next_number(bytes, &h->end);
+  if (h->size.width < 0 || h->size.height < 0 || h->largest < 1 || h->largest > 65535) return "its header is damaged";
+  if (h->kind >= 4) ++h->end;  // one white space, then bytes
+  return std::nullopt;
+}
+
+Problem read_size(Encoded bytes, Size* size) {
+  Header h;
+  Problem problem = read_header(bytes, &h);
+  *size = h.size;
+  return problem;
+}
+
+uint8_t scaled(int64_t sample, int64_t largest) {
+  return static_cast<uint8_t>(sample >= largest ? 255 : (sample * 255 + largest / 2) / largest);
+}
+
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+  Header h;
+  if (Problem problem = read_header(bytes, &h)) return problem;
+  const bool text = h.kind <= 3, bitmap = h.kind == 1 || h.kind == 4;
+  const int64_t channels = h.kind % 3 == 0 ? 3 : 1;
+  const size_t width = h.largest > 255 ? 2 : 1;  // bytes of a binary sample
+  const int64_t row_bytes = bitmap ? (size.width + 7) / 8 : size.width * channels * static_cast<int64_t>(width);
+  if (!text && (h.end > bytes.size() || static_cast<uint64_t>(row_bytes * size.height) > bytes.size() - h.end))
+    return "it ends within its pixels";
+  size_t at = h.end;
+  for (int64_t y = 0; y < size.height; ++y) {
+    for (int64_t i = 0; i < size.width * channels; ++i) {
+      int64_t sample;
+      if (h.kind == 1) {  // digits need no space between them
+        while (at < bytes.size() && is_space(bytes[at])) ++at;
+        sample = at < bytes.size() ? bytes[at++] - '0' : -1;
+      } else if (text) {
+        sample = next_number(bytes, &at);
+      } else if (bitmap) {
+        sample = bytes[h.end + static_cast<size_t>(y * row_bytes + i / 8)] >> (7 - i % 8) & 1;
+      } else {
+        sample = bytes[at++];
+        if (width == 2) sample = sample << 8 | bytes[at++];
+      }
+      if (sample < 0) return "it ends within its pixels";
+      const uint8_t value = bitmap ? (sample == 0 ? 255 : 0) : scaled(sample, h.largest);
+      uint8_t* target = rgb + (y * size.width * channels + i) * (3 / channels);
+      for (int64_t c = 0; c < 3 / channels; ++c) target[c] = value;
+    }
+  }
+  return std::nullopt;
+}
+
+bool matches(Encoded bytes) {
+  return bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6' && is_space(bytes[2]);
+}
+
+}  // namespace
+
+const Codec kPnm{"PNM", matches, read_size, decode};
+
+}  // namespace backplane::cpu::image

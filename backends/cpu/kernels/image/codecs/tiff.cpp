@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// TIFF through libtiff: the first image of the file, whatever its compression and sample layout. Alpha is dropped.
+#include <tiffio.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstring>
+#include <vector>
+
+#include "kernels/image/codecs/codec.h"
+
+namespace backplane::cpu::image {
+
+namespace {
+
+struct Source {
+  Encoded bytes;
+  uint64_t position = 0;
+  std::string message;
+};
+
+tmsize_t read(thandle_t self, void* buffer, tmsize_t count) {
+  auto& source = *static_cast<Source*>(self);
+  if (count <= 0 || source.position >= source.bytes.size()) return 0;
+  const auto n = std::min<uint64_t>(static_cast<uint64_t>(count), source.bytes.size() - source.position);
+  std::memcpy(buffer, source.bytes.data() + source.position, n);
+  source.position += n;
+  return static_cast<tmsize_t>(n);
+}
+
+toff_t seek(thandle_t self, toff_t offset, int whence) {
+  auto& source = *static_cast<Source*>(self);
+  const uint64_t base = whence == SEEK_CUR ? source.position : whence == SEEK_END ? source.bytes.size() : 0;
+  return source.position = base + offset;
+}
+
+int keep_message(TIFF*, void* self, const char*, const char* format, va_list arguments) {
+  auto& source = *static_cast<Source*>(self);
+  char text[256];
+  if (source.message.empty() && std::vsnprintf(text, sizeof(text), format, arguments) > 0) source.message = text;
+  return 1;
+}
+
+class File {
+ public:
+  explicit File(Encoded bytes) : source_{bytes, 0, {}} {
+    TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
+    if (options == nullptr) return;
+    TIFFOpenOptionsSetMaxSingleMemAlloc(options, tmsize_t{1} << 30);
+    TIFFOpenOptionsSetErrorHandlerExtR(options, keep_message, &source_);
+    TIFFOpenOptionsSetWarningHandlerExtR(
+        options, [](TIFF*, void*, const char*, const char*, va_list) { return 1; }, nullptr);
+    // "m": no memory mapping.
+    tiff_ = TIFFClientOpenExt(
+        "image", "rm", &source_, read, [](thandle_t, void*, tmsize_t) { return tmsize_t{0}; }, seek,
+        [](thandle_t) { return 0; },
+        [](thandle_t self) { return static_cast<toff_t>(static_cast<Source*>(self)->bytes.size()); }, nullptr, nullptr,
+        options);
+    TIFFOpenOptionsFree(options);
+  }
+  ~File() {
+    if (tiff_ != nullptr) TIFFClose(tiff_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  TIFF* get() { return tiff_; }
+  std::string message() const { return source_.message.empty() ? "its data is damaged" : source_.message; }
+
+ private:
+  Source source_;
+  TIFF* tiff_ = nullptr;
+};
+
+Problem read_size(Encoded bytes, Size* size) {
+  File file(bytes);
+  uint32_t width = 0, height = 0;
+  if (file.get() == nullptr || !TIFFGetField(file.get(), TIFFTAG_IMAGEWIDTH, &width) ||
+      !TIFFGetField(file.get(), TIFFTAG_IMAGELENGTH, &height))
+    return file.message();
+  *size = {width, height};
+  return std::nullopt;
+}
+
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+  File file(bytes);
+  if (file.get() == nullptr) return file.message();
+  const int64_t pixels = size.width * size.height;
+  std::vector<uint32_t> raster(static_cast<size_t>(pixels));
+  if (!TIFFReadRGBAImageOriented(file.get(), static_cast<uint32_t>(size.width), static_cast<uint32_t>(size.height),
+                                 raster.data(), ORIENTATION_TOPLEFT, 1))
+    return file.message();
+  for (int64_t i = 0; i < pixels; ++i) {
+    const uint32_t pixel = raster[static_cast<size_t>(i)];
+    rgb[i * 3] = static_cast<uint8_t>(TIFFGetR(pixel));
+    rgb[i * 3 + 1] = static_cast<uint8_t>(TIFFGetG(pixel));
+    rgb[i * 3 + 2] = static_cast<uint8_t>(TIFFGetB(pixel));
+  }
+  return std::nullopt;
+}
+
+bool matches(Encoded bytes) {
+  using namespace std::string_view_literals;
+  return begins_with(bytes, "II*\0"sv) || begins_with(bytes, "MM\0*"sv) || begins_with(bytes, "II+\0"sv) ||
+         begins_with(bytes, "MM\0+"sv);
+}
+
+}  // namespace
+
+const Codec kTiff{"TIFF", matches, read_size, decode};
+
+}  // namespace backplane::cpu::image

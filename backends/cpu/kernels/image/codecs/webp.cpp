@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// WebP through libwebp: still images. Alpha is dropped.
+#include <webp/decode.h>
+
+#include "kernels/image/codecs/codec.h"
+
+namespace backplane::cpu::image {
+
+namespace {
+
+Problem read_size(Encoded bytes, Size* size) {
+  WebPBitstreamFeatures features;
+  if (WebPGetFeatures(bytes.data(), bytes.size(), &features) != VP8_STATUS_OK) return "its header is damaged";
+  if (features.has_animation) return "it is an animation; only still images are supported";
+  *size = {features.width, features.height};
+  return std::nullopt;
+}
+
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+  const auto capacity = static_cast<size_t>(size.width * size.height * 3);
+  const auto stride = static_cast<int>(size.width * 3);
+  if (WebPDecodeRGBInto(bytes.data(), bytes.size(), rgb, capacity, stride) == nullptr) return "its data is damaged";
+  return std::nullopt;
+}
+
+bool matches(Encoded bytes) {
+  return begins_with(bytes, "RIFF") && begins_with(bytes, "WEBP", 8);
+}
+
+}  // namespace
+
+const Codec kWebp{"WebP", matches, read_size, decode};
+
+}  // namespace backplane::cpu::image

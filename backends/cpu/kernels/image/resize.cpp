@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resize. Each axis is resampled by itself: a result position is a weighted sum of a few input positions (its taps),
+// and the taps of an axis are found once while planning. Nearest has one tap of weight 1 and moves elements of any
+// type.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/mapped_copy.h"
+#include "kernels/common/support.h"
+#include "kernels/simd/clones.h"
+#include "kernels/simd/vector_math.h"
+
+namespace backplane::cpu {
+namespace {
+
+enum class Filter { kNearest, kLinear, kCubic };
+enum class Coordinates {
+  kHalfPixel,
+  kHalfPixelSymmetric,
+  kPytorchHalfPixel,
+  kAlignCorners,
+  kAsymmetric,
+  kTfHalfPixel,
+  kTfCrop
+};
+enum class Rounding { kPreferFloor, kPreferCeil, kFloor, kCeil };
+enum class Aspect { kStretch, kNotLarger, kNotSmaller };
+
+constexpr std::string_view kFilterNames[] = {"nearest", "linear", "cubic"};
+constexpr std::string_view kCoordinateNames[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                                 "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
+                                                 "tf_crop_and_resize"};
+constexpr std::string_view kRoundingNames[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+constexpr std::string_view kAspectNames[] = {"stretch", "not_larger", "not_smaller"};
+
+// The enumerator whose name an attribute has, or -1. The first name is the default.
+template <size_t kCount>
+int position(const Node& node, std::string_view attribute, const std::string_view (&names)[kCount]) {
+  const std::string value =
+      node.attr(attribute, names[0].data());  // NOLINT(bugprone-suspicious-stringview-data-usage): literals
+  for (size_t i = 0; i < kCount; ++i)
+    if (names[i] == value) return static_cast<int>(i);
+  return -1;
+}
+
+struct Attributes {
+  Filter filter;
+  Coordinates coordinates;
+  Rounding rounding;
+  Aspect aspect;
+  double cubic_coefficient;
+  float extrapolation_value;
+  bool antialias, exclude_outside;
+  std::vector<int64_t> axes;
+
+  explicit Attributes(const Node& node)
+      : filter(static_cast<Filter>(position(node, "mode", kFilterNames))),
+        coordinates(static_cast<Coordinates>(position(node, "coordinate_transformation_mode", kCoordinateNames))),
+        rounding(static_cast<Rounding>(position(node, "nearest_mode", kRoundingNames))),
+        aspect(static_cast<Aspect>(position(node, "keep_aspect_ratio_policy", kAspectNames))),
+        cubic_coefficient(node.attr("cubic_coeff_a", -0.75f)),
+        extrapolation_value(node.attr("extrapolation_value", 0.0f)),
+        antialias(node.attr("antialias", int64_t{0}) != 0),
+        exclude_outside(node.attr("exclude_outside", int64_t{0}) != 0),
+        axes(node.ints("axes")) {}
+};
+
+// How one axis is resampled.
+struct Axis {
+  int64_t from = 0, to = 0;
+  double scale = 1;
+  double roi_start = 0, roi_end = 1;
+};
+
+struct Taps {
+  size_t count = 0;              // for each result position
+  std::vector<int64_t> index;    // to × count
+  std::vector<float> weight;     // likewise
+  std::vector<uint8_t> outside;  // of each result position: it is extrapolated
+};
+
+double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
+  const double x = static_cast<double>(i), n = static_cast<double>(axis.from), exact_to = axis.scale * n;
+  const double half_pixel = (x + 0.5) / axis.scale - 0.5;
+  switch (coordinates) {
+    case Coordinates::kHalfPixel:
+      return half_pixel;
+    case Coordinates::kHalfPixelSymmetric:
+      // n/2 · (1 - to / exact_to) + half_pixel with one division, so that places on a pixel are exactly there.
+      return ((2 * x + 1 - static_cast<double>(axis.to)) / axis.scale + n - 1) / 2;
+    case Coordinates::kPytorchHalfPixel:
+      return axis.to > 1 ? half_pixel : 0;
+    case Coordinates::kAlignCorners:
+      return axis.to > 1 && exact_to != 1 ? x * (n - 1) / (exact_to - 1) : 0;
+    case Coordinates::kAsymmetric:
+      return x / axis.scale;
+    case Coordinates::kTfHalfPixel:
+      return (x + 0.5) / axis.scale;
+    case Coordinates::kTfCrop:
+      if (axis.to == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (n - 1);
+      return axis.roi_start * (n - 1) +
+             x * (axis.roi_end - axis.roi_start) * (n - 1) / static_cast<double>(axis.to - 1);
+  }
+  return 0;
+}
+
+int64_t nearest(double x, Rounding rounding) {
+  const double low = std::floor(x);
+  switch (rounding) {
+    case Rounding::kPreferFloor:
+      return static_cast<int64_t>(x - low <= 0.5 ? low : low + 1);
+    case Rounding::kPreferCeil:
+      return static_cast<int64_t>(x - low < 0.5 ? low : low + 1);
+    case Rounding::kFloor:
+      return static_cast<int64_t>(low);
+    case Rounding::kCeil:
+      return static_cast<int64_t>(std::ceil(x));
+  }
+  return 0;
+}
+
+double linear_weight(double distance) {
+  return std::max(0.0, 1 - std::fabs(distance));
+}
+
+double cubic_weight(double distance, double a) {
+  const double x = std::fabs(distance);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+Taps taps_of(const Axis& axis, const Attributes& a) {
+  Taps taps;
+  const double reach = a.filter == Filter::kCubic ? 2 : 1;
+  const double stretch = a.antialias ? std::min(axis.scale, 1.0) : 1.0;  // a filter wider than the step between results
+  const auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
+  taps.count = a.filter == Filter::kNearest ? 1 : static_cast<size_t>(2 - 2 * first);
+  for (int64_t i = 0; i < axis.to; ++i) {
+    const double last = static_cast<double>(axis.from - 1);
+    double x = original_position(axis, i, a.coordinates);
+    taps.outside.push_back(a.coordinates == Coordinates::kTfCrop && !(x >= 0 && x <= last));
+    x = std::isnan(x) ? 0 : std::clamp(x, -0x1p40, 0x1p40);
+    if (a.filter == Filter::kNearest) {
+      taps.index.push_back(std::clamp<int64_t>(nearest(x, a.rounding), 0, axis.from - 1));
+      continue;
+    }
+    const double low = std::floor(x);
+    std::vector<double> weights;
+    double sum = 0;
+    for (int64_t k = first; k <= 1 - first; ++k) {
+      const double distance = (static_cast<double>(k) - (x - low)) * stretch;
+      const int64_t index = static_cast<int64_t>(low) + k;
+      double weight =
+          a.filter == Filter::kLinear ? linear_weight(distance) : cubic_weight(distance, a.cubic_coefficient);
+      if (a.exclude_outside && (index < 0 || index >= axis.from)) weight = 0;
+      taps.index.push_back(std::clamp<int64_t>(index, 0, axis.from - 1));
+      weights.push_back(weight);
+      sum += weight;
+    }
+    const bool normalise = (a.antialias || a.exclude_outside) && sum != 0;
+    for (double weight : weights) taps.weight.push_back(static_cast<float>(normalise ? weight / sum : weight));
+  }
+  return taps;
+}
+
+// ---- one axis at a time: x is [outer, from, inner], y is [outer, to, inner]
+// ------------------------------------------------
+
+template <class To, class C>
+To rounded(C value) {
+  if constexpr (kIsFloating<To>) {
+    return static_cast<To>(value);
+  } else {
+    const C whole = std::nearbyint(value);
+    if (!(whole > static_cast<C>(std::numeric_limits<To>::lowest()))) return std::numeric_limits<To>::lowest();
+    return whole >= std::ldexp(C(1), std::numeric_limits<To>::digits) ? std::numeric_limits<To>::max()
+                                                                      : static_cast<To>(whole);
+  }
+}
+
+// A weighted sum of rows of floats.
+CLONES void weigh_rows(const float* const* rows, const float* weights, size_t count, float* y, int64_t n) {
+  int64_t i = 0;
+  for (; i + kFloatLanes <= n; i += kFloatLanes) {
+    FloatLanes sum = weights[0] * *reinterpret_cast<const FloatLanes*>(rows[0] + i);
+    for (size_t k = 1; k < count; ++k) sum += weights[k] * *reinterpret_cast<const FloatLanes*>(rows[k] + i);
+    *reinterpret_cast<FloatLanes*>(y + i) = sum;
+  }
+  for (; i < n; ++i) {
+    float sum = weights[0] * rows[0][i];
+    for (size_t k = 1; k < count; ++k) sum += weights[k] * rows[k][i];
+    y[i] = sum;
+  }
+}
+
+// A row whose every result has two taps; one of weight 0 is not looked at.
+CLONES void weigh_pairs(const float* x, const int32_t* first, const int32_t* second, const float* first_weight,
+                        const float* second_weight, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float a = x[first[i]] * first_weight[i], b = x[second[i]] * second_weight[i];
+    y[i] = second_weight[i] == 0.0f ? a : a + b;
+  }
+}
+
+// Floats: whole rows where the axis is not the innermost, else pairs of taps side by side.
+void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, int64_t from, int64_t to,
+                     int64_t inner) {
+  const auto count = static_cast<int64_t>(taps.count);
+  if (inner > 1) {
+    parallel(outer * to, 1 + kCheapGrain / (inner * count), [&](int64_t begin, int64_t end) {
+      std::vector<const float*> rows(taps.count);
+      std::vector<float> weights(taps.count);
+      for (int64_t row = begin; row < end; ++row) {
+        const size_t first = static_cast<size_t>(row % to) * taps.count;
+        size_t used = 0;
+        for (size_t k = 0; k < taps.count; ++k) {
+          if (k > 0 && taps.weight[first + k] == 0) continue;
+          rows[used] = x + (row / to * from + taps.index[first + k]) * inner;
+          weights[used++] = taps.weight[first + k];
+        }
+        weigh_rows(rows.data(), weights.data(), used, y + row * inner, inner);
+      }
+    });
+    return;
+  }
+  std::vector<int32_t> indices[2];
+  std::vector<float> weights[2];
+  for (size_t i = 0; i < taps.index.size(); ++i) {
+    indices[i % 2].push_back(static_cast<int32_t>(taps.index[i]));
+    weights[i % 2].push_back(taps.weight[i]);
+  }
+  parallel(outer, 1 + kCheapGrain / (2 * to), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row)
+      weigh_pairs(x + row * from, indices[0].data(), indices[1].data(), weights[0].data(), weights[1].data(),
+                  y + row * to, to);
+  });
+}
+
+template <class C, class From, class To>
+void resample(const From* x, To* y, const Taps& taps, int64_t outer, int64_t from, int64_t to, int64_t inner) {
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, float>) {
+    if (inner > 1 || (taps.count == 2 && from <= INT32_MAX)) return resample_floats(x, y, taps, outer, from, to, inner);
+  }
+  parallel(outer * to, std::max<int64_t>(1, kCheapGrain / (inner * static_cast<int64_t>(taps.count))),
+           [&](int64_t begin, int64_t end) {
+             constexpr int64_t kWidth = 256;
+             C sums[kWidth];
+             for (int64_t row = begin; row < end; ++row) {
+               const size_t first = static_cast<size_t>(row % to) * taps.count;
+               const From* source = x + row / to * from * inner;
+               for (int64_t at = 0; at < inner; at += kWidth) {
+                 const int64_t n = std::min(kWidth, inner - at);
+                 for (size_t k = 0; k < taps.count; ++k) {
+                   const From* line = source + taps.index[first + k] * inner + at;
+                   const C weight = taps.weight[first + k];
+                   if (k == 0)
+                     for (int64_t i = 0; i < n; ++i) sums[i] = weight * static_cast<C>(line[i]);
+                   else if (weight != 0)
+                     for (int64_t i = 0; i < n; ++i) sums[i] += weight * static_cast<C>(line[i]);
+                 }
+                 for (int64_t i = 0; i < n; ++i) y[row * inner + at + i] = rounded<To>(sums[i]);
+               }
+             }
+           });
+}
+
+struct Pass {
+  Taps taps;
+  int64_t outer, from, to, inner;
+};
+
+template <class T>
+using accumulator_t =
+    std::conditional_t<std::is_same_v<T, double> || (std::is_integral_v<T> && sizeof(T) >= 4), double, float>;
+
+template <class T>
+void run_passes(const std::vector<Pass>& passes, const Tensor& in, const Tensor& out, void* scratch, int64_t half) {
+  using C = accumulator_t<T>;
+  C* buffers[] = {static_cast<C*>(scratch), static_cast<C*>(scratch) + half};
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const Pass& p = passes[i];
+    const C* before = buffers[(i + 1) % 2];
+    C* after = buffers[i % 2];
+    const bool first = i == 0, last = i + 1 == passes.size();
+    if (first && last)
+      resample<C>(in.as<T>(), out.as<T>(), p.taps, p.outer, p.from, p.to, p.inner);
+    else if (first)
+      resample<C>(in.as<T>(), after, p.taps, p.outer, p.from, p.to, p.inner);
+    else if (last)
+      resample<C>(before, out.as<T>(), p.taps, p.outer, p.from, p.to, p.inner);
+    else
+      resample<C>(before, after, p.taps, p.outer, p.from, p.to, p.inner);
+  }
+}
+
+// Overwrites what lies outside the region on any axis.
+template <class T>
+void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& outside, float value) {
+  const T filler = rounded<T>(static_cast<accumulator_t<T>>(value));
+  const Shape& shape = out.shape;
+  for (int64_t i = 0; i < shape.elements(); ++i) {
+    int64_t rest = i;
+    for (int d = shape.rank() - 1; d >= 0; rest /= shape[d--])
+      if (const auto& flags = outside[static_cast<size_t>(d)];
+          !flags.empty() && flags[static_cast<size_t>(rest % shape[d])]) {
+        out.as<T>()[i] = filler;
+        break;
+      }
+  }
+}
+
+// ---- planning
+// ------------------------------------------------------------------------------------------------------------
+
+// Reads scales or sizes and the region into one Axis for each dimension; an error text where they cannot be.
+std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::vector<Axis>& result) {
+  const Shape& shape = inputs[0].shape;
+  std::vector<int64_t> axes = a.axes;
+  if (axes.empty())
+    for (int d = 0; d < shape.rank(); ++d) axes.push_back(d);
+  if (!axis_set(axes, shape.rank())) return "axes are out of range for shape " + to_string(shape);
+  for (int64_t extent : shape) result.push_back({extent, extent});
+  const Tensor roi = at(inputs, 1), scales = at(inputs, 2), sizes = at(inputs, 3);
+  const auto count = static_cast<int64_t>(axes.size());
+  const auto axis = [&](int64_t k) -> Axis& {
+    return result[static_cast<size_t>(axis_of(axes[static_cast<size_t>(k)], shape.rank()))];
+  };
+  const bool by_size = sizes.present() && sizes.shape.elements() > 0;
+  const Tensor& chosen = by_size ? sizes : scales;
+  if (!chosen.present() || chosen.shape.elements() != count)
+    return "scales or sizes do not fit " + std::to_string(count) + " axes";
+  for (int64_t k = 0; k < count; ++k) {
+    Axis& one = axis(k);
+    const auto n = static_cast<double>(one.from);
+    if (by_size) {
+      one.to = sizes.as<int64_t>()[k];
+      if (one.to < 0 || one.to > INT32_MAX) return "a size is " + std::to_string(one.to);
+      one.scale = one.from == 0 ? 1 : static_cast<double>(one.to) / n;
+    } else {
+      one.scale = scales.as<float>()[k];
+      if (!(one.scale > 0) || !(n * one.scale < INT32_MAX)) return "a scale is " + std::to_string(one.scale);
+      one.to = static_cast<int64_t>(std::floor(n * one.scale));
+    }
+    if (one.from == 0 && one.to > 0) return "an axis of extent 0 cannot grow";
+  }
+  if (by_size && a.aspect != Aspect::kStretch && count > 0) {
+    double scale = axis(0).scale;
+    for (int64_t k = 1; k < count; ++k)
+      scale = a.aspect == Aspect::kNotLarger ? std::min(scale, axis(k).scale) : std::max(scale, axis(k).scale);
+    for (int64_t k = 0; k < count; ++k) {
+      axis(k).scale = scale;
+      axis(k).to = static_cast<int64_t>(std::floor(scale * static_cast<double>(axis(k).from) + 0.5));
+    }
+  }
+  if (a.coordinates == Coordinates::kTfCrop) {
+    if (!roi.present() || roi.shape.elements() != 2 * count)
+      return "roi does not fit " + std::to_string(count) + " axes";
+    dispatch<Floats>(roi.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      for (int64_t k = 0; k < count; ++k) {
+        axis(k).roi_start = static_cast<double>(roi.as<T>()[k]);
+        axis(k).roi_end = static_cast<double>(roi.as<T>()[k + count]);
+      }
+    });
+  }
+  return std::nullopt;
+}
+
+Plan plan_resize(Tensors inputs, const Attributes& a) {
+  for (const Tensor& input : inputs.subspan(1))
+    if (input.present() && !known(input)) return later();
+  const Shape from = inputs[0].shape;
+  std::vector<Axis> axes;
+  if (auto error = read_axes(inputs, a, axes)) return fail(*error);
+  Shape to;
+  for (const Axis& axis : axes) to.push_back(axis.to);
+  if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
+
+  std::vector<Taps> taps(axes.size());
+  std::vector<std::vector<uint8_t>> outside(axes.size());
+  bool any_outside = false;
+  for (size_t d = 0; d < axes.size(); ++d) {
+    const bool untouched =
+        axes[d].to == axes[d].from && axes[d].scale == 1 &&
+        (a.coordinates != Coordinates::kTfCrop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)) &&
+        a.coordinates != Coordinates::kTfHalfPixel;
+    if (untouched) continue;
+    taps[d] = taps_of(axes[d], a);
+    outside[d] = taps[d].outside;
+    any_outside = any_outside || std::ranges::count(outside[d], 1) > 0;
+  }
+  const bp_dtype_t dtype = inputs[0].dtype;
+  const auto finish = [any_outside, outside, value = a.extrapolation_value](const Tensor& out) {
+    if (any_outside)
+      dispatch<Numbers>(out.dtype, [&](auto tag) { extrapolate<typename decltype(tag)::type>(out, outside, value); });
+  };
+  if (a.filter == Filter::kNearest) {
+    std::vector<std::vector<int64_t>> maps;
+    for (const Taps& t : taps) maps.push_back(t.index);
+    return make_plan({to},
+                     [copy = MappedCopy(from, std::move(maps), bytes_of(dtype, 1)), finish](Tensors in, Tensors out) {
+                       copy(in[0].data, out[0].data, nullptr);
+                       finish(out[0]);
+                     });
+  }
+  std::vector<Pass> passes;  // the innermost axis first
+  Shape now = from;
+  int64_t half = 0;  // elements of the larger intermediate result
+  for (int d = from.rank() - 1; d >= 0; --d) {
+    Taps& t = taps[static_cast<size_t>(d)];
+    if (t.index.empty()) continue;
+    passes.push_back({std::move(t), now.elements(0, d), now[d], to[d], now.elements(d + 1, now.rank())});
+    now[d] = to[d];
+    half = std::max(half, now.elements());
+  }
+  if (passes.empty()) return make_plan({to}, [](Tensors, Tensors) {}, {.alias = 0});
+  const int64_t scratch = passes.size() > 1 ? 2 * half * static_cast<int64_t>(sizeof(double)) : 0;
+  return make_plan({to},
+                   [passes = std::move(passes), half, finish](Tensors in, Tensors out, void* buffer) {
+                     dispatch<Numbers>(in[0].dtype, [&](auto tag) {
+                       run_passes<typename decltype(tag)::type>(passes, in[0], out[0], buffer, half);
+                     });
+                     finish(out[0]);
+                   },
+                   {.scratch_bytes = scratch});
+}
+
+Verdict supports(const Node& node) {
+  if (position(node, "mode", kFilterNames) < 0)
+    return no(BP_REASON_ATTRIBUTE, "mode is '" + node.attr("mode", "") + "'");
+  if (position(node, "coordinate_transformation_mode", kCoordinateNames) < 0)
+    return no(BP_REASON_ATTRIBUTE,
+              "coordinate_transformation_mode is '" + node.attr("coordinate_transformation_mode", "") + "'");
+  if (position(node, "nearest_mode", kRoundingNames) < 0)
+    return no(BP_REASON_ATTRIBUTE, "nearest_mode is '" + node.attr("nearest_mode", "") + "'");
+  if (position(node, "keep_aspect_ratio_policy", kAspectNames) < 0)
+    return no(BP_REASON_ATTRIBUTE, "keep_aspect_ratio_policy is '" + node.attr("keep_aspect_ratio_policy", "") + "'");
+  const Attributes a(node);
+  const bool moves = a.filter == Filter::kNearest && a.coordinates != Coordinates::kTfCrop;
+  return accepts(node, 1,
+                 {moves ? kByteTypes : set_of(Numbers{}), kFloatTypes, just(BP_DTYPE_FLOAT), just(BP_DTYPE_INT64)});
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  return make_kernel([a = Attributes(node)](Tensors inputs) { return plan_resize(inputs, a); });
+}
+
+constexpr Row kRows[] = {{"", "Resize", 11, supports, create}};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> resize_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/integer/code_conv.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/direct_conv.h"
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/quantization.h"
+#include "kernels/common/support.h"
+#include "kernels/integer/code_product.h"
+#include "kernels/integer/integer_matmul.h"
+#include "kernels/post_op/activation.h"
+#include "kernels/simd/clones.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4;
+constexpr int64_t kPlacesTogether = 32;  // of a convolution of each channel by itself
+
+// A convolution over codes with their channels last.
+struct CodeConv {
+  ConvSize size;
+  Window window;
+  bool scaled;
+  std::vector<PostOp> post_ops;
+
+  int64_t in_group() const { return size.in_channels / size.groups; }
+  int64_t out_group() const { return size.out_channels / size.groups; }
+  int64_t taps() const { return window.kernel_size(); }
+
+  // Calls tap(t, at) for each tap of a place that lies within the image, `at` being its place there, and miss(t) for
+  // the others.
+  template <class Tap, class Miss>
+  void each_tap(int64_t place, const Tap& tap, const Miss& miss) const {
+    const Window& w = window;
+    const int64_t z0 = place / (w.out[1] * w.out[2]) * w.stride[0] - w.begin[0];
+    const int64_t y0 = place / w.out[2] % w.out[1] * w.stride[1] - w.begin[1];
+    const int64_t x0 = place % w.out[2] * w.stride[2] - w.begin[2];
+    int64_t t = 0;
+    for (int64_t kz = 0; kz < w.kernel[0]; ++kz) {
+      const int64_t z = z0 + kz * w.dilation[0];
+      for (int64_t ky = 0; ky < w.kernel[1]; ++ky) {
+        const int64_t y = y0 + ky * w.dilation[1];
+        const bool row = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+        for (int64_t kx = 0; kx < w.kernel[2]; ++kx, ++t) {
+          const int64_t x = x0 + kx * w.dilation[2];
+          if (row && x >= 0 && x < w.in[2])
+            tap(t, (z * w.in[1] + y) * w.in[2] + x);
+          else
+            miss(t);
+        }
+      }
+    }
+  }
+
+  // What is done to the sums of some places, [places, n] from channel `first` on, and where they go: y is one image.
+  void finish(int32_t* sums, int64_t n, int64_t first, Range places, Range columns, const Tensor& scale,
+              uint32_t* y) const {
+    const int64_t count = columns.last - columns.first;
+    if (scaled) {
+      for (int64_t i = places.first; i < places.last; ++i)
+        scale_sums(sums + i * n + columns.first, count, scale.as<float>(), true);
+      finish_part(post_ops, reinterpret_cast<float*>(sums), places, columns, n, nullptr);
+    }
+    constexpr int64_t kTogether = 16;  // columns, so that a line of the caches is read once
+    const int64_t out = window.out_size();
+    const auto* words = reinterpret_cast<const uint32_t*>(sums);
+    for (int64_t c = columns.first; c < columns.last; c += kTogether) {
+      const int64_t last = std::min(columns.last, c + kTogether);
+      for (int64_t i = places.first; i < places.last; ++i) {
+        for (int64_t column = c; column < last; ++column) y[(first + column) * out + i] = words[i * n + column];
+      }
+    }
+  }
+};
+
+// ---- each channel by itself
+
+template <class T>
+[[gnu::always_inline]] inline void add_products(const T* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
+  for (int64_t c = 0; c < n; ++c) sums[c] += static_cast<uint32_t>((x[c] - zero) * w[c]);
+}
+CLONES void add_signed(const int8_t* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
+  add_products(x, w, sums, n, zero);
+}
+CLONES void add_unsigned(const uint8_t* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
+  add_products(x, w, sums, n, zero);
+}
+
+void run_depthwise(const CodeConv& conv, Tensors in, const Tensor& y, void* scratch) {
+  const int64_t n = conv.size.out_channels, places = conv.window.out_size();
+  const bool x_signed = in[kX].dtype == BP_DTYPE_INT8, w_signed = in[kW].dtype == BP_DTYPE_INT8;
+  const Codes x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
+  auto* weights = static_cast<int32_t*>(scratch);  // for each tap those of all channels
+  for (int64_t c = 0; c < n; ++c) {
+    const int32_t zero = w_zero.values()[w_zero.values().size() == 1 ? 0 : static_cast<size_t>(c)];
+    for (int64_t t = 0; t < conv.taps(); ++t)
+      weights[t * n + c] = code_at(in[kW].data, w_signed, c * conv.taps() + t) - zero;
+  }
+  int32_t* buffers = weights + conv.taps() * n;
+  const int64_t pieces = (places + kPlacesTogether - 1) / kPlacesTogether;
+  const int64_t grain = 1 + kCheapGrain / (1 + kPlacesTogether * n * conv.taps());
+  parallel(conv.size.batch * pieces, grain, [&](int64_t begin, int64_t end) {
+    int32_t* sums = buffers + thread_index() * kPlacesTogether * n;
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t image = piece / pieces, first = piece % pieces * kPlacesTogether;
+      const int64_t count = std::min(kPlacesTogether, places - first);
+      const auto* x = in[kX].as<uint8_t>() + image * conv.window.in_size() * n;
+      std::fill_n(sums, count * n, 0);
+      for (int64_t i = 0; i < count; ++i) {
+        auto* to = reinterpret_cast<uint32_t*>(sums + i * n);
+        conv.each_tap(
+            first + i,
+            [&](int64_t t, int64_t at) {
+              if (x_signed)
+                add_signed(reinterpret_cast<const int8_t*>(x) + at * n, weights + t * n, to, n, x_zero.values()[0]);
+              else
+                add_unsigned(x + at * n, weights + t * n, to, n, x_zero.values()[0]);
+            },
+            [](int64_t) {});
+      }
+      conv.finish(sums, n, 0, {0, count}, {0, n}, at(in, kScale), y.as<uint32_t>() + image * n * places + first);
+    }
+  });
+}
+
+// ---- all others: each place is a row of codes
+
+void run_products(const CodeConv& conv, const CodeProducts& products, Tensors in, const Tensor& y, void* scratch,
+                  int64_t sums_bytes) {
+  const int64_t channels = conv.size.in_channels, each = conv.in_group(), n = conv.out_group();
+  const int64_t places = conv.window.out_size();
+  const Codes x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
+  auto* sums = static_cast<int32_t*>(scratch);
+  const auto row_at = [&](int64_t product, int64_t place, uint8_t* buffer) -> const uint8_t* {
+    const int64_t image = product / conv.size.groups, group = product % conv.size.groups;
+    const auto* x = in[kX].as<uint8_t>() + image * conv.window.in_size() * channels + group * each;
+    const uint8_t* only = buffer;
+    conv.each_tap(
+        place,
+        [&](int64_t t, int64_t at) {
+          if (conv.taps() == 1)
+            only = x + at * channels;
+          else
+            std::memcpy(buffer + t * each, x + at * channels, static_cast<size_t>(each));
+        },
+        [&](int64_t t) { std::memset(buffer + t * each, x_zero.values()[0], static_cast<size_t>(each)); });
+    return only;
+  };
+  products.run({in[kX].dtype == BP_DTYPE_INT8, in[kW], {x_zero.values(), w_zero.values()}, sums, 0}, row_at,
+               static_cast<std::byte*>(scratch) + sums_bytes, [&](const SumsPart& part) {
+                 const int64_t image = part.batch / conv.size.groups, group = part.batch % conv.size.groups;
+                 conv.finish(sums, n, group * n, {part.first_row, part.last_row}, {part.first_column, part.last_column},
+                             at(in, kScale), y.as<uint32_t>() + image * conv.size.out_channels * places);
+               });
+}
+
+class IntegerConvSums final : public Kernel {
+ public:
+  IntegerConvSums(const Node& node, bool scaled, std::unique_ptr<Kernel> definition)
+      : attributes_(node),
+        groups_(node.attr("group", int64_t{1})),
+        scaled_(scaled),
+        definition_(std::move(definition)) {}
+
+  Plan plan(Tensors in) const override {
+    const Tensor& w = in[kW];
+    if (w.data == nullptr && definition_ != nullptr) return definition_->plan(in);
+    std::string error;
+    std::optional<ConvSize> size = conv_size(in[kX].shape, w.shape, groups_, &error);
+    if (!size) return fail(error);
+    std::optional<Window> window = make_window(attributes_, in[kX].shape, w.shape.span().subspan(2), &error);
+    if (!window) return fail(error);
+    if (auto why = misfit(at(in, kXZero), "x_zero_point", 1, 1)) return fail(*why);
+    if (auto why = misfit(at(in, kWZero), "w_zero_point", size->out_channels, 1)) return fail(*why);
+    const CodeConv conv{*size, *window, scaled_, post_ops_};
+    Plan plan = conv.in_group() == 1 && conv.out_group() == 1 ? plan_depthwise(conv) : plan_products(conv, w);
+    plan.takes.assign(in.size(), Format::kDense);
+    plan.takes[kX] = Format::kChannelsLast;
+    return plan;
+  }
+
+  bool append(PostOp op) override {
+    const bool fits = scaled_ && op.kind != PostOp::kAdd && groups_ == 1;
+    if (fits) post_ops_.push_back(std::move(op));
+    return fits;
+  }
+
+ private:
+  static Shape shape_of(const CodeConv& conv) {
+    return conv.window.output_shape(conv.size.batch, conv.size.out_channels);
+  }
+
+  static Plan plan_depthwise(const CodeConv& conv) {
+    const int64_t words = (conv.taps() + thread_count() * kPlacesTogether) * conv.size.out_channels;
+    return make_plan({shape_of(conv)},
+                     [conv](Tensors in, Tensors out, void* scratch) { run_depthwise(conv, in, out[0], scratch); },
+                     {.scratch_bytes = words * int64_t{sizeof(int32_t)}});
+  }
+
+  Plan plan_products(const CodeConv& conv, const Tensor& w) const {
+    MatMulSize size{conv.window.out_size(), conv.out_group(), conv.taps() * conv.in_group(), {}, {}, shape_of(conv)};
+    for (int64_t image = 0; image < conv.size.batch; ++image) {
+      for (int64_t group = 0; group < groups_; ++group) {
+        size.a_offsets.push_back(image * groups_ + group);
+        size.b_offsets.push_back(group);
+      }
+    }
+    const int64_t sums_bytes = align_up(size.m * size.n * int64_t{sizeof(int32_t)});
+    CodeProducts products(size);
+    // For each tap and input channel those of all output channels of a group.
+    std::vector<uint8_t> turned(static_cast<size_t>(size.k * size.n));
+    products.pack(packed_, w, groups_, [&](int64_t group) {
+      const auto* from = w.as<uint8_t>() + group * size.k * size.n;
+      for (int64_t o = 0; o < size.n; ++o) {
+        for (int64_t c = 0; c < conv.in_group(); ++c) {
+          for (int64_t t = 0; t < conv.taps(); ++t)
+            turned[static_cast<size_t>((t * conv.in_group() + c) * size.n + o)] = *from++;
+        }
+      }
+      return turned.data();
+    });
+    const int64_t scratch_bytes = sums_bytes + products.scratch_bytes();
+    Plan plan = make_plan({shape_of(conv)},
+                          [conv, products = std::move(products), sums_bytes](Tensors in, Tensors out, void* scratch) {
+                            run_products(conv, products, in, out[0], scratch, sums_bytes);
+                          },
+                          {.scratch_bytes = scratch_bytes});
+    plan.packed = kW;
+    return plan;
+  }
+
+  WindowAttributes attributes_;
+  int64_t groups_;
+  bool scaled_;
+  std::unique_ptr<Kernel> definition_;
+  std::vector<PostOp> post_ops_;
+  mutable PackedWeights packed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_integer_conv_sums(const Node& conv, std::unique_ptr<Kernel> definition) {
+  return std::make_unique<IntegerConvSums>(conv, false, std::move(definition));
+}
+
+std::unique_ptr<Kernel> make_scaled_conv(const Node& conv) {
+  return std::make_unique<IntegerConvSums>(conv, true, nullptr);
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/integer/code_product.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/quantization.h"
+#include "kernels/common/support.h"
+#include "kernels/simd/clones.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr int64_t kTogether = 4;              // tiles of rows whose sums are finished while the caches hold them
+constexpr int64_t kGrain = int64_t{1} << 19;  // products of codes
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// What is added to codes so that they are stored with a sign (A) or without one (B), where they are stored as bytes.
+int32_t a_offset(bool bytes, bool is_signed) {
+  return bytes && !is_signed ? -128 : 0;
+}
+int32_t b_offset(bool bytes, bool is_signed) {
+  return bytes && is_signed ? 128 : 0;
+}
+
+constexpr uint32_t kFlip = 0x80808080;  // adds ±128 to each of four bytes
+
+// ---- B: groups of `lanes` columns, and the sums of these
+
+CLONES void pack_bytes(const uint8_t* b, int64_t row, uint32_t flip, int64_t lanes, uint32_t* to, uint32_t* sums) {
+  for (int64_t l = 0; l < lanes; ++l) {
+    const uint32_t w0 = b[l], w1 = b[row + l], w2 = b[2 * row + l], w3 = b[3 * row + l];
+    const uint32_t word = (w0 | w1 << 8 | w2 << 16 | w3 << 24) ^ flip;
+    to[l] = word;
+    sums[l] += (word & 255) + (word >> 8 & 255) + (word >> 16 & 255) + (word >> 24);
+  }
+}
+
+template <class T>
+void pack_pairs(const T* b, int64_t row, int64_t lanes, uint32_t* to, uint32_t* sums) {
+  for (int64_t l = 0; l < lanes; ++l) {
+    const int32_t low = b[l], high = b[row + l];
+    to[l] = static_cast<uint16_t>(low) | static_cast<uint32_t>(high) << 16;
+    sums[l] += static_cast<uint32_t>(low + high);
+  }
+}
+
+// ---- A: the groups of a row, those of the other rows of its tile between them
+
+CLONES uint32_t sum_of_codes(const int8_t* a, int64_t k) {
+  int32_t sum = 0;
+  for (int64_t l = 0; l < k; ++l) sum += a[l];
+  return static_cast<uint32_t>(sum);
+}
+CLONES uint32_t sum_of_codes(const uint8_t* a, int64_t k) {
+  uint32_t sum = 0;
+  for (int64_t l = 0; l < k; ++l) sum += a[l];
+  return sum;
+}
+
+void spread_bytes(const void* a, int64_t k, uint32_t flip, uint32_t* to, int64_t step) {
+  const auto* from = static_cast<const std::byte*>(a);
+  uint32_t word;
+  for (int64_t g = 0; g < k / 4; ++g) {
+    std::memcpy(&word, from + 4 * g, 4);
+    to[g * step] = word ^ flip;
+  }
+  if (k % 4 == 0) return;
+  word = flip;  // what is stored for missing ones is zero
+  std::memcpy(&word, from + k / 4 * 4, static_cast<size_t>(k % 4));
+  to[k / 4 * step] = word ^ flip;
+}
+
+template <class T>
+void spread_pairs(const T* a, int64_t k, uint32_t* to, int64_t step) {
+  for (int64_t l = 0; l < k; l += 2) {
+    const int32_t low = a[l], high = l + 1 < k ? a[l + 1] : 0;
+    to[l / 2 * step] = static_cast<uint16_t>(low) | static_cast<uint32_t>(high) << 16;
+  }
+}
+
+int32_t zero_of(std::span<const int32_t> zeros, int64_t i) {
+  return zeros.size() == 1 ? zeros[0] : zeros[static_cast<size_t>(i) % zeros.size()];
+}
+
+}  // namespace
+
+Codes::Codes(const Tensor& tensor) : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1) {
+  if (!tensor.present()) return;
+  for (size_t i = 0; i < values_.size(); ++i)
+    values_[i] = code_at(tensor.data, tensor.dtype == BP_DTYPE_INT8, static_cast<int64_t>(i));
+}
+
+std::optional<std::string> misfit(const Tensor& tensor, std::string_view name, int64_t channels, int64_t batches) {
+  const int64_t elements = tensor.shape.elements();
+  if (!tensor.present() || elements == 1 || elements == channels || elements == channels * batches) return std::nullopt;
+  return std::string(name) + " has extents " + to_string(tensor.shape) + ", one element or " +
+         std::to_string(channels) + " are supported";
+}
+
+struct CodeProducts::Product {
+  const Caller& caller;
+  int64_t index;
+  bool a_signed;
+  const uint32_t* matrix;
+  std::span<const int32_t> a_zeros;
+  int64_t a_row;  // of its first row among all
+  Places places;
+  int32_t* sums;
+};
+
+CodeProducts::CodeProducts(MatMulSize size)
+    : size_(std::move(size)),
+      kernels_(code_tiles()),
+      groups_(ceil_div(size_.k, kernels_.group())),
+      blocks_(ceil_div(size_.n, kernels_.lanes)),
+      tiles_(ceil_div(size_.m, kernels_.most_rows)),
+      threads_(thread_count()) {}
+
+void CodeProducts::pack(PackedWeights& packed, const Tensor& b) {
+  const int64_t step = size_.k * size_.n;
+  if (b.data == nullptr || step == 0) return;
+  pack(packed, b, b.shape.elements() / step, [&](int64_t i) { return b.as<std::byte>() + i * step; });
+}
+
+PackedWeights::Pack CodeProducts::allocate_matrices(int64_t count) const {
+  return allocate_pages(count * matrix_words() * int64_t{sizeof(uint32_t)});
+}
+
+uint32_t* CodeProducts::matrix_at(const PackedWeights::Pack& pack, int64_t i) const {
+  return reinterpret_cast<uint32_t*>(const_cast<std::byte*>(pack.get())) + i * matrix_words();
+}
+
+int64_t CodeProducts::scratch_bytes() const {
+  const int64_t words = size_.m * (groups_ + 2) + blocks_ * kernels_.lanes + (pack_ ? 0 : matrix_words());
+  return words * int64_t{sizeof(uint32_t)} + threads_ * align_up(size_.k);
+}
+
+// The sums of columns, then the blocks.
+void CodeProducts::pack_matrix(const void* b, bool is_signed, uint32_t* matrix) const {
+  const int64_t lanes = kernels_.lanes, group = kernels_.group(), n = size_.n, k = size_.k;
+  const bool bytes = kernels_.bytes;
+  const uint32_t flip = b_offset(bytes, is_signed) != 0 ? kFlip : 0;
+  parallel(blocks_, 1 + kGrain / (1 + lanes * k), [&](int64_t begin, int64_t end) {
+    uint8_t edge[4 * 16];
+    for (int64_t block = begin; block < end; ++block) {
+      uint32_t* sums = matrix + block * lanes;
+      std::fill_n(sums, lanes, 0);
+      uint32_t* to = matrix + (blocks_ + block * groups_) * lanes;
+      const int64_t columns = std::min(lanes, n - block * lanes);
+      for (int64_t g = 0; g < groups_; ++g, to += lanes) {
+        const auto* from = static_cast<const uint8_t*>(b) + g * group * n + block * lanes;
+        const int64_t rows = std::min(group, k - g * group);
+        int64_t row = n;
+        if (rows < group || columns < lanes) {
+          std::fill(std::begin(edge), std::end(edge), static_cast<uint8_t>(flip));
+          for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * n, columns, edge + i * lanes);
+          from = edge;
+          row = lanes;
+        }
+        if (bytes)
+          pack_bytes(from, row, flip, lanes, to, sums);
+        else if (is_signed)
+          pack_pairs(reinterpret_cast<const int8_t*>(from), row, lanes, to, sums);
+        else
+          pack_pairs(from, row, lanes, to, sums);
+      }
+    }
+  });
+}
+
+void CodeProducts::prepare_rows(const Product& p, int64_t first_tile, int64_t last_tile) const {
+  const int32_t offset = a_offset(kernels_.bytes, p.a_signed);
+  uint8_t* buffer = p.places.buffers + thread_index() * align_up(size_.k);
+  for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+    const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
+    for (int64_t row = first; row < first + rows; ++row) {
+      const auto* unsigned_codes =
+          static_cast<const uint8_t*>(p.caller.row_at(p.caller.row_function, p.index, row, buffer));
+      const auto* codes = reinterpret_cast<const int8_t*>(unsigned_codes);
+      uint32_t sum = p.a_signed ? sum_of_codes(codes, size_.k) : sum_of_codes(unsigned_codes, size_.k);
+      sum += static_cast<uint32_t>(offset) * static_cast<uint32_t>(size_.k);
+      const auto zero = static_cast<uint32_t>(zero_of(p.a_zeros, p.a_row + row) + offset);
+      p.places.row_zero[row] = zero;
+      p.places.row_rest[row] = zero * static_cast<uint32_t>(size_.k) - sum;
+      uint32_t* to = p.places.rows + first * groups_ + row - first;
+      if (kernels_.bytes)
+        spread_bytes(codes, size_.k, offset != 0 ? kFlip : 0, to, rows);
+      else if (p.a_signed)
+        spread_pairs(codes, size_.k, to, rows);
+      else
+        spread_pairs(unsigned_codes, size_.k, to, rows);
+    }
+  }
+}
+
+void CodeProducts::multiply(const Product& p, int64_t first_tile, int64_t last_tile, int64_t first_pair,
+                            int64_t last_pair) const {
+  constexpr int64_t kMostSums = 14 * 2 * 16;
+  const int64_t lanes = kernels_.lanes, n = size_.n;
+  uint32_t edge[kMostSums];
+  for (int64_t pair = first_pair; pair < last_pair; ++pair) {
+    const int64_t block = 2 * pair, blocks = std::min<int64_t>(2, blocks_ - block), column = block * lanes;
+    const bool at_edge = column + blocks * lanes > n;
+    for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+      const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
+      auto* sums = reinterpret_cast<uint32_t*>(p.sums) + first * n + column;
+      kernels_.kernel(blocks, rows)({.a = p.places.rows + first * groups_,
+                                     .b = p.matrix + (blocks_ + block * groups_) * lanes,
+                                     .b_block = groups_ * lanes,
+                                     .groups = groups_,
+                                     .row_zero = p.places.row_zero + first,
+                                     .row_rest = p.places.row_rest + first,
+                                     .column_zero = p.places.column_zero + column,
+                                     .column_sum = p.matrix + column,
+                                     .y = at_edge ? edge : sums,
+                                     .y_row = at_edge ? blocks * lanes : n});
+      if (!at_edge) continue;
+      for (int64_t row = 0; row < rows; ++row) std::copy_n(edge + row * blocks * lanes, n - column, sums + row * n);
+    }
+  }
+}
+
+void CodeProducts::run(const Operands& operands, const Caller& caller, void* scratch) const {
+  const int64_t m = size_.m, n = size_.n, k = size_.k, columns = blocks_ * kernels_.lanes;
+  if (m == 0 || n == 0) return;
+  Places places;
+  places.rows = static_cast<uint32_t*>(scratch);
+  places.row_zero = places.rows + m * groups_;
+  places.row_rest = places.row_zero + m;
+  places.column_zero = places.row_rest + m;
+  places.matrix = places.column_zero + columns;
+  places.buffers = reinterpret_cast<uint8_t*>(places.matrix + (pack_ ? 0 : matrix_words()));
+  const int64_t pairs = ceil_div(blocks_, 2);
+  const bool b_signed = operands.b.dtype == BP_DTYPE_INT8;
+  for (size_t i = 0; i < size_.a_offsets.size(); ++i) {
+    const int64_t matrix = size_.b_offsets[i];
+    if (!pack_) pack_matrix(operands.b.as<std::byte>() + matrix * k * n, b_signed, places.matrix);
+    for (int64_t j = 0; j < n; ++j)
+      places.column_zero[j] =
+          static_cast<uint32_t>(zero_of(operands.zeros.b, matrix * n + j) + b_offset(kernels_.bytes, b_signed));
+    std::fill(places.column_zero + n, places.column_zero + columns, 0);
+    const auto index = static_cast<int64_t>(i);
+    const Product p{.caller = caller,
+                    .index = index,
+                    .a_signed = operands.a_signed,
+                    .matrix = pack_ ? matrix_at(pack_, matrix) : places.matrix,
+                    .a_zeros = operands.zeros.a,
+                    .a_row = size_.a_offsets[i] * m,
+                    .places = places,
+                    .sums = operands.sums + index * operands.sums_step};
+    const auto finish = [&](const SumsPart& part) { caller.finish(caller.finish_function, part); };
+    if (tiles_ >= 2 * threads_) {
+      parallel(tiles_, 1 + kGrain / (1 + kernels_.most_rows * n * k), [&](int64_t begin, int64_t end) {
+        for (int64_t tile = begin; tile < end; tile += kTogether) {
+          const int64_t last = std::min(end, tile + kTogether);
+          prepare_rows(p, tile, last);
+          multiply(p, tile, last, 0, pairs);
+          finish({index, first_row(tile), first_row(last), 0, n});
+        }
+      });
+    } else {
+      prepare_rows(p, 0, tiles_);
+      parallel(pairs, 1 + kGrain / (1 + 2 * kernels_.lanes * m * k), [&](int64_t begin, int64_t end) {
+        multiply(p, 0, tiles_, begin, end);
+        finish({index, 0, m, begin * 2 * kernels_.lanes, std::min(n, end * 2 * kernels_.lanes)});
+      });
+    }
+  }
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products of 8-bit codes, less their zero points, in exact 32-bit sums (modulo 2^32).
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "kernels/integer/code_tile.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/onednn/packed_weights.h"
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// The codes of a tensor as numbers; one 0 where it is absent.
+class Codes {
+ public:
+  explicit Codes(const Tensor& tensor);
+  std::span<const int32_t> values() const { return values_; }
+
+ private:
+  std::vector<int32_t> values_;
+};
+
+// A text where a present tensor has neither one element, nor `channels`, nor that many for all `batches`.
+std::optional<std::string> misfit(const Tensor& tensor, std::string_view name, int64_t channels, int64_t batches);
+
+// Zero points: one for all, or one for each row of all matrices A, or for each column of all matrices B.
+struct ZeroPoints {
+  std::span<const int32_t> a, b;
+};
+
+// A part of one product of a batch.
+struct SumsPart {
+  int64_t batch;
+  int64_t first_row, last_row, first_column, last_column;
+};
+
+class CodeProducts {
+ public:
+  explicit CodeProducts(MatMulSize size);
+
+  // Packs known matrices B once for all plans: `matrix(i)` gives [k, n] codes of the i-th of `count` that are made of
+  // `weights`, valid until the next call.
+  template <class Matrix>
+  void pack(PackedWeights& packed, const Tensor& weights, int64_t count, const Matrix& matrix) {
+    pack_ = packed.get(weights, {}, [&] {
+      PackedWeights::Pack memory = allocate_matrices(count);
+      for (int64_t i = 0; i < count; ++i) pack_matrix(matrix(i), weights.dtype == BP_DTYPE_INT8, matrix_at(memory, i));
+      return memory;
+    });
+  }
+  // The matrices of a tensor, one after another.
+  void pack(PackedWeights& packed, const Tensor& b);
+
+  const MatMulSize& size() const { return size_; }
+  bool is_packed() const { return pack_ != nullptr; }
+  int64_t scratch_bytes() const;
+
+  struct Operands {
+    bool a_signed;
+    Tensor b;  // its data are read only where it was not packed
+    ZeroPoints zeros;
+    int32_t* sums;
+    int64_t sums_step;  // from one product of the batch to the next
+  };
+  // Sums for all products, one product after another, and finish(part) for each part of them, on whichever thread made
+  // it. row_at(product, row, buffer) gives the k codes of a row, which it may put into the buffer.
+  template <class RowAt, class Finish>
+  void run(const Operands& operands, const RowAt& row_at, void* scratch, const Finish& finish) const {
+    const Caller caller{[](const void* f, int64_t product, int64_t row, uint8_t* buffer) -> const void* {
+                          return (*static_cast<const RowAt*>(f))(product, row, buffer);
+                        },
+                        &row_at, [](const void* f, const SumsPart& part) { (*static_cast<const Finish*>(f))(part); },
+                        &finish};
+    run(operands, caller, scratch);
+  }
+  // The rows of a tensor.
+  template <class Finish>
+  void run(const Tensor& a, const Tensor& b, const ZeroPoints& zeros, int32_t* sums, void* scratch,
+           const Finish& finish) const {
+    const auto row_at = [&](int64_t product, int64_t row, uint8_t*) {
+      return a.as<uint8_t>() + (size_.a_offsets[static_cast<size_t>(product)] * size_.m + row) * size_.k;
+    };
+    run({a.dtype == BP_DTYPE_INT8, b, zeros, sums, size_.m * size_.n}, row_at, scratch, finish);
+  }
+
+ private:
+  struct Caller {
+    const void* (*row_at)(const void* f, int64_t product, int64_t row, uint8_t* buffer);
+    const void* row_function;
+    void (*finish)(const void* f, const SumsPart& part);
+    const void* finish_function;
+  };
+  // Where things lie in scratch memory.
+  struct Places {
+    uint32_t *rows, *row_zero, *row_rest, *column_zero, *matrix;
+    uint8_t* buffers;  // one for each thread
+  };
+  struct Product;
+
+  void run(const Operands& operands, const Caller& caller, void* scratch) const;
+  PackedWeights::Pack allocate_matrices(int64_t count) const;
+  uint32_t* matrix_at(const PackedWeights::Pack& pack, int64_t i) const;
+  void pack_matrix(const void* b, bool is_signed, uint32_t* matrix) const;
+  void prepare_rows(const Product& product, int64_t first_tile, int64_t last_tile) const;
+  void multiply(const Product& product, int64_t first_tile, int64_t last_tile, int64_t first_pair,
+                int64_t last_pair) const;
+
+  int64_t first_row(int64_t tile) const { return tile * size_.m / tiles_; }
+  int64_t matrix_words() const { return blocks_ * kernels_.lanes * (1 + groups_); }
+
+  MatMulSize size_;
+  const CodeTiles& kernels_;
+  int64_t groups_;  // along k
+  int64_t blocks_;  // of columns
+  int64_t tiles_;   // of rows
+  int64_t threads_;
+  PackedWeights::Pack pack_;
+};
+
+}  // namespace backplane::cpu

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Einsum: each label is a dimension; those that the result does not name are summed over. Floats are contracted one
+// operand after another.
+#include <array>
+#include <cctype>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/odometer.h"
+#include "kernels/common/support.h"
+#include "kernels/matmul/contraction.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+namespace {
+
+constexpr char kEllipsis = '.';  // stands for all dimensions that an operand has beyond its letters
+
+// The terms of "ab,bc->ac", each a list of letters with at most one kEllipsis.
+struct Equation {
+  std::vector<std::string> operands;
+  std::string result;
+};
+
+std::optional<Equation> parse(std::string_view text) {
+  std::vector<std::string> terms(1);
+  bool arrow = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == ' ') continue;
+    if (c == ',' && !arrow) {
+      terms.emplace_back();
+    } else if (text.substr(i, 2) == "->" && !arrow) {
+      arrow = true;
+      terms.emplace_back();
+      ++i;
+    } else if (text.substr(i, 3) == "..." && terms.back().find(kEllipsis) == std::string::npos) {
+      terms.back() += kEllipsis;
+      i += 2;
+    } else if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      terms.back() += c;
+    } else {
+      return std::nullopt;
+    }
+  }
+  Equation equation;
+  if (arrow) {
+    equation.result = terms.back();
+    terms.pop_back();
+  }
+  equation.operands = terms;
+  std::array<int, 256> uses{};
+  for (const std::string& term : terms)
+    for (unsigned char c : term) ++uses[c];
+  if (!arrow) {  // the letters that occur once, in order of the alphabet, after the ellipsis
+    if (uses[kEllipsis] > 0) equation.result += kEllipsis;
+    for (int c = 'A'; c <= 'z'; ++c)
+      if (uses[static_cast<size_t>(c)] == 1) equation.result += static_cast<char>(c);
+  }
+  for (size_t i = 0; i < equation.result.size(); ++i)
+    if (uses[static_cast<unsigned char>(equation.result[i])] == 0 ||
+        equation.result.find(equation.result[i], i + 1) != std::string::npos)
+      return std::nullopt;
+  return equation;
+}
+
+// A dimension: its extent, and the stride that each operand has along it.
+struct Label {
+  int64_t extent = 1;
+  std::vector<int64_t> strides;
+};
+
+std::optional<std::string> bind(const Equation& equation, Tensors inputs, std::array<Label, 128>& letters,
+                                std::vector<Label>& ellipsis) {
+  const auto mismatch = [&](size_t k) {
+    return "term '" + equation.operands[k] + "' does not fit shape " + to_string(inputs[k].shape);
+  };
+  for (Label& label : letters) label.strides.resize(inputs.size());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const std::string& term = equation.operands[k];
+    const Shape &shape = inputs[k].shape, strides = strides_of(shape);
+    const bool open = term.find(kEllipsis) != std::string::npos;
+    const int extra = shape.rank() - static_cast<int>(term.size()) + (open ? 1 : 0);
+    if (extra < 0 || (!open && extra > 0)) return mismatch(k);
+    int d = 0;
+    const auto take = [&](Label& label) {
+      if (label.extent != 1 && shape[d] != 1 && shape[d] != label.extent) return false;
+      if (shape[d] != 1) label.extent = shape[d];
+      label.strides[k] += shape[d] == 1 ? 0 : strides[d];
+      ++d;
+      return true;
+    };
+    for (char c : term) {
+      if (c != kEllipsis) {
+        if (!take(letters[static_cast<unsigned char>(c)])) return mismatch(k);
+        continue;
+      }
+      while (static_cast<int>(ellipsis.size()) < extra)
+        ellipsis.insert(ellipsis.begin(), Label{1, std::vector<int64_t>(inputs.size())});
+      for (int i = 0; i < extra; ++i)
+        if (!take(ellipsis[ellipsis.size() - static_cast<size_t>(extra - i)])) return mismatch(k);
+    }
+  }
+  return std::nullopt;
+}
+
+template <class T>
+void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::vector<Dimensions>& summed) {
+  using Acc = std::conditional_t<kIsFloating<T>, double, uint64_t>;
+  const int64_t terms = summed[0].positions();
+  parallel(kept[0].positions(), std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, terms)),
+           [&](int64_t begin, int64_t end) {
+             std::vector<Odometer> outer;
+             for (const Dimensions& d : kept) outer.emplace_back(d, begin);
+             for (int64_t i = begin; i < end; ++i) {
+               Acc total = 0;
+               std::vector<Odometer> inner;
+               for (const Dimensions& d : summed) inner.emplace_back(d);
+               for (int64_t j = 0; j < terms; ++j) {
+                 Acc product = 1;
+                 for (size_t k = 0; k < in.size(); ++k) {
+                   product *= static_cast<Acc>(
+                       static_cast<compute_t<T>>(in[k].as<T>()[outer[k].offset() + inner[k].offset()]));
+                   inner[k].next();
+                 }
+                 total += product;
+               }
+               y[i] = static_cast<T>(static_cast<compute_t<T>>(total));
+               for (Odometer& o : outer) o.next();
+             }
+           });
+}
+
+// One operand after another, the first two, then their result and the next. Labels that nobody needs any more are
+// summed over as soon as possible.
+class Contractions {
+ public:
+  // `labels`: first those of the result in its order, of which there are `kept`. No extent is 0.
+  Contractions(const std::vector<Label>& labels, size_t kept, size_t operands) : labels_(labels) {
+    Operand all = operand(0);
+    if (operands == 1) contract(all, kNone, [&](size_t l) { return l < kept; });
+    for (size_t k = 1; k < operands; ++k) {
+      Operand next = operand(k);
+      const auto needed = [&](size_t l) {
+        return l < kept || std::any_of(labels[l].strides.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+                                       labels[l].strides.end(), [](int64_t stride) { return stride != 0; });
+      };
+      all = sum_out(all, [&](size_t l) { return needed(l) || next.strides[l] != 0; });
+      next = sum_out(next, [&](size_t l) { return needed(l) || all.strides[l] != 0; });
+      all = contract(all, next, needed);
+    }
+  }
+
+  int64_t scratch_bytes() const { return scratch_ * static_cast<int64_t>(sizeof(float)); }
+
+  void run(Tensors in, float* y, float* scratch) const {
+    static constexpr float kOne = 1;
+    const auto data = [&](const Place& place) -> const float* {
+      if (place.input == kNowhere) return &kOne;
+      return place.input == kScratch ? scratch + place.at : in[static_cast<size_t>(place.input)].as<float>();
+    };
+    for (const Stage& stage : stages_)
+      stage.contraction.run(data(stage.a), data(stage.b), &stage == &stages_.back() ? y : scratch + stage.y,
+                            scratch + stage.scratch);
+  }
+
+ private:
+  static constexpr int kScratch = -1, kNowhere = -2;
+  struct Place {
+    int input;
+    int64_t at;
+  };
+  struct Operand {
+    Place place;
+    std::vector<int64_t> strides;  // by label
+  };
+  struct Stage {
+    Contraction contraction;
+    Place a, b;
+    int64_t y, scratch;
+  };
+  static inline const Operand kNone{{kNowhere, 0}, {}};
+
+  Operand operand(size_t k) const {
+    Operand result{{static_cast<int>(k), 0}, {}};
+    for (const Label& label : labels_) result.strides.push_back(label.strides[k]);
+    return result;
+  }
+
+  // The operand without what only it has and nobody needs.
+  template <class Needed>
+  Operand sum_out(const Operand& a, const Needed& needed) {
+    for (size_t l = 0; l < labels_.size(); ++l)
+      if (a.strides[l] != 0 && !needed(l)) return contract(a, kNone, needed);
+    return a;
+  }
+
+  // The result lies in scratch memory, its dimensions in the order of the labels.
+  template <class Needed>
+  Operand contract(const Operand& a, const Operand& b, const Needed& needed) {
+    Contraction::Axes kept, summed;
+    Operand result{{kScratch, scratch_}, std::vector<int64_t>(labels_.size())};
+    int64_t elements = 1;
+    for (size_t l = labels_.size(); l-- > 0;) {
+      const ContractedAxis axis{labels_[l].extent, a.strides[l], b.strides.empty() ? 0 : b.strides[l]};
+      if (axis.a == 0 && axis.b == 0) continue;
+      Contraction::Axes& axes = needed(l) ? kept : summed;
+      axes.insert(axes.begin(), axis);
+      if (!needed(l)) continue;
+      result.strides[l] = elements;
+      elements *= axis.extent;
+    }
+    Contraction contraction(std::move(kept), std::move(summed));
+    scratch_ += align_up(elements, kAlignment);
+    const int64_t own = contraction.scratch_floats();
+    stages_.push_back({std::move(contraction), a.place, b.place, result.place.at, scratch_});
+    scratch_ += align_up(own, kAlignment);
+    return result;
+  }
+
+  std::vector<Label> labels_;
+  std::vector<Stage> stages_;
+  int64_t scratch_ = 0;  // floats
+};
+
+Verdict supports(const Node& node) {
+  if (Verdict verdict = accepts_variadic(node, set_of(Numbers{})); !verdict) return verdict;
+  const auto equation = parse(node.attr("equation", ""));
+  if (!equation || equation->operands.size() != node.input_count())
+    return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' does not name " +
+                                       std::to_string(node.input_count()) + " operands");
+  return yes();
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  return make_kernel([equation = *parse(node.attr("equation", ""))](Tensors inputs) -> Plan {
+    std::array<Label, 128> letters;
+    std::vector<Label> ellipsis;
+    if (auto error = bind(equation, inputs, letters, ellipsis)) return fail(*error);
+    Shape to;
+    std::vector<Dimensions> kept(inputs.size()), summed(inputs.size());  // for each operand
+    std::vector<Label> labels;                                           // those of the result first
+    const auto place = [&](const Label& label, bool keep) {
+      labels.push_back(label);
+      if (keep && to.rank() < BP_MAX_RANK) to.push_back(label.extent);
+      for (size_t k = 0; k < inputs.size(); ++k) (keep ? kept : summed)[k].add(label.extent, label.strides[k]);
+    };
+    const bool keep_ellipsis = equation.result.find(kEllipsis) != std::string::npos;
+    if (equation.result.size() + ellipsis.size() > BP_MAX_RANK) return fail("the result's rank is more than 32");
+    for (char c : equation.result) {
+      if (c != kEllipsis)
+        place(letters[static_cast<unsigned char>(c)], true);
+      else
+        for (const Label& label : ellipsis) place(label, true);
+    }
+    for (int c = 'A'; c <= 'z'; ++c)
+      if (equation.result.find(static_cast<char>(c)) == std::string::npos &&
+          letters[static_cast<unsigned char>(c)].extent != 1)
+        place(letters[static_cast<unsigned char>(c)], false);
+    for (const Label& label : ellipsis)
+      if (!keep_ellipsis) place(label, false);
+    const bool empty = kept[0].positions() == 0 || summed[0].positions() == 0;
+    if (!empty && !reference_only() && inputs.size() == 1 && summed[0].positions() == 1)
+      return make_plan({to}, [copy = StridedCopy(kept[0].extents, kept[0].strides, 0, bytes_of(inputs[0].dtype, 1))](
+                                 Tensors in, Tensors out) { copy(in[0].data, out[0].data); });
+    if (!empty && !reference_only() && inputs[0].dtype == BP_DTYPE_FLOAT) {
+      Contractions contractions(labels, kept[0].extents.size(), inputs.size());
+      const int64_t scratch = contractions.scratch_bytes();
+      return make_plan({to},
+                       [c = std::move(contractions)](Tensors in, Tensors out, void* memory) {
+                         c.run(in, out[0].as<float>(), static_cast<float*>(memory));
+                       },
+                       {.scratch_bytes = scratch});
+    }
+    return make_plan({to}, [=](Tensors in, Tensors out) {
+      dispatch<Numbers>(in[0].dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        contract<T>(in, out[0].as<T>(), kept, summed);
+      });
+    });
+  });
+}
+
+constexpr Row kRows[] = {{"", "Einsum", 12, supports, create}};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> einsum_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gemm: Y = alpha · A' · B' + beta · C, where A' and B' may be transposed and C is broadcast.
+#include "kernels/matmul/gemm.h"
+
+#include "kernels/common/broadcast.h"
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/matmul/gemv.h"
+#include "kernels/matmul/tiled_product.h"
+#include "kernels/onednn/onednn.h"
+#include "kernels/post_op/activation.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+struct Gemm {
+  float alpha, beta;
+  bool a_transposed, b_transposed;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t row_step = 0, column_step = 0;  // of C, 0 where it is repeated
+};
+
+void run_float(const Gemm& g, std::span<const PostOp> post_ops, Tensors in, Tensors out) {
+  const float* a = in[0].as<float>();
+  const float* b = in[1].as<float>();
+  float* y = out[0].as<float>();
+  const Tensor c = at(in, 2);
+  const bool adds = c.present() && g.beta != 0;
+  const bool few_rows = g.m <= kGemvRows && g.k > 0 && (!g.a_transposed || g.m == 1);
+  if (few_rows) {
+    (g.b_transposed ? gemv_transposed : gemv)(g.m, g.n, g.k, a, b, y);
+  } else {
+    sgemm(g.m, g.n, g.k, g.alpha, {a, g.a_transposed ? g.m : g.k, g.a_transposed},
+          {b, g.b_transposed ? g.k : g.n, g.b_transposed}, 0, y, g.n);
+  }
+  const float alpha = few_rows ? g.alpha : 1;
+  if (!adds && alpha == 1 && post_ops.empty()) return;
+  parallel(g.m, 1 + kCheapGrain / (1 + g.n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float* row = y + i * g.n;
+      const float* add = adds ? c.as<float>() + i * g.row_step : nullptr;
+      for (int64_t j = 0; j < g.n; ++j) row[j] = alpha * row[j] + (adds ? g.beta * add[j * g.column_step] : 0);
+      for (const PostOp& op : post_ops) activate(op.activation, row, g.n);
+    }
+  });
+}
+
+template <class T>
+void run_plain(const Gemm& g, Tensors in, Tensors out) {
+  using Sum = std::conditional_t<kIsFloating<T>, compute_t<T>, double>;
+  const T* a = in[0].as<T>();
+  const T* b = in[1].as<T>();
+  const Tensor c = at(in, 2);
+  parallel(g.m, 1 + (int64_t{1} << 16) / (1 + g.n * g.k), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = 0; j < g.n; ++j) {
+        Sum sum = 0;
+        for (int64_t l = 0; l < g.k; ++l) {
+          sum += static_cast<Sum>(a[g.a_transposed ? l * g.m + i : i * g.k + l]) *
+                 static_cast<Sum>(b[g.b_transposed ? j * g.k + l : l * g.n + j]);
+        }
+        sum *= static_cast<Sum>(g.alpha);
+        if (c.present())
+          sum += static_cast<Sum>(g.beta) * static_cast<Sum>(c.as<T>()[i * g.row_step + j * g.column_step]);
+        out[0].as<T>()[i * g.n + j] = static_cast<T>(sum);
+      }
+    }
+  });
+}
+
+using GemmTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
+
+Plan plan_gemm(Gemm g, std::vector<PostOp> post_ops, Tensors inputs) {
+  const Shape& a = inputs[0].shape;
+  const Shape& b = inputs[1].shape;
+  if (a.rank() != 2 || b.rank() != 2) return fail("A " + to_string(a) + " and B " + to_string(b) + " must be matrices");
+  g.m = a[g.a_transposed ? 1 : 0];
+  g.k = a[g.a_transposed ? 0 : 1];
+  g.n = b[g.b_transposed ? 0 : 1];
+  if (g.k != b[g.b_transposed ? 1 : 0])
+    return fail("A " + to_string(a) + " and B " + to_string(b) + " do not fit each other");
+  if (Tensor c = at(inputs, 2); c.present()) {
+    int64_t rows = c.shape.rank() == 2 ? c.shape[0] : 1;
+    int64_t columns = c.shape.rank() == 0 ? 1 : c.shape[c.shape.rank() - 1];
+    if (c.shape.rank() > 2 || (rows != 1 && rows != g.m) || (columns != 1 && columns != g.n)) {
+      return fail("C " + to_string(c.shape) + " cannot be broadcast to [" + std::to_string(g.m) + "," +
+                  std::to_string(g.n) + "]");
+    }
+    g.row_step = rows == 1 ? 0 : columns;
+    g.column_step = columns == 1 ? 0 : 1;
+  }
+  return make_plan({Shape{g.m, g.n}}, [g, post_ops, plain = reference_only()](Tensors in, Tensors out) {
+    dispatch<GemmTypes>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_same_v<T, float>) {
+        if (!plain) return run_float(g, post_ops, in, out);
+      }
+      run_plain<T>(g, in, out);
+    });
+  });
+}
+
+Verdict supports(const Node& node) {
+  constexpr bp_dtype_set_t kTypes = set_of(GemmTypes{});
+  if (Verdict v = accepts(node, 2, {kTypes, kTypes, kTypes}); !v) return v;
+  if (Verdict v = same_type(node, 0, 1); !v) return v;
+  for (const char* name : {"transA", "transB"}) {
+    const bp_attribute_t* attribute = node.find(name);
+    if (attribute != nullptr && attribute->type != BP_ATTR_INT)
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is not an integer");
+  }
+  return node.has_input(2) ? same_type(node, 0, 2) : yes();
+}
+
+class GemmKernel final : public Kernel {
+ public:
+  explicit GemmKernel(const Node& node)
+      : gemm_{node.attr("alpha", 1.0f), node.attr("beta", 1.0f), node.attr("transA", int64_t{0}) != 0,
+              node.attr("transB", int64_t{0}) != 0} {}
+  Plan plan(Tensors inputs) const override {
+    if (Plan plan = plan_known(inputs); plan.step) return plan;
+    return plan_gemm(gemm_, post_ops_, inputs);
+  }
+  bool packs(size_t input) const override { return input == 1; }
+  bool append(PostOp op) override {
+    if (op.kind != PostOp::kActivation) return false;
+    post_ops_.push_back(std::move(op));
+    return true;
+  }
+
+ private:
+  // More than a few rows times a known matrix, plus a known row. A plan without a step where it is anything else.
+  Plan plan_known(Tensors inputs) const {
+    const Tensor &a = inputs[0], &b = inputs[1], c = at(inputs, 2);
+    const bool product = a.dtype == BP_DTYPE_FLOAT && a.shape.rank() == 2 && b.shape.rank() == 2 && b.data != nullptr &&
+                         gemm_.alpha == 1 && !gemm_.a_transposed && !reference_only();
+    if (!product || a.shape[0] <= kGemvRows) return {};
+    const int64_t k = b.shape[gemm_.b_transposed ? 1 : 0], n = b.shape[gemm_.b_transposed ? 0 : 1];
+    const bool row = c.present() && c.data != nullptr && gemm_.beta == 1 && c.shape.rank() > 0 &&
+                     c.shape.elements() == n && c.shape[c.shape.rank() - 1] == n;
+    if (a.shape[1] != k || (c.present() && !row)) return {};
+    const Shape shape{a.shape[0], n};
+    return plan_tiled_product({a.shape[0], n, k, gemm_.b_transposed, post_ops_, shape}, inputs, packed_, row ? 2 : -1);
+  }
+
+  Gemm gemm_;
+  std::vector<PostOp> post_ops_;
+  mutable PackedWeights packed_;
+};
+
+constexpr Row kRows[] = {
+    {"", "Gemm", 7, supports, create_gemm},
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> create_gemm(const Node& node) {
+  return std::make_unique<GemmKernel>(node);
+}
+
+[[gnu::cold]] std::span<const Row> gemm_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

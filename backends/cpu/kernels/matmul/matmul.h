@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all matrix products share: the sizes, and the product by its definition.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+struct MatMulSize {
+  int64_t m, n, k;
+  // For each product of the batch, which matrix of A and which of B it takes.
+  std::vector<int64_t> a_offsets;
+  std::vector<int64_t> b_offsets;
+  Shape shape;
+};
+std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::string* error);
+
+// a(row, i) and b(column, i) give elements as `Sum`, c(row, column, i, sum) takes results; i counts elements of the
+// matrices.
+template <class Sum, class A, class B, class C>
+void multiply(int64_t m, int64_t n, int64_t k, const A& a, const B& b, const C& c) {
+  int64_t grain = 1 + (int64_t{1} << 16) / (1 + n * k);
+  parallel(m, grain, [&](int64_t begin, int64_t end) {
+    std::vector<Sum> row(static_cast<size_t>(n));
+    for (int64_t i = begin; i < end; ++i) {
+      std::fill(row.begin(), row.end(), Sum{});
+      for (int64_t l = 0; l < k; ++l) {
+        Sum factor = a(i, i * k + l);
+        for (int64_t j = 0; j < n; ++j) row[static_cast<size_t>(j)] += factor * b(j, l * n + j);
+      }
+      for (int64_t j = 0; j < n; ++j) c(i, j, i * n + j, row[static_cast<size_t>(j)]);
+    }
+  });
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/matmul/nbits_product.h"
+
+#include <algorithm>
+
+#include "kernels/simd/clones.h"
+#include "kernels/simd/vector_math.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+typedef uint32_t Words __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint32_t DoubleWords __attribute__((vector_size(32)));
+typedef uint32_t WordLanes __attribute__((vector_size(64)));
+typedef int32_t CodeLanes __attribute__((vector_size(64)));
+
+constexpr int64_t kCodeBytes = 16;      // that are read at once, as four words
+constexpr int64_t kStripLength = 1024;  // of rows that all columns read from the nearest cache
+
+// Four words, four times, each time shifted to their next code: lane 4 * g + w holds code 4 * part + g of word w.
+template <int kBits>
+[[gnu::always_inline]] inline void unpack(const uint8_t* from, int part, FloatLanes& to) {
+  constexpr WordLanes kShifts = WordLanes{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3} * kBits;
+  const Words w = *reinterpret_cast<const Words*>(from);
+  const DoubleWords twice = __builtin_shufflevector(w, w, 0, 1, 2, 3, 4, 5, 6, 7);
+  const WordLanes words = __builtin_shufflevector(twice, twice, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const WordLanes codes = words >> (kShifts + static_cast<uint32_t>(part * 4 * kBits)) & ((1u << kBits) - 1);
+  to = __builtin_convertvector(reinterpret_cast<CodeLanes>(codes), FloatLanes);
+}
+
+// Lane i of the result is the sum of vector i of 16.
+[[gnu::always_inline]] inline void sum_each(FloatLanes* vectors, FloatLanes& to) {
+  for (int count = 8; count > 0; count /= 2) {
+    for (int64_t i = 0; i < count; ++i) {
+      const FloatLanes a = vectors[2 * i], b = vectors[2 * i + 1];
+      vectors[i] = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
+                   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    }
+  }
+  to = vectors[0];
+}
+
+// Each result is, or is added, the sum of its lanes.
+template <int kRows, int kColumns>
+[[gnu::always_inline]] inline void finish_tile(const FloatLanes (&sums)[kRows][kColumns], float* y, int64_t n,
+                                               bool is_first) {
+  static_assert(int64_t{kRows} * kColumns <= kFloatLanes);
+  FloatLanes all[kFloatLanes] = {}, totals;
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kColumns; ++c) all[r * kColumns + c] = sums[r][c];
+  }
+  sum_each(all, totals);
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kColumns; ++c) {
+      float& result = y[r * n + c];
+      result = (is_first ? 0 : result) + totals[r * kColumns + c];
+    }
+  }
+}
+
+// Blocks [first, last) of kColumns columns by kRows rows.
+template <int kBits, int kRows, int kColumns>
+[[gnu::always_inline]] inline void multiply_tile(const NbitsColumns& b, const float* x, int64_t column, int64_t first,
+                                                 int64_t last, float* y, int64_t n) {
+  constexpr int kParts = 8 / kBits;
+  const int64_t length = b.length(), bytes = b.column_bytes(), steps = b.block * kBits / 8 / kCodeBytes;
+  FloatLanes sums[kRows][kColumns] = {};
+  for (int64_t block = first; block < last; ++block) {
+    const float* row = x + block * b.block;
+    for (int64_t step = 0; step < steps; ++step, row += kParts * kFloatLanes) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kParts; ++p) {
+        FloatLanes weights[kColumns];
+#pragma GCC unroll 4
+        for (int c = 0; c < kColumns; ++c) {
+          const int64_t at = (column + c) * b.blocks + block;
+          const float zero = b.zeros == nullptr ? 1 << (kBits - 1) : b.zeros[at];
+          unpack<kBits>(b.codes + (column + c) * bytes + (block * steps + step) * kCodeBytes, p, weights[c]);
+          weights[c] = (weights[c] - zero) * b.scales[at];
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < kRows; ++r) {
+          const FloatLanes v = *reinterpret_cast<const FloatLanes*>(row + r * length + p * kFloatLanes);
+#pragma GCC unroll 4
+          for (int c = 0; c < kColumns; ++c) sums[r][c] += weights[c] * v;
+        }
+      }
+    }
+  }
+  finish_tile<kRows, kColumns>(sums, y + column, n, first == 0);
+}
+
+template <int kBits, int kRows, int kColumns>
+[[gnu::always_inline]] inline void multiply_rows(const NbitsColumns& b, const float* x, int64_t first_column,
+                                                 int64_t last_column, int64_t first, int64_t last, float* y,
+                                                 int64_t n) {
+  int64_t column = first_column;
+  for (; column + kColumns <= last_column; column += kColumns)
+    multiply_tile<kBits, kRows, kColumns>(b, x, column, first, last, y, n);
+  for (; column < last_column; ++column) multiply_tile<kBits, kRows, 1>(b, x, column, first, last, y, n);
+}
+
+// Few rows: the codes are read once for all of them.
+template <int kBits>
+[[gnu::always_inline]] inline void multiply_few(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns,
+                                                float* y, int64_t n) {
+  int64_t row = 0;
+  for (; row + 4 <= rows; row += 4)
+    multiply_rows<kBits, 4, 2>(b, x + row * b.length(), 0, columns, 0, b.blocks, y + row * n, n);
+  for (; row < rows; ++row)
+    multiply_rows<kBits, 1, 4>(b, x + row * b.length(), 0, columns, 0, b.blocks, y + row * n, n);
+}
+
+// ---- many rows: a strip of all columns becomes numbers once, and is multiplied by each group of rows
+
+// The numbers of blocks [first, last), column after column.
+template <int kBits>
+[[gnu::always_inline]] inline void unpack_strip(const NbitsColumns& b, int64_t columns, int64_t first, int64_t last,
+                                                float* strip) {
+  constexpr int kParts = 8 / kBits;
+  const int64_t steps = b.block * kBits / 8 / kCodeBytes;
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int64_t block = first; block < last; ++block) {
+      const int64_t at = c * b.blocks + block;
+      const float scale = b.scales[at], zero = b.zeros == nullptr ? 1 << (kBits - 1) : b.zeros[at];
+      const uint8_t* from = b.codes + at * steps * kCodeBytes;
+      for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 4
+        for (int p = 0; p < kParts; ++p, strip += kFloatLanes) {
+          FloatLanes weights;
+          unpack<kBits>(from + step * kCodeBytes, p, weights);
+          *reinterpret_cast<FloatLanes*>(strip) = (weights - zero) * scale;
+        }
+      }
+    }
+  }
+}
+
+// Rows of x lie vector by vector side by side: rows some thousands of bytes apart would share places in the cache.
+template <int kRows, int kColumns>
+[[gnu::always_inline]] inline void multiply_strip_tile(const float* x, const float* strip, int64_t length, float* y,
+                                                       int64_t n, bool is_first) {
+  FloatLanes sums[kRows][kColumns] = {};
+  for (int64_t i = 0; i < length; i += kFloatLanes) {
+    FloatLanes weights[kColumns];
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) weights[c] = *reinterpret_cast<const FloatLanes*>(strip + c * length + i);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i * kRows + r * kFloatLanes);
+#pragma GCC unroll 4
+      for (int c = 0; c < kColumns; ++c) sums[r][c] += weights[c] * v;
+    }
+  }
+  finish_tile<kRows, kColumns>(sums, y, n, is_first);
+}
+
+template <int kRows>
+[[gnu::always_inline]] inline void multiply_strip(const float* x, const float* strip, int64_t length, int64_t columns,
+                                                  float* y, int64_t n, bool is_first) {
+  int64_t c = 0;
+  for (; c + 2 <= columns; c += 2) multiply_strip_tile<kRows, 2>(x, strip + c * length, length, y + c, n, is_first);
+  if (c < columns) multiply_strip_tile<kRows, 1>(x, strip + c * length, length, y + c, n, is_first);
+}
+
+template <int kRows>
+[[gnu::always_inline]] inline void lay_side_by_side(const float* x, int64_t stride, int64_t length, float* to) {
+  for (int64_t i = 0; i < length; i += kFloatLanes) {
+    for (int r = 0; r < kRows; ++r, to += kFloatLanes)
+      *reinterpret_cast<FloatLanes*>(to) = *reinterpret_cast<const FloatLanes*>(x + r * stride + i);
+  }
+}
+
+template <int kBits>
+[[gnu::always_inline]] inline void multiply(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns,
+                                            float* y, int64_t n, std::vector<float>& scratch) {
+  constexpr int kRows = 8;
+  if (rows < kRows) return multiply_few<kBits>(b, x, rows, columns, y, n);
+  const int64_t blocks = std::max<int64_t>(1, kStripLength / b.block);
+  scratch.resize(static_cast<size_t>((columns + kRows) * blocks * b.block));
+  float *strip = scratch.data(), *group = strip + columns * blocks * b.block;
+  for (int64_t first = 0; first < b.blocks; first += blocks) {
+    const int64_t last = std::min(b.blocks, first + blocks), length = (last - first) * b.block;
+    unpack_strip<kBits>(b, columns, first, last, strip);
+    const float* from = x + first * b.block;
+    int64_t row = 0;
+    for (; row + kRows <= rows; row += kRows) {
+      lay_side_by_side<kRows>(from + row * b.length(), b.length(), length, group);
+      multiply_strip<kRows>(group, strip, length, columns, y + row * n, n, first == 0);
+    }
+    for (; row < rows; ++row)
+      multiply_strip<1>(from + row * b.length(), strip, length, columns, y + row * n, n, first == 0);
+  }
+}
+
+CLONES void multiply_2(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
+                       std::vector<float>& scratch) {
+  multiply<2>(b, x, rows, columns, y, n, scratch);
+}
+CLONES void multiply_4(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
+                       std::vector<float>& scratch) {
+  multiply<4>(b, x, rows, columns, y, n, scratch);
+}
+CLONES void multiply_8(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
+                       std::vector<float>& scratch) {
+  multiply<8>(b, x, rows, columns, y, n, scratch);
+}
+
+}  // namespace
+
+void arrange_nbits_row(int64_t bits, const float* x, int64_t k, int64_t length, float* arranged) {
+  const int64_t codes = 32 / bits, chunk = 4 * codes;  // of a word, and of what is read at once
+  for (int64_t from = 0; from < length; from += chunk) {
+    for (int64_t word = 0; word < 4; ++word) {
+      for (int64_t code = 0; code < codes; ++code) {
+        const int64_t i = from + word * codes + code;
+        arranged[from + code * 4 + word] = i < k ? x[i] : 0;
+      }
+    }
+  }
+}
+
+void multiply_nbits(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
+                    std::vector<float>& scratch) {
+  (b.bits == 2 ? multiply_2 : b.bits == 4 ? multiply_4 : multiply_8)(b, x, rows, columns, y, n, scratch);
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/matmul/tiled_product.h"
+
+#include "kernels/conv/tiled.h"
+
+namespace backplane::cpu {
+
+Plan plan_tiled_product(const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed, int bias) {
+  Plan plan;
+  const int64_t lanes = channel_block();
+  if (lanes == 0 || p.n % lanes != 0 || p.m == 0 || p.n == 0 || p.k == 0) return plan;
+  TiledWork work{.size = {1, 1, p.k, p.n},
+                 .taps = 1,
+                 .columns = 1,
+                 .in_places = p.m,
+                 .out_places = p.m,
+                 .rows = {.in_width = p.m, .out_width = p.m},
+                 .tiles = {},
+                 .x_row = 0,
+                 .x_column = 0,
+                 .x_place = p.k,
+                 .x_block = lanes,
+                 .y_place = p.n,
+                 .y_block = lanes,
+                 .blocked = false,
+                 .turned = !p.b_transposed,
+                 .post_ops = p.post_ops};
+  const int64_t tiles = (p.m + most_tile_places(lanes) - 1) / most_tile_places(lanes);
+  for (int64_t t = 0; t < tiles; ++t) {
+    const int64_t first = t * p.m / tiles, rows = (t + 1) * p.m / tiles - first;
+    const ConvTileKernel one = conv_tile_kernel(lanes, 1, rows, 0), two = conv_tile_kernel(lanes, 2, rows, 0);
+    work.tiles.push_back({first, first, 0, 0, {one, two}});
+  }
+  plan.step = make_tiled(work, inputs, bias, packed);
+  plan.shapes = {p.shape};
+  plan.packed = 1;
+  return plan;
+}
+
+}  // namespace backplane::cpu

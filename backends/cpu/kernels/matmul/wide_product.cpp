@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/matmul/wide_product.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/simd/clones.h"
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr int64_t kVectorBytes = 64;
+constexpr int kRows = 6;
+constexpr int kVectors = 2;  // of columns in a panel
+
+template <class T>
+struct Lanes {
+  typedef T type __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+};
+template <class T>
+constexpr int64_t kPanel = kVectors* kVectorBytes / static_cast<int64_t>(sizeof(T));
+
+// `kCount` rows of c, of which `columns` columns of one panel are stored.
+template <class T, int kCount>
+[[gnu::always_inline]] inline void multiply_tile(const T* a, int64_t k, const T* panel, T* c, int64_t n,
+                                                 int64_t columns) {
+  using Vector = typename Lanes<T>::type;
+  constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+  Vector sums[kCount][kVectors] = {};
+  for (int64_t l = 0; l < k; ++l) {
+    const Vector b0 = *reinterpret_cast<const Vector*>(panel + l * kPanel<T>);
+    const Vector b1 = *reinterpret_cast<const Vector*>(panel + l * kPanel<T> + kLanes);
+#pragma GCC unroll 6
+    for (int r = 0; r < kCount; ++r) {
+      sums[r][0] += a[r * k + l] * b0;
+      sums[r][1] += a[r * k + l] * b1;
+    }
+  }
+  for (int r = 0; r < kCount; ++r) {
+    T row[kPanel<T>];
+    *reinterpret_cast<Vector*>(row) = sums[r][0];
+    *reinterpret_cast<Vector*>(row + kLanes) = sums[r][1];
+    for (int64_t j = 0; j < columns; ++j) c[r * n + j] = row[j];
+  }
+}
+
+template <class T>
+struct Task {
+  int64_t m, n, k;
+  const T *a, *b;
+  T* c;
+};
+
+// Columns [first, first + kPanel) of b, row after row, zeros beyond the last; then all rows of a by them.
+template <class T>
+[[gnu::always_inline]] inline void multiply_panel(const Task<T>& t, int64_t first, T* panel) {
+  const int64_t columns = std::min(kPanel<T>, t.n - first);
+  for (int64_t l = 0; l < t.k; ++l) {
+    for (int64_t j = 0; j < kPanel<T>; ++j) panel[l * kPanel<T> + j] = j < columns ? t.b[l * t.n + first + j] : 0;
+  }
+  int64_t i = 0;
+  for (; i + kRows <= t.m; i += kRows)
+    multiply_tile<T, kRows>(t.a + i * t.k, t.k, panel, t.c + i * t.n + first, t.n, columns);
+  for (; i < t.m; ++i) multiply_tile<T, 1>(t.a + i * t.k, t.k, panel, t.c + i * t.n + first, t.n, columns);
+}
+
+CLONES void multiply_doubles(const Task<double>& t, int64_t first, double* panel) {
+  multiply_panel(t, first, panel);
+}
+CLONES void multiply_words(const Task<uint32_t>& t, int64_t first, uint32_t* panel) {
+  multiply_panel(t, first, panel);
+}
+CLONES void multiply_long_words(const Task<uint64_t>& t, int64_t first, uint64_t* panel) {
+  multiply_panel(t, first, panel);
+}
+
+template <class T>
+void run(void (*multiply)(const Task<T>&, int64_t, T*), int64_t m, int64_t n, int64_t k, const void* a, const void* b,
+         void* c) {
+  const Task<T> task{m, n, k, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c)};
+  parallel((n + kPanel<T> - 1) / kPanel<T>, 1 + (1 << 16) / (1 + m * k * kPanel<T>), [&](int64_t begin, int64_t end) {
+    std::vector<T> panel(static_cast<size_t>(k * kPanel<T>));
+    for (int64_t p = begin; p < end; ++p) multiply(task, p * kPanel<T>, panel.data());
+  });
+}
+
+}  // namespace
+
+bool has_wide_product(bp_dtype_t dtype) {
+  return dtype == BP_DTYPE_DOUBLE || dtype == BP_DTYPE_INT32 || dtype == BP_DTYPE_UINT32 || dtype == BP_DTYPE_INT64 ||
+         dtype == BP_DTYPE_UINT64;
+}
+
+void wide_product(bp_dtype_t dtype, int64_t m, int64_t n, int64_t k, const void* a, const void* b, void* c) {
+  if (dtype == BP_DTYPE_DOUBLE)
+    run(multiply_doubles, m, n, k, a, b, c);
+  else if (dtype == BP_DTYPE_INT32 || dtype == BP_DTYPE_UINT32)
+    run(multiply_words, m, n, k, a, b, c);
+  else
+    run(multiply_long_words, m, n, k, a, b, c);
+}
+
+}  // namespace backplane::cpu

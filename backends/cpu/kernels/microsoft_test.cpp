@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of com.microsoft, for which there are no conformance cases: numbers worked out by hand or by the formula.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "kernels/common/float16.h"
+#include "testing/graph_builder.h"
+#include "testing/plugin_runner.h"
+
+namespace backplane::cpu::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+using Bytes = std::vector<uint8_t>;
+using Floats = std::vector<float>;
+
+class Microsoft : public ::testing::Test {
+ protected:
+  Outcome run(GraphBuilder& builder, std::vector<HostTensor> inputs) {
+    Compiled program(plugin, builder.graph());
+    if (program.status != BP_OK) return {program.status, program.text, BP_NO_NODE, {}};
+    return program.run(std::move(inputs));
+  }
+  Plugin plugin;
+};
+
+// Two columns of 16 weights in one block each. The first column is 0 … 15 with zero point 8 and scale 2, the second all
+// 3 with zero point 1 and scale 0.5.
+TEST_F(Microsoft, MatMulNBitsUnpacksLowNibblesFirst) {
+  Bytes codes;
+  for (int i = 0; i < 16; i += 2) codes.push_back(static_cast<uint8_t>(i | (i + 1) << 4));
+  codes.insert(codes.end(), 8, 0x33);
+  GraphBuilder b;
+  b.input("a", BP_DTYPE_FLOAT, {2, 16});
+  b.weight<uint8_t>("b", BP_DTYPE_UINT8, {2, 1, 8}, codes).weight<float>("scales", BP_DTYPE_FLOAT, {2}, {2, 0.5f});
+  b.weight<uint8_t>("zeros", BP_DTYPE_UINT8, {2}, {8, 1});
+  b.node("com.microsoft::MatMulNBits", 1, {"a", "b", "scales", "zeros"}, {"y"}, BP_DTYPE_FLOAT,
+         {{"K", int64_t{16}}, {"N", int64_t{2}}, {"bits", int64_t{4}}, {"block_size", int64_t{16}}});
+  b.output("y");
+  Floats a(32, 1.0f);
+  std::fill_n(a.begin(), 16, 0.0f);
+  a[3] = 1;  // picks weight 3 of each column
+  Outcome outcome = run(b, {HostTensor::of(BP_DTYPE_FLOAT, {2, 16}, a)});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(), ElementsAre((3 - 8) * 2, (3 - 1) * 0.5f, (120 - 16 * 8) * 2, 16));
+}
+
+// A token looks at the one before it and at itself; equal keys share the attention equally.
+TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
+  GraphBuilder b;
+  b.input("q", BP_DTYPE_FLOAT, {1, 1, 4}).input("k", BP_DTYPE_FLOAT, {1, 1, 2}).input("v", BP_DTYPE_FLOAT, {1, 1, 2});
+  b.input("past_k", BP_DTYPE_FLOAT, {1, 1, 1, 2}).input("past_v", BP_DTYPE_FLOAT, {1, 1, 1, 2});
+  b.weight<int32_t>("lengths", BP_DTYPE_INT32, {1}, {1}).weight<int32_t>("total", BP_DTYPE_INT32, {1}, {2});
+  b.node("com.microsoft::GroupQueryAttention", 1, {"q", "k", "v", "past_k", "past_v", "lengths", "total"},
+         {"y", "present_k", "present_v"}, BP_DTYPE_FLOAT, {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}});
+  b.output("y").output("present_v");
+  const auto floats = [](std::vector<int64_t> extents, const Floats& data) {
+    return HostTensor::of(BP_DTYPE_FLOAT, std::move(extents), data);
+  };
+  Outcome outcome = run(b, {floats({1, 1, 4}, {1, 2, 3, 4}), floats({1, 1, 2}, {5, 6}), floats({1, 1, 2}, {30, 40}),
+                            floats({1, 1, 1, 2}, {5, 6}), floats({1, 1, 1, 2}, {10, 20})});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(), Pointwise(FloatNear(1e-5f), Floats{20, 30, 20, 30}));
+  EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(10, 20, 30, 40));
+}
+
+// Batches of different lengths in a cache with room behind them, in each type: the new tokens stand where each batch
+// ends, what is behind them is 0, and attention gives what it gives on the same numbers as FLOAT.
+TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
+  constexpr int64_t kBatch = 2, kRoom = 6, kHeads = 4, kKvHeads = 2, kSize = 8;
+  const std::vector<int64_t> cache = {kBatch, kKvHeads, kRoom, kSize}, token = {kBatch, 1, kKvHeads * kSize};
+  const auto numbers = [](int64_t count, uint32_t seed) {
+    Floats values;
+    for (int64_t i = 0; i < count; ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      values.push_back(static_cast<float>(seed >> 26) / 32.0f - 1);  // both 16-bit types have it
+    }
+    return values;
+  };
+  const auto outputs = [&](bp_dtype_t dtype) {
+    const auto tensor = [&](const std::vector<int64_t>& extents, uint32_t seed) {
+      int64_t count = 1;
+      for (int64_t extent : extents) count *= extent;
+      const Floats values = numbers(count, seed);
+      if (dtype == BP_DTYPE_FLOAT) return HostTensor::of(dtype, extents, values);
+      std::vector<uint16_t> bits;
+      for (float v : values) bits.push_back(dtype == BP_DTYPE_FLOAT16 ? Half(v).bits : BFloat16(v).bits);
+      return HostTensor::of(dtype, extents, bits);
+    };
+    GraphBuilder b;
+    b.input("q", dtype, {kBatch, 1, kHeads * kSize}).input("k", dtype, token).input("v", dtype, token);
+    b.input("past_k", dtype, cache).input("past_v", dtype, cache);
+    b.weight<int32_t>("lengths", BP_DTYPE_INT32, {kBatch}, {4, 2}).weight<int32_t>("total", BP_DTYPE_INT32, {1}, {5});
+    b.node("com.microsoft::GroupQueryAttention", 1, {"q", "k", "v", "past_k", "past_v", "lengths", "total"},
+           {"y", "present_k", "present_v"}, dtype, {{"num_heads", kHeads}, {"kv_num_heads", kKvHeads}});
+    b.output("y").output("present_k").output("present_v");
+    Outcome outcome = run(b, {tensor({kBatch, 1, kHeads * kSize}, 1), tensor(token, 2), tensor(token, 3),
+                              tensor(cache, 4), tensor(cache, 5)});
+    EXPECT_EQ(outcome.status, BP_OK) << outcome.text;
+    std::vector<Floats> results;
+    for (const HostTensor& output : outcome.outputs) {
+      Floats values;
+      if (dtype == BP_DTYPE_FLOAT) {
+        values = output.as<float>();
+      } else {
+        for (uint16_t bits : output.as<uint16_t>())
+          values.push_back(dtype == BP_DTYPE_FLOAT16 ? half_to_float(bits)
+                                                     : std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
+      }
+      results.push_back(std::move(values));
+    }
+    return results;
+  };
+  const std::vector<Floats> expected = outputs(BP_DTYPE_FLOAT);
+  ASSERT_EQ(expected.size(), 3u);
+  for (size_t which : {1, 2}) {
+    const Floats past = numbers(kBatch * kKvHeads * kRoom * kSize, which == 1 ? 4 : 5);
+    const Floats fresh = numbers(kBatch * kKvHeads * kSize, which == 1 ? 2 : 3);
+    for (int64_t i = 0; i < kBatch * kKvHeads * kRoom * kSize; ++i) {
+      const int64_t head = i / (kRoom * kSize), position = i / kSize % kRoom, end = head / kKvHeads == 0 ? 4 : 2;
+      const float wanted = position < end    ? past[static_cast<size_t>(i)]
+                           : position == end ? fresh[static_cast<size_t>(head * kSize + i % kSize)]
+                                             : 0;
+      ASSERT_EQ(expected[which][static_cast<size_t>(i)], wanted) << "output " << which << " [" << i << "]";
+    }
+  }
+  for (bp_dtype_t dtype : {BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}) {
+    const std::vector<Floats> seen = outputs(dtype);
+    ASSERT_EQ(seen.size(), 3u);
+    EXPECT_THAT(seen[0], Pointwise(FloatNear(dtype == BP_DTYPE_FLOAT16 ? 0x1p-11f : 0x1p-8f), expected[0]));
+    EXPECT_EQ(seen[1], expected[1]);
+    EXPECT_EQ(seen[2], expected[2]);
+  }
+}
+
+// A cache that claims to be longer than it is must not be read.
+TEST_F(Microsoft, GroupQueryAttentionRefusesLengthsBeyondTheCache) {
+  GraphBuilder b;
+  b.input("q", BP_DTYPE_FLOAT, {1, 1, 2}).input("k", BP_DTYPE_FLOAT, {1, 1, 2}).input("v", BP_DTYPE_FLOAT, {1, 1, 2});
+  b.input("past_k", BP_DTYPE_FLOAT, {1, 1, 1, 2}).input("past_v", BP_DTYPE_FLOAT, {1, 1, 1, 2});
+  b.input("lengths", BP_DTYPE_INT32, {1}).weight<int32_t>("total", BP_DTYPE_INT32, {1}, {9});
+  b.node("com.microsoft::GroupQueryAttention", 1, {"q", "k", "v", "past_k", "past_v", "lengths", "total"}, {"y"},
+         BP_DTYPE_FLOAT, {{"num_heads", int64_t{1}}, {"kv_num_heads", int64_t{1}}});
+  b.output("y");
+  const auto pair = [](std::vector<int64_t> extents) {
+    return HostTensor::of(BP_DTYPE_FLOAT, std::move(extents), Floats{1, 2});
+  };
+  for (int32_t length : {8, 1000000, -5}) {
+    Outcome outcome = run(b, {pair({1, 1, 2}), pair({1, 1, 2}), pair({1, 1, 2}), pair({1, 1, 1, 2}), pair({1, 1, 1, 2}),
+                              HostTensor::of<int32_t>(BP_DTYPE_INT32, {1}, {length})});
+    EXPECT_NE(outcome.status, BP_OK);
+    EXPECT_THAT(outcome.text, HasSubstr("seqlens_k"));
+  }
+}
+
+// (x + skip) / sqrt(mean of squares) * gamma, and the sum beside it: the sum is (3, -3), so all squares are 9.
+TEST_F(Microsoft, SkipSimplifiedLayerNormalizationGivesTheSum) {
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_FLOAT, {1, 2}).input("skip", BP_DTYPE_FLOAT, {1, 2});
+  b.weight<float>("gamma", BP_DTYPE_FLOAT, {2}, {2, 10});
+  b.node("com.microsoft::SkipSimplifiedLayerNormalization", 1, {"x", "skip", "gamma"}, {"y", "", "", "sum"},
+         BP_DTYPE_FLOAT, {{"epsilon", 0.0f}});
+  b.output("y").output("sum");
+  Outcome outcome = run(b, {HostTensor::of(BP_DTYPE_FLOAT, {1, 2}, Floats{1, -1}),
+                            HostTensor::of(BP_DTYPE_FLOAT, {1, 2}, Floats{2, -2})});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(), Pointwise(FloatNear(1e-6f), Floats{2, -10}));
+  EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(3, -3));
+}
+
+// (10 - 5) * 0.5 + (20 - 4) * 0.25 = 6.5, which is 16 steps of 0.4 above the zero point; 255 saturates.
+TEST_F(Microsoft, QLinearAddRoundsAndSaturates) {
+  GraphBuilder b;
+  b.input("a", BP_DTYPE_UINT8, {2}).input("b", BP_DTYPE_UINT8, {1});
+  b.weight<float>("half", BP_DTYPE_FLOAT, {}, {0.5f}).weight<float>("quarter", BP_DTYPE_FLOAT, {}, {0.25f});
+  b.weight<float>("fine", BP_DTYPE_FLOAT, {}, {0.4f});
+  b.weight<uint8_t>("five", BP_DTYPE_UINT8, {}, {5}).weight<uint8_t>("four", BP_DTYPE_UINT8, {}, {4});
+  b.node("com.microsoft::QLinearAdd", 1, {"a", "half", "five", "b", "quarter", "four", "fine", "four"}, {"y"},
+         BP_DTYPE_UINT8);
+  b.output("y");
+  Outcome outcome =
+      run(b, {HostTensor::of(BP_DTYPE_UINT8, {2}, Bytes{10, 255}), HostTensor::of(BP_DTYPE_UINT8, {1}, Bytes{20})});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<uint8_t>(), ElementsAre(20, 255));
+}
+
+}  // namespace
+}  // namespace backplane::cpu::testing

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the operators of ai.onnx.ml share: inputs as rows of numbers, tensors in attributes, class labels, and what is
+// done to scores in the end.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/values.h"
+
+namespace backplane::cpu::ml {
+
+inline constexpr std::string_view kDomain = "ai.onnx.ml";
+inline constexpr bp_dtype_set_t kFeatures =
+    just(BP_DTYPE_FLOAT) | just(BP_DTYPE_DOUBLE) | just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
+
+// A tensor [C] is one row, [N, C] are N.
+struct Table {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+std::optional<Table> table_of(const Shape& shape);
+std::string no_table(const Shape& shape);
+
+// The elements of a tensor of numbers; of `count` from `first` on.
+void read_numbers(const Tensor& tensor, int64_t first, int64_t count, double* out);
+std::vector<double> numbers(const Tensor& tensor);
+
+// Calls f(row index, row) for all rows of the table, on all threads.
+void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto& f) {
+  parallel(table.rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
+    std::vector<double> row(static_cast<size_t>(table.columns));
+    for (int64_t r = begin; r < end; ++r) {
+      read_numbers(x, r * table.columns, table.columns, row.data());
+      f(r, std::span<const double>(row));
+    }
+  });
+}
+
+// A tensor that an attribute holds, or nothing. Throws sdk::Error where its bytes cannot be reached.
+std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
+// Numbers that stand in a list of floats, or in a tensor attribute of another name. Throws likewise.
+std::vector<double> numbers_of(const Node& node, std::string_view list, std::string_view tensor);
+
+// The labels of classes: integers or texts.
+struct Labels {
+  std::vector<int64_t> ints;
+  std::vector<std::string> texts;
+
+  Labels(const Node& node, std::string_view int_name, std::string_view text_name);
+  size_t count() const { return texts.empty() ? ints.size() : texts.size(); }
+  // A tensor [n] of the labels of these classes; each is below count(). Without labels at all: the numbers themselves.
+  Value make(std::span<const int64_t> classes) const;
+};
+
+enum class PostTransform { kNone, kLogistic, kSoftmax, kSoftmaxZero, kProbit };
+Verdict supports_post_transform(const Node& node);
+PostTransform post_transform(const Node& node);
+double logistic(double x);
+inline void write_floats(std::span<const double> scores, float* out) {
+  for (double score : scores) *out++ = static_cast<float>(score);
+}
+// The scores of one row.
+void transform(PostTransform what, std::span<double> scores);
+// Two classes of which only the second has a score. What ONNX leaves open is as in ONNX Runtime: the first class gets
+// the opposite, or the rest of 1; of the transforms only LOGISTIC and PROBIT are applied.
+std::vector<double> two_classes(PostTransform what, double score, bool first_is_opposite);
+
+}  // namespace backplane::cpu::ml

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/ml/trees.h"
+
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::cpu::ml {
+
+namespace {
+
+bool passes(const Forest& forest, const Branch& branch, double x) {
+  if (branch.missing_is_true && std::isnan(x)) return true;
+  switch (branch.test) {
+    case Test::kLessEqual:
+      return x <= branch.value;
+    case Test::kLess:
+      return x < branch.value;
+    case Test::kGreaterEqual:
+      return x >= branch.value;
+    case Test::kGreater:
+      return x > branch.value;
+    case Test::kEqual:
+      return x == branch.value;
+    case Test::kNotEqual:
+      return x != branch.value;
+    case Test::kMember:
+      break;
+  }
+  return std::ranges::binary_search(forest.members[branch.members], x);
+}
+
+[[noreturn]] void misfit(const std::string& what) {
+  throw sdk::Error(BP_INVALID_MODEL, what);
+}
+
+// Lists of attributes that describe the same things must be equally long; those that may be left out have a default.
+template <class T>
+T entry(const std::vector<T>& list, size_t i, T fallback) {
+  return i < list.size() ? list[i] : fallback;
+}
+void expect_length(std::string_view name, size_t seen, size_t expected, bool may_miss = false) {
+  if (seen == expected || (may_miss && seen == 0)) return;
+  misfit(std::string(name) + " has " + std::to_string(seen) + " entries instead of " + std::to_string(expected));
+}
+
+}  // namespace
+
+std::string Forest::check(int64_t targets) {
+  auto count = static_cast<int64_t>(branches.size()), last_leaf = static_cast<int64_t>(leaves.size());
+  auto exists = [&](int64_t child) { return child >= 0 ? child < count : ~child < last_leaf; };
+  for (const Branch& branch : branches) {
+    if (!exists(branch.yes) || !exists(branch.no)) return "a node of a tree leads to one that is not there";
+    if (branch.feature < 0 || branch.feature > INT32_MAX)
+      return "a node of a tree looks at feature " + std::to_string(branch.feature);
+    features = std::max(features, branch.feature + 1);
+  }
+  for (const auto& leaf : leaves) {
+    for (const LeafWeight& weight : leaf) {
+      if (weight.target < 0 || weight.target >= targets)
+        return "a leaf is for target " + std::to_string(weight.target) + " of " + std::to_string(targets);
+    }
+  }
+  enum : uint8_t { kNew, kOpen, kDone };
+  std::vector<uint8_t> states(branches.size(), kNew);
+  std::vector<int64_t> path;
+  for (int64_t root : roots) {
+    if (!exists(root)) return "a tree begins at a node that is not there";
+    path.push_back(root);
+    while (!path.empty()) {
+      int64_t at = path.back();
+      if (at < 0 || states[static_cast<size_t>(at)] != kNew) {
+        if (at >= 0) states[static_cast<size_t>(at)] = kDone;
+        path.pop_back();
+        continue;
+      }
+      states[static_cast<size_t>(at)] = kOpen;
+      for (int64_t child : {branches[static_cast<size_t>(at)].yes, branches[static_cast<size_t>(at)].no}) {
+        if (child >= 0 && states[static_cast<size_t>(child)] == kOpen) return "the nodes of a tree form a circle";
+        path.push_back(child);
+      }
+    }
+  }
+  return {};
+}
+
+const std::vector<LeafWeight>& Forest::leaf(int64_t at, std::span<const double> row) const {
+  while (at >= 0) {
+    const Branch& branch = branches[static_cast<size_t>(at)];
+    at = passes(*this, branch, row[static_cast<size_t>(branch.feature)]) ? branch.yes : branch.no;
+  }
+  return leaves[static_cast<size_t>(~at)];
+}
+
+void aggregate(const Forest& forest, Aggregate how, std::span<const double> row, std::span<Score> scores) {
+  for (int64_t root : forest.roots) {
+    for (const auto& [target, weight] : forest.leaf(root, row)) {
+      Score& score = scores[static_cast<size_t>(target)];
+      bool replaces = !score.has || (how == Aggregate::kMin && weight < score.value) ||
+                      (how == Aggregate::kMax && weight > score.value);
+      if (how == Aggregate::kMin || how == Aggregate::kMax)
+        score.value = replaces ? weight : score.value;
+      else
+        score.value += weight;
+      score.has = true;
+    }
+  }
+  if (how != Aggregate::kAverage) return;
+  for (Score& score : scores) score.value /= static_cast<double>(forest.roots.size());
+}
+
+Forest read_forest(const Node& node) {
+  Forest forest;
+  std::vector<int64_t> features = node.ints("nodes_featureids"), yes = node.ints("nodes_truenodeids"),
+                       no = node.ints("nodes_falsenodeids"), yes_is_leaf = node.ints("nodes_trueleafs"),
+                       no_is_leaf = node.ints("nodes_falseleafs"), targets = node.ints("leaf_targetids"),
+                       missing = node.ints("nodes_missing_value_tracks_true");
+  std::vector<double> modes = numbers_of(node, "", "nodes_modes"), splits = numbers_of(node, "", "nodes_splits"),
+                      weights = numbers_of(node, "", "leaf_weights"),
+                      members = numbers_of(node, "", "membership_values");
+  expect_length("nodes_modes", modes.size(), features.size());
+  expect_length("nodes_splits", splits.size(), features.size());
+  expect_length("nodes_truenodeids", yes.size(), features.size());
+  expect_length("nodes_falsenodeids", no.size(), features.size());
+  expect_length("nodes_trueleafs", yes_is_leaf.size(), features.size());
+  expect_length("nodes_falseleafs", no_is_leaf.size(), features.size());
+  expect_length("nodes_missing_value_tracks_true", missing.size(), features.size(), true);
+  expect_length("leaf_weights", weights.size(), targets.size());
+  forest.roots = node.ints("tree_roots");
+  for (size_t i = 0; i < targets.size(); ++i) forest.leaves.push_back({{targets[i], weights[i]}});
+  auto child = [](int64_t id, int64_t is_leaf) {
+    if (id < 0) misfit("a node of a tree leads to node " + std::to_string(id));
+    return is_leaf != 0 ? ~id : id;
+  };
+  // Sets stand one after another, each ended by a NaN, in the order of their nodes.
+  auto next = members.begin();
+  for (size_t i = 0; i < features.size(); ++i) {
+    if (modes[i] < 0 || modes[i] > 6) misfit("nodes_modes has " + std::to_string(modes[i]) + ", modes are 0 to 6");
+    Branch branch{static_cast<Test>(modes[i]),   entry(missing, i, int64_t{0}) != 0, features[i], splits[i], 0,
+                  child(yes[i], yes_is_leaf[i]), child(no[i], no_is_leaf[i])};
+    if (branch.test == Test::kMember) {
+      auto end = std::find_if(next, members.end(), [](double x) { return std::isnan(x); });
+      if (end == members.end()) misfit("membership_values has fewer sets than there are nodes that need one");
+      branch.members = static_cast<uint32_t>(forest.members.size());
+      forest.members.emplace_back(next, end);
+      std::ranges::sort(forest.members.back());
+      next = end + 1;
+    }
+    forest.branches.push_back(branch);
+  }
+  return forest;
+}
+
+Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
+  constexpr std::array<std::string_view, 7> kModes = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
+                                                      "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
+  std::string prefix(leaf_prefix);
+  std::vector<int64_t> trees = node.ints("nodes_treeids"), ids = node.ints("nodes_nodeids"),
+                       features = node.ints("nodes_featureids"), yes = node.ints("nodes_truenodeids"),
+                       no = node.ints("nodes_falsenodeids"), missing = node.ints("nodes_missing_value_tracks_true"),
+                       leaf_trees = node.ints(prefix + "_treeids"), leaf_nodes = node.ints(prefix + "_nodeids"),
+                       targets = node.ints(prefix + "_ids");
+  std::vector<std::string> modes = node.texts("nodes_modes");
+  std::vector<double> values = numbers_of(node, "nodes_values", "nodes_values_as_tensor"),
+                      weights = numbers_of(node, prefix + "_weights", prefix + "_weights_as_tensor");
+  size_t count = ids.size();
+  expect_length("nodes_treeids", trees.size(), count);
+  expect_length("nodes_featureids", features.size(), count);
+  expect_length("nodes_truenodeids", yes.size(), count);
+  expect_length("nodes_falsenodeids", no.size(), count);
+  expect_length("nodes_modes", modes.size(), count);
+  expect_length("nodes_values", values.size(), count);
+  expect_length("nodes_missing_value_tracks_true", missing.size(), count, true);
+  expect_length(prefix + "_nodeids", leaf_nodes.size(), leaf_trees.size());
+  expect_length(prefix + "_ids", targets.size(), leaf_trees.size());
+  expect_length(prefix + "_weights", weights.size(), leaf_trees.size());
+
+  Forest forest;
+  std::map<std::pair<int64_t, int64_t>, int64_t> places;  // (tree, node): a branch, or ~leaf
+  std::vector<size_t> sources;                            // of branches
+  for (size_t i = 0; i < count; ++i) {
+    bool is_leaf = modes[i] == kModes.back();
+    int64_t place = is_leaf ? ~static_cast<int64_t>(forest.leaves.size()) : static_cast<int64_t>(sources.size());
+    if (is_leaf)
+      forest.leaves.emplace_back();
+    else
+      sources.push_back(i);
+    if (!places.emplace(std::pair(trees[i], ids[i]), place).second)
+      misfit("tree " + std::to_string(trees[i]) + " has node " + std::to_string(ids[i]) + " twice");
+  }
+  auto find = [&](int64_t tree, int64_t id) {
+    auto found = places.find({tree, id});
+    if (found == places.end()) misfit("tree " + std::to_string(tree) + " has no node " + std::to_string(id));
+    return found->second;
+  };
+  std::vector<bool> is_child_branch(sources.size()), is_child_leaf(forest.leaves.size());
+  auto adopt = [&](int64_t place) {
+    if (place >= 0)
+      is_child_branch[static_cast<size_t>(place)] = true;
+    else
+      is_child_leaf[static_cast<size_t>(~place)] = true;
+    return place;
+  };
+  for (size_t i : sources) {
+    auto mode = std::ranges::find(kModes, modes[i]);
+    if (mode == kModes.end()) misfit("nodes_modes has '" + modes[i] + "'");
+    forest.branches.push_back({static_cast<Test>(mode - kModes.begin()), entry(missing, i, int64_t{0}) != 0,
+                               features[i], values[i], 0, adopt(find(trees[i], yes[i])), adopt(find(trees[i], no[i]))});
+  }
+  // Roots are those that are nobody's child, in the order of the trees' first nodes.
+  for (size_t i = 0; i < count; ++i) {
+    int64_t place = find(trees[i], ids[i]);
+    if (place >= 0 ? !is_child_branch[static_cast<size_t>(place)] : !is_child_leaf[static_cast<size_t>(~place)])
+      forest.roots.push_back(place);
+  }
+  for (size_t i = 0; i < leaf_trees.size(); ++i) {
+    int64_t place = find(leaf_trees[i], leaf_nodes[i]);
+    if (place < 0) forest.leaves[static_cast<size_t>(~place)].push_back({targets[i], weights[i]});
+  }
+  return forest;
+}
+
+}  // namespace backplane::cpu::ml

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that are one strided copy: each finds extents and strides, StridedCopy does the rest.
+#include "kernels/common/broadcast.h"
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/packed.h"
+#include "kernels/common/strided_copy.h"
+#include "kernels/common/support.h"
+
+namespace backplane::cpu {
+namespace {
+
+Plan plan_copy(const Tensor& source, const Shape& result, std::span<const int64_t> extents,
+               std::span<const int64_t> strides, int64_t offset = 0) {
+  StridedCopy copy(extents, strides, offset, bytes_of(source.dtype, 1));
+  const bool same = copy.is_plain() && result.elements() == source.shape.elements();
+  return make_plan({result}, [copy = std::move(copy)](Tensors in, Tensors out) { copy(in[0].data, out[0].data); },
+                   {.alias = same ? 0 : -1});
+}
+
+Verdict supports_one(const Node& node) {
+  return accepts(node, 1, {kByteTypes});
+}
+Verdict supports_movable(const Node& node) {
+  return accepts(node, 1, {kByteTypes | kPackedTypes});
+}
+Verdict supports_with_shape(const Node& node) {
+  return accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64)});
+}
+
+std::unique_ptr<Kernel> create_transpose(const Node& node) {
+  return make_kernel([perm = node.ints("perm")](Tensors inputs) -> Plan {
+    const Shape& from = inputs[0].shape;
+    std::vector<int64_t> order = perm;
+    if (order.empty())
+      for (int i = from.rank(); i-- > 0;) order.push_back(i);
+    if (static_cast<int>(order.size()) != from.rank() || !axis_set(order, from.rank()))
+      return fail("perm does not order the dimensions of shape " + to_string(from));
+    const Shape dense = strides_of(from);
+    Shape to, strides;
+    for (int64_t d : order) {
+      const int axis = static_cast<int>(d < 0 ? d + from.rank() : d);
+      to.push_back(from[axis]);
+      strides.push_back(dense[axis]);
+    }
+    return plan_copy(inputs[0], to, to.span(), strides.span());
+  });
+}
+
+std::unique_ptr<Kernel> create_expand(const Node&) {
+  return make_kernel([](Tensors inputs) -> Plan {
+    if (!known(inputs[1])) return later();
+    const std::vector<int64_t> wanted = integers(inputs[1]);
+    if (wanted.size() > BP_MAX_RANK) return fail("rank " + std::to_string(wanted.size()) + " is more than 32");
+    const Shape shapes[] = {inputs[0].shape, Shape(wanted)};
+    const auto to = broadcast_shape(shapes);
+    if (!to) return fail("shape " + to_string(shapes[0]) + " does not expand to " + to_string(shapes[1]));
+    for (int64_t extent : *to)
+      if (extent < 0) return fail("shape " + to_string(shapes[1]) + " has an extent below 0");
+    const Broadcast<1> walk(*to, {shapes[0]});
+    return plan_copy(inputs[0], *to, walk.extents, walk.strides[0]);
+  });
+}
+
+std::unique_ptr<Kernel> create_tile(const Node&) {
+  return make_kernel([](Tensors inputs) -> Plan {
+    if (!known(inputs[1])) return later();
+    const Shape& from = inputs[0].shape;
+    const std::vector<int64_t> repeats = integers(inputs[1]);
+    if (static_cast<int>(repeats.size()) != from.rank())
+      return fail(std::to_string(repeats.size()) + " repeats for shape " + to_string(from));
+    const Shape dense = strides_of(from);
+    Shape to;
+    std::vector<int64_t> extents, strides;  // each dimension becomes two: the repeats, and what is repeated
+    for (int i = 0; i < from.rank(); ++i) {
+      const int64_t repeat = repeats[static_cast<size_t>(i)];
+      int64_t extent = 0;
+      if (repeat < 0 || __builtin_mul_overflow(from[i], repeat, &extent))
+        return fail("repeats cannot be " + std::to_string(repeat));
+      to.push_back(extent);
+      extents.insert(extents.end(), {repeat, from[i]});
+      strides.insert(strides.end(), {0, dense[i]});
+    }
+    return plan_copy(inputs[0], to, extents, strides);
+  });
+}
+
+// ---- Slice
+// -------------------------------------------------------------------------------------------------------------
+
+Verdict supports_slice(const Node& node) {
+  return accepts(node, 3, {kByteTypes, kIndexTypes, kIndexTypes, kIndexTypes, kIndexTypes});
+}
+
+std::unique_ptr<Kernel> create_slice(const Node&) {
+  return make_kernel([](Tensors inputs) -> Plan {
+    for (const Tensor& input : inputs.subspan(1))
+      if (input.present() && !known(input)) return later();
+    const Shape& from = inputs[0].shape;
+    const auto starts = integers(inputs[1]), ends = integers(inputs[2]);
+    std::vector<int64_t> axes, steps(starts.size(), 1);
+    for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+    if (at(inputs, 3).present()) axes = integers(inputs[3]);
+    if (at(inputs, 4).present()) steps = integers(inputs[4]);
+    if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+      return fail("starts, ends, axes and steps have unequal lengths");
+    if (!axis_set(axes, from.rank())) return fail("axes are out of range for rank " + std::to_string(from.rank()));
+    Shape to = from, strides = strides_of(from);
+    int64_t offset = 0;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int axis = axis_of(axes[i], from.rank());
+      const int64_t extent = from[axis], step = std::clamp<int64_t>(steps[i], -INT32_MAX, INT32_MAX);
+      if (step == 0) return fail("a step is 0");
+      // From the end where negative, then within what the direction can reach.
+      const auto bounded = [&](int64_t position) {
+        if (position < 0) position = position < -extent ? -1 : position + extent;
+        return step > 0 ? std::clamp<int64_t>(position, 0, extent) : std::clamp<int64_t>(position, -1, extent - 1);
+      };
+      // A start before the front is the front in both directions (in NumPy nothing lies before it).
+      const int64_t start = extent > 0 ? std::max<int64_t>(bounded(starts[i]), 0) : bounded(starts[i]);
+      const int64_t end = bounded(ends[i]);
+      to[axis] = std::max<int64_t>(0, step > 0 ? (end - start + step - 1) / step : (end - start + step + 1) / step);
+      offset += start * strides[axis];
+      strides[axis] *= step;
+    }
+    return plan_copy(inputs[0], to, to.span(), strides.span(), to.elements() == 0 ? 0 : offset);
+  });
+}
+
+// ---- DepthToSpace, SpaceToDepth: a transposition of six dimensions
+// -----------------------------------------------------------
+
+Verdict supports_depth_to_space(const Node& node) {
+  if (Verdict verdict = supports_one(node); !verdict) return verdict;
+  if (node.attr("blocksize", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "blocksize is below 1");
+  return attribute_in(node, "mode", "DCR", {"DCR", "CRD"});
+}
+
+Verdict supports_space_to_depth(const Node& node) {
+  if (Verdict verdict = supports_one(node); !verdict) return verdict;
+  return node.attr("blocksize", int64_t{0}) < 1 ? no(BP_REASON_ATTRIBUTE, "blocksize is below 1") : yes();
+}
+
+// Splits a tensor into `split` extents and orders them by `order`.
+Plan plan_permuted(const Tensor& source, const Shape& to, const Shape& split, std::span<const int> order) {
+  const Shape dense = strides_of(split);
+  Shape extents, strides;
+  for (int d : order) {
+    extents.push_back(split[d]);
+    strides.push_back(dense[d]);
+  }
+  return plan_copy(source, to, extents.span(), strides.span());
+}
+
+std::unique_ptr<Kernel> create_depth_to_space(const Node& node) {
+  return make_kernel(
+      [b = node.attr("blocksize", int64_t{1}), crd = node.attr("mode", "DCR") == "CRD"](Tensors inputs) -> Plan {
+        const Shape& s = inputs[0].shape;
+        if (s.rank() != 4 || b > INT32_MAX || s[1] % (b * b) != 0)
+          return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
+        const int64_t depth = s[1] / (b * b);
+        const Shape to{s[0], depth, s[2] * b, s[3] * b};
+        static constexpr int kDcrOrder[] = {0, 3, 4, 1, 5, 2}, kCrdOrder[] = {0, 1, 4, 2, 5, 3};
+        if (crd) return plan_permuted(inputs[0], to, {s[0], depth, b, b, s[2], s[3]}, kCrdOrder);
+        return plan_permuted(inputs[0], to, {s[0], b, b, depth, s[2], s[3]}, kDcrOrder);
+      });
+}
+
+std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
+  return make_kernel([b = node.attr("blocksize", int64_t{1})](Tensors inputs) -> Plan {
+    const Shape& s = inputs[0].shape;
+    if (s.rank() != 4 || b > INT32_MAX || s[2] % b != 0 || s[3] % b != 0)
+      return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
+    static constexpr int kOrder[] = {0, 3, 5, 1, 2, 4};
+    return plan_permuted(inputs[0], {s[0], s[1] * b * b, s[2] / b, s[3] / b}, {s[0], s[1], s[2] / b, b, s[3] / b, b},
+                         kOrder);
+  });
+}
+
+constexpr Row kRows[] = {
+    {"", "Transpose", 1, supports_movable, create_unpacked<create_transpose>},
+    {"", "Expand", 8, supports_with_shape, create_expand},
+    {"", "Tile", 6, supports_with_shape, create_tile},
+    {"", "Slice", 10, supports_slice, create_slice},
+    {"", "DepthToSpace", 1, supports_depth_to_space, create_depth_to_space},
+    {"", "SpaceToDepth", 1, supports_space_to_depth, create_space_to_depth},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> copy_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// TopK: the k largest or smallest along an axis. Of equal values the one with the lower index comes first.
+#include <array>
+#include <functional>
+#include <numeric>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/order.h"
+#include "kernels/common/support.h"
+#include "kernels/simd/clones.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+namespace {
+
+Verdict supports(const Node& node) {
+  return accepts(node, 2, {set_of(Numbers{}), just(BP_DTYPE_INT64)});
+}
+
+template <class T>
+void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, int64_t inner, int64_t k, bool largest) {
+  using C = compute_t<T>;
+  parallel(outer * inner, std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    for (int64_t i = begin; i < end; ++i) {
+      const T* line = x + i / inner * n * inner + i % inner;
+      std::iota(order.begin(), order.end(), 0);
+      const auto first = [&](int64_t a, int64_t b) {
+        const C p = static_cast<C>(line[a * inner]), q = static_cast<C>(line[b * inner]);
+        const bool before = largest ? ordered_before(q, p) : ordered_before(p, q);
+        const bool after = largest ? ordered_before(p, q) : ordered_before(q, p);
+        return before || (!after && a < b);
+      };
+      std::partial_sort(order.begin(), order.begin() + k, order.end(), first);
+      const int64_t base = i / inner * k * inner + i % inner;
+      for (int64_t r = 0; r < k; ++r) {
+        if (values != nullptr) values[base + r * inner] = line[order[static_cast<size_t>(r)] * inner];
+        if (indices != nullptr) indices[base + r * inner] = order[static_cast<size_t>(r)];
+      }
+    }
+  });
+}
+
+// ---- floats side by side: as numbers whose order is the wanted one, the index in the lower half
+// ----------------------------------------------------------------
+
+// Larger for what comes first; NaN is larger than all numbers, both zeros are one.
+CLONES void order_keys(const float* x, int32_t* keys, int64_t n, bool largest) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float value = x[i] + 0.0f;
+    const auto bits = __builtin_bit_cast(int32_t, value);
+    int32_t key = bits < 0 ? bits ^ INT32_MAX : bits;
+    key = value == value ? key : INT32_MAX;
+    keys[i] = largest ? key : ~key;
+  }
+}
+CLONES bool any_above(const int32_t* keys, int64_t n, int32_t threshold) {
+  int32_t above = 0;
+  for (int64_t i = 0; i < n; ++i) above |= keys[i] > threshold ? 1 : 0;
+  return above != 0;
+}
+
+uint64_t ranked(int32_t key, int64_t i) {
+  const uint32_t place = static_cast<uint32_t>(key) ^ 0x80000000u;
+  return uint64_t{place} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
+}
+
+// The k first of a line go to the front of `best`, in order. Whole pieces without one that could be among them are
+// passed over.
+void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& best) {
+  constexpr int64_t kPiece = 64;
+  const auto room = static_cast<size_t>(2 * k + 16), wanted = static_cast<size_t>(k);
+  const auto reduce = [&] {
+    std::ranges::nth_element(best, best.begin() + k - 1, std::greater());
+    best.resize(wanted);
+  };
+  best.clear();
+  int32_t threshold = INT32_MIN;
+  bool full = false;  // the threshold is that of k elements before
+  for (int64_t from = 0; from < n; from += kPiece) {
+    const int64_t end = std::min(n, from + kPiece);
+    if (full && !any_above(keys + from, end - from, threshold)) continue;
+    // Which ones they are cannot be predicted: no branch depends on it.
+    std::array<int64_t, kPiece> found;
+    size_t count = 0;
+    for (int64_t i = from; i < end; ++i) {
+      found[count] = i;
+      count += !full || keys[i] > threshold ? 1 : 0;
+    }
+    for (size_t i = 0; i < count; ++i) best.push_back(ranked(keys[found[i]], found[i]));
+    if (best.size() < (full ? room : wanted)) continue;
+    reduce();
+    full = true;
+    threshold = static_cast<int32_t>(static_cast<uint32_t>(best.back() >> 32) ^ 0x80000000u);
+  }
+  if (best.size() > wanted) reduce();
+  std::ranges::sort(best, std::greater());
+}
+
+void top_k_floats(const float* x, float* values, int64_t* indices, int64_t rows, int64_t n, int64_t k, bool largest) {
+  parallel(rows, std::max<int64_t>(1, kCheapGrain / n), [&](int64_t begin, int64_t end) {
+    std::vector<int32_t> keys(static_cast<size_t>(n));
+    std::vector<uint64_t> best;
+    for (int64_t row = begin; row < end; ++row) {
+      order_keys(x + row * n, keys.data(), n, largest);
+      choose(keys.data(), n, k, best);
+      for (int64_t r = 0; r < k; ++r) {
+        const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(best[static_cast<size_t>(r)]));
+        if (values != nullptr) values[row * k + r] = x[row * n + i];
+        if (indices != nullptr) indices[row * k + r] = i;
+      }
+    }
+  });
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}),
+                      largest = node.attr("largest", int64_t{1}) != 0](Tensors inputs) -> Plan {
+    const Shape& shape = inputs[0].shape;
+    const int axis = axis_of(axis_attribute, shape.rank());
+    if (axis < 0) return bad_axis(axis_attribute, shape.rank());
+    if (inputs[1].shape.elements() != 1) return fail("k is not a scalar");
+    if (!known(inputs[1])) return later();
+    const int64_t k = *inputs[1].as<int64_t>();
+    if (k < 0 || k > shape[axis])
+      return fail("k is " + std::to_string(k) + " for an axis of " + std::to_string(shape[axis]));
+    const int64_t outer = shape.elements(0, axis), n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
+    Shape to = shape;
+    to[axis] = k;
+    if (inputs[0].dtype == BP_DTYPE_FLOAT && inner == 1 && k > 0 && n <= INT32_MAX && !reference_only())
+      return make_plan({to, to}, [=](Tensors in, Tensors out) {
+        top_k_floats(in[0].as<float>(), out[0].as<float>(), at(out, 1).as<int64_t>(), outer, n, k, largest);
+      });
+    return make_plan({to, to}, [=](Tensors in, Tensors out) {
+      dispatch<Numbers>(in[0].dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        top_k(in[0].as<T>(), out[0].as<T>(), at(out, 1).as<int64_t>(), outer, n, inner, k, largest);
+      });
+    });
+  });
+}
+
+constexpr Row kRows[] = {{"", "TopK", 11, supports, create}};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> top_k_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

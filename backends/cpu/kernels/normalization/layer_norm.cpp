@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisations: LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization,
+// MeanVarianceNormalization and LpNormalization. Statistics are taken in double, in two passes.
+#include "kernels/normalization/layer_norm.h"
+
+#include <cmath>
+
+#include "kernels/common/broadcast.h"
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/odometer.h"
+#include "kernels/common/support.h"
+#include "kernels/simd/clones.h"
+#include "kernels/simd/vector_math.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+namespace {
+
+struct Statistics {
+  double mean = 0, inverse = 0;  // `inverse` of the standard deviation
+};
+
+template <class T>
+Statistics statistics(const T* x, int64_t n, double epsilon, bool centred) {
+  double mean = 0, squares = 0;
+  if (centred) {
+    for (int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
+    mean /= static_cast<double>(n);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(x[i]) - mean;
+    squares += d * d;
+  }
+  return {mean, 1 / std::sqrt(squares / static_cast<double>(n) + epsilon)};
+}
+
+// ---- LayerNormalization, RMSNormalization
+// --------------------------------------------------------------------------------
+
+template <bool kCentred>
+Verdict supports_layer_norm(const Node& node) {
+  if (node.attr("stash_type", int64_t{1}) != 1 && node.attr("stash_type", int64_t{1}) != BP_DTYPE_DOUBLE)
+    return no(BP_REASON_ATTRIBUTE, "stash_type is neither float nor double");
+  if (Verdict verdict = accepts(node, 2, {kFloatTypes, kFloatTypes, kCentred ? kFloatTypes : 0}); !verdict)
+    return verdict;
+  if (node.has_input(2))
+    if (Verdict verdict = same_type(node, 0, 2); !verdict) return verdict;
+  return kCentred ? same_type(node, 0, 1) : yes();
+}
+
+// The result has the scale's type, which is the input's own where there are means and biases.
+template <class T, class V, bool kCentred>
+void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon, const Broadcast<2>& walk) {
+  const T* x = in[0].as<T>();
+  const V *scale = in[1].as<V>(), *bias = at(in, 2).as<V>();
+  V* y = out[0].as<V>();
+  parallel(rows, std::max<int64_t>(1, kMathGrain / n), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const Statistics s = statistics(x + row * n, n, epsilon, kCentred);
+      const auto stash = [&](size_t slot, double value) {
+        const Tensor t = at(out, slot);
+        if (t.data == nullptr) return;
+        if (t.dtype == BP_DTYPE_DOUBLE)
+          t.as<double>()[row] = value;
+        else
+          t.as<float>()[row] = static_cast<float>(value);
+      };
+      stash(1, s.mean);
+      stash(2, s.inverse);
+      walk.rows(row * n, row * n + n, [&](int64_t at, const std::array<int64_t, 2>& offset, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) {
+          const double value = (static_cast<double>(x[at + i]) - s.mean) * s.inverse *
+                               static_cast<double>(scale[offset[0] + i * walk.inner_stride(0)]);
+          const double shift = bias == nullptr ? 0 : static_cast<double>(bias[offset[1] + i * walk.inner_stride(1)]);
+          y[at + i] = static_cast<V>(static_cast<compute_t<V>>(value + shift));
+        }
+      });
+    }
+  });
+}
+
+// The usual case: floats, and a scale and bias for each element of a row.
+template <bool kCentred>
+void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon) {
+  const Tensor bias = at(in, 2), mean = at(out, 1), inverse = at(out, 2);
+  parallel(rows, 1 + kCheapGrain / 2 / n, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const float *x = in[0].as<float>() + row * n, *gain = in[1].as<float>();
+      float* y = out[0].as<float>() + row * n;
+      if constexpr (!kCentred) {
+        rms_row(x, gain, epsilon, y, n);
+        continue;
+      }
+      const RowStatistics s = normalize_row(x, gain, bias.as<float>(), epsilon, y, n);
+      const auto stash = [&](const Tensor& t, float value) {
+        if (t.data == nullptr) return;
+        if (t.dtype == BP_DTYPE_DOUBLE)
+          t.as<double>()[row] = static_cast<double>(value);
+        else
+          t.as<float>()[row] = value;
+      };
+      stash(mean, s.mean);
+      stash(inverse, s.inverse);
+    }
+  });
+}
+
+template <bool kCentred>
+std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon) {
+  return make_kernel([axis_attribute, epsilon](Tensors inputs) -> Plan {
+    const Shape shape = inputs[0].shape, scale = inputs[1].shape;
+    const int axis = axis_of(axis_attribute, shape.rank());
+    if (axis < 0) return bad_axis(axis_attribute, shape.rank());
+    const Tensor bias = at(inputs, 2);
+    for (const Shape& affine : {scale, bias.present() ? bias.shape : scale}) {
+      const Shape both[] = {shape, affine};
+      if (const auto joint = broadcast_shape(both); !joint || !(*joint == shape))
+        return fail("scale or bias of shape " + to_string(affine) + " does not broadcast to " + to_string(shape));
+    }
+    Shape stashed = shape;
+    for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
+    const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
+    const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
+    const auto per_element = [&](const Tensor& t) {
+      return !t.present() || (t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == n);
+    };
+    if (inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) && !reference_only())
+      return make_plan({shape, stashed, stashed},
+                       [=](Tensors in, Tensors out) { layer_norm_rows_of_floats<kCentred>(in, out, rows, n, epsilon); },
+                       {.inplace = 0});
+    return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
+      if (n == 0) return;
+      dispatch<Floats>(in[0].dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (kCentred) {
+          layer_norm<T, T, true>(in, out, rows, n, epsilon, walk);
+        } else {
+          dispatch<Floats>(in[1].dtype, [&](auto scale_tag) {
+            layer_norm<T, typename decltype(scale_tag)::type, false>(in, out, rows, n, epsilon, walk);
+          });
+        }
+      });
+    });
+  });
+}
+
+template <bool kCentred>
+std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
+  return layer_norm_kernel<kCentred>(node.attr("axis", int64_t{-1}), node.attr("epsilon", 1e-5f));
+}
+
+// ---- InstanceNormalization, GroupNormalization
+// ---------------------------------------------------------------------------
+
+Verdict supports_group_norm(const Node& node) {
+  if (Verdict verdict = accepts(node, 3, {kFloatTypes, kFloatTypes, kFloatTypes}); !verdict) return verdict;
+  if (Verdict verdict = same_type(node, 0, 1); !verdict) return verdict;
+  return same_type(node, 0, 2);
+}
+
+CLONES Statistics statistics_of_floats(const float* x, int64_t n, double epsilon) {
+  const auto [mean, square] = moments_of(x, n);
+  return {mean, 1 / std::sqrt(static_cast<double>(square) / static_cast<double>(n) + epsilon)};
+}
+
+CLONES void move_and_scale(const float* x, float* y, int64_t n, float mean, float scale, float bias) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale + bias;
+}
+
+// `groups` of 0: each channel is a group of its own.
+Plan plan_group_norm(Tensors inputs, int64_t groups, float epsilon) {
+  const Shape shape = inputs[0].shape;
+  if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channels");
+  const int64_t channels = shape[1], pixels = shape.elements(2, shape.rank());
+  const int64_t count = groups == 0 ? channels : groups;
+  if (count < 0 || (count > 0 && channels % count != 0) || !(inputs[1].shape == Shape{channels}) ||
+      !(inputs[2].shape == Shape{channels}))
+    return fail("scale, bias or groups do not fit " + std::to_string(channels) + " channels");
+  return make_plan({shape}, [=, plain = reference_only()](Tensors in, Tensors out) {
+    if (shape.elements() == 0) return;
+    dispatch<Floats>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const int64_t n = channels / count * pixels;
+      const auto statistics_of = [&](const T* x) {
+        if constexpr (std::is_same_v<T, float>) {
+          if (!plain) return statistics_of_floats(x, n, epsilon);
+        }
+        return statistics(x, n, epsilon, true);
+      };
+      parallel(shape[0] * count, std::max<int64_t>(1, kMathGrain / n), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const T* x = in[0].as<T>() + row * n;
+          T* y = out[0].as<T>() + row * n;
+          const Statistics s = statistics_of(x);
+          for (int64_t i = 0; i < n; i += pixels) {
+            const int64_t channel = row % count * (channels / count) + i / pixels;
+            const double scale = static_cast<double>(in[1].as<T>()[channel]) * s.inverse,
+                         bias = static_cast<double>(in[2].as<T>()[channel]);
+            if constexpr (std::is_same_v<T, float>) {
+              if (!plain) {
+                move_and_scale(x + i, y + i, pixels, static_cast<float>(s.mean), static_cast<float>(scale),
+                               in[2].as<float>()[channel]);
+                continue;
+              }
+            }
+            for (int64_t p = i; p < i + pixels; ++p)
+              y[p] = static_cast<T>(static_cast<compute_t<T>>((static_cast<double>(x[p]) - s.mean) * scale + bias));
+          }
+        }
+      });
+    });
+  });
+}
+
+std::unique_ptr<Kernel> create_instance_norm(const Node& node) {
+  return make_kernel(
+      [epsilon = node.attr("epsilon", 1e-5f)](Tensors inputs) { return plan_group_norm(inputs, 0, epsilon); });
+}
+
+std::unique_ptr<Kernel> create_group_norm(const Node& node) {
+  return make_kernel([groups = node.attr("num_groups", int64_t{1}), epsilon = node.attr("epsilon", 1e-5f)](
+                         Tensors inputs) { return plan_group_norm(inputs, groups == 0 ? -1 : groups, epsilon); });
+}
+
+// ---- MeanVarianceNormalization, LpNormalization: over any axes
+// ---------------------------------------------------------------
+
+Verdict supports_one(const Node& node) {
+  return accepts(node, 1, {kFloatTypes});
+}
+
+Verdict supports_lp(const Node& node) {
+  const int64_t p = node.attr("p", int64_t{2});
+  return p == 1 || p == 2 ? supports_one(node) : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p));
+}
+
+// Calls normalise(x, y, group): the elements of a group lie at its offsets.
+template <class Normalise>
+Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalise normalise) {
+  Dimensions kept, group;
+  const Shape strides = strides_of(shape);
+  for (int d = 0; d < shape.rank(); ++d) (axes >> d & 1 ? group : kept).add(shape[d], strides[d]);
+  return make_plan({shape}, [=](Tensors in, Tensors out) {
+    if (shape.elements() == 0) return;
+    dispatch<Floats>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      parallel(kept.positions(), std::max<int64_t>(1, kMathGrain / group.positions()), [&](int64_t begin, int64_t end) {
+        Odometer start(kept, begin);
+        for (int64_t i = begin; i < end; ++i, start.next())
+          normalise(in[0].as<T>() + start.offset(), out[0].as<T>() + start.offset(), group);
+      });
+    });
+  });
+}
+
+template <class F>
+void for_offsets(const Dimensions& dimensions, const F& f) {
+  Odometer position(dimensions);
+  for (int64_t n = dimensions.positions(); n > 0; --n, position.next()) f(position.offset());
+}
+
+std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
+  std::vector<int64_t> axes = node.ints("axes");
+  if (node.find("axes") == nullptr) axes = {0, 2, 3};
+  return make_kernel([axes](Tensors inputs) -> Plan {
+    const auto set = axis_set(axes, inputs[0].shape.rank());
+    if (!set) return fail("axes are out of range for shape " + to_string(inputs[0].shape));
+    return plan_over_axes(inputs[0].shape, *set, []<class T>(const T* x, T* y, const Dimensions& group) {
+      double mean = 0, squares = 0;
+      for_offsets(group, [&](int64_t at) { mean += static_cast<double>(x[at]); });
+      mean /= static_cast<double>(group.positions());
+      for_offsets(group, [&](int64_t at) {
+        squares += (static_cast<double>(x[at]) - mean) * (static_cast<double>(x[at]) - mean);
+      });
+      const double deviation = std::sqrt(squares / static_cast<double>(group.positions())) + 1e-9;
+      for_offsets(group, [&](int64_t at) {
+        y[at] = static_cast<T>(static_cast<compute_t<T>>((static_cast<double>(x[at]) - mean) / deviation));
+      });
+    });
+  });
+}
+
+// A row divided by its norm, of 1 or 2; zeros stay zeros.
+CLONES void lp_row(const float* x, float* y, int64_t n, bool squared) {
+  const int64_t whole = n - n % kFloatLanes;
+  FloatLanes sums = {};
+  float norm = 0;
+  if (squared) {
+    for (int64_t i = 0; i < whole; i += kFloatLanes) {
+      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
+      sums += v * v;
+    }
+    for (int64_t i = whole; i < n; ++i) norm += x[i] * x[i];
+    norm = std::sqrt(norm + sum_of(sums));
+  } else {
+    for (int64_t i = 0; i < whole; i += kFloatLanes) {
+      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
+      sums += v < 0.0f ? -v : v;
+    }
+    for (int64_t i = whole; i < n; ++i) norm += std::fabs(x[i]);
+    norm += sum_of(sums);
+  }
+  for (int64_t i = 0; i < n; ++i) y[i] = norm == 0 ? 0 : x[i] / norm;
+}
+
+Plan plan_lp_rows(const Shape& shape, bool squared) {
+  const int64_t n = shape[shape.rank() - 1], rows = shape.elements(0, shape.rank() - 1);
+  return make_plan({shape},
+                   [=](Tensors in, Tensors out) {
+                     parallel(rows, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
+                       for (int64_t row = begin; row < end; ++row)
+                         lp_row(in[0].as<float>() + row * n, out[0].as<float>() + row * n, n, squared);
+                     });
+                   },
+                   {.inplace = 0});
+}
+
+std::unique_ptr<Kernel> create_lp(const Node& node) {
+  return make_kernel(
+      [axis_attribute = node.attr("axis", int64_t{-1}), p = node.attr("p", int64_t{2})](Tensors inputs) -> Plan {
+        const int axis = axis_of(axis_attribute, inputs[0].shape.rank());
+        if (axis < 0) return bad_axis(axis_attribute, inputs[0].shape.rank());
+        if (axis == inputs[0].shape.rank() - 1 && inputs[0].dtype == BP_DTYPE_FLOAT && !reference_only())
+          return plan_lp_rows(inputs[0].shape, p == 2);
+        return plan_over_axes(
+            inputs[0].shape, uint64_t{1} << axis, [p]<class T>(const T* x, T* y, const Dimensions& group) {
+              double norm = 0;
+              for_offsets(group, [&](int64_t at) {
+                norm += p == 1 ? std::fabs(static_cast<double>(x[at]))
+                               : static_cast<double>(x[at]) * static_cast<double>(x[at]);
+              });
+              if (p == 2) norm = std::sqrt(norm);
+              for_offsets(group, [&](int64_t at) {
+                y[at] = static_cast<T>(static_cast<compute_t<T>>(norm == 0 ? 0 : static_cast<double>(x[at]) / norm));
+              });
+            });
+      });
+}
+
+constexpr Row kRows[] = {
+    {"", "LayerNormalization", 17, supports_layer_norm<true>, create_layer_norm<true>},
+    {"", "RMSNormalization", 23, supports_layer_norm<false>, create_layer_norm<false>},
+    {"", "InstanceNormalization", 6, supports_group_norm, create_instance_norm},
+    {"", "GroupNormalization", 21, supports_group_norm, create_group_norm},
+    {"", "MeanVarianceNormalization", 9, supports_one, create_mean_variance},
+    {"", "LpNormalization", 1, supports_lp, create_lp},
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_layer_norm(int64_t axis, float epsilon) {
+  return layer_norm_kernel<true>(axis, epsilon);
+}
+
+CLONES float rms_row(const float* x, const float* gain, float epsilon, float* y, int64_t n) {
+  const int64_t whole = n - n % kFloatLanes;
+  FloatLanes squares = {};
+  for (int64_t i = 0; i < whole; i += kFloatLanes) {
+    const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
+    squares += v * v;
+  }
+  float square = sum_of(squares);
+  for (int64_t i = whole; i < n; ++i) square += x[i] * x[i];
+  const float inverse = 1.0f / std::sqrt(square / static_cast<float>(n) + epsilon);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * inverse * gain[i];
+  return inverse;
+}
+
+[[gnu::cold]] std::span<const Row> layer_norm_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// LayerNormalization from `axis` on. Inputs: x, scale, bias.
+std::unique_ptr<Kernel> make_layer_norm(int64_t axis, float epsilon);
+
+// y = x / sqrt(mean of squares + epsilon) · gain, n > 0; y may be x. The factor before the gain.
+float rms_row(const float* x, const float* gain, float epsilon, float* y, int64_t n);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// LRN: y = x / (bias + alpha / size · sum of x² over `size` channels around)^beta.
+#include <cmath>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/simd/clones.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+struct Lrn {
+  float alpha, beta, bias;
+  int64_t size;
+};
+
+// Positions handled together, so that the running sums stay in the cache.
+constexpr int64_t kStrip = 512;
+
+template <class T>
+void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner, int64_t count) {
+  using C = compute_t<T>;
+  C sums[kStrip];
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t first = std::max<int64_t>(0, c - (lrn.size - 1) / 2);
+    int64_t last = std::min(channels - 1, c + lrn.size / 2);
+    std::fill_n(sums, count, C{0});
+    for (int64_t k = first; k <= last; ++k) {
+      for (int64_t i = 0; i < count; ++i)
+        sums[i] += static_cast<C>(x[k * inner + i]) * static_cast<C>(x[k * inner + i]);
+    }
+    C scale = static_cast<C>(lrn.alpha) / static_cast<C>(lrn.size);
+    for (int64_t i = 0; i < count; ++i) {
+      C base = static_cast<C>(lrn.bias) + scale * sums[i];
+      // beta 0.75 is what every published network has: two square roots instead of a power.
+      C power = lrn.beta == 0.75f ? 1 / (std::sqrt(base) * std::sqrt(std::sqrt(base)))
+                                  : std::pow(base, -static_cast<C>(lrn.beta));
+      y[c * inner + i] = static_cast<T>(static_cast<C>(x[c * inner + i]) * power);
+    }
+  }
+}
+
+// One place of a blocked tensor: its channels are gathered with zeros around them, so that the windows are plain loops.
+// `squares` and `sums` have room for the channels of whole blocks and, in front and behind, for half a window.
+CLONES void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
+                      float* squares, float* sums) {
+  const int64_t before = (lrn.size - 1) / 2;
+  const int64_t channels = blocks * lanes;
+  for (int64_t b = 0; b < blocks; ++b) {
+    for (int64_t l = 0; l < lanes; ++l) squares[before + b * lanes + l] = x[b * step + l] * x[b * step + l];
+  }
+  for (int64_t c = 0; c < channels; ++c) sums[c] = squares[c];
+  for (int64_t k = 1; k < lrn.size; ++k) {
+    for (int64_t c = 0; c < channels; ++c) sums[c] += squares[c + k];
+  }
+  const float scale = lrn.alpha / static_cast<float>(lrn.size);
+  if (lrn.beta == 0.75f) {
+    for (int64_t c = 0; c < channels; ++c) {
+      float root = std::sqrt(lrn.bias + scale * sums[c]);
+      sums[c] = 1 / (root * std::sqrt(root));
+    }
+  } else {
+    for (int64_t c = 0; c < channels; ++c) sums[c] = std::pow(lrn.bias + scale * sums[c], -lrn.beta);
+  }
+  for (int64_t b = 0; b < blocks; ++b) {
+    for (int64_t l = 0; l < lanes; ++l) y[b * step + l] = x[b * step + l] * sums[b * lanes + l];
+  }
+}
+
+Plan plan_blocked(const Lrn& lrn, const Shape& x) {
+  const int64_t lanes = channel_block(), blocks = (x[1] + lanes - 1) / lanes, places = x.elements(2, x.rank());
+  Plan plan = make_plan({x}, [=, batch = x[0]](Tensors in, Tensors out) {
+    parallel(batch * places, 1 + kMathGrain / (blocks * lanes), [&](int64_t begin, int64_t end) {
+      std::vector<float> squares(static_cast<size_t>(blocks * lanes + lrn.size)), sums(squares.size());
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = (i / places * blocks * places + i % places) * lanes;
+        run_place(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks, lanes, places * lanes, squares.data(),
+                  sums.data());
+      }
+    });
+  });
+  plan.takes = {Format::kBlocked};
+  plan.gives = Format::kBlocked;
+  return plan;
+}
+
+Plan plan(const Lrn& lrn, Tensors inputs) {
+  const Shape& x = inputs[0].shape;
+  if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
+  if (inputs[0].format == Format::kBlocked) return plan_blocked(lrn, x);
+  int64_t batch = x[0], channels = x[1], inner = x.elements(2, x.rank());
+  int64_t strips = (inner + kStrip - 1) / kStrip;
+  return make_plan({x}, [=](Tensors in, Tensors out) {
+    dispatch<Floats>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      parallel(batch * strips, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t s = begin; s < end; ++s) {
+          int64_t first = s % strips * kStrip;
+          int64_t at = s / strips * channels * inner + first;
+          run_strip(lrn, in[0].as<T>() + at, out[0].as<T>() + at, channels, inner, std::min(kStrip, inner - first));
+        }
+      });
+    });
+  });
+}
+
+Verdict supports(const Node& node) {
+  if (int64_t size = node.attr("size", int64_t{0}); size < 1)
+    return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size));
+  return accepts(node, 1, {kFloatTypes});
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  Lrn lrn{node.attr("alpha", 0.0001f), node.attr("beta", 0.75f), node.attr("bias", 1.0f),
+          node.attr("size", int64_t{1})};
+  return make_kernel([lrn](Tensors inputs) { return plan(lrn, inputs); });
+}
+
+constexpr Row kRows[] = {
+    {"", "LRN", 1, supports, create},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> lrn_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization: a sum, normalized over its last dimension.
+// SimplifiedLayerNormalization is the same without a sum.
+#include <cmath>
+
+#include "kernels/attention/attention.h"
+#include "kernels/common/function_kernel.h"
+#include "kernels/normalization/layer_norm.h"
+#include "kernels/simd/clones.h"
+#include "kernels/simd/vector_math.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// Slots; -1 where the operator has no such input.
+struct Inputs {
+  int skip, gamma, beta, bias;
+  bool centred;
+};
+constexpr Inputs kSkip{1, 2, 3, 4, true};
+constexpr Inputs kSkipSimplified{1, 2, -1, 3, false};
+constexpr Inputs kSimplified{-1, 1, -1, -1, false};
+
+Tensor pick(Tensors tensors, int slot) {
+  return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
+}
+
+CLONES void add_row(const float* x, const float* y, float* sum, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sum[i] = x[i] + y[i];
+}
+
+// Normalizes a row into y; answers its mean and the factor.
+RowStatistics normalize(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
+                        int64_t n) {
+  if (centred) return normalize_row(row, gamma, beta, epsilon, y, n);
+  return {0, rms_row(row, gamma, epsilon, y, n)};
+}
+
+// The same by the definition.
+RowStatistics define(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
+                     int64_t n) {
+  double total = 0, squares = 0;
+  for (int64_t i = 0; i < n; ++i) total += row[i];
+  const double centre = centred ? total / static_cast<double>(n) : 0;
+  for (int64_t i = 0; i < n; ++i) squares += (row[i] - centre) * (row[i] - centre);
+  const double factor = 1 / std::sqrt(squares / static_cast<double>(n) + epsilon);
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<float>((row[i] - centre) * factor) * gamma[i] + (beta == nullptr ? 0 : beta[i]);
+  return {static_cast<float>(centre), static_cast<float>(factor)};
+}
+
+void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, Tensors out) {
+  std::vector<float> stores[5], y_store, sum_store;
+  const auto floats = [&](int slot, size_t store) -> const float* {
+    const Tensor tensor = pick(in, slot);
+    return tensor.present() ? as_compute(tensor, stores[store]) : nullptr;
+  };
+  const float *x = floats(0, 0), *skip = floats(slots.skip, 1), *gamma = floats(slots.gamma, 2),
+              *beta = floats(slots.beta, 3), *bias = floats(slots.bias, 4);
+  const int64_t skip_elements = pick(in, slots.skip).shape.elements();  // may be repeated over the batch
+  const Tensor mean = at(out, 1), inverse = at(out, 2), sums = at(out, 3);
+  float* y = result_buffer(out[0], y_store);
+  float* kept = sums.present() ? result_buffer(sums, sum_store) : nullptr;
+  parallel(n == 0 ? 0 : in[0].shape.elements() / n, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
+    std::vector<float> sum(static_cast<size_t>(skip == nullptr && bias == nullptr ? 0 : n));
+    for (int64_t r = begin; r < end; ++r) {
+      const float* row = x + r * n;
+      for (const float* addend : {skip == nullptr ? nullptr : skip + r * n % skip_elements, bias}) {
+        if (addend == nullptr) continue;
+        add_row(row, addend, sum.data(), n);
+        row = sum.data();
+      }
+      if (kept != nullptr) std::copy_n(row, n, kept + r * n);
+      const RowStatistics s = (plain ? define : normalize)(row, gamma, beta, epsilon, slots.centred, y + r * n, n);
+      const Tensor& deviation = slots.skip < 0 ? mean : inverse;  // the simplified form has no mean
+      if (slots.skip >= 0 && mean.present()) mean.as<float>()[r] = s.mean;
+      if (deviation.present()) deviation.as<float>()[r] = s.inverse;
+    }
+  });
+  store_result(out[0], y_store);
+  if (sums.present()) store_result(sums, sum_store);
+}
+
+template <const Inputs& kSlots>
+Verdict supports(const Node& node) {
+  constexpr bp_dtype_set_t kReals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
+  if (Verdict v = accepts(node, static_cast<uint32_t>(kSlots.gamma) + 1, {kReals, kReals, kReals, kReals, kReals}); !v)
+    return v;
+  const int64_t axis = node.attr("axis", int64_t{-1}), rank = node.input_type(0).rank;
+  if (axis != -1 && axis != rank - 1) return no(BP_REASON_ATTRIBUTE, "axis is not the last one");
+  return yes();
+}
+
+template <const Inputs& kSlots>
+std::unique_ptr<Kernel> create(const Node& node) {
+  return make_kernel([epsilon = node.attr("epsilon", kSlots.skip < 0 ? 1e-5f : 1e-12f)](Tensors in) -> Plan {
+    const Shape& x = in[0].shape;
+    const int64_t n = x.rank() == 0 ? 1 : x[x.rank() - 1];
+    for (int slot : {kSlots.gamma, kSlots.beta, kSlots.bias})
+      if (Tensor t = pick(in, slot); t.present() && t.shape.elements() != n)
+        return fail("input " + std::to_string(slot) + " " + to_string(t.shape) + " does not fit " + to_string(x));
+    Shape rows = x;
+    if (x.rank() > 0) rows[x.rank() - 1] = 1;
+    if (kSlots.skip >= 0) {
+      // The skip's extents are those of the input, or lack the batch, or have 1 there.
+      const Shape& skip = in[1].shape;
+      bool fits = skip.rank() <= x.rank() && skip.rank() > 0;
+      const int off = x.rank() - skip.rank();
+      for (int d = 0; fits && d < skip.rank(); ++d) fits = skip[d] == x[d + off] || (d + off == 0 && skip[d] == 1);
+      if (!fits || off > 1) return fail("skip " + to_string(skip) + " does not fit " + to_string(x));
+    }
+    return make_plan({x, rows, rows, x}, [epsilon, n, plain = reference_only()](Tensors inputs, Tensors outputs) {
+      run(kSlots, epsilon, plain, n, inputs, outputs);
+    });
+  });
+}
+
+constexpr Row kRows[] = {
+    {"com.microsoft", "SkipLayerNormalization", 1, supports<kSkip>, create<kSkip>},
+    {"com.microsoft", "SkipSimplifiedLayerNormalization", 1, supports<kSkipSimplified>, create<kSkipSimplified>},
+    {"com.microsoft", "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>},
+    {"", "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> skip_layer_norm_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

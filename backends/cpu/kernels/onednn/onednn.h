@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN the way this backend calls it: single-threaded, from inside tasks that oneTBB spreads over the threads.
+#pragma once
+
+#include <cstdint>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <span>
+
+#include "runtime/format.h"
+#include "runtime/post_op.h"
+
+namespace backplane::cpu {
+
+// While it lives, oneDNN (its OpenMP) stays on the calling thread. The setting sticks to a thread, which may be the
+// framework's: it is put back.
+class SingleThreaded {
+ public:
+  SingleThreaded();
+  ~SingleThreaded();
+  SingleThreaded(const SingleThreaded&) = delete;
+  SingleThreaded& operator=(const SingleThreaded&) = delete;
+
+ private:
+  int before_;
+};
+
+// A matrix as it lies in memory, row-major: element (i, j) is data[i * stride + j], or data[j * stride + i] if
+// transposed.
+struct Matrix {
+  const float* data;
+  int64_t stride;
+  bool transposed = false;
+};
+
+// C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, spread over the threads. C is not read where beta is 0.
+// With `row_bias` C is overwritten: its element i is added to each of row i.
+void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
+           const float* row_bias = nullptr);
+
+// The same on the calling thread, for use inside tasks; m, n > 0.
+void sgemm_here(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c,
+                int64_t c_stride, const float* row_bias = nullptr);
+
+dnnl::engine& onednn_engine();
+// The calling thread's own.
+dnnl::stream& onednn_stream();
+
+// The descriptor of a float tensor [N, C, D1 …].
+dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format);
+
+// On the calling thread.
+void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, const dnnl::memory::desc& to_layout,
+                    void* to);
+
+// Bytes that a layout needs, in whole cache lines.
+int64_t bytes_of(const dnnl::memory::desc& layout);
+
+#if DNNL_VERSION_MAJOR >= 3
+using LayoutView = const_dnnl_memory_desc_t;
+#else
+using LayoutView = const dnnl_memory_desc_t*;
+#endif
+// What a primitive works on, as its own description has it: valid as long as the primitive. Copies are 700 bytes each.
+struct PrimitiveLayouts {
+  LayoutView source, weights, bias, result, scratchpad;
+  PrimitiveLayouts() = default;
+  explicit PrimitiveLayouts(const dnnl::primitive& primitive);
+};
+
+// One execution of a primitive on the calling thread. Goes past oneDNN's C++ layer, which allocates some twenty times.
+class Execution {
+ public:
+  Execution() = default;
+  ~Execution();
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+  void add(int argument, LayoutView layout, const void* data);
+  void add(int argument, const dnnl::memory::desc& layout, const void* data);
+  void run(const dnnl::primitive& primitive);
+
+ private:
+  static constexpr int kMost = 6;
+  dnnl_exec_arg_t arguments_[kMost];
+  int count_ = 0;
+};
+
+// A convolution of one image or a part of it. Layouts are descriptors; `any` lets oneDNN choose.
+struct ConvolutionArguments {
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
+  dnnl::memory::desc source, weights, bias, result;
+  bool has_bias = false;
+  dnnl::memory::desc shift;  // added to whole sums, before the post-operations, where it has dimensions
+  dnnl::memory::dims strides, dilations, begin, end;
+  std::span<const PostOp> post_ops;  // additions and activations; an addition adds what the result's memory held before
+};
+// Throws dnnl::error where oneDNN has no implementation.
+dnnl::convolution_forward::primitive_desc make_convolution(const ConvolutionArguments& arguments);
+
+// A product of rows with known weights, or a part of it. The result is source · weights + bias, then the
+// post-operations.
+struct ProductArguments {
+  dnnl::memory::desc source, weights, bias, result;
+  bool has_bias = false;
+  std::span<const PostOp> post_ops;
+};
+// Throws dnnl::error where oneDNN has no implementation.
+dnnl::matmul::primitive_desc make_product(const ProductArguments& arguments);
+
+// Whether AVX2 may be used: the processor has it, and oneDNN's limit (ONEDNN_MAX_CPU_ISA), which our tiles respect,
+// allows it.
+bool may_use_avx2();
+bool may_use_vnni();  // of AVX-512
+
+// Whether an implementation is one of the fast ones, by its name.
+bool is_fast(const char* implementation);
+
+}  // namespace backplane::cpu

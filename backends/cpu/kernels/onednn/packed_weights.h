@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Known weights as a kernel wants them in memory, made once for all plans and instances of a program.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/onednn/onednn.h"
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// Weights in the layouts that oneDNN chose, kept with the node: plans for other extents mostly choose the same.
+// Thread-safe.
+class PackedWeights {
+ public:
+  using Pack = std::shared_ptr<const std::byte>;
+  using Layouts = std::vector<dnnl::memory::desc>;
+  // The known weights in these layouts, one after another; `pack` makes them where they are missing, and always where
+  // they are passing.
+  template <class Make>
+  Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
+    if (weights.passing) return pack();
+    std::lock_guard lock(mutex_);
+    for (const Entry& entry : entries_) {
+      if (entry.data == weights.data && entry.layouts == layouts) return entry.pack;
+    }
+    entries_.push_back({weights.data, layouts, pack()});
+    return entries_.back().pack;
+  }
+
+ private:
+  struct Entry {
+    const void* data;
+    Layouts layouts;
+    Pack pack;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace backplane::cpu

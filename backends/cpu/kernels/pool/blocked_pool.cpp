@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/pool/blocked_pool.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/simd/clones.h"
+
+namespace backplane::cpu {
+
+std::vector<Reach> reaches(const Window& w, size_t d) {
+  std::vector<Reach> all;
+  for (int64_t o = 0; o < w.out[d]; ++o) {
+    int64_t start = o * w.stride[d] - w.begin[d];
+    int64_t skipped = start >= 0 ? 0 : (-start + w.dilation[d] - 1) / w.dilation[d];
+    auto places_before = [&](int64_t limit) {
+      return std::clamp<int64_t>((limit - start + w.dilation[d] - 1) / w.dilation[d], 0, w.kernel[d]);
+    };
+    all.push_back({start + skipped * w.dilation[d], std::max<int64_t>(0, places_before(w.in[d]) - skipped),
+                   places_before(w.in[d] + w.end[d])});
+  }
+  return all;
+}
+
+namespace {
+
+// Output places of one row read the rows `rows` and along each `reach`.
+struct RowTask {
+  const float* const* rows;
+  int64_t row_count;
+  const Reach* reach;
+  int64_t step;   // between input places
+  int64_t count;  // of output places
+  int64_t padded_rows;
+  bool counts_padding;
+};
+
+// All channels of a block, as one value that may lie anywhere.
+template <int kLanes>
+struct LanesOf {
+  typedef float type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
+};
+
+template <int kLanes, bool kMaximum>
+[[gnu::always_inline]] inline void pool_row(const RowTask& t, float* y) {
+  using Lanes = typename LanesOf<kLanes>::type;
+  for (int64_t o = 0; o < t.count; ++o, y += kLanes) {
+    Lanes sum = Lanes{} + (kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f);
+    const Reach& reach = t.reach[o];
+    for (int64_t r = 0; r < t.row_count; ++r) {
+      const float* from = t.rows[r] + reach.first * kLanes;
+      for (int64_t i = 0; i < reach.count; ++i, from += t.step * kLanes) {
+        const Lanes x = *reinterpret_cast<const Lanes*>(from);
+        if constexpr (kMaximum)
+          sum = x > sum ? x : sum;
+        else
+          sum += x;
+      }
+    }
+    if constexpr (!kMaximum) {
+      int64_t places = t.counts_padding ? t.padded_rows * reach.padded_count : t.row_count * reach.count;
+      sum *= 1.0f / static_cast<float>(std::max<int64_t>(1, places));
+    }
+    *reinterpret_cast<Lanes*>(y) = sum;
+  }
+}
+
+CLONES void max_row_8(const RowTask& t, float* y) {
+  pool_row<8, true>(t, y);
+}
+CLONES void max_row_16(const RowTask& t, float* y) {
+  pool_row<16, true>(t, y);
+}
+CLONES void mean_row_8(const RowTask& t, float* y) {
+  pool_row<8, false>(t, y);
+}
+CLONES void mean_row_16(const RowTask& t, float* y) {
+  pool_row<16, false>(t, y);
+}
+
+}  // namespace
+
+Plan plan_blocked_pool(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
+  const int64_t lanes = channel_block();
+  const int64_t planes = input[0] * ((input[1] + lanes - 1) / lanes);
+  auto row = pool.maximum ? (lanes == 16 ? max_row_16 : max_row_8) : (lanes == 16 ? mean_row_16 : mean_row_8);
+  Plan plan = make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), width = reaches(w, 2)](
+                                              Tensors in, Tensors out) {
+    const int64_t rows = w.out[0] * w.out[1];
+    const int64_t work = w.kernel_size() * w.out[2] * lanes;
+    parallel(planes * rows, 1 + kCheapGrain / work, [&](int64_t begin, int64_t end) {
+      std::vector<const float*> sources(static_cast<size_t>(w.kernel[0] * w.kernel[1]));
+      for (int64_t task = begin; task < end; ++task) {
+        const float* plane = in[0].as<float>() + task / rows * w.in_size() * lanes;
+        const Reach& z = depth[static_cast<size_t>(task % rows / w.out[1])];
+        const Reach& y = height[static_cast<size_t>(task % w.out[1])];
+        size_t count = 0;
+        for (int64_t i = 0; i < z.count; ++i) {
+          for (int64_t j = 0; j < y.count; ++j) {
+            int64_t at = (z.first + i * w.dilation[0]) * w.in[1] + y.first + j * w.dilation[1];
+            sources[count++] = plane + at * w.in[2] * lanes;
+          }
+        }
+        row({sources.data(), static_cast<int64_t>(count), width.data(), w.dilation[2], w.out[2],
+             z.padded_count * y.padded_count, pool.counts_padding},
+            out[0].as<float>() + task * w.out[2] * lanes);
+      }
+    });
+    if (pool.maximum) clear_padding(out[0]);
+  });
+  plan.takes = {Format::kBlocked};
+  plan.gives = Format::kBlocked;
+  return plan;
+}
+
+}  // namespace backplane::cpu

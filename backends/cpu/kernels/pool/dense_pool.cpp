@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/pool/dense_pool.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/simd/clones.h"
+#include "kernels/simd/vector_math.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+// y = what the rows come to, element by element; y is none of them.
+template <bool kMaximum>
+[[gnu::always_inline]] inline void join_rows(const float* const* rows, int64_t count, float* y, int64_t n) {
+  for (int64_t at = 0; at < n; at += kFloatLanes) {
+    if (at + kFloatLanes > n && n < kFloatLanes) break;
+    const int64_t i = std::min(at, n - kFloatLanes);  // the last vector may overlap the one before it
+    FloatLanes joined = *reinterpret_cast<const FloatLanes*>(rows[0] + i);
+    for (int64_t r = 1; r < count; ++r) {
+      const FloatLanes x = *reinterpret_cast<const FloatLanes*>(rows[r] + i);
+      if constexpr (kMaximum)
+        joined = x > joined ? x : joined;
+      else
+        joined += x;
+    }
+    *reinterpret_cast<FloatLanes*>(y + i) = joined;
+  }
+  for (int64_t i = 0; n < kFloatLanes && i < n; ++i) {
+    float joined = rows[0][i];
+    for (int64_t r = 1; r < count; ++r) {
+      if constexpr (kMaximum)
+        joined = rows[r][i] > joined ? rows[r][i] : joined;
+      else
+        joined += rows[r][i];
+    }
+    y[i] = joined;
+  }
+}
+CLONES void join_maxima(const float* const* rows, int64_t count, float* y, int64_t n) {
+  join_rows<true>(rows, count, y, n);
+}
+CLONES void join_sums(const float* const* rows, int64_t count, float* y, int64_t n) {
+  join_rows<false>(rows, count, y, n);
+}
+
+CLONES void divide(float* y, const float* counts, float rows, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] /= rows * counts[i];
+}
+// Every second one, from the first on.
+CLONES void take_evens(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[2 * i];
+}
+
+CLONES float maximum(const float* x, int64_t n) {
+  FloatLanes tops = FloatLanes{} + kLowest;
+  int64_t i = 0;
+  for (; i + kFloatLanes <= n; i += kFloatLanes) {
+    const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
+    tops = v > tops ? v : tops;
+  }
+  float top = kLowest;
+  for (int64_t l = 0; l < kFloatLanes; ++l) top = tops[l] > top ? tops[l] : top;
+  for (; i < n; ++i) top = x[i] > top ? x[i] : top;
+  return top;
+}
+CLONES float sum(const float* x, int64_t n) {
+  FloatLanes sums = {};
+  int64_t i = 0;
+  for (; i + kFloatLanes <= n; i += kFloatLanes) sums += *reinterpret_cast<const FloatLanes*>(x + i);
+  float total = sum_of(sums);
+  for (; i < n; ++i) total += x[i];
+  return total;
+}
+
+// What all windows of an output row reach, padding included.
+int64_t row_length(const Window& w) {
+  return (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
+}
+
+// Whether the one output place of a plane reads all of its input.
+bool is_global(const Window& w) {
+  return w.out_size() == 1 && w.kernel == w.in && w.begin == Spatial{} && w.end == Spatial{} &&
+         w.dilation == Spatial{1, 1, 1};
+}
+
+Plan plan_global(bool is_maximum, int64_t n, int64_t planes, const Shape& output) {
+  return make_plan({output, output}, [=](Tensors in, Tensors out) {
+    parallel(planes, 1 + 2 * kCheapGrain / n, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const float* x = in[0].as<float>() + p * n;
+        out[0].as<float>()[p] = is_maximum ? maximum(x, n) : sum(x, n) / static_cast<float>(n);
+      }
+    });
+  });
+}
+
+// A row as long as all windows of an output row reach, padding included, in parts: part p has every stride-th element
+// from p on. What window place j contributes to the output row is a piece of one part.
+class PaddedRow {
+ public:
+  PaddedRow(const Window& w, float padding)
+      : w_(w),
+        part_length_((row_length(w) - 1) / w.stride[2] + 1),
+        row_(static_cast<size_t>(part_length_ * w.stride[2]), padding),
+        parts_(w.stride[2] == 1 ? 0 : row_.size()),
+        columns_(std::clamp<int64_t>(part_length_ * w.stride[2] - w.begin[2], 0, w.in[2])) {}
+
+  float* columns() { return row_.data() + w_.begin[2]; }
+  int64_t column_count() const { return columns_; }  // of the input, that any window reads
+
+  void split() {
+    const int64_t stride = w_.stride[2];
+    for (int64_t p = 0; stride > 1 && p < stride; ++p) {
+      float* part = parts_.data() + p * part_length_;
+      if (stride == 2 && p == 0) {
+        take_evens(row_.data(), part, part_length_);
+      } else if (stride == 2) {
+        take_evens(row_.data() + 1, part, part_length_ - 1);
+        part[part_length_ - 1] = row_.back();
+      } else {
+        for (int64_t i = 0; i < part_length_; ++i) part[i] = row_[static_cast<size_t>(i * stride + p)];
+      }
+    }
+  }
+  const float* place(int64_t j) const {
+    const int64_t stride = w_.stride[2], offset = j * w_.dilation[2];
+    return stride == 1 ? row_.data() + offset : parts_.data() + offset % stride * part_length_ + offset / stride;
+  }
+
+ private:
+  const Window& w_;
+  int64_t part_length_;
+  std::vector<float> row_, parts_;
+  int64_t columns_;
+};
+
+}  // namespace
+
+bool has_short_rows(const Window& w) {
+  return is_global(w) || row_length(w) + w.stride[2] <= int64_t{1} << 20;
+}
+
+Plan plan_dense_pool(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
+  const int64_t planes = input[0] * input[1];
+  if (is_global(w) && w.in_size() > 0) return plan_global(pool.maximum, w.in_size(), planes, output);
+  std::vector<float> counts;  // of the columns that an output place reads
+  for (const Reach& reach : reaches(w, 2))
+    counts.push_back(static_cast<float>(std::max<int64_t>(1, pool.counts_padding ? reach.padded_count : reach.count)));
+  return make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), counts = std::move(counts)](
+                                         Tensors in, Tensors out) {
+    const auto join = pool.maximum ? join_maxima : join_sums;
+    const int64_t rows = w.out[0] * w.out[1], n = w.out[2];
+    const int64_t work = w.kernel[0] * w.kernel[1] * w.in[2] + w.kernel[2] * n;
+    parallel(planes * rows, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {
+      // A few rows take each step together: vectors that straddle two that were just written would wait for them.
+      std::vector<PaddedRow> together(
+          static_cast<size_t>(std::min(std::clamp<int64_t>((1 << 15) / row_length(w), 1, 8), end - begin)),
+          PaddedRow(w, pool.maximum ? kLowest : 0));
+      std::vector<const float*> sources, places(static_cast<size_t>(w.kernel[2]));
+      for (int64_t first = begin; first < end; first += static_cast<int64_t>(together.size())) {
+        const std::span<PaddedRow> part(together.data(), std::min(together.size(), static_cast<size_t>(end - first)));
+        int64_t task = first;
+        for (PaddedRow& row : part) {
+          const float* plane = in[0].as<float>() + task / rows * w.in_size();
+          const Reach& z = depth[static_cast<size_t>(task % rows / w.out[1])];
+          const Reach& y = height[static_cast<size_t>(task % w.out[1])];
+          sources.clear();
+          for (int64_t i = 0; i < z.count; ++i) {
+            for (int64_t j = 0; j < y.count; ++j) {
+              const int64_t at = (z.first + i * w.dilation[0]) * w.in[1] + y.first + j * w.dilation[1];
+              sources.push_back(plane + at * w.in[2]);
+            }
+          }
+          if (sources.empty())
+            std::fill_n(row.columns(), row.column_count(), pool.maximum ? kLowest : 0);
+          else
+            join(sources.data(), static_cast<int64_t>(sources.size()), row.columns(), row.column_count());
+          ++task;
+        }
+        for (PaddedRow& row : part) row.split();
+        task = first;
+        for (const PaddedRow& row : part) {
+          for (int64_t j = 0; j < w.kernel[2]; ++j) places[static_cast<size_t>(j)] = row.place(j);
+          float* result = out[0].as<float>() + task * n;
+          join(places.data(), w.kernel[2], result, n);
+          const Reach& z = depth[static_cast<size_t>(task % rows / w.out[1])];
+          const Reach& y = height[static_cast<size_t>(task % w.out[1])];
+          const int64_t read = pool.counts_padding ? z.padded_count * y.padded_count : z.count * y.count;
+          if (!pool.maximum) divide(result, counts.data(), static_cast<float>(std::max<int64_t>(1, read)), n);
+          ++task;
+        }
+      }
+    });
+  });
+}
+
+}  // namespace backplane::cpu

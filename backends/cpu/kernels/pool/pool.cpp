@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// MaxPool, AveragePool, LpPool and their global forms.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/common/window.h"
+#include "kernels/pool/blocked_pool.h"
+#include "kernels/pool/dense_pool.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
+
+// The part of a window that lies inside the input, and how many of its places lie inside the padded input.
+struct Cell {
+  Spatial start;  // the first place, in the input
+  Spatial count;  // places along each dimension
+  int64_t padded_places = 1;
+};
+
+// Runs f(output element, its cell) for all of a plane. What the places along a dimension reach is found once.
+template <class F>
+void each_cell(const Window& w, const F& f) {
+  const std::array all{reaches(w, 0), reaches(w, 1), reaches(w, 2)};
+  Cell cell;
+  const auto place = [&](size_t d, int64_t o) {
+    const Reach& reach = all[d][static_cast<size_t>(o)];
+    cell.start[d] = reach.first;
+    cell.count[d] = reach.count;
+    return reach.padded_count;
+  };
+  int64_t o = 0;
+  for (int64_t z = 0; z < w.out[0]; ++z) {
+    const int64_t deep = place(0, z);
+    for (int64_t y = 0; y < w.out[1]; ++y) {
+      const int64_t high = place(1, y);
+      for (int64_t x = 0; x < w.out[2]; ++x) {
+        cell.padded_places = deep * high * place(2, x);
+        f(o++, cell);
+      }
+    }
+  }
+}
+
+template <class F>
+void each_place(const Window& w, const Cell& cell, const F& f) {
+  for (int64_t z = 0; z < cell.count[0]; ++z) {
+    int64_t iz = cell.start[0] + z * w.dilation[0];
+    for (int64_t y = 0; y < cell.count[1]; ++y) {
+      int64_t row = (iz * w.in[1] + cell.start[1] + y * w.dilation[1]) * w.in[2] + cell.start[2];
+      for (int64_t x = 0; x < cell.count[2]; ++x) f(row + x * w.dilation[2]);
+    }
+  }
+}
+
+// Runs plane(first input element, first output element) for each image and channel.
+template <class F>
+void each_plane(const Window& w, int64_t planes, const F& plane) {
+  parallel(planes, 1 + kCheapGrain / (1 + w.out_size() * w.kernel_size()), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) plane(p * w.in_size(), p * w.out_size());
+  });
+}
+
+template <class T>
+constexpr T lowest() {
+  if constexpr (std::is_integral_v<T>)
+    return std::numeric_limits<T>::lowest();
+  else
+    return static_cast<T>(-std::numeric_limits<compute_t<T>>::infinity());
+}
+
+template <class T>
+void max_pool(const Window& w, int64_t planes, bool column_major, Tensors in, Tensors out) {
+  const T* x = in[0].as<T>();
+  T* y = out[0].as<T>();
+  int64_t* indices = at(out, 1).present() ? out[1].as<int64_t>() : nullptr;
+  each_plane(w, planes, [&](int64_t x0, int64_t y0) {
+    each_cell(w, [&](int64_t o, const Cell& cell) {
+      T best = lowest<T>();
+      int64_t best_place = -1;
+      each_place(w, cell, [&](int64_t i) {
+        if (best_place >= 0 && !(static_cast<compute_t<T>>(x[x0 + i]) > static_cast<compute_t<T>>(best))) return;
+        best = x[x0 + i];
+        best_place = i;
+      });
+      y[y0 + o] = best;
+      if (indices == nullptr) return;
+      int64_t place = std::max<int64_t>(best_place, 0);
+      if (column_major) {
+        int64_t iz = place / (w.in[1] * w.in[2]), iy = place / w.in[2] % w.in[1], ix = place % w.in[2];
+        place = iz + w.in[0] * (iy + w.in[1] * ix);
+      }
+      indices[y0 + o] = x0 + place;
+    });
+  });
+}
+
+template <class T>
+void average_pool(const Window& w, int64_t planes, bool count_padding, Tensors in, Tensors out) {
+  using C = compute_t<T>;
+  each_plane(w, planes, [&, x = in[0].as<T>(), y = out[0].as<T>()](int64_t x0, int64_t y0) {
+    each_cell(w, [&](int64_t o, const Cell& cell) {
+      C sum = 0;
+      each_place(w, cell, [&](int64_t i) { sum += static_cast<C>(x[x0 + i]); });
+      int64_t inside = cell.count[0] * cell.count[1] * cell.count[2];
+      y[y0 + o] =
+          static_cast<T>(sum / static_cast<C>(std::max<int64_t>(1, count_padding ? cell.padded_places : inside)));
+    });
+  });
+}
+
+template <class T>
+void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out) {
+  using C = compute_t<T>;
+  each_plane(w, planes, [&, x = in[0].as<T>(), y = out[0].as<T>()](int64_t x0, int64_t y0) {
+    each_cell(w, [&](int64_t o, const Cell& cell) {
+      C sum = 0;
+      each_place(w, cell, [&](int64_t i) {
+        C v = std::abs(static_cast<C>(x[x0 + i]));
+        sum += p == 2 ? v * v : p == 1 ? v : std::pow(v, static_cast<C>(p));
+      });
+      y[y0 + o] = static_cast<T>(p == 2 ? std::sqrt(sum) : p == 1 ? sum : std::pow(sum, 1 / static_cast<C>(p)));
+    });
+  });
+}
+
+enum class Pool { kMax, kAverage, kLp };
+
+template <Pool kPool>
+std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attributes, int64_t parameter,
+                                    bool has_indices) {
+  return make_kernel([=](Tensors inputs) -> Plan {
+    const Shape& x = inputs[0].shape;
+    if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
+    Window w;
+    Shape shape;
+    if (attributes) {
+      std::string error;
+      std::optional<Window> made = make_window(*attributes, x, attributes->kernel, &error);
+      if (!made) return fail(error);
+      w = *made;
+      shape = w.output_shape(x[0], x[1]);
+    } else {  // the window is everything, however many dimensions there are
+      w.in[2] = w.kernel[2] = x.elements(2, x.rank());
+      shape = Shape{x[0], x[1]};
+      for (int d = 2; d < x.rank(); ++d) shape.push_back(1);
+    }
+    if (kPool != Pool::kLp && !(kPool == Pool::kMax && has_indices)) {
+      const BlockedPool plain{kPool == Pool::kMax, parameter != 0};
+      if (inputs[0].format == Format::kBlocked) return plan_blocked_pool(plain, w, x, shape);
+      if (inputs[0].dtype == BP_DTYPE_FLOAT && shape.elements() > 0 && has_short_rows(w) && !reference_only())
+        return plan_dense_pool(plain, w, x, shape);
+    }
+    int64_t planes = x[0] * x[1];
+    return make_plan({shape, shape}, [=](Tensors in, Tensors out) {
+      dispatch<PoolTypes>(in[0].dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (kPool == Pool::kMax)
+          max_pool<T>(w, planes, parameter != 0, in, out);
+        else if constexpr (!kIsFloating<T>)
+          return;
+        else if constexpr (kPool == Pool::kAverage)
+          average_pool<T>(w, planes, parameter != 0, in, out);
+        else
+          lp_pool<T>(w, planes, parameter, in, out);
+      });
+    });
+  });
+}
+
+template <Pool kPool>
+Verdict supports(const Node& node) {
+  if (Verdict v = accepts(node, 1, {kPool == Pool::kMax ? set_of(PoolTypes{}) : kFloatTypes}); !v) return v;
+  if (kPool == Pool::kLp && node.attr("p", int64_t{2}) < 1)
+    return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})));
+  if (std::string_view(node.op_type()).starts_with("Global")) return yes();
+  if (node.ints("kernel_shape").empty()) return no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
+  return check_window(node);
+}
+
+template <Pool kPool>
+std::unique_ptr<Kernel> create(const Node& node) {
+  constexpr const char* kName = kPool == Pool::kMax       ? "storage_order"
+                                : kPool == Pool::kAverage ? "count_include_pad"
+                                                          : "p";
+  return create_with<kPool>(WindowAttributes(node), node.attr(kName, int64_t{kPool == Pool::kLp ? 2 : 0}),
+                            node.has_output(1));
+}
+
+template <Pool kPool>
+std::unique_ptr<Kernel> create_global(const Node& node) {
+  return create_with<kPool>(std::nullopt, kPool == Pool::kLp ? node.attr("p", int64_t{2}) : 0, node.has_output(1));
+}
+
+constexpr Row kRows[] = {
+    {"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>},
+    {"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>},
+    {"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>},
+    {"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>},
+    {"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>},
+    {"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> pool_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

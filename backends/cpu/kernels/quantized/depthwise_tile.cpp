@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/quantized/depthwise_tile.h"
+
+#include "kernels/onednn/onednn.h"
+#include "kernels/simd/code_lanes.h"
+
+namespace backplane::cpu {
+
+#ifdef CODE_LANES
+
+namespace {
+
+using namespace code_lanes;
+
+template <int kRows, int kPlaces, int kWidth, bool kSigned>
+struct Kind {
+  using Bytes = typename Vectors<kWidth>::Bytes;
+  using Halves = typename Vectors<kWidth>::Halves;
+  using Words = typename Vectors<kWidth>::Words;
+  using Floats = typename Vectors<kWidth>::Floats;
+  using Quads = Four<Bytes>;
+
+  [[gnu::always_inline]] static inline Bytes codes_at(const uint8_t* x) {
+    return kSigned ? load<Bytes>(x) ^ (Bytes{} + kSign) : load<Bytes>(x);
+  }
+  [[gnu::always_inline]] static inline Quads quads_at(const uint8_t* x, int64_t column) {
+    const Bytes x0 = codes_at(x), x1 = codes_at(x + column), x2 = codes_at(x + 2 * column);
+    const Bytes x3 = kPlaces == 2 ? codes_at(x + 3 * column) : x2;
+    const Bytes low01 = punpcklbw(x0, x1), high01 = punpckhbw(x0, x1);
+    const Bytes low23 = punpcklbw(x2, x3), high23 = punpckhbw(x2, x3);
+    return {punpcklwd(low01, low23), punpckhwd(low01, low23), punpcklwd(high01, high23), punpckhwd(high01, high23)};
+  }
+
+  // What a chunk's channels of one of the four vectors have in common.
+  struct Constants {
+    Words start;
+    Floats scale, added;
+  };
+  // The results of a place: the quads of three rows with the weights of each.
+  [[gnu::always_inline]] static inline Words place(const Constants& c, const Bytes& q0, const Bytes& q1,
+                                                   const Bytes& q2, const Bytes& w0, const Bytes& w1, const Bytes& w2) {
+    Words sum = c.start;
+    add_products(sum, q0, w0);
+    add_products(sum, q1, w1);
+    add_products(sum, q2, w2);
+    return whole<Words>(plus_product(c.added, __builtin_convertvector(sum, Floats), c.scale));
+  }
+  // One of the four vectors of all places of a tile: q0 to q3 are the quads of each row of the input.
+  [[gnu::always_inline]] static inline void part(const Bytes& q0, const Bytes& q1, const Bytes& q2, const Bytes& q3,
+                                                 const std::byte* pack, Words& y00, Words& y01, Words& y10,
+                                                 Words& y11) {
+    const Constants c{load<Words>(pack), load<Floats>(pack + 4 * kWidth), load<Floats>(pack + 8 * kWidth)};
+    const std::byte* weights = pack + 12 * kWidth;
+    constexpr int64_t kPlace = 4 * kWidth, kRow = kPlaces * kPlace;
+    y00 = y01 = y10 = y11 = c.start;
+    const Bytes w0 = load<Bytes>(weights), w1 = load<Bytes>(weights + kRow), w2 = load<Bytes>(weights + 2 * kRow);
+    y00 = place(c, q0, q1, q2, w0, w1, w2);
+    if (kRows == 2) y10 = place(c, q1, q2, q3, w0, w1, w2);
+    if (kPlaces == 1) return;
+    const Bytes v0 = load<Bytes>(weights + kPlace), v1 = load<Bytes>(weights + kPlace + kRow);
+    const Bytes v2 = load<Bytes>(weights + kPlace + 2 * kRow);
+    y01 = place(c, q0, q1, q2, v0, v1, v2);
+    if (kRows == 2) y11 = place(c, q1, q2, q3, v0, v1, v2);
+  }
+
+  [[gnu::always_inline]] static inline void run(const DepthwiseTile& t) {
+    const auto coding = Coding<kWidth>::of(t.zero, t.low, t.high, t.result_signed);
+    const uint8_t *x0 = t.rows[0], *x1 = t.rows[1], *x2 = t.rows[2], *x3 = kRows == 2 ? t.rows[3] : t.rows[2];
+    const int64_t column = t.x_column, x_step = t.x_step, y_place = t.y_place, y_row = t.y_row;
+    const std::byte* const pack = t.pack;
+    uint8_t* y = t.y;
+    for (int64_t i = 0; i < t.count; ++i, y += kPlaces * y_place) {
+      const Quads q0 = quads_at(x0, column), q1 = quads_at(x1, column);
+      const Quads q2 = quads_at(x2, column);
+      const Quads q3 = kRows == 2 ? quads_at(x3, column) : q2;
+      Words a00, a01, a10, a11, b00, b01, b10, b11;
+      part(q0.a, q1.a, q2.a, q3.a, pack, a00, a01, a10, a11);
+      part(q0.b, q1.b, q2.b, q3.b, pack + kWidth, b00, b01, b10, b11);
+      const Halves y00 = coding.half(a00, b00), y01 = coding.half(a01, b01);
+      const Halves y10 = coding.half(a10, b10), y11 = coding.half(a11, b11);
+      part(q0.c, q1.c, q2.c, q3.c, pack + 2 * kWidth, a00, a01, a10, a11);
+      part(q0.d, q1.d, q2.d, q3.d, pack + 3 * kWidth, b00, b01, b10, b11);
+      store(y, coding.codes(y00, coding.half(a00, b00)));
+      if (kPlaces == 2) store(y + y_place, coding.codes(y01, coding.half(a01, b01)));
+      if (kRows == 2) store(y + y_row, coding.codes(y10, coding.half(a10, b10)));
+      if (kRows == 2 && kPlaces == 2) store(y + y_row + y_place, coding.codes(y11, coding.half(a11, b11)));
+      x0 += x_step;
+      x1 += x_step;
+      x2 += x_step;
+      x3 += x_step;
+    }
+  }
+};
+
+template <int kPlaces, int kWidth, bool kSigned>
+FOR_AVX512 void convolve(const DepthwiseTile& t) {
+  Kind<kPlaces, kPlaces, kWidth, kSigned>::run(t);
+}
+
+template <int kPlaces>
+DepthwiseKernel kernel_of(int64_t width, bool is_signed) {
+  if (is_signed) return width == 64 ? convolve<kPlaces, 64, true> : convolve<kPlaces, 32, true>;
+  return width == 64 ? convolve<kPlaces, 64, false> : convolve<kPlaces, 32, false>;
+}
+
+}  // namespace
+
+DepthwiseKernel depthwise_kernel(int64_t places, int64_t width, bool is_signed) {
+  if (!may_use_vnni()) return nullptr;
+  return places == 1 ? kernel_of<1>(width, is_signed) : kernel_of<2>(width, is_signed);
+}
+
+#else
+
+DepthwiseKernel depthwise_kernel(int64_t, int64_t, bool) {
+  return nullptr;
+}
+
+#endif
+
+}  // namespace backplane::cpu

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft's products with something around them: FusedMatMul (transposed and scaled), DynamicQuantizeMatMul and
+// MatMulIntegerToFloat (integers inside, floats outside).
+#include <optional>
+
+#include "kernels/attention/attention.h"
+#include "kernels/common/function_kernel.h"
+#include "kernels/integer/code_product.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/onednn/onednn.h"
+#include "kernels/quantized/quantize.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr const char* kMicrosoft = "com.microsoft";
+
+// ---- FusedMatMul
+
+struct Fused {
+  float alpha;
+  bool a_transposed, b_transposed;
+};
+
+template <class C>
+void run_fused(const Fused& f, const MatMulSize& s, Tensors in, Tensors out) {
+  std::vector<C> a_store, b_store, y_store;
+  const C *a = as_compute(in[0], a_store), *b = as_compute(in[1], b_store);
+  C* y = result_buffer(out[0], y_store);
+  parallel(static_cast<int64_t>(s.a_offsets.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const C* left = a + s.a_offsets[static_cast<size_t>(i)] * s.m * s.k;
+      const C* right = b + s.b_offsets[static_cast<size_t>(i)] * s.k * s.n;
+      C* to = y + i * s.m * s.n;
+      if constexpr (std::is_same_v<C, float>) {
+        sgemm(s.m, s.n, s.k, f.alpha, {left, f.a_transposed ? s.m : s.k, f.a_transposed},
+              {right, f.b_transposed ? s.k : s.n, f.b_transposed}, 0, to, s.n);
+      } else {
+        multiply<C>(
+            s.m, s.n, s.k,
+            [&](int64_t row, int64_t at) { return f.a_transposed ? left[at % s.k * s.m + row] : left[at]; },
+            [&](int64_t column, int64_t at) { return f.b_transposed ? right[column * s.k + at / s.n] : right[at]; },
+            [&](int64_t, int64_t, int64_t at, C sum) { to[at] = static_cast<C>(f.alpha) * sum; });
+      }
+    }
+  });
+  store_result(out[0], y_store);
+}
+
+Verdict supports_fused(const Node& node) {
+  if (Verdict v = accepts(node, 2, {kFloatTypes, kFloatTypes}); !v) return v;
+  for (const char* name : {"transBatchA", "transBatchB"})
+    if (node.attr(name, int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is set");
+  return same_type(node, 0, 1);
+}
+
+std::unique_ptr<Kernel> create_fused(const Node& node) {
+  const Fused f{node.attr("alpha", 1.0f), node.attr("transA", int64_t{0}) != 0, node.attr("transB", int64_t{0}) != 0};
+  return make_kernel([f](Tensors in) -> Plan {
+    // The extents as they are after transposition; a row or column alone stays as it is.
+    Fused own = f;
+    const auto turned = [](Shape shape, bool& transposed) {
+      transposed = transposed && shape.rank() > 1;
+      if (transposed) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
+      return shape;
+    };
+    const Shape a = turned(in[0].shape, own.a_transposed), b = turned(in[1].shape, own.b_transposed);
+    std::string error;
+    std::optional<MatMulSize> size = matmul_size(a, b, &error);
+    if (!size) return fail(error);
+    // matmul_size joins the rows of a batch that shares B, which transposed rows cannot be.
+    if (own.a_transposed && size->a_offsets.size() == 1 && a.rank() > 2) {
+      const int64_t batch = a.elements(0, a.rank() - 2);
+      size->m = a[a.rank() - 2];
+      size->a_offsets.resize(static_cast<size_t>(batch));
+      for (int64_t i = 0; i < batch; ++i) size->a_offsets[static_cast<size_t>(i)] = i;
+      size->b_offsets.assign(static_cast<size_t>(batch), 0);
+    }
+    Shape shape = size->shape;
+    return make_plan({shape}, [own, s = *size](Tensors inputs, Tensors outputs) {
+      if (inputs[0].dtype == BP_DTYPE_DOUBLE)
+        run_fused<double>(own, s, inputs, outputs);
+      else
+        run_fused<float>(own, s, inputs, outputs);
+    });
+  });
+}
+
+// ---- DynamicQuantizeMatMul, MatMulIntegerToFloat
+
+// One value, or one for each column.
+class PerColumn {
+ public:
+  explicit PerColumn(const Tensor& tensor) : values_(1, 0.0f) {
+    if (!tensor.present()) return;
+    values_.resize(static_cast<size_t>(tensor.shape.elements()));
+    dispatch<TypeList<float, Half, int8_t, uint8_t>>(tensor.dtype, [&](auto tag) {
+      const auto* data = tensor.as<typename decltype(tag)::type>();
+      for (size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<float>(data[i]);
+    });
+  }
+  float operator[](int64_t column) const { return values_[values_.size() == 1 ? 0 : static_cast<size_t>(column)]; }
+
+ private:
+  std::vector<float> values_;
+};
+
+// A as codes with their scale and zero point.
+struct Factor {
+  Tensor codes;
+  float scale;
+  int32_t zero;
+};
+
+// The product of codes, in one of two ways, and what makes numbers of its sums.
+class IntegerProducts {
+ public:
+  IntegerProducts(const MatMulSize& size, const Tensor& b, PackedWeights& packed) : size_(size) {
+    if (reference_only()) return;
+    tiles_.emplace(size);
+    tiles_->pack(packed, b);
+  }
+  bool is_packed() const { return tiles_ && tiles_->is_packed(); }
+  // The sums, then what tiles need.
+  int64_t scratch_bytes() const { return sums_bytes() + (tiles_ ? tiles_->scratch_bytes() : 0); }
+  const MatMulSize& size() const { return size_; }
+
+  void run(const Factor& a, const Tensor& b, const Tensor& b_scale, const Tensor& b_zero, const Tensor& bias,
+           const Tensor& y, void* scratch) const {
+    const PerColumn scales(b_scale), shifts(bias);
+    const Codes zeros(b_zero);
+    auto* sums = static_cast<int32_t*>(scratch);
+    auto finish = [&](int64_t row, int64_t first_column, int64_t last_column) {
+      for (int64_t column = first_column; column < last_column; ++column) {
+        const int64_t i = row * size_.n + column;
+        const float value = static_cast<float>(sums[i]) * (a.scale * scales[column]) + shifts[column];
+        if (y.dtype == BP_DTYPE_FLOAT)
+          y.as<float>()[i] = value;
+        else
+          y.as<Half>()[i] = Half(value);
+      }
+    };
+    if (tiles_) {
+      tiles_->run(a.codes, b, {{&a.zero, 1}, zeros.values()}, sums, static_cast<std::byte*>(scratch) + sums_bytes(),
+                  [&](const SumsPart& part) {
+                    for (int64_t row = part.first_row; row < part.last_row; ++row)
+                      finish(part.batch * size_.m + row, part.first_column, part.last_column);
+                  });
+      return;
+    }
+    add_up(a, b, zeros.values(), sums);
+    for (int64_t row = 0; size_.n != 0 && row < size_.shape.elements() / size_.n; ++row) finish(row, 0, size_.n);
+  }
+
+ private:
+  int64_t sums_bytes() const { return align_up(4 * size_.shape.elements()); }
+
+  // By the definition.
+  void add_up(const Factor& a, const Tensor& b, std::span<const int32_t> zeros, int32_t* sums) const {
+    const MatMulSize& s = size_;
+    const bool a_signed = a.codes.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;
+    for (size_t i = 0; i < s.a_offsets.size(); ++i) {
+      const int64_t a_first = s.a_offsets[i] * s.m * s.k, b_first = s.b_offsets[i] * s.k * s.n;
+      multiply<int32_t>(
+          s.m, s.n, s.k, [&](int64_t, int64_t at) { return code_at(a.codes.data, a_signed, a_first + at) - a.zero; },
+          [&](int64_t column, int64_t at) {
+            return code_at(b.data, b_signed, b_first + at) - zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(column)];
+          },
+          [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t, int64_t at, int32_t sum) {
+            sums[base + at] = sum;
+          });
+    }
+  }
+
+  MatMulSize size_;
+  std::optional<CodeProducts> tiles_;
+};
+
+void run_dynamic(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
+  const int64_t count = in[0].shape.elements();
+  std::vector<uint8_t> codes(static_cast<size_t>(count));
+  const Quantization q = quantize_dynamically(in[0].as<float>(), codes.data(), count);
+  products.run({{BP_DTYPE_UINT8, in[0].shape, codes.data()}, q.scale, q.zero}, in[1], in[2], at(in, 3), at(in, 4),
+               out[0], scratch);
+}
+
+void run_scaled(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
+  const PerColumn scale(in[2]);
+  const Codes zero(at(in, 4));
+  products.run({in[0], scale[0], zero.values()[0]}, in[1], in[3], at(in, 5), at(in, 6), out[0], scratch);
+}
+
+// `of_rows` are slots that hold one number, `of_columns` one or one for each column.
+Plan plan_integers(Tensors in, PackedWeights& packed, std::initializer_list<size_t> of_rows,
+                   std::initializer_list<size_t> of_columns,
+                   void (*run)(const IntegerProducts&, Tensors, Tensors, void*)) {
+  std::string error;
+  const std::optional<MatMulSize> size = matmul_size(in[0].shape, in[1].shape, &error);
+  if (!size) return fail(error);
+  const auto wrong = [&](size_t slot, int64_t columns) {
+    const Tensor t = at(in, slot);
+    return t.present() && t.shape.elements() != 1 && t.shape.elements() != columns;
+  };
+  for (size_t slot : of_rows)
+    if (wrong(slot, 1)) return fail("input " + std::to_string(slot) + " is not one number");
+  for (size_t slot : of_columns)
+    if (wrong(slot, size->n))
+      return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " is neither one number nor " +
+                  std::to_string(size->n));
+  IntegerProducts products(*size, in[1], packed);
+  const int64_t scratch = products.scratch_bytes();
+  const bool is_packed = products.is_packed();
+  Plan plan = make_plan({size->shape},
+                        [products = std::move(products), run](Tensors inputs, Tensors outputs, void* memory) {
+                          run(products, inputs, outputs, memory);
+                        },
+                        {.scratch_bytes = scratch});
+  if (is_packed) plan.packed = 1;
+  return plan;
+}
+
+constexpr bp_dtype_set_t kBytes = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8);
+constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
+
+Verdict supports_dynamic(const Node& node) {
+  return accepts(node, 3, {kFloat, kBytes, kFloat, kBytes, kFloat});
+}
+std::unique_ptr<Kernel> create_dynamic(const Node&) {
+  return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors in) {
+    return plan_integers(in, *packed, {}, {2, 3, 4}, run_dynamic);
+  });
+}
+
+Verdict supports_scaled(const Node& node) {
+  constexpr bp_dtype_set_t kReals = kFloat | just(BP_DTYPE_FLOAT16);
+  return accepts(node, 4, {kBytes, kBytes, kReals, kReals, kBytes, kBytes, kReals});
+}
+std::unique_ptr<Kernel> create_scaled(const Node&) {
+  return make_kernel([packed = std::make_shared<PackedWeights>()](Tensors in) {
+    return plan_integers(in, *packed, {2, 4}, {3, 5, 6}, run_scaled);
+  });
+}
+
+constexpr Row kRows[] = {
+    {kMicrosoft, "FusedMatMul", 1, supports_fused, create_fused},
+    {kMicrosoft, "DynamicQuantizeMatMul", 1, supports_dynamic, create_dynamic},
+    {kMicrosoft, "MatMulIntegerToFloat", 1, supports_scaled, create_scaled},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> fused_matmul_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

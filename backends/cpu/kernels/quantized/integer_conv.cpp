@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/quantized/integer_conv.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/common/direct_conv.h"
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/onednn/packed_weights.h"
+#include "kernels/quantized/integer_tiles.h"
+#include "kernels/quantized/onednn_integer.h"
+#include "kernels/quantized/quantize.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+using dnnl::memory;
+using Primitive = dnnl::convolution_forward;
+
+// Multiply-adds that are worth a task of their own; of channels by themselves, which take so much longer.
+constexpr int64_t kTaskWork = int64_t{1} << 19;
+constexpr int64_t kDepthwiseTaskWork = int64_t{1} << 16;
+constexpr int64_t kChannelBlock = 64;
+
+struct Problem {
+  ConvSize size;
+  Window window;
+  Shape shape;              // of the result
+  int64_t row = 0;          // weights of an output channel
+  bool transposed = false;  // weight i of channel o lies at i · out_channels + o, else at o · row + i
+};
+
+// Scales and shifts for each output channel, in steps of the result; the shifts also in steps of the sums, where they
+// often are whole numbers.
+struct Steps {
+  std::vector<float> scale, shift, bias;
+  bool divides = true;  // a shift by a scale
+  std::optional<Activation> activation;
+
+  Steps(const IntegerProduct& p, int64_t channels) : activation(p.activation) {
+    const double step = static_cast<double>(p.result.scale);
+    for (std::vector<float>* each : {&scale, &shift, &bias}) each->reserve(static_cast<size_t>(channels));
+    for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+      const double weight = static_cast<double>(p.weight_scales[p.weight_scales.size() == 1 ? 0 : c]);
+      const double sum_step = static_cast<double>(p.source.scale) * weight;
+      const double shifted = p.bias.empty() ? 0.0 : p.bias[c];
+      scale.push_back(static_cast<float>(sum_step / step));
+      shift.push_back(static_cast<float>(shifted / step));
+      bias.push_back(static_cast<float>(shifted / sum_step));
+      divides = divides && std::isnormal(scale.back()) && std::isfinite(bias.back());
+    }
+    if (activation && activation->function == Activation::kClip) {
+      activation->alpha /= p.result.scale;
+      activation->beta /= p.result.scale;
+    }
+  }
+};
+
+// Some rows of an image's result, or some of its channels. Rows are the first spatial dimension; a convolution of
+// single places has as many rows as places.
+struct Part {
+  int64_t first_channel, channels;
+  int64_t source_at, result_at;           // bytes from the image's first
+  Primitive::primitive_desc description;  // until the step is made
+  Primitive primitive;
+  PrimitiveLayouts layouts;
+  int64_t weights_at = 0;
+};
+
+bool is_flat(const Window& w) {
+  return w.kernel_size() == 1 && w.stride == Spatial{1, 1, 1} && w.in == w.out;
+}
+
+class IntegerConvStep final : public Step {
+ public:
+  // Throws dnnl::error where oneDNN has no fast implementation.
+  IntegerConvStep(const Problem& problem, const IntegerProduct& product, const Steps& steps, Tensors inputs,
+                  PackedWeights& packed)
+      : size_(problem.size), threads_(thread_count()), bias_(steps.bias) {
+    const Window& w = problem.window;
+    source_image_ = size_.in_channels * w.in_size();
+    result_image_ = size_.out_channels * w.out_size();
+    places_ = w.out_size();
+    cut(w, product, steps);
+    PackedWeights::Layouts layouts;
+    for (Part& part : parts_) {
+      const auto same = std::ranges::find_if(parts_, [&](const Part& other) {
+        return other.first_channel == part.first_channel &&
+               other.description.weights_desc() == part.description.weights_desc();
+      });
+      if (&*same != &part) {
+        part.weights_at = same->weights_at;
+        continue;
+      }
+      part.weights_at = weight_bytes_;
+      layouts.push_back(part.description.weights_desc());
+      weight_bytes_ += bytes_of(layouts.back());
+    }
+    pack_ = packed.get(inputs[1], layouts, [&] {
+      std::shared_ptr<std::byte> pack(allocate_pages(weight_bytes_));
+      int64_t done = -1;
+      for (const Part& part : parts_) {
+        if (part.weights_at <= done) continue;
+        done = part.weights_at;
+        pack_weights(problem, product, inputs[1], part, pack.get() + part.weights_at);
+      }
+      return pack;
+    });
+    for (Part& part : parts_) part.description = {};
+  }
+
+  int64_t scratch_bytes() const override { return threads_ * (scratchpad_bytes_ + narrow_bytes_); }
+
+  std::optional<std::string> run(Tensors in, Tensors out, void* scratch) const override {
+    const auto count = static_cast<int64_t>(parts_.size());
+    parallel(size_.batch * count, 1, [&](int64_t begin, int64_t end) {
+      SingleThreaded single;
+      std::byte* scratchpad = static_cast<std::byte*>(scratch) + thread_index() * (scratchpad_bytes_ + narrow_bytes_);
+      for (int64_t task = begin; task < end; ++task) {
+        const Part& part = parts_[static_cast<size_t>(task % count)];
+        const int64_t image = task / count;
+        uint8_t* to = out[0].as<uint8_t>() + image * result_image_ + part.result_at;
+        void* target = narrow_bytes_ == 0 ? static_cast<void*>(to) : scratchpad + scratchpad_bytes_;
+        Execution execution;
+        execution.add(DNNL_ARG_SRC, part.layouts.source, in[0].as<uint8_t>() + image * source_image_ + part.source_at);
+        execution.add(DNNL_ARG_WEIGHTS, part.layouts.weights, pack_.get() + part.weights_at);
+        execution.add(DNNL_ARG_BIAS, part.layouts.bias, bias_.data() + part.first_channel);
+        execution.add(DNNL_ARG_DST, part.layouts.result, target);
+        execution.add(DNNL_ARG_SCRATCHPAD, part.layouts.scratchpad, scratchpad);
+        execution.run(part.primitive);
+        for (int64_t p = 0; narrow_bytes_ != 0 && p < places_; ++p)
+          std::memcpy(to + p * size_.out_channels, static_cast<uint8_t*>(target) + p * part.channels,
+                      static_cast<size_t>(part.channels));
+      }
+    });
+    return std::nullopt;
+  }
+
+ private:
+  // As many parts as threads, of rows where they share out well, else of channels, whose results are then put beside
+  // those of the others.
+  void cut(const Window& w, const IntegerProduct& product, const Steps& steps) {
+    const bool flat = is_flat(w);
+    const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
+    const int64_t rows = flat ? w.out_size() : w.out[first_dim];
+    const int64_t work = result_image_ * (size_.in_channels / size_.groups) * w.kernel_size();
+    const int64_t task_work = size_.groups == size_.in_channels ? kDepthwiseTaskWork : kTaskWork;
+    int64_t count = size_.batch >= threads_ ? 1 : std::min<int64_t>(threads_, std::max<int64_t>(1, work / task_work));
+    const int64_t blocks = size_.out_channels / kChannelBlock;
+    const int64_t most_rows = (rows + count - 1) / count;
+    const bool uneven = 10 * most_rows * count > 11 * rows;
+    if (count > 1 && size_.groups == 1 && uneven && blocks >= count) {
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t first = i * blocks / count * kChannelBlock;
+        const int64_t last = i + 1 == count ? size_.out_channels : (i + 1) * blocks / count * kChannelBlock;
+        add_part(w, product, steps, 0, rows, first, last - first);
+        narrow_bytes_ = std::max(narrow_bytes_, align_up((last - first) * places_));
+      }
+      return;
+    }
+    count = std::min(count, rows);
+    for (int64_t i = 0; i < count; ++i)
+      add_part(w, product, steps, i * rows / count, (i + 1) * rows / count, 0, size_.out_channels);
+  }
+
+  void add_part(const Window& w, const IntegerProduct& product, const Steps& steps, int64_t first_row, int64_t last_row,
+                int64_t channel, int64_t channels) {
+    Part part{channel, channels, 0, first_row * size_.out_channels, {}, {}, {}, 0};
+    IntegerConvolution c;
+    memory::dims in, out, kernel;
+    if (is_flat(w)) {
+      in = out = {1, last_row - first_row};
+      kernel = c.strides = {1, 1};
+      c.dilations = c.begin = c.end = {0, 0};
+      part.source_at = first_row * size_.in_channels;
+    } else {
+      for (auto d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
+        const bool is_cut = in.empty();
+        const int64_t first = is_cut ? first_row : 0, last = is_cut ? last_row : w.out[d];
+        const int64_t start = first * w.stride[d] - w.begin[d];
+        const int64_t stop = (last - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.begin[d];
+        const int64_t from = is_cut ? std::clamp<int64_t>(start, 0, w.in[d]) : 0;
+        const int64_t to = is_cut ? std::clamp<int64_t>(stop, from, w.in[d]) : w.in[d];
+        if (from == to) throw dnnl::error(dnnl_unimplemented, "windows of padding alone");
+        if (is_cut) part.source_at = from * size_.in_channels * (w.in_size() / w.in[d]);
+        if (is_cut) part.result_at = first * size_.out_channels * (w.out_size() / w.out[d]);
+        in.push_back(to - from);
+        out.push_back(last - first);
+        kernel.push_back(w.kernel[d]);
+        c.strides.push_back(w.stride[d]);
+        c.dilations.push_back(w.dilation[d] - 1);
+        c.begin.push_back(from - start);
+        c.end.push_back(stop - to);
+      }
+    }
+    part.result_at += channel;
+    const auto byte = [](const Quantization& q) {
+      return q.is_signed() ? memory::data_type::s8 : memory::data_type::u8;
+    };
+    using Tag = memory::format_tag;
+    const Tag last = in.size() == 1 ? Tag::nwc : in.size() == 2 ? Tag::nhwc : Tag::ndhwc;
+    c.source = {extended({1, size_.in_channels}, in), byte(product.source), last};
+    c.result = {extended({1, channels}, out), byte(product.result), last};
+    c.weights = {weight_dims(channels, kernel), memory::data_type::s8, Tag::any};
+    c.source_zero = product.source.zero;
+    c.result_zero = product.result.zero;
+    c.scale.assign(steps.scale.begin() + channel, steps.scale.begin() + channel + channels);
+    c.activation = steps.activation;
+    const Primitive::primitive_desc d = make_convolution(c);
+    if (!is_fast(d.impl_info_str())) throw dnnl::error(dnnl_unimplemented, "no fast product of codes");
+    part.primitive = Primitive(d);
+    part.layouts = PrimitiveLayouts(part.primitive);
+    part.description = d;
+    scratchpad_bytes_ = std::max(scratchpad_bytes_, bytes_of(d.scratchpad_desc()));
+    parts_.push_back(std::move(part));
+  }
+
+  static memory::dims extended(memory::dims dims, const memory::dims& spatial) {
+    dims.insert(dims.end(), spatial.begin(), spatial.end());
+    return dims;
+  }
+  memory::dims weight_dims(int64_t channels, const memory::dims& kernel) const {
+    const int64_t in_group = size_.in_channels / size_.groups;
+    return size_.groups == 1 ? extended({channels, in_group}, kernel)
+                             : extended({size_.groups, channels / size_.groups, in_group}, kernel);
+  }
+
+  void pack_weights(const Problem& problem, const IntegerProduct& product, const Tensor& weights, const Part& part,
+                    std::byte* pack) const {
+    const Block scratch = allocate_pages(part.channels * problem.row);
+    auto* plain = reinterpret_cast<int8_t*>(scratch.get());
+    for (int64_t c = 0; c < part.channels; ++c) {
+      const int64_t channel = part.first_channel + c;
+      for (int64_t i = 0; i < problem.row; ++i) {
+        const int64_t at = problem.transposed ? i * size_.out_channels + channel : channel * problem.row + i;
+        const int32_t code = code_at(weights.data, weights.dtype == BP_DTYPE_INT8, at) - product.weight_zero;
+        plain[c * problem.row + i] = static_cast<int8_t>(code);
+      }
+    }
+    using Tag = memory::format_tag;
+    constexpr Tag kDense[] = {Tag::abc, Tag::abcd, Tag::abcde, Tag::abcdef};
+    const memory::desc layout = part.description.weights_desc();
+    const memory::dims dims = layout.dims();
+    onednn_reorder({dims, memory::data_type::s8, kDense[dims.size() - 3]}, plain, layout, pack);
+  }
+
+  ConvSize size_;
+  int64_t threads_;
+  std::vector<float> bias_;
+  std::vector<Part> parts_;
+  PackedWeights::Pack pack_;
+  int64_t source_image_ = 0, result_image_ = 0, places_ = 0;
+  int64_t weight_bytes_ = 0, scratchpad_bytes_ = 0, narrow_bytes_ = 0;
+};
+
+IntegerWork work_of(const Problem& problem, const IntegerProduct& product, const Steps& steps) {
+  return {problem.size,        problem.window, problem.transposed, product.source,   product.result,
+          product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
+}
+
+// Null where there is no fast way.
+std::unique_ptr<Step> make_fast(const Problem& problem, const IntegerProduct& product, Tensors inputs,
+                                PackedWeights& packed) {
+  const Steps steps(product, problem.size.out_channels);
+  if (!steps.divides) return nullptr;
+  const IntegerWork work = work_of(problem, product, steps);
+  if (auto step = make_integer_depthwise(work, inputs, packed)) return step;
+  if (auto step = make_integer_pointwise(work, inputs, packed)) return step;
+  if (work.sum) return nullptr;
+  try {
+    SingleThreaded single;
+    return std::make_unique<IntegerConvStep>(problem, product, steps, inputs, packed);
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
+
+// Of a whole number of steps.
+uint8_t code_of(float steps, const Quantization& to) {
+  const float code = steps + static_cast<float>(to.zero);
+  return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(code)) : saturate<uint8_t>(code);
+}
+
+uint8_t added(const QuantizedSum& sum, uint8_t a, uint8_t b) {
+  const auto number = [](const Quantization& q, uint8_t code) {
+    return static_cast<float>(code_at(&code, q.is_signed(), 0) - q.zero) * q.scale;
+  };
+  const float x = number(sum.a, a) + number(sum.b, b);
+  return code_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
+}
+
+// By the definition, on dense tensors.
+Plan plan_definition(const Problem& problem, const IntegerProduct& product) {
+  return make_plan({problem.shape}, [problem, product, steps = Steps(product, problem.size.out_channels)](Tensors in,
+                                                                                                          Tensors out) {
+    const bool x_signed = product.source.is_signed(), w_signed = in[1].dtype == BP_DTYPE_INT8;
+    const Quantization& to = product.result;
+    direct_conv<int32_t>(
+        problem.size, problem.window, [&](int64_t i) { return code_at(in[0].data, x_signed, i) - product.source.zero; },
+        [&](int64_t channel, int64_t i) {
+          const int64_t at = problem.transposed ? (i - channel * problem.row) * problem.size.out_channels + channel : i;
+          return code_at(in[1].data, w_signed, at) - product.weight_zero;
+        },
+        [&](int64_t channel, int64_t i, int32_t sum) {
+          const auto c = static_cast<size_t>(channel);
+          float value = static_cast<float>(sum) * steps.scale[c] + steps.shift[c];
+          if (steps.activation) {
+            const bool relu = steps.activation->function == Activation::kRelu;
+            value = std::max(value, relu ? 0.0f : steps.activation->alpha);
+            if (!relu) value = std::min(value, steps.activation->beta);
+          }
+          uint8_t code = code_of(std::nearbyint(value), to);
+          if (product.sum) code = added(*product.sum, code, in[2].as<uint8_t>()[i]);
+          out[0].as<uint8_t>()[i] = code;
+        });
+  });
+}
+
+class IntegerConv final : public Kernel {
+ public:
+  IntegerConv(const Node& node, IntegerProduct product)
+      : attributes_(node), groups_(node.attr("group", int64_t{1})), product_(std::move(product)) {}
+
+  bool packs(size_t input) const override { return input == 1; }
+
+  Plan plan(Tensors inputs) const override {
+    std::string error;
+    const Shape &x = inputs[0].shape, &weights = inputs[1].shape;
+    std::optional<ConvSize> size = conv_size(x, weights, groups_, &error);
+    if (!size) return fail(error);
+    std::optional<Window> w = make_window(attributes_, x, weights.span().subspan(2), &error);
+    if (!w) return fail(error);
+    const Problem problem{*size, *w, w->output_shape(size->batch, size->out_channels),
+                          weights.elements(1, weights.rank()), false};
+    if (product_.weight_scales.size() != 1 && static_cast<int64_t>(product_.weight_scales.size()) != weights[0])
+      return fail("the scales of the weights do not fit " + std::to_string(weights[0]) + " channels");
+    if (!product_.bias.empty() && static_cast<int64_t>(product_.bias.size()) != weights[0])
+      return fail("the bias does not fit " + std::to_string(weights[0]) + " channels");
+    if (product_.sum && !(inputs[2].shape == problem.shape))
+      return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " are not the same");
+    Plan plan;
+    if (x.elements() != 0 && problem.shape.elements() != 0) {
+      plan.step = make_fast(problem, product_, inputs, packed_);
+      if (plan.step == nullptr) return plan_definition(problem, product_);
+      plan.shapes = {problem.shape};
+      plan.takes = {Format::kChannelsLast, Format::kDense};
+      if (product_.sum) plan.takes.push_back(Format::kChannelsLast);
+      plan.gives = Format::kChannelsLast;
+      plan.packed = 1;
+      return plan;
+    }
+    return plan_definition(problem, product_);
+  }
+
+ private:
+  WindowAttributes attributes_;
+  int64_t groups_;
+  IntegerProduct product_;
+  mutable PackedWeights packed_;
+};
+
+// Rows times a matrix: a convolution of single places, of which each row is one.
+class IntegerMatMul final : public Kernel {
+ public:
+  IntegerMatMul(IntegerProduct product, bool transposed) : product_(std::move(product)), transposed_(transposed) {}
+
+  bool packs(size_t input) const override { return input == 1; }
+
+  Plan plan(Tensors inputs) const override {
+    const Shape &a = inputs[0].shape, &b = inputs[1].shape;
+    if (a.rank() < 1 || b.rank() != 2 || a[a.rank() - 1] != b[transposed_ ? 1 : 0])
+      return fail("matrices " + to_string(a) + " and " + to_string(b) + " do not fit");
+    const int64_t k = a[a.rank() - 1], n = b[transposed_ ? 0 : 1];
+    Problem problem;
+    problem.shape = a;
+    problem.shape[a.rank() - 1] = n;
+    problem.row = k;
+    problem.transposed = !transposed_;
+    const int64_t rows = a.elements(0, a.rank() - 1);
+    problem.size = {1, 1, k, n};
+    problem.window.dims = 2;
+    problem.window.in[2] = problem.window.out[2] = rows;
+    Plan plan;
+    if (rows != 0 && k != 0 && n != 0) {
+      plan.step = make_fast(problem, product_, inputs, packed_);
+      if (plan.step != nullptr) {
+        plan.shapes = {problem.shape};
+        plan.packed = 1;
+        return plan;
+      }
+    }
+    // The definition counts places before channels: each row is an image of one place.
+    problem.size.batch = rows;
+    problem.window.in[2] = problem.window.out[2] = 1;
+    return plan_definition(problem, product_);
+  }
+
+ private:
+  IntegerProduct product_;
+  bool transposed_;
+  mutable PackedWeights packed_;
+};
+
+}  // namespace
+
+bool takes_sum(const Node& conv, const IntegerProduct& product, const Shape& weights) {
+  const WindowAttributes attributes(conv);
+  const bool pads = std::ranges::any_of(attributes.pads, [](int64_t pad) { return pad != 0; });
+  if (weights.rank() < 3 || weights.elements(2, weights.rank()) != 1 || pads ||
+      (attributes.auto_pad != "NOTSET" && attributes.auto_pad != "VALID"))
+    return false;
+  Problem problem{};
+  problem.size = {1, conv.attr("group", int64_t{1}), weights[1], weights[0]};
+  const Steps steps(product, weights[0]);
+  return steps.divides && suits_pointwise(work_of(problem, product, steps));
+}
+
+std::unique_ptr<Kernel> make_integer_conv(const Node& conv, IntegerProduct product) {
+  return std::make_unique<IntegerConv>(conv, std::move(product));
+}
+
+std::unique_ptr<Kernel> make_integer_matmul(IntegerProduct product, bool transposed) {
+  return std::make_unique<IntegerMatMul>(std::move(product), transposed);
+}
+
+}  // namespace backplane::cpu

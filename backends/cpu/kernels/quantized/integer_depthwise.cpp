@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/quantized/depthwise_tile.h"
+#include "kernels/quantized/integer_tiles.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// Multiply-adds that are worth a task of their own.
+constexpr int64_t kTaskWork = int64_t{1} << 18;
+constexpr int64_t kTaps = 3, kQuad = 4;
+constexpr int64_t kMostWidth = 64;
+
+bool shares_codes(const Window& w) {
+  return w.stride[1] == 1 && w.stride[2] == 1;
+}
+
+class DepthwiseStep final : public Step {
+ public:
+  DepthwiseStep(IntegerWork conv, Tensors inputs, PackedWeights& packed)
+      : conv_(std::move(conv)),
+        channels_(conv_.size.out_channels),
+        places_(shares_codes(conv_.window) ? 2 : 1),
+        width_(channels_ >= kMostWidth ? kMostWidth : kMostWidth / 2),
+        kernel_(depthwise_kernel(places_, width_, conv_.source.is_signed())) {
+    const Window& w = conv_.window;
+    chunks_ = (channels_ + width_ - 1) / width_;
+    bands_ = w.out[1] / places_;
+    // The last two chunks may have channels in common: no part has one of them alone.
+    const int64_t wanted = 8 * int64_t{thread_count()}, bands = conv_.size.batch * bands_;
+    sections_ = std::clamp<int64_t>((wanted + bands - 1) / bands, 1, std::max<int64_t>(1, chunks_ / 2));
+    pack_chunk_ = width_ * (3 * int64_t{sizeof(float)} + kTaps * places_ * kQuad);
+    padding_.assign(static_cast<size_t>((w.in[2] + kQuad) * channels_), static_cast<uint8_t>(conv_.source.zero));
+    low_ = conv_.low();
+    high_ = conv_.high();
+    // Tiles whose columns all lie within the image.
+    const int64_t reach = kTaps + places_ - 1;
+    const int64_t tiles = w.out[2] / places_, step = places_ * w.stride[2];
+    first_inside_ = std::min((w.begin[2] + step - 1) / step, tiles);
+    const int64_t last_start = w.in[2] + w.begin[2] - reach;  // of the last such tile, counted from the padding's begin
+    last_inside_ = last_start < 0 ? first_inside_ : std::clamp(last_start / step + 1, first_inside_, tiles);
+    pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
+  }
+
+  std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
+    const Window& w = conv_.window;
+    const int64_t units = bands_ * sections_;
+    const int64_t each = places_ * w.out[2] * w.kernel_size() * channels_ / sections_;
+    parallel(conv_.size.batch * units, 1 + kTaskWork / std::max<int64_t>(1, each), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t image = i / units, band = i % units / sections_, section = i % sections_;
+        const auto* x = in[0].as<uint8_t>() + image * w.in_size() * channels_;
+        auto* y = out[0].as<uint8_t>() + image * w.out_size() * channels_;
+        run_rows(x, band * places_, y, section);
+        // A row too many for whole bands is computed with the one above it, once more.
+        if (band == bands_ - 1 && bands_ * places_ != w.out[1]) run_rows(x, w.out[1] - places_, y, section);
+      }
+    });
+    return std::nullopt;
+  }
+
+ private:
+  PackedWeights::Pack pack(const Tensor& weights) const {
+    const Window& w = conv_.window;
+    std::shared_ptr<std::byte> result(allocate_pages(chunks_ * pack_chunk_));
+    const bool is_signed = weights.dtype == BP_DTYPE_INT8;
+    for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+      const IntegerPack to(result.get() + chunk * pack_chunk_, width_);
+      for (int64_t lane = 0; lane < width_; ++lane) {
+        const int64_t channel = first_channel(chunk) + lane_channel(lane, width_);
+        int32_t sum = 0;
+        for (int64_t row = 0; row < kTaps; ++row) {
+          for (int64_t i = 0; i < places_ * kQuad; ++i) {
+            const int64_t place = i / kQuad, column = i % kQuad - place;
+            int32_t code = 0;
+            if (column >= 0 && column < kTaps)
+              code = code_at(weights.data, is_signed, channel * w.kernel_size() + row * kTaps + column) -
+                     conv_.weight_zero;
+            to.codes[((row * places_ + place) * width_ + lane) * kQuad + i % kQuad] = static_cast<int8_t>(code);
+            if (place == 0) sum += code;
+          }
+        }
+        to.set(lane, conv_, channel, sum);
+      }
+    }
+    return result;
+  }
+
+  int64_t first_channel(int64_t chunk) const { return std::min(chunk * width_, channels_ - width_); }
+
+  // `places_` rows of the result from `row` on.
+  void run_rows(const uint8_t* x, int64_t row, uint8_t* y, int64_t section) const {
+    const Window& w = conv_.window;
+    DepthwiseTile tile{.rows = {},
+                       .x_column = channels_,
+                       .x_step = places_ * w.stride[2] * channels_,
+                       .count = last_inside_ - first_inside_,
+                       .pack = nullptr,
+                       .y = nullptr,
+                       .y_place = channels_,
+                       .y_row = w.out[2] * channels_,
+                       .zero = conv_.result.zero,
+                       .low = low_,
+                       .high = high_,
+                       .result_signed = conv_.result.is_signed()};
+    const int64_t rows = kTaps + places_ - 1, top = row * w.stride[1] - w.begin[1];
+    const uint8_t* begins[4];  // of the input's rows
+    for (int64_t r = 0; r < rows; ++r)
+      begins[r] = top + r >= 0 && top + r < w.in[1] ? x + (top + r) * w.in[2] * channels_ : padding_.data();
+    for (int64_t c = section * chunks_ / sections_; c < (section + 1) * chunks_ / sections_; ++c) {
+      const int64_t channel = first_channel(c);
+      uint8_t* to = y + row * w.out[2] * channels_ + channel;
+      tile.pack = pack_.get() + c * pack_chunk_;
+      if (tile.count > 0) {
+        const int64_t column = first_inside_ * places_ * w.stride[2] - w.begin[2];
+        for (int64_t r = 0; r < rows; ++r) tile.rows[r] = begins[r] + column * channels_ + channel;
+        tile.y = to + first_inside_ * places_ * channels_;
+        kernel_(tile);
+      }
+      for (int64_t i = 0; i < first_inside_; ++i) run_edge(tile, begins, channel, i * places_, to);
+      for (int64_t place = last_inside_ * places_; place < w.out[2]; place += places_)
+        run_edge(tile, begins, channel, std::min(place, w.out[2] - places_), to);
+    }
+  }
+
+  // One tile that reads columns of the padding, from a copy of what it reads; or the last place of an odd number, with
+  // the one before it, once more.
+  void run_edge(const DepthwiseTile& inside, const uint8_t* const* begins, int64_t channel, int64_t place,
+                uint8_t* to) const {
+    const Window& w = conv_.window;
+    alignas(64) uint8_t codes[4][kQuad][kMostWidth];
+    DepthwiseTile tile = inside;
+    for (int64_t r = 0; r < kTaps + places_ - 1; ++r) {
+      for (int64_t i = 0; i < kQuad; ++i) {
+        const int64_t column = place * w.stride[2] - w.begin[2] + i;
+        const bool has = column >= 0 && column < w.in[2];
+        std::memcpy(codes[r][i], has ? begins[r] + column * channels_ + channel : padding_.data(),
+                    static_cast<size_t>(width_));
+      }
+      tile.rows[r] = codes[r][0];
+    }
+    tile.x_column = kMostWidth;
+    tile.count = 1;
+    tile.y = to + place * channels_;
+    kernel_(tile);
+  }
+
+  IntegerWork conv_;
+  int64_t channels_, places_, width_;
+  DepthwiseKernel kernel_;
+  int64_t chunks_ = 0, sections_ = 1, bands_ = 0, pack_chunk_ = 0;
+  int64_t first_inside_ = 0, last_inside_ = 0;  // tiles of a row
+  int32_t low_ = 0, high_ = 0;
+  std::vector<uint8_t> padding_;  // a row of zeros
+  PackedWeights::Pack pack_;
+};
+
+bool suits(const IntegerWork& conv) {
+  const Window& w = conv.window;
+  const bool by_itself = conv.size.groups == conv.size.in_channels && conv.size.groups == conv.size.out_channels;
+  const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
+  return by_itself && flat && conv.size.groups >= kMostWidth / 2 && w.kernel[1] == kTaps && w.kernel[2] == kTaps &&
+         w.dilation == Spatial{1, 1, 1} && (!shares_codes(w) || (w.out[1] >= 2 && w.out[2] >= 2)) &&
+         depthwise_kernel(1, kMostWidth, false) != nullptr && conv.stays_small();
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_integer_depthwise(IntegerWork conv, Tensors inputs, PackedWeights& packed) {
+  if (!suits(conv)) return nullptr;
+  return std::make_unique<DepthwiseStep>(std::move(conv), inputs, packed);
+}
+
+}  // namespace backplane::cpu

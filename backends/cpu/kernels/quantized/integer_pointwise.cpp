@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/quantized/depthwise_tile.h"
+#include "kernels/quantized/integer_tiles.h"
+#include "kernels/quantized/pointwise_tile.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr int64_t kGroup = 4, kChunk = kPointwiseChannels;
+// Tiles of a strip: its input stays in the nearest caches while all output channels are computed.
+constexpr int64_t kStripTiles = 8;
+// Multiply-adds that are worth a task of their own.
+constexpr int64_t kTaskWork = int64_t{1} << 19;
+
+// Places that lie evenly, one after another.
+struct Rows {
+  int64_t count, width;  // of the output
+  int64_t x_place;       // input places from one to the next
+
+  explicit Rows(const Window& w) {
+    const bool flat = w.stride == Spatial{1, 1, 1} && w.in == w.out;
+    count = flat ? 1 : w.out[0] * w.out[1];
+    width = flat ? w.out_size() : w.out[2];
+    x_place = flat ? 1 : w.stride[2];
+  }
+};
+
+class PointwiseStep final : public Step {
+ public:
+  PointwiseStep(IntegerWork work, Tensors inputs, PackedWeights& packed)
+      : work_(std::move(work)),
+        rows_(work_.window),
+        in_channels_(work_.size.in_channels),
+        out_channels_(work_.size.out_channels),
+        chunks_((out_channels_ + kChunk - 1) / kChunk),
+        pack_chunk_(kChunk * (3 * int64_t{sizeof(float)} + in_channels_)),
+        in_row_((rows_.width + kMostPointwisePlaces - 1) / kMostPointwisePlaces),
+        kernels_(all_kernels(work_.sum.has_value(), work_.source.is_signed())) {
+    if (work_.sum) sum_ = sum_of(*work_.sum);
+    share_out();
+    pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
+  }
+
+  // What is computed twice must not be added twice.
+  int inplace() const override { return work_.sum && out_channels_ % kChunk == 0 ? 2 : -1; }
+
+  std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
+    const Window& w = work_.window;
+    const int64_t units = sections_ * strips_;
+    const int64_t each = w.out_size() * in_channels_ * out_channels_ / units;
+    parallel(work_.size.batch * units, 1 + kTaskWork / std::max<int64_t>(1, each), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t image = i / units, unit = i % units;
+        const int64_t section = by_channels_ ? unit / strips_ : unit % sections_;
+        const int64_t strip = by_channels_ ? unit % strips_ : unit / sections_;
+        const int64_t at = image * w.out_size() * out_channels_;
+        compute(in[0].as<uint8_t>() + image * w.in_size() * in_channels_, out[0].as<uint8_t>() + at,
+                work_.sum ? in[2].as<uint8_t>() + at : nullptr, section, strip);
+      }
+    });
+    return std::nullopt;
+  }
+
+ private:
+  int64_t tiles() const { return rows_.count * in_row_; }
+
+  // Threads take different output channels where weights are more than what they are multiplied with, else different
+  // strips of places: the other one of the two is read by all threads.
+  void share_out() {
+    const int64_t wanted = 4 * int64_t{thread_count()};  // so many pieces a loop is cut into
+    // The last two chunks may have channels in common: no section has one of them alone.
+    const int64_t most_sections = out_channels_ / kChunk;
+    by_channels_ = out_channels_ > work_.window.in_size();
+    if (by_channels_) {
+      sections_ = most_sections;
+      strips_ = std::clamp<int64_t>((wanted + sections_ - 1) / sections_, 1, tiles());
+    } else {
+      const int64_t strips = (tiles() + kStripTiles - 1) / kStripTiles;
+      strips_ = strips < wanted ? strips : std::min(tiles(), (strips + wanted - 1) / wanted * wanted);
+      sections_ = std::clamp<int64_t>((wanted + strips_ - 1) / strips_, 1, most_sections);
+    }
+  }
+
+  int64_t first_channel(int64_t chunk) const { return std::min(chunk * kChunk, out_channels_ - kChunk); }
+
+  // Weights of 64 output channels, as PointwiseTile has them.
+  void pack_chunk(const Tensor& weights, int64_t chunk, const IntegerPack& to) const {
+    const bool is_signed = weights.dtype == BP_DTYPE_INT8;
+    for (int64_t lane = 0; lane < kChunk; ++lane) {
+      const int64_t channel = first_channel(chunk) + lane_channel(lane, kChunk);
+      int32_t sum = 0;
+      for (int64_t i = 0; i < in_channels_; ++i) {
+        const int64_t at = work_.turned ? i * out_channels_ + channel : channel * in_channels_ + i;
+        const int32_t code = code_at(weights.data, is_signed, at) - work_.weight_zero;
+        to.codes[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(code);
+        sum += code;
+      }
+      to.set(lane, work_, channel, sum);
+    }
+  }
+
+  PackedWeights::Pack pack(const Tensor& weights) const {
+    std::shared_ptr<std::byte> result(allocate_pages(chunks_ * pack_chunk_));
+    parallel(chunks_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t chunk = begin; chunk < end; ++chunk)
+        pack_chunk(weights, chunk, {result.get() + chunk * pack_chunk_, kChunk});
+    });
+    return result;
+  }
+
+  void compute(const uint8_t* x, uint8_t* y, const uint8_t* other, int64_t section, int64_t strip) const {
+    const Window& w = work_.window;
+    const int64_t first = strip * tiles() / strips_, last = (strip + 1) * tiles() / strips_;
+    // Chunks of the section; the last one has what goes beyond whole chunks too.
+    const int64_t whole = out_channels_ / kChunk;
+    const int64_t begin = section * whole / sections_;
+    const int64_t end = section == sections_ - 1 ? chunks_ : (section + 1) * whole / sections_;
+    PointwiseTile tile{.x = nullptr,
+                       .x_place = rows_.x_place * in_channels_,
+                       .groups = in_channels_ / kGroup,
+                       .pack = nullptr,
+                       .y = nullptr,
+                       .y_place = out_channels_,
+                       .zero = work_.result.zero,
+                       .low = work_.low(),
+                       .high = work_.high(),
+                       .result_signed = work_.result.is_signed(),
+                       .sum = nullptr,
+                       .other = nullptr,
+                       .ahead = nullptr,
+                       .ahead_step = 0};
+    if (work_.sum) {
+      const Quantization& to = work_.sum->result;
+      tile.zero = to.zero;
+      tile.low = work_.sum->rectifies ? to.zero : to.low();
+      tile.high = to.high();
+      tile.sum = &sum_;
+    }
+    for (int64_t c = begin; c < end; ++c) {
+      tile.pack = pack_.get() + c * pack_chunk_;
+      // Each tile fetches its share of the next chunk.
+      const bool more = by_channels_ && c + 1 < chunks_;
+      tile.ahead_step = more ? (kGroup * kChunk + last - first - 1) / (last - first) : 0;
+      for (int64_t t = first; t < last; ++t) {
+        const int64_t row = t / in_row_, in_row = t % in_row_;
+        const int64_t place = in_row * rows_.width / in_row_, next = (in_row + 1) * rows_.width / in_row_;
+        const int64_t from = row / w.out[1] * w.stride[0] * w.in[1] * w.in[2] + row % w.out[1] * w.stride[1] * w.in[2] +
+                             place * rows_.x_place;
+        tile.x = x + from * in_channels_;
+        const int64_t at = (row * rows_.width + place) * out_channels_ + first_channel(c);
+        tile.y = y + at;
+        if (work_.sum) tile.other = other + at;
+        tile.ahead = more ? tile.pack + pack_chunk_ + (t - first) * tile.ahead_step * tile.groups : tile.pack;
+        kernels_[next - place - 1](tile);
+      }
+    }
+  }
+
+  using Kernels = std::array<PointwiseKernel, kMostPointwisePlaces>;  // by the number of places, less one
+  static Kernels all_kernels(bool adds, bool is_signed) {
+    Kernels kernels{};
+    for (size_t i = 0; i < kernels.size(); ++i)
+      kernels[i] = pointwise_kernel(static_cast<int64_t>(i) + 1, adds, is_signed);
+    return kernels;
+  }
+
+  PointwiseSum sum_of(const QuantizedSum& s) const {
+    const int32_t moved = s.b.is_signed() ? 128 : 0;  // codes are read as unsigned ones
+    return {.low = static_cast<float>(work_.low() - work_.result.zero),
+            .high = static_cast<float>(work_.high() - work_.result.zero),
+            .scale = s.a.scale,
+            .other_zero = static_cast<float>(s.b.zero + moved),
+            .other_scale = s.b.scale,
+            .result_scale = s.result.scale,
+            .inverse = 1 / s.result.scale};
+  }
+
+  IntegerWork work_;
+  Rows rows_;
+  int64_t in_channels_, out_channels_, chunks_, pack_chunk_;
+  int64_t in_row_;  // tiles
+  Kernels kernels_;
+  PointwiseSum sum_{};
+  bool by_channels_ = false;
+  int64_t sections_ = 1, strips_ = 1;
+  PackedWeights::Pack pack_;
+};
+
+bool reads_padding(const Window& w) {
+  if (w.begin != Spatial{0, 0, 0}) return true;
+  for (size_t d = 0; d < kSpatial; ++d) {
+    if ((w.out[d] - 1) * w.stride[d] >= w.in[d]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool suits_pointwise(const IntegerWork& work) {
+  const Window& w = work.window;
+  const int64_t out = work.size.out_channels, chunks = (out + kChunk - 1) / kChunk;
+  // What is computed twice for the last chunk is a fifth at most.
+  return pointwise_kernel(1, false, false) != nullptr && work.size.groups == 1 && w.kernel_size() == 1 &&
+         !reads_padding(w) && !work.source.is_signed() && work.size.in_channels % kGroup == 0 && out >= kChunk &&
+         4 * chunks * kChunk <= 5 * out && work.stays_small() && (!work.sum || work.sum->stays_small());
+}
+
+std::unique_ptr<Step> make_integer_pointwise(IntegerWork work, Tensors inputs, PackedWeights& packed) {
+  if (!suits_pointwise(work)) return nullptr;
+  return std::make_unique<PointwiseStep>(std::move(work), inputs, packed);
+}
+
+}  // namespace backplane::cpu

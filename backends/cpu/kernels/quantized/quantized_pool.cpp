@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/quantized/quantized_pool.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/common/window.h"
+#include "kernels/simd/clones.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// Some of a window's places, of each of which the channels lie together. Steps are in elements.
+struct Taps {
+  int64_t counts[kSpatial], steps[kSpatial];
+};
+
+// The largest of `taps` for each of `n` channels, or what is there already; so many channels at once as one vector
+// holds.
+template <class T>
+[[gnu::always_inline]] inline void raise(const Taps& taps, const T* x, T* y, int64_t n) {
+  constexpr int64_t kLanes = 64;
+  typedef T Lanes __attribute__((vector_size(kLanes), aligned(1), may_alias));
+  int64_t c = 0;
+  for (; c + kLanes <= n; c += kLanes) {
+    Lanes most = *reinterpret_cast<const Lanes*>(y + c);
+    for (int64_t z = 0; z < taps.counts[0]; ++z) {
+      for (int64_t r = 0; r < taps.counts[1]; ++r) {
+        const T* from = x + z * taps.steps[0] + r * taps.steps[1] + c;
+        for (int64_t k = 0; k < taps.counts[2]; ++k, from += taps.steps[2]) {
+          const Lanes value = *reinterpret_cast<const Lanes*>(from);
+          most = value > most ? value : most;
+        }
+      }
+    }
+    *reinterpret_cast<Lanes*>(y + c) = most;
+  }
+  for (int64_t t = 0; c < n && t < taps.counts[0] * taps.counts[1] * taps.counts[2]; ++t) {
+    const T* from = x + t / (taps.counts[1] * taps.counts[2]) * taps.steps[0] +
+                    t / taps.counts[2] % taps.counts[1] * taps.steps[1] + t % taps.counts[2] * taps.steps[2];
+    for (int64_t i = c; i < n; ++i) y[i] = from[i] > y[i] ? from[i] : y[i];
+  }
+}
+CLONES void raise_unsigned(const Taps& taps, const uint8_t* x, uint8_t* y, int64_t n) {
+  raise(taps, x, y, n);
+}
+CLONES void raise_signed(const Taps& taps, const uint8_t* x, uint8_t* y, int64_t n) {
+  raise(taps, reinterpret_cast<const int8_t*>(x), reinterpret_cast<int8_t*>(y), n);
+}
+CLONES void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
+}
+CLONES void add_signed(int32_t* sums, const uint8_t* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sums[i] += static_cast<int8_t>(x[i]);
+}
+CLONES void encode(const int32_t* sums, uint8_t* y, int64_t n, float subtracted, float factor, float zero, float low,
+                   float high) {
+  for (int64_t i = 0; i < n; ++i) {
+    float value = (static_cast<float>(sums[i]) - subtracted) * factor;
+    value = value > low ? value : low;
+    value = value < high ? value : high;
+    y[i] = static_cast<uint8_t>(static_cast<int32_t>(nearest(value) + zero));
+  }
+}
+
+// Calls f(place) for the input places that an output place reads, and tells how many places the window has there, with
+// those in the padding.
+template <class F>
+int64_t each_tap(const Window& w, int64_t o, const F& f) {
+  const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+  int64_t padded = 0;
+  for (int64_t k = 0; k < w.kernel_size(); ++k) {
+    const Spatial tap{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};
+    int64_t at = 0;
+    bool in_image = true, in_padding = true;
+    for (size_t d = 0; d < kSpatial; ++d) {
+      const int64_t i = place[d] * w.stride[d] - w.begin[d] + tap[d] * w.dilation[d];
+      in_image = in_image && i >= 0 && i < w.in[d];
+      in_padding = in_padding && i < w.in[d] + w.end[d];
+      at = at * w.in[d] + i;
+    }
+    if (in_image) f(at);
+    padded += in_padding;
+  }
+  return padded;
+}
+
+// Of the places that an output place reads: how many, how far apart, and where the first lies in the image.
+Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
+  const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+  Taps taps{};
+  *first = 0;
+  int64_t step = channels;
+  for (size_t d = kSpatial; d-- > 0;) {
+    const int64_t begin = place[d] * w.stride[d] - w.begin[d], dilation = w.dilation[d];
+    const int64_t skipped = begin < 0 ? (-begin + dilation - 1) / dilation : 0;
+    const int64_t end = begin >= w.in[d] ? 0 : std::min(w.kernel[d], (w.in[d] - 1 - begin) / dilation + 1);
+    taps.counts[d] = std::max<int64_t>(0, end - skipped);
+    taps.steps[d] = dilation * step;
+    *first += (begin + skipped * dilation) * step;
+    step *= w.in[d];
+  }
+  return taps;
+}
+
+// The window of a pool, and its result's extents; a global pool's window is everything.
+struct Pooled {
+  Window window;
+  Shape shape;
+};
+std::optional<Pooled> pooled(const std::optional<WindowAttributes>& attributes, const Shape& x, std::string* error) {
+  if (x.rank() < 3 || x.rank() > 5) {
+    *error = "the input " + to_string(x) + " has no one to three spatial dimensions";
+    return std::nullopt;
+  }
+  if (attributes) {
+    const std::optional<Window> w = make_window(*attributes, x, attributes->kernel, error);
+    if (!w) return std::nullopt;
+    return Pooled{*w, w->output_shape(x[0], x[1])};
+  }
+  Pooled p;
+  p.window.dims = x.rank() - 2;
+  for (int d = 2; d < x.rank(); ++d) {
+    const auto to = static_cast<size_t>(kSpatial - x.rank() + d);
+    p.window.in[to] = p.window.kernel[to] = x[d];
+  }
+  p.shape = p.window.output_shape(x[0], x[1]);
+  return p;
+}
+
+std::optional<WindowAttributes> attributes_of(const Node& pool) {
+  if (pool.op_type().starts_with("Global")) return std::nullopt;
+  return WindowAttributes(pool);
+}
+
+// Runs f(source image, output place, result of all channels there) for each place.
+template <class F>
+Plan plan_places(const Pooled& p, const F& f) {
+  const int64_t places = p.window.out_size(), channels = p.shape[1], image = channels * p.window.in_size();
+  const int64_t work = channels * p.window.kernel_size();
+  Plan plan = make_plan({p.shape}, [=, batch = p.shape[0]](Tensors in, Tensors out) {
+    parallel(batch * places, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at)
+        f(in[0].as<uint8_t>() + at / places * image, at % places, out[0].as<uint8_t>() + at * channels);
+    });
+  });
+  plan.takes = {Format::kChannelsLast};
+  plan.gives = Format::kChannelsLast;
+  return plan;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_quantized_max_pool(const Node& pool, Quantization codes) {
+  return make_kernel([=, attributes = attributes_of(pool)](Tensors inputs) -> Plan {
+    std::string error;
+    const std::optional<Pooled> p = pooled(attributes, inputs[0].shape, &error);
+    if (!p) return fail(error);
+    return plan_places(*p, [w = p->window, channels = p->shape[1], codes](const uint8_t* x, int64_t place, uint8_t* y) {
+      std::fill_n(y, channels, static_cast<uint8_t>(codes.low()));
+      int64_t first;
+      const Taps taps = taps_of(w, place, channels, &first);
+      (codes.is_signed() ? raise_signed : raise_unsigned)(taps, x + first, y, channels);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_quantized_average_pool(const Node& pool, Quantization source, Quantization result) {
+  const bool counts_padding = pool.attr("count_include_pad", int64_t{0}) != 0;
+  return make_kernel([=, attributes = attributes_of(pool)](Tensors inputs) -> Plan {
+    std::string error;
+    const std::optional<Pooled> p = pooled(attributes, inputs[0].shape, &error);
+    if (!p) return fail(error);
+    return plan_places(*p, [=, w = p->window, channels = p->shape[1]](const uint8_t* x, int64_t place, uint8_t* y) {
+      std::vector<int32_t> sums(static_cast<size_t>(channels));
+      int64_t inside = 0;
+      const int64_t padded = each_tap(w, place, [&](int64_t at) {
+        (source.is_signed() ? add_signed : add_unsigned)(sums.data(), x + at * channels, channels);
+        ++inside;
+      });
+      const auto count = static_cast<float>(std::max<int64_t>(1, counts_padding ? padded : inside));
+      const auto zero = static_cast<float>(result.zero);
+      encode(sums.data(), y, channels, static_cast<float>(inside * source.zero), source.scale / count / result.scale,
+             zero, static_cast<float>(result.low()) - zero, static_cast<float>(result.high()) - zero);
+    });
+  });
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/quantized/quantized_sum.h"
+
+#include <cstring>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/onednn/onednn.h"
+#include "kernels/simd/clones.h"
+#include "kernels/simd/code_lanes.h"
+
+namespace backplane::cpu {
+
+bool QuantizedSum::stays_small() const {
+  constexpr float kLeast = 0x1p-30f, kMost = 0x1p30f;
+  for (const float scale : {a.scale, b.scale, result.scale}) {
+    if (!(scale > kLeast && scale < kMost)) return false;
+  }
+  const float x = 255 * a.scale, z = 255 * b.scale;
+  return (multiplies ? x * z : x + z) / result.scale < kMost;
+}
+
+namespace {
+
+template <bool kMultiplies, class A, class B, class Y>
+[[gnu::always_inline]] inline void combine(const QuantizedSum& s, const A* a, const B* b, Y* y, int64_t n) {
+  const auto a_zero = static_cast<float>(s.a.zero), b_zero = static_cast<float>(s.b.zero);
+  const auto zero = static_cast<float>(s.result.zero);
+  const auto low = s.rectifies ? 0.0f : static_cast<float>(s.result.low()) - zero;
+  const auto high = static_cast<float>(s.result.high()) - zero;
+  const float a_scale = s.a.scale, b_scale = s.b.scale, scale = s.result.scale;
+  for (int64_t i = 0; i < n; ++i) {
+    const float x = (static_cast<float>(a[i]) - a_zero) * a_scale, z = (static_cast<float>(b[i]) - b_zero) * b_scale;
+    float value = (kMultiplies ? x * z : x + z) / scale;
+    value = value > low ? value : low;
+    value = value < high ? value : high;
+    y[i] = static_cast<Y>(static_cast<int32_t>(nearest(value) + zero));
+  }
+}
+
+#ifdef CODE_LANES
+// The same for 64 codes at a time.
+template <bool multiplies>
+struct Wide {
+  static constexpr int kWidth = 64;
+  using Bytes = code_lanes::Vectors<kWidth>::Bytes;
+  using Words = code_lanes::Vectors<kWidth>::Words;
+  using Floats = code_lanes::Vectors<kWidth>::Floats;
+
+  Bytes moved;
+  Floats a_zero, b_zero, a_scale, b_scale, scale, inverse;
+  code_lanes::Coding<kWidth> coding;
+
+  [[gnu::always_inline]] static inline Wide of(const QuantizedSum& s) {
+    const bool is_signed = s.result.is_signed();
+    const int32_t moved = is_signed ? 128 : 0;
+    const Floats none{};
+    return {code_lanes::all_bytes<Bytes>(moved),
+            none + static_cast<float>(s.a.zero + moved),
+            none + static_cast<float>(s.b.zero + moved),
+            none + s.a.scale,
+            none + s.b.scale,
+            none + s.result.scale,
+            none + 1.0f / s.result.scale,
+            code_lanes::Coding<kWidth>::of(s.result.zero, s.rectifies ? s.result.zero : s.result.low(), s.result.high(),
+                                           is_signed)};
+  }
+
+  [[gnu::always_inline]] inline Words steps(const Floats& a, const Floats& b) const {
+    const Floats x = (a - a_zero) * a_scale, z = (b - b_zero) * b_scale;
+    return code_lanes::whole<Words>(code_lanes::quotient(multiplies ? x * z : x + z, scale, inverse));
+  }
+
+  [[gnu::always_inline]] inline Bytes combine(const uint8_t* a, const uint8_t* b) const {
+    const auto x = code_lanes::floats_of<kWidth>(code_lanes::load<Bytes>(a) ^ moved);
+    const auto z = code_lanes::floats_of<kWidth>(code_lanes::load<Bytes>(b) ^ moved);
+    return coding.codes(coding.half(steps(x.a, z.a), steps(x.b, z.b)), coding.half(steps(x.c, z.c), steps(x.d, z.d)));
+  }
+};
+
+template <bool multiplies>
+FOR_AVX512 void combine_wide(const QuantizedSum& s, const void* a_codes, const void* b_codes, void* y_codes,
+                             int64_t n) {
+  using W = Wide<multiplies>;
+  const auto wide = W::of(s);
+  const auto *a = static_cast<const uint8_t*>(a_codes), *b = static_cast<const uint8_t*>(b_codes);
+  auto* y = static_cast<uint8_t*>(y_codes);
+  int64_t i = 0;
+  for (; i + W::kWidth <= n; i += W::kWidth) code_lanes::store(y + i, wide.combine(a + i, b + i));
+  if (i == n) return;
+  uint8_t rest[3][W::kWidth] = {};
+  std::memcpy(rest[0], a + i, static_cast<size_t>(n - i));
+  std::memcpy(rest[1], b + i, static_cast<size_t>(n - i));
+  code_lanes::store(rest[2], wide.combine(rest[0], rest[1]));
+  std::memcpy(y + i, rest[2], static_cast<size_t>(n - i));
+}
+#endif
+
+// All three tensors have codes of one type.
+CLONES void add_unsigned(const QuantizedSum& s, const void* a, const void* b, void* y, int64_t n) {
+  combine<false>(s, static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), static_cast<uint8_t*>(y), n);
+}
+CLONES void add_signed(const QuantizedSum& s, const void* a, const void* b, void* y, int64_t n) {
+  combine<false>(s, static_cast<const int8_t*>(a), static_cast<const int8_t*>(b), static_cast<int8_t*>(y), n);
+}
+CLONES void multiply_unsigned(const QuantizedSum& s, const void* a, const void* b, void* y, int64_t n) {
+  combine<true>(s, static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), static_cast<uint8_t*>(y), n);
+}
+CLONES void multiply_signed(const QuantizedSum& s, const void* a, const void* b, void* y, int64_t n) {
+  combine<true>(s, static_cast<const int8_t*>(a), static_cast<const int8_t*>(b), static_cast<int8_t*>(y), n);
+}
+
+using Row = void (*)(const QuantizedSum& s, const void* a, const void* b, void* y, int64_t n);
+Row row_of(const QuantizedSum& s) {
+#ifdef CODE_LANES
+  if (may_use_vnni() && s.stays_small()) return s.multiplies ? combine_wide<true> : combine_wide<false>;
+#endif
+  if (s.multiplies) return s.result.is_signed() ? multiply_signed : multiply_unsigned;
+  return s.result.is_signed() ? add_signed : add_unsigned;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_quantized_sum(QuantizedSum sum) {
+  return make_kernel([sum, row = row_of(sum)](Tensors inputs) -> Plan {
+    if (!(inputs[0].shape == inputs[1].shape))
+      return fail("extents " + to_string(inputs[0].shape) + " and " + to_string(inputs[1].shape) + " are not the same");
+    Plan plan = make_plan({inputs[0].shape},
+                          [sum, row, n = inputs[0].shape.elements()](Tensors in, Tensors out) {
+                            parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
+                              row(sum, in[0].as<uint8_t>() + begin, in[1].as<uint8_t>() + begin,
+                                  out[0].as<uint8_t>() + begin, end - begin);
+                            });
+                          },
+                          {.inplace = 0});
+    plan.gives = inputs[0].format != Format::kDense ? inputs[0].format : inputs[1].format;
+    plan.takes = {plan.gives, plan.gives};
+    return plan;
+  });
+}
+
+}  // namespace backplane::cpu

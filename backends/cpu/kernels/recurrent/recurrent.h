@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node of RNN, GRU or LSTM asks for, and the step that does it fast.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/onednn/packed_weights.h"
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+enum class Cell { kRnn, kGru, kLstm };
+
+struct GateFunction {
+  double (*f)(double x, double alpha, double beta);
+  double alpha, beta;
+  std::optional<Activation> row;  // the same for a whole row
+  double operator()(double x) const { return f(x, alpha, beta); }
+};
+
+struct Layer {
+  Cell cell;
+  int64_t hidden, gates, directions;
+  bool reverse_first, batch_first, linear_before_reset, input_forget;
+  double clip;                          // infinite: none
+  std::vector<GateFunction> functions;  // of all directions
+  const GateFunction* functions_of(int64_t direction) const {
+    return functions.data() + direction * static_cast<int64_t>(functions.size()) / directions;
+  }
+};
+
+struct RecurrentExtents {
+  int64_t times, batch, input;
+};
+
+// Where in elements a time of a sequence is in X, where its result in Y, and where a state is.
+struct RecurrentPlaces {
+  const Layer& layer;
+  RecurrentExtents e;
+  int64_t x(int64_t t, int64_t b) const { return (layer.batch_first ? b * e.times + t : t * e.batch + b) * e.input; }
+  int64_t y(int64_t t, int64_t b, int64_t d) const {
+    return (layer.batch_first ? (b * e.times + t) * layer.directions + d : (t * layer.directions + d) * e.batch + b) *
+           layer.hidden;
+  }
+  int64_t state(int64_t b, int64_t d) const {
+    return (layer.batch_first ? b * layer.directions + d : d * e.batch + b) * layer.hidden;
+  }
+};
+
+// For FLOAT; the weights are packed where they are known. The lengths of sequences were checked.
+std::unique_ptr<Step> make_recurrent(const Layer& layer, RecurrentExtents extents, std::span<const Tensor> inputs,
+                                     PackedWeights& packed);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signal processing: windows, DFT, STFT, MelWeightMatrix.
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "kernels/common/function_kernel.h"
+#include "kernels/common/support.h"
+#include "kernels/signal/fft.h"
+
+namespace backplane::cpu {
+namespace {
+
+using Complex = std::complex<double>;
+
+// ---- windows: a sum of cosines
+// ------------------------------------------------------------------------------------------------
+
+Verdict supports_window(const Node& node) {
+  const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
+  if (dtype < 0 || dtype >= 64 || (set_of(Numbers{}) >> dtype & 1) == 0)
+    return no(BP_REASON_DTYPE, "output_datatype is " + std::to_string(dtype));
+  return accepts(node, 1, {kIndexTypes});
+}
+
+struct Cosines {
+  double a0, a1, a2;
+};
+constexpr Cosines kHann{0.5, 0.5, 0}, kHamming{25.0 / 46, 21.0 / 46, 0}, kBlackman{0.42, 0.5, 0.08};
+
+template <const Cosines& kCosines>
+std::unique_ptr<Kernel> create_window(const Node& node) {
+  const auto dtype = static_cast<bp_dtype_t>(node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT}));
+  return make_kernel([dtype, periodic = node.attr("periodic", int64_t{1}) != 0](Tensors inputs) -> Plan {
+    if (inputs[0].shape.elements() != 1) return fail("size is not a scalar");
+    if (!known(inputs[0])) return later();
+    const int64_t n = integers(inputs[0])[0];
+    return make_plan({{n}}, [=](Tensors, Tensors out) {
+      const auto period = static_cast<double>(periodic ? n : std::max<int64_t>(1, n - 1));
+      dispatch<Numbers>(dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        for (int64_t i = 0; i < n; ++i) {
+          const double x = 2 * std::numbers::pi * static_cast<double>(i) / period;
+          out[0].as<T>()[i] = static_cast<T>(
+              static_cast<compute_t<T>>(kCosines.a0 - kCosines.a1 * std::cos(x) + kCosines.a2 * std::cos(2 * x)));
+        }
+      });
+    });
+  });
+}
+
+// ---- DFT
+// -----------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void write(T* target, double value) {
+  *target = static_cast<T>(static_cast<compute_t<T>>(value));
+}
+
+struct Dft {
+  bool inverse, onesided;
+};
+
+// Input [outer, from, inner, parts] to output [outer, to, inner, result parts]; `length` points are transformed.
+Plan plan_dft(Tensors inputs, Dft dft, int64_t axis_attribute) {
+  const Shape& from = inputs[0].shape;
+  const int rank = from.rank();
+  if (rank < 2 || from[rank - 1] < 1 || from[rank - 1] > 2)
+    return fail("an input of shape " + to_string(from) + " is neither real nor complex");
+  const int axis = axis_of(axis_attribute, rank);
+  if (axis < 0 || axis == rank - 1) return bad_axis(axis_attribute, rank);
+  const bool to_real = dft.inverse && dft.onesided;
+  int64_t length = to_real ? 2 * (from[axis] - 1) : from[axis];
+  if (const Tensor wanted = at(inputs, 1); wanted.present()) {
+    if (!known(wanted)) return later();
+    if (wanted.shape.elements() != 1) return fail("dft_length is not a scalar");
+    length = integers(wanted)[0];
+  }
+  if (length < 1 || length > INT32_MAX) return fail("dft_length is " + std::to_string(length));
+  Shape to = from;
+  to[axis] = dft.onesided && !dft.inverse ? length / 2 + 1 : length;
+  to[rank - 1] = to_real ? 1 : 2;
+  const int64_t inner = from.elements(axis + 1, rank - 1), lines = from.elements(0, axis) * inner;
+  const int64_t parts = from[rank - 1], points = from[axis], results = to[axis], result_parts = to[rank - 1];
+  return make_plan({to}, [=, fft = Fft(length, dft.inverse)](Tensors in, Tensors out) {
+    dispatch<Floats>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      parallel(lines, std::max<int64_t>(1, kMathGrain / length), [&](int64_t begin, int64_t end) {
+        std::vector<Complex> x(static_cast<size_t>(length)), y(x);
+        for (int64_t line = begin; line < end; ++line) {
+          const T* source = in[0].as<T>() + (line / inner * points * inner + line % inner) * parts;
+          T* target = out[0].as<T>() + (line / inner * results * inner + line % inner) * result_parts;
+          const auto point = [&](int64_t i) {
+            if (i >= points) return Complex(0);
+            const T* p = source + i * inner * parts;
+            return Complex(static_cast<double>(p[0]), parts == 2 ? static_cast<double>(p[1]) : 0);
+          };
+          for (int64_t i = 0; i < length; ++i)  // a one-sided spectrum is completed by its mirror image
+            x[static_cast<size_t>(i)] = to_real && i > length / 2 ? std::conj(point(length - i)) : point(i);
+          fft(x.data(), y.data());
+          const double scale = dft.inverse ? 1 / static_cast<double>(length) : 1;
+          for (int64_t i = 0; i < results; ++i) {
+            write(target + i * inner * result_parts, y[static_cast<size_t>(i)].real() * scale);
+            if (result_parts == 2) write(target + i * inner * 2 + 1, y[static_cast<size_t>(i)].imag() * scale);
+          }
+        }
+      });
+    });
+  });
+}
+
+Verdict supports_dft_17(const Node& node) {
+  return accepts(node, 1, {kFloatTypes, kIndexTypes});
+}
+Verdict supports_dft_20(const Node& node) {
+  return accepts(node, 1, {kFloatTypes, kIndexTypes, just(BP_DTYPE_INT64)});
+}
+
+Dft dft_of(const Node& node) {
+  return {node.attr("inverse", int64_t{0}) != 0, node.attr("onesided", int64_t{0}) != 0};
+}
+
+std::unique_ptr<Kernel> create_dft_17(const Node& node) {
+  return make_kernel([dft = dft_of(node), axis = node.attr("axis", int64_t{1})](Tensors inputs) {
+    return plan_dft(inputs, dft, axis);
+  });
+}
+
+std::unique_ptr<Kernel> create_dft_20(const Node& node) {
+  return make_kernel([dft = dft_of(node)](Tensors inputs) -> Plan {
+    const Tensor axis = at(inputs, 2);
+    if (axis.present() && !known(axis)) return later();
+    if (axis.present() && axis.shape.elements() != 1) return fail("axis is not a scalar");
+    return plan_dft(inputs, dft, axis.present() ? *axis.as<int64_t>() : -2);
+  });
+}
+
+// ---- STFT: [batch, samples, parts] to [batch, frames, bins, 2]
+// ----------------------------------------------------------------
+
+Verdict supports_stft(const Node& node) {
+  if (Verdict verdict = accepts(node, 2, {kFloatTypes, kIndexTypes, kFloatTypes, kIndexTypes}); !verdict)
+    return verdict;
+  return node.has_input(2) ? same_type(node, 0, 2) : yes();
+}
+
+std::unique_ptr<Kernel> create_stft(const Node& node) {
+  return make_kernel([onesided = node.attr("onesided", int64_t{1}) != 0](Tensors inputs) -> Plan {
+    const Shape& from = inputs[0].shape;
+    const Tensor window = at(inputs, 2), wanted = at(inputs, 3);
+    if (!known(inputs[1]) || (wanted.present() && !known(wanted))) return later();
+    if ((from.rank() != 2 && from.rank() != 3) || (from.rank() == 3 && (from[2] < 1 || from[2] > 2)))
+      return fail("a signal of shape " + to_string(from) + " is neither real nor complex");
+    if (inputs[1].shape.elements() != 1 || (wanted.present() && wanted.shape.elements() != 1))
+      return fail("frame_step and frame_length are scalars");
+    if (!window.present() && !wanted.present()) return fail("neither window nor frame_length is given");
+    const int64_t step = integers(inputs[1])[0],
+                  length = wanted.present() ? integers(wanted)[0] : window.shape.elements();
+    if (step < 1 || length < 1 || length > from[1] || (window.present() && !(window.shape == Shape{length})))
+      return fail("frame_step " + std::to_string(step) + " or frame_length " + std::to_string(length) +
+                  " does not fit the signal or the window");
+    const int64_t frames = (from[1] - length) / step + 1, bins = onesided ? length / 2 + 1 : length;
+    const int64_t samples = from[1], parts = from.rank() == 3 ? from[2] : 1, batch = from[0];
+    return make_plan({{batch, frames, bins, 2}}, [=, fft = Fft(length, false)](Tensors in, Tensors out) {
+      dispatch<Floats>(in[0].dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        const T* weights = at(in, 2).template as<T>();
+        parallel(batch * frames, std::max<int64_t>(1, kMathGrain / length), [&](int64_t begin, int64_t end) {
+          std::vector<Complex> x(static_cast<size_t>(length)), y(x);
+          for (int64_t i = begin; i < end; ++i) {
+            const T* source = in[0].as<T>() + (i / frames * samples + i % frames * step) * parts;
+            for (int64_t k = 0; k < length; ++k) {
+              const Complex value(static_cast<double>(source[k * parts]),
+                                  parts == 2 ? static_cast<double>(source[k * parts + 1]) : 0);
+              x[static_cast<size_t>(k)] = value * (weights == nullptr ? 1.0 : static_cast<double>(weights[k]));
+            }
+            fft(x.data(), y.data());
+            T* target = out[0].as<T>() + i * bins * 2;
+            for (int64_t k = 0; k < bins; ++k) {
+              write(target + 2 * k, y[static_cast<size_t>(k)].real());
+              write(target + 2 * k + 1, y[static_cast<size_t>(k)].imag());
+            }
+          }
+        });
+      });
+    });
+  });
+}
+
+// ---- MelWeightMatrix: [spectrogram bins, mel bins], a triangle in each column
+// ----------------------------------------------------
+
+Verdict supports_mel(const Node& node) {
+  const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
+  if (dtype < 0 || dtype >= 64 || (set_of(Numbers{}) >> dtype & 1) == 0)
+    return no(BP_REASON_DTYPE, "output_datatype is " + std::to_string(dtype));
+  return accepts(node, 5, {kIndexTypes, kIndexTypes, kIndexTypes, kFloatTypes, kFloatTypes});
+}
+
+std::unique_ptr<Kernel> create_mel(const Node& node) {
+  return make_kernel(
+      [dtype = static_cast<bp_dtype_t>(node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT}))](Tensors inputs) -> Plan {
+        double number[5];  // mel bins, DFT length, sample rate, lower and upper edge
+        for (size_t i = 0; i < 5; ++i) {
+          if (inputs[i].shape.elements() != 1) return fail("input " + std::to_string(i) + " is not a scalar");
+          if (!known(inputs[i])) return later();
+          number[i] = scalar(inputs[i]);
+        }
+        const auto [mel_bins, dft_length, sample_rate, lower, upper] = number;
+        if (!(mel_bins >= 1 && mel_bins < 0x1p24 && dft_length >= 1 && dft_length < 0x1p24 && sample_rate >= 1 &&
+              lower >= 0 && upper >= lower && upper <= sample_rate / 2))
+          return fail("bins, length, rate or edges are out of range");
+        const auto columns = static_cast<int64_t>(mel_bins), rows = static_cast<int64_t>(dft_length) / 2 + 1;
+        const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+        std::vector<int64_t> edges;
+        for (int64_t i = 0; i < columns + 2; ++i) {
+          const double at = mel(lower) + (mel(upper) - mel(lower)) / (mel_bins + 2) * static_cast<double>(i);
+          const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+          edges.push_back(std::clamp<int64_t>(static_cast<int64_t>(std::floor((dft_length + 1) * hertz / sample_rate)),
+                                              0, rows - 1));
+        }
+        return make_plan({{rows, columns}}, [=](Tensors, Tensors out) {
+          dispatch<Numbers>(dtype, [&](auto tag) {
+            using T = typename decltype(tag)::type;
+            for (int64_t column = 0; column < columns; ++column) {
+              const int64_t left = edges[static_cast<size_t>(column)], peak = edges[static_cast<size_t>(column) + 1],
+                            right = edges[static_cast<size_t>(column) + 2];
+              for (int64_t row = 0; row < rows; ++row) {
+                double value = 0;
+                if (row >= peak && row < right)
+                  value = static_cast<double>(right - row) / static_cast<double>(right - peak);
+                else if (row == peak)
+                  value = 1;
+                else if (row >= left && row < peak)
+                  value = static_cast<double>(row - left) / static_cast<double>(peak - left);
+                write(out[0].as<T>() + row * columns + column, value);
+              }
+            }
+          });
+        });
+      });
+}
+
+constexpr Row kRows[] = {
+    {"", "HannWindow", 17, supports_window, create_window<kHann>},
+    {"", "HammingWindow", 17, supports_window, create_window<kHamming>},
+    {"", "BlackmanWindow", 17, supports_window, create_window<kBlackman>},
+    {"", "DFT", 17, supports_dft_17, create_dft_17},
+    {"", "DFT", 20, supports_dft_20, create_dft_20},
+    {"", "STFT", 17, supports_stft, create_stft},
+    {"", "MelWeightMatrix", 17, supports_mel, create_mel},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> signal_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of 8-bit codes and of the numbers that they become, for functions FOR_AVX512: instructions for which the
+// compiler's vectors have no operator. They keep 16 bytes together, so that packing undoes unpacking.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/simd/lanes.h"
+
+// Clang wants the instruction set in the declaration of each function with such instructions; GCC looks where it is
+// inlined.
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CODE_LANES
+#endif
+
+#ifdef CODE_LANES
+namespace backplane::cpu::code_lanes {
+
+constexpr uint8_t kSign = 0x80;  // changed, it moves signed codes up by 128
+
+#define INSTRUCTION(name)                                         \
+  template <class V>                                              \
+  [[gnu::always_inline]] inline V name(const V& a, const V& b) {  \
+    V result;                                                     \
+    asm("v" #name " %2, %1, %0" : "=v"(result) : "v"(a), "v"(b)); \
+    return result;                                                \
+  }
+INSTRUCTION(punpcklbw)  // the lower halves of each 16 bytes of both, byte by byte in turn
+INSTRUCTION(punpckhbw)  // the upper halves
+INSTRUCTION(punpcklwd)  // the same of 16-bit numbers
+INSTRUCTION(punpckhwd)
+INSTRUCTION(packssdw)  // 32-bit numbers as 16-bit ones, at their limits where they are beyond
+INSTRUCTION(packuswb)  // 16-bit numbers as unsigned bytes, likewise
+INSTRUCTION(paddsw)    // adds 16-bit numbers, likewise
+INSTRUCTION(minps)
+INSTRUCTION(maxps)
+#undef INSTRUCTION
+
+template <int kWidth>
+struct Vectors {
+  typedef uint8_t Bytes __attribute__((vector_size(kWidth)));
+  typedef int16_t Halves __attribute__((vector_size(kWidth)));
+  typedef int32_t Words __attribute__((vector_size(kWidth)));
+  typedef float Floats __attribute__((vector_size(kWidth)));
+};
+
+// A vector as it lies in memory.
+template <class V>
+struct Anywhere {
+  typedef V type __attribute__((aligned(1), may_alias));
+};
+template <class V>
+[[gnu::always_inline]] inline V load(const void* from) {
+  return *static_cast<const typename Anywhere<V>::type*>(from);
+}
+template <class V>
+[[gnu::always_inline]] inline void store(void* to, const V& value) {
+  *static_cast<typename Anywhere<V>::type*>(to) = value;
+}
+
+template <class V>
+[[gnu::always_inline]] inline V all_bytes(int32_t value) {
+  V result;
+  asm("vpbroadcastb %1, %0" : "=v"(result) : "r"(value));
+  return result;
+}
+template <class V>
+[[gnu::always_inline]] inline V all_halves(int32_t value) {
+  V result;
+  asm("vpbroadcastw %1, %0" : "=v"(result) : "r"(value));
+  return result;
+}
+
+// What the codes of a vector become: numbers of 32 bits, in four vectors, the first of which has the first four of each
+// 16 codes. Not an array: GCC keeps one in memory throughout a loop.
+template <class V>
+struct Four {
+  V a, b, c, d;
+};
+
+// Adds the products of four unsigned codes and four signed ones to each 32-bit sum; needs VNNI.
+template <class Words, class Codes>
+[[gnu::always_inline]] inline void add_products(Words& sums, const Codes& codes, const Codes& weights) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(codes), "v"(weights));
+}
+
+// c + a · b and c - a · b, rounded once.
+template <class V>
+[[gnu::always_inline]] inline V plus_product(const V& c, const V& a, const V& b) {
+  V result = c;
+  asm("vfmadd231ps %2, %1, %0" : "+v"(result) : "v"(a), "v"(b));
+  return result;
+}
+template <class V>
+[[gnu::always_inline]] inline V minus_product(const V& c, const V& a, const V& b) {
+  V result = c;
+  asm("vfnmadd231ps %2, %1, %0" : "+v"(result) : "v"(a), "v"(b));
+  return result;
+}
+
+// x divided by `divisor`, rounded once as a division rounds: by Markstein's theorem the second correction of a quotient
+// within a step of it gives it, `inverse` being 1 / divisor rounded. A third of a division's time.
+template <class V>
+[[gnu::always_inline]] inline V quotient(const V& x, const V& divisor, const V& inverse) {
+  const V first = x * inverse;
+  const V second = plus_product(first, minus_product(x, first, divisor), inverse);
+  return plus_product(second, minus_product(x, second, divisor), inverse);
+}
+
+// The nearest whole numbers, ties to even.
+template <class Floats>
+[[gnu::always_inline]] inline Floats nearest_of(const Floats& value) {
+  Floats result;
+  asm("vrndscaleps $0, %1, %0" : "=v"(result) : "v"(value));
+  return result;
+}
+template <class Words, class Floats>
+[[gnu::always_inline]] inline Words whole(const Floats& value) {
+  Words words;
+  asm("vcvtps2dq %1, %0" : "=v"(words) : "v"(value));
+  return words;
+}
+
+// Unsigned codes as numbers.
+template <int kWidth>
+[[gnu::always_inline]] inline Four<typename Vectors<kWidth>::Floats> floats_of(
+    const typename Vectors<kWidth>::Bytes& codes) {
+  using Bytes = typename Vectors<kWidth>::Bytes;
+  using Words = typename Vectors<kWidth>::Words;
+  using Floats = typename Vectors<kWidth>::Floats;
+  const Bytes none{}, low = punpcklbw(codes, none), high = punpckhbw(codes, none);
+  return {__builtin_convertvector(reinterpret_cast<Words>(punpcklwd(low, none)), Floats),
+          __builtin_convertvector(reinterpret_cast<Words>(punpckhwd(low, none)), Floats),
+          __builtin_convertvector(reinterpret_cast<Words>(punpcklwd(high, none)), Floats),
+          __builtin_convertvector(reinterpret_cast<Words>(punpckhwd(high, none)), Floats)};
+}
+
+// How whole numbers become codes.
+template <int kWidth>
+struct Coding {
+  using Bytes = typename Vectors<kWidth>::Bytes;
+  using Halves = typename Vectors<kWidth>::Halves;
+  using Words = typename Vectors<kWidth>::Words;
+  Bytes low, high, moved;
+  Halves zero;
+
+  // Codes are `zero` more than the numbers, between low and high.
+  [[gnu::always_inline]] static inline Coding of(int32_t zero, int32_t low, int32_t high, bool is_signed) {
+    const int32_t moved = is_signed ? 128 : 0;  // they are unsigned until the end
+    return {all_bytes<Bytes>(low + moved), all_bytes<Bytes>(high + moved), all_bytes<Bytes>(moved),
+            all_halves<Halves>(zero + moved)};
+  }
+  [[gnu::always_inline]] inline Halves half(const Words& first, const Words& second) const {
+    return paddsw(reinterpret_cast<Halves>(packssdw(first, second)), zero);
+  }
+  [[gnu::always_inline]] inline Bytes codes(const Halves& first, const Halves& second) const {
+    auto codes = reinterpret_cast<Bytes>(packuswb(first, second));
+    codes = codes > low ? codes : low;
+    codes = codes < high ? codes : high;
+    return codes ^ moved;
+  }
+};
+
+}  // namespace backplane::cpu::code_lanes
+#endif

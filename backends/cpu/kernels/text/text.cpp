@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators on texts as such: StringConcat, StringSplit, RegexFullMatch, StringNormalizer.
+#include <locale.h>
+#include <re2/re2.h>
+#include <wctype.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "kernels/common/broadcast.h"
+#include "kernels/common/values.h"
+
+namespace backplane::cpu {
+namespace {
+
+template <uint32_t kInputs>
+Verdict supports(const Node& node) {
+  if (Verdict verdict = expect_operands(node, kInputs, 1); !verdict) return verdict;
+  for (uint32_t slot = 0; slot < kInputs; ++slot) {
+    if (node.input_type(slot).dtype != BP_DTYPE_STRING)
+      return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " is no string tensor");
+  }
+  return yes();
+}
+
+// ---- StringConcat
+
+std::unique_ptr<Kernel> create_concat(const Node&) {
+  return make_value_kernel([](Values inputs, Values outputs) -> Failed {
+    const Shape shapes[] = {inputs[0].tensor.shape, inputs[1].tensor.shape};
+    std::optional<Shape> shape = broadcast_shape(shapes);
+    if (!shape) return "shapes " + to_string(shapes[0]) + " and " + to_string(shapes[1]) + " do not fit each other";
+    Texts a(inputs[0].tensor), b(inputs[1].tensor);
+    std::vector<std::string> texts;
+    Broadcast<2> walk(*shape, {shapes[0], shapes[1]});
+    walk.rows(0, walk.elements, [&](int64_t, const std::array<int64_t, 2>& offset, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) {
+        std::string& text = texts.emplace_back(a[offset[0] + i * walk.inner_stride(0)]);
+        text += b[offset[1] + i * walk.inner_stride(1)];
+      }
+    });
+    outputs[0] = make_texts(*shape, texts);
+    return std::nullopt;
+  });
+}
+
+// ---- StringSplit
+
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
+
+// At most `splits` pieces are cut off in front. Runs of blanks are one delimiter and none at the ends; what remains
+// after the last cut keeps its blanks.
+std::vector<std::string_view> split_at_blanks(std::string_view text, int64_t splits) {
+  std::vector<std::string_view> pieces;
+  for (;;) {
+    size_t begin = text.find_first_not_of(kBlanks);
+    if (begin == std::string_view::npos) return pieces;
+    text.remove_prefix(begin);
+    size_t end = text.find_first_of(kBlanks);
+    if (end == std::string_view::npos || static_cast<int64_t>(pieces.size()) == splits) {
+      pieces.push_back(text);
+      return pieces;
+    }
+    pieces.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+std::vector<std::string_view> split_at(std::string_view text, std::string_view delimiter, int64_t splits) {
+  std::vector<std::string_view> pieces;
+  for (;;) {
+    size_t end = text.find(delimiter);
+    if (end == std::string_view::npos || static_cast<int64_t>(pieces.size()) == splits) {
+      pieces.push_back(text);
+      return pieces;
+    }
+    pieces.push_back(text.substr(0, end));
+    text.remove_prefix(end + delimiter.size());
+  }
+}
+
+std::unique_ptr<Kernel> create_split(const Node& node) {
+  return make_value_kernel([delimiter = node.attr("delimiter", ""), splits = node.attr("maxsplit", int64_t{-1})](
+                               Values inputs, Values outputs) -> Failed {
+    Texts texts(inputs[0].tensor);
+    const Shape& shape = inputs[0].tensor.shape;
+    if (shape.rank() == BP_MAX_RANK) return "the result would have a rank above " + std::to_string(BP_MAX_RANK);
+    std::vector<std::vector<std::string_view>> rows;
+    size_t width = 0;
+    for (int64_t i = 0; i < texts.count(); ++i) {
+      rows.push_back(delimiter.empty() ? split_at_blanks(texts[i], splits) : split_at(texts[i], delimiter, splits));
+      width = std::max(width, rows.back().size());
+    }
+    Shape wide = shape;
+    wide.push_back(static_cast<int64_t>(width));
+    std::vector<std::string_view> all;
+    Value counts = Value::allocate(BP_DTYPE_INT64, shape);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      counts.tensor.as<int64_t>()[i] = static_cast<int64_t>(rows[i].size());
+      all.insert(all.end(), rows[i].begin(), rows[i].end());
+      all.resize((i + 1) * width);
+    }
+    outputs[0] = make_texts(wide, all);
+    if (outputs.size() > 1) outputs[1] = std::move(counts);
+    return std::nullopt;
+  });
+}
+
+// ---- RegexFullMatch
+
+std::shared_ptr<const RE2> compile(const Node& node) {
+  return std::make_shared<const RE2>(node.attr("pattern", ""), RE2::Quiet);
+}
+
+Verdict supports_regex(const Node& node) {
+  if (Verdict verdict = supports<1>(node); !verdict) return verdict;
+  std::shared_ptr<const RE2> pattern = compile(node);
+  return pattern->ok() ? yes() : no(BP_REASON_ATTRIBUTE, "pattern '" + pattern->pattern() + "': " + pattern->error());
+}
+
+std::unique_ptr<Kernel> create_regex(const Node& node) {
+  return make_value_kernel([pattern = compile(node)](Values inputs, Values outputs) -> Failed {
+    Texts texts(inputs[0].tensor);
+    outputs[0] = Value::allocate(BP_DTYPE_BOOL, inputs[0].tensor.shape);
+    for (int64_t i = 0; i < texts.count(); ++i) {
+      re2::StringPiece text(texts[i].data(), texts[i].size());
+      outputs[0].tensor.as<bool>()[i] = RE2::FullMatch(text, *pattern);
+    }
+    return std::nullopt;
+  });
+}
+
+// ---- StringNormalizer
+
+// Letters by Unicode's simple mappings, whatever the process's locale is; all else, and bytes that are no UTF-8, stay.
+class LetterCase {
+ public:
+  LetterCase() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {}
+
+  std::string change(std::string_view text, bool upper) const {
+    std::string result;
+    for (size_t i = 0; i < text.size();) {
+      size_t length = length_at(text, i);
+      uint32_t letter = decode(text.substr(i, length));
+      encode(length == 1 && letter >= 0x80 ? letter : map(letter, upper), length == 1 && letter >= 0x80, result);
+      i += length;
+    }
+    return result;
+  }
+
+ private:
+  // Of the character at i; 1 where none begins.
+  static size_t length_at(std::string_view text, size_t i) {
+    auto first = static_cast<uint8_t>(text[i]);
+    size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 1;
+    for (size_t k = 1; k < length; ++k) {
+      if (i + k >= text.size() || static_cast<uint8_t>(text[i + k]) >> 6 != 2) return 1;
+    }
+    return length;
+  }
+  static uint32_t decode(std::string_view bytes) {
+    auto first = static_cast<uint8_t>(bytes[0]);
+    uint32_t letter = bytes.size() == 1 ? first : first & (0x7fu >> bytes.size());
+    for (size_t k = 1; k < bytes.size(); ++k) letter = letter << 6 | (static_cast<uint8_t>(bytes[k]) & 0x3fu);
+    return letter;
+  }
+  static void encode(uint32_t letter, bool raw, std::string& out) {
+    auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
+    if (raw || letter < 0x80) return add(letter);
+    if (letter >= 0x10000) {
+      add(0xf0 | letter >> 18);
+      add(0x80 | (letter >> 12 & 0x3f));
+    } else if (letter >= 0x800) {
+      add(0xe0 | letter >> 12);
+    }
+    add(letter >= 0x800 ? 0x80 | (letter >> 6 & 0x3f) : 0xc0 | letter >> 6);
+    add(0x80 | (letter & 0x3f));
+  }
+  uint32_t map(uint32_t letter, bool upper) const {
+    if (letter >= 0x80 && locale_ == nullptr) return letter;
+    if (letter < 0x80) {
+      bool other = upper ? letter >= 'a' && letter <= 'z' : letter >= 'A' && letter <= 'Z';
+      return other ? letter ^ 0x20 : letter;
+    }
+    auto wide = static_cast<wint_t>(letter);
+    return static_cast<uint32_t>(upper ? towupper_l(wide, locale_) : towlower_l(wide, locale_));
+  }
+
+  locale_t locale_;
+};
+
+const LetterCase& letter_case() {
+  static const LetterCase kInstance;
+  return kInstance;
+}
+
+Verdict supports_normalizer(const Node& node) {
+  if (Verdict verdict = supports<1>(node); !verdict) return verdict;
+  return attribute_in(node, "case_change_action", "NONE", {"NONE", "LOWER", "UPPER"});
+}
+
+std::unique_ptr<Kernel> create_normalizer(const Node& node) {
+  bool exact = node.attr("is_case_sensitive", int64_t{0}) != 0;
+  std::unordered_set<std::string> stop;
+  for (std::string& word : node.texts("stopwords")) stop.insert(exact ? word : letter_case().change(word, false));
+  return make_value_kernel([exact, stop = std::move(stop), action = node.attr("case_change_action", "NONE")](
+                               Values inputs, Values outputs) -> Failed {
+    Shape shape = inputs[0].tensor.shape;
+    if (shape.rank() != 1 && (shape.rank() != 2 || shape[0] != 1))
+      return "extents " + to_string(shape) + "; it takes [C] or [1,C]";
+    Texts texts(inputs[0].tensor);
+    std::vector<std::string> kept;
+    for (int64_t i = 0; i < texts.count(); ++i) {
+      std::string text(texts[i]);
+      if (!stop.empty() && stop.contains(exact ? text : letter_case().change(text, false))) continue;
+      kept.push_back(action == "NONE" ? std::move(text) : letter_case().change(text, action == "UPPER"));
+    }
+    if (kept.empty()) kept.emplace_back();
+    shape[shape.rank() - 1] = static_cast<int64_t>(kept.size());
+    outputs[0] = make_texts(shape, kept);
+    return std::nullopt;
+  });
+}
+
+constexpr Row kRows[] = {
+    {"", "StringConcat", 20, supports<2>, create_concat, kTexts},
+    {"", "StringSplit", 20, supports<1>, create_split, kTexts},
+    {"", "RegexFullMatch", 20, supports_regex, create_regex, kTexts},
+    {"", "StringNormalizer", 10, supports_normalizer, create_normalizer, kTexts},
+};
+
+}  // namespace
+
+[[gnu::cold]] std::span<const Row> text_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that move or compare elements, for texts: each text becomes a number, the operator's own kernel runs on the
+// numbers, and what it gives are texts again. Number 0 is the empty text, which is also what fills gaps.
+#include "kernels/text/text_movement.h"
+
+#include <algorithm>
+
+#include "kernels/common/values.h"
+#include "runtime/memory.h"
+
+namespace backplane::cpu {
+namespace {
+
+struct Movement {
+  std::string_view op_type;
+  bool ranks;  // numbers are in the order of the texts and equal where those are: for operators that compare
+};
+constexpr Movement kMovements[] = {
+    {"CenterCropPad", false},
+    {"Compress", false},
+    {"Concat", false},
+    {"DepthToSpace", false},
+    {"Equal", true},
+    {"Expand", false},
+    {"Flatten", false},
+    {"Gather", false},
+    {"GatherElements", false},
+    {"GatherND", false},
+    {"Identity", false},
+    {"NonZero", true},
+    {"OneHot", false},
+    {"Pad", false},
+    {"Reshape", false},
+    {"ReverseSequence", false},
+    {"ScatterElements", false},
+    {"ScatterND", false},
+    {"Slice", false},
+    {"SpaceToDepth", false},
+    {"Split", false},
+    {"Squeeze", false},
+    {"TensorScatter", false},
+    {"Tile", false},
+    {"Transpose", false},
+    {"Trilu", false},
+    {"Unique", true},
+    {"Unsqueeze", false},
+    {"Where", false},
+};
+
+const Movement* find_movement(std::string_view op_type) {
+  auto found = std::ranges::find(kMovements, op_type, &Movement::op_type);
+  return found == std::end(kMovements) ? nullptr : found;
+}
+
+class TextMovement final : public ValueKernel {
+ public:
+  TextMovement(const Node& node, std::unique_ptr<Kernel> numbers, bool ranks)
+      : numbers_(std::move(numbers)), ranks_(ranks) {
+    for (uint32_t i = 0; i < node.output_count(); ++i)
+      outputs_.push_back(node.has_output(i) ? node.output_type(i).dtype : BP_DTYPE_UNDEFINED);
+  }
+
+  std::optional<std::string> run(Values inputs, Values outputs, const RunContext&) const override {
+    std::vector<std::string_view> texts = {{}};
+    std::vector<Value> numbered;  // keeps the numbers
+    std::vector<Tensor> in;
+    for (const Value& input : inputs) in.push_back(input.tensor);
+    for (Tensor& tensor : in) {
+      if (tensor.dtype != BP_DTYPE_STRING) continue;
+      std::vector<std::string_view> more = views(tensor);
+      Value numbers = Value::allocate(BP_DTYPE_INT64, tensor.shape);
+      for (size_t i = 0; i < more.size(); ++i) numbers.tensor.as<int64_t>()[i] = static_cast<int64_t>(texts.size() + i);
+      texts.insert(texts.end(), more.begin(), more.end());
+      tensor = numbers.tensor;
+      numbered.push_back(std::move(numbers));
+    }
+    if (ranks_) rank(texts, numbered);
+
+    Plan plan = with_dense_operands(numbers_->plan(in), in);
+    if (!plan.step) return plan.later ? "its extents are unknown even with all inputs known" : plan.error;
+    std::vector<Value> results(outputs.size());
+    std::vector<Tensor> out(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs_[i] == BP_DTYPE_UNDEFINED) continue;
+      results[i] = Value::allocate(outputs_[i] == BP_DTYPE_STRING ? BP_DTYPE_INT64 : outputs_[i], plan.shapes.at(i));
+      out[i] = results[i].tensor;
+    }
+    if (int alias = plan.step->alias(); alias >= 0) {
+      std::copy_n(in[static_cast<size_t>(alias)].as<int64_t>(), out[0].shape.elements(), out[0].as<int64_t>());
+    } else {
+      Block scratch = allocate(plan.step->scratch_bytes());
+      if (auto failed = plan.step->run(in, out, scratch.get())) return failed;
+    }
+    for (size_t i = 0; i < outputs.size(); ++i)
+      outputs[i] = outputs_[i] == BP_DTYPE_STRING ? texts_of(results[i].tensor, texts) : std::move(results[i]);
+    return std::nullopt;
+  }
+
+ private:
+  // Gives equal texts equal numbers, in their order. UTF-8 sorts by bytes as by code points.
+  static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
+    std::vector<std::string_view> sorted = texts;
+    std::ranges::sort(sorted);
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    for (Value& numbers : numbered) {
+      auto* number = numbers.tensor.as<int64_t>();
+      for (int64_t i = 0; i < numbers.tensor.shape.elements(); ++i)
+        number[i] = std::ranges::lower_bound(sorted, texts[static_cast<size_t>(number[i])]) - sorted.begin();
+    }
+    texts = std::move(sorted);
+  }
+
+  static Value texts_of(const Tensor& numbers, const std::vector<std::string_view>& texts) {
+    std::vector<std::string_view> chosen(static_cast<size_t>(numbers.shape.elements()));
+    for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = texts[static_cast<size_t>(numbers.as<int64_t>()[i])];
+    return make_texts(numbers.shape, chosen);
+  }
+
+  std::unique_ptr<Kernel> numbers_;
+  bool ranks_;
+  std::vector<bp_dtype_t> outputs_;
+};
+
+Verdict supports(const Node& node) {
+  if (node.attr("reduction", "none") != "none") return no(BP_REASON_ATTRIBUTE, "texts cannot be reduced");
+  Node numbers = node.with_texts_as_numbers();
+  return find_row(numbers)->supports(numbers);
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  Node numbers = node.with_texts_as_numbers();
+  return std::make_unique<TextMovement>(node, find_row(numbers)->create(numbers), find_movement(node.op_type())->ranks);
+}
+
+}  // namespace
+
+std::vector<Row> text_movement_rows(std::span<const Row> numbers) {
+  std::vector<Row> all;
+  for (const Row& row : numbers) {
+    if (row.domain.empty() && row.takes == 0 && find_movement(row.op_type) != nullptr)
+      all.push_back({row.domain, row.op_type, row.since_version, supports, create, kTexts});
+  }
+  return all;
+}
+
+}  // namespace backplane::cpu

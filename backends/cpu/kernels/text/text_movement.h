@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that move or compare elements, for tensors of strings.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// A row for strings for each of these rows, which are for numbers, whose operator only moves or compares elements.
+std::vector<Row> text_movement_rows(std::span<const Row> numbers);
+
+}  // namespace backplane::cpu

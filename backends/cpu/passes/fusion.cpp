@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/fusion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "passes/patterns.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// A node that can do more to its result, and how many inputs its operator has: what is added comes behind them.
+struct Head {
+  std::string_view op_type;
+  size_t inputs;
+  int channel_axis;  // of the result; negative ones count from the end
+};
+constexpr Head kHeads[] = {
+    {"Conv", 3, 1},
+    {"BatchNormalization", 5, 1},
+    {"Gemm", 3, -1},
+    {"MatMul", 2, -1},
+};
+// The same of products of codes with their scale (find_scaled_product).
+constexpr Head kScaledProducts[] = {
+    {"MatMulInteger", 5, -1},
+    {"ConvInteger", 5, 1},
+};
+
+// Where a pattern may begin.
+struct Pattern {
+  std::string_view op_type;
+  void (*find)(FusionGraph& graph, uint32_t call);
+};
+constexpr Pattern kPatterns[] = {
+    {"Reshape", find_channel_shuffle},
+    {"ReduceMean", find_layer_norm},
+    {"Softmax", find_attention},
+};
+
+// A head and what was joined to it so far.
+struct Chain {
+  const Head& head;
+  Kernel* kernel;
+  uint32_t first, last;  // calls
+  std::vector<uint32_t> reads;
+  int rank;          // of the result
+  int64_t channels;  // 0 where its channels cannot be scaled: the weights are not known
+  std::vector<uint32_t> joined;
+};
+
+class Fusion {
+ public:
+  explicit Fusion(FusionGraph& graph) : g_(graph), calls_(graph.calls()) {}
+
+  void run() {
+    for (uint32_t i = 0; i < calls_.size(); ++i) {
+      for (const Head& head : kHeads) {
+        if (g_.is(i, {head.op_type})) grow(head, i);
+      }
+      for (const Pattern& pattern : kPatterns) {
+        if (g_.is(i, {pattern.op_type})) pattern.find(g_, i);
+      }
+      for (const Head& head : kScaledProducts) {
+        const uint32_t scaled = g_.is(i, {head.op_type}) ? find_scaled_product(g_, i) : BP_NONE;
+        if (scaled != BP_NONE) grow(head, scaled);
+      }
+    }
+  }
+
+ private:
+  using Rule = bool (Fusion::*)(Chain&);
+
+  uint32_t result(const Chain& chain) const { return calls_[chain.last].outputs[0]; }
+
+  void grow(const Head& head, uint32_t first) {
+    Call& call = calls_[first];
+    uint32_t value = call.outputs[0];
+    if (value == BP_NONE || g_.value(value).dtype != BP_DTYPE_FLOAT) return;
+    for (size_t i = 1; i < call.outputs.size(); ++i) {
+      if (call.outputs[i] != BP_NONE) return;
+    }
+    Chain chain{head, call.kernel.get(), first, first, {call.inputs.begin(), call.inputs.end()}, g_.type(value).rank, 0,
+                {}};
+    chain.reads.resize(head.inputs, BP_NONE);
+    chain.channels = channels(chain);
+    if (head.op_type == "BatchNormalization" && !has_known_parameters(chain)) return;
+    if (head.op_type == "MatMul" && chain.channels == 0) return;
+    bool grown = true;
+    while (grown) {
+      grown = false;
+      for (Rule rule : kRules) grown = grown || (this->*rule)(chain);
+    }
+    if (!pass_shuffle(chain) && chain.last == chain.first) return;
+    Call& last = calls_[chain.last];
+    last.kernel = std::move(call.kernel);
+    last.node = call.node;
+    last.reads = std::move(chain.reads);
+    last.inputs = last.reads;
+    call.folded = chain.last != chain.first;
+    for (uint32_t i : chain.joined) calls_[i].folded = i != chain.last;
+  }
+
+  // A convolution of each channel by itself does not mind their order: a shuffle in front of it becomes the order in
+  // which the convolution behind it reads its input.
+  bool pass_shuffle(Chain& chain) {
+    const FusionGraph::Shuffle* shuffle = g_.shuffle_of(chain.reads[0]);
+    if (shuffle == nullptr || g_.is_output(chain.reads[0]) || g_.readers(chain.reads[0]).size() != 1) return false;
+    if (chain.head.op_type != "Conv" || chain.channels == 0 || chain.reads.size() != chain.head.inputs) return false;
+    if (g_.value(chain.reads[1]).shape[1] != 1 || g_.node(chain.first).attr("group", int64_t{1}) != chain.channels)
+      return false;
+    const uint32_t next = g_.sole_reader(result(chain), {"Conv"});
+    if (next == BP_NONE || calls_[next].inputs[0] != result(chain) || !g_.known(calls_[next].inputs[1]) ||
+        g_.value(calls_[next].outputs[0]).dtype != BP_DTYPE_FLOAT)
+      return false;
+    Kernel& reader = *calls_[next].kernel;
+    if (!reader.skip_shuffle(shuffle->groups, false)) return false;
+    if (!chain.kernel->skip_shuffle(shuffle->groups, true)) {
+      reader.skip_shuffle(1, false);
+      return false;
+    }
+    chain.reads[0] = shuffle->source;
+    calls_[shuffle->call].folded = true;
+    return true;
+  }
+
+  bool has_known_parameters(const Chain& chain) const {
+    return chain.rank >= 2 && std::all_of(chain.reads.begin() + 1, chain.reads.end(),
+                                          [&](uint32_t value) { return value != BP_NONE && g_.known(value); });
+  }
+
+  // How many channels can be scaled and shifted.
+  int64_t channels(const Chain& chain) const {
+    if (!g_.known(chain.reads[1])) return 0;
+    const Shape& weights = g_.value(chain.reads[1]).shape;
+    if (chain.head.op_type == "MatMulInteger") return weights.rank() == 2 ? weights[1] : 0;
+    if (chain.head.op_type == "ConvInteger") return weights[0];
+    bool bias_known = chain.reads.size() < 3 || chain.reads[2] == BP_NONE || g_.known(chain.reads[2]);
+    if (chain.head.op_type == "Gemm" || !bias_known) return 0;
+    if (chain.head.op_type == "Conv") return weights.rank() == chain.rank ? weights[0] : 0;
+    if (chain.head.op_type == "MatMul") return weights.rank() == 2 ? weights[1] : 0;
+    return weights.elements();
+  }
+
+  // The constant as one number for each channel of the chain's result; empty if it is anything else.
+  std::vector<float> per_channel(const Chain& chain, uint32_t value) const {
+    if (value == BP_NONE || !g_.known(value) || chain.channels == 0 || chain.rank <= 0) return {};
+    const Tensor& t = g_.value(value);
+    if (t.dtype != BP_DTYPE_FLOAT || t.data == nullptr || t.shape.rank() > chain.rank) return {};
+    const int64_t elements = t.shape.elements();
+    if (elements == 1) return std::vector<float>(static_cast<size_t>(chain.channels), *t.as<float>());
+    const int from_end = chain.head.channel_axis < 0 ? -chain.head.channel_axis : chain.rank - chain.head.channel_axis;
+    if (elements != chain.channels || t.shape.rank() < from_end || t.shape[t.shape.rank() - from_end] != elements)
+      return {};
+    return {t.as<float>(), t.as<float>() + elements};
+  }
+
+  bool join(Chain& chain, std::initializer_list<uint32_t> calls, PostOp op) {
+    if (!chain.kernel->append(std::move(op))) return false;
+    take(chain, calls);
+    return true;
+  }
+  // The calls, the last of which makes the chain's result, are done by its kernel now.
+  void take(Chain& chain, const std::vector<uint32_t>& calls) {
+    for (uint32_t i : calls) g_.take(i);
+    chain.joined.insert(chain.joined.end(), calls.begin(), calls.end());
+    chain.last = calls.back();
+  }
+  bool join(Chain& chain, std::initializer_list<uint32_t> calls, Activation::Function function, float alpha = 0,
+            float beta = 0) {
+    return join(chain, calls, {.kind = PostOp::kActivation, .activation = {function, alpha, beta}});
+  }
+
+  // ---- the rules
+  // -----------------------------------------------------------------------------------------------------
+
+  bool batch_normalization(Chain& chain) {
+    uint32_t next = g_.sole_reader(result(chain), {"BatchNormalization"});
+    if (next == BP_NONE || chain.channels == 0 || chain.head.channel_axis != 1) return false;
+    const Call& call = calls_[next];
+    if (call.inputs[0] != result(chain) || g_.node(next).attr("training_mode", int64_t{0}) != 0) return false;
+    const float* parts[4];  // scale, bias, mean, variance
+    for (size_t i = 0; i < 4; ++i) {
+      uint32_t value = call.inputs[i + 1];
+      if (!g_.known(value) || g_.value(value).dtype != BP_DTYPE_FLOAT ||
+          g_.value(value).shape.elements() != chain.channels)
+        return false;
+      parts[i] = g_.value(value).as<float>();
+    }
+    PostOp op;
+    const double epsilon = static_cast<double>(g_.node(next).attr("epsilon", 1e-5f));
+    for (int64_t c = 0; c < chain.channels; ++c) {
+      double factor = static_cast<double>(parts[0][c]) / std::sqrt(static_cast<double>(parts[3][c]) + epsilon);
+      op.scale.push_back(static_cast<float>(factor));
+      op.shift.push_back(
+          static_cast<float>(static_cast<double>(parts[1][c]) - static_cast<double>(parts[2][c]) * factor));
+    }
+    return join(chain, {next}, std::move(op));
+  }
+
+  bool scale_or_shift(Chain& chain) {
+    uint32_t value = result(chain);
+    uint32_t next = g_.sole_reader(value, {"Add", "Sub", "Mul", "Div"});
+    if (next == BP_NONE) return false;
+    std::vector<float> constant = per_channel(chain, g_.other(next, value));
+    if (constant.empty()) return false;
+    std::string_view op_type = g_.node(next).op_type();
+    bool reversed = calls_[next].inputs[0] != value;
+    if (op_type == "Div" && reversed) return false;
+    PostOp op;
+    for (float c : constant) {
+      op.scale.push_back(op_type == "Mul" ? c : op_type == "Div" ? 1 / c : op_type == "Sub" && reversed ? -1.0f : 1.0f);
+      op.shift.push_back(op_type == "Add" || (op_type == "Sub" && reversed) ? c : op_type == "Sub" ? -c : 0.0f);
+    }
+    return join(chain, {next}, std::move(op));
+  }
+
+  bool residual(Chain& chain) {
+    const bool adds =
+        chain.head.op_type == "Conv" || chain.head.op_type == "MatMul" || chain.head.op_type == "MatMulInteger";
+    if (!adds || chain.reads.size() != chain.head.inputs) return false;
+    uint32_t value = result(chain);
+    uint32_t next = g_.sole_reader(value, {"Add", "Sum"});
+    if (next == BP_NONE) return false;
+    uint32_t summand = g_.other(next, value);
+    if (summand == BP_NONE || g_.known(summand) || !g_.same_extents(value, summand)) return false;
+    if (!join(chain, {next}, {.kind = PostOp::kAdd})) return false;
+    chain.reads.push_back(summand);
+    return true;
+  }
+
+  bool activation(Chain& chain) {
+    uint32_t value = result(chain);
+    uint32_t next = g_.sole_reader(
+        value, {"Relu", "LeakyRelu", "Clip", "Sigmoid", "Tanh", "Elu", "HardSigmoid", "HardSwish", "Swish", "Gelu"});
+    if (next == BP_NONE || calls_[next].inputs[0] != value) return false;
+    Node n = g_.node(next);
+    std::string_view op = n.op_type();
+    if (op == "Relu") return join(chain, {next}, Activation::kRelu);
+    if (op == "LeakyRelu") return join(chain, {next}, Activation::kLeakyRelu, n.attr("alpha", 0.01f));
+    if (op == "Sigmoid") return join(chain, {next}, Activation::kSigmoid);
+    if (op == "Tanh") return join(chain, {next}, Activation::kTanh);
+    if (op == "Elu") return join(chain, {next}, Activation::kElu, n.attr("alpha", 1.0f));
+    if (op == "HardSwish") return join(chain, {next}, Activation::kHardSwish);
+    if (op == "Swish") return join(chain, {next}, Activation::kSwish, n.attr("alpha", 1.0f));
+    if (op == "Gelu") {
+      const bool exact = n.attr("approximate", "none") == "none";
+      return join(chain, {next}, exact ? Activation::kGelu : Activation::kGeluTanh);
+    }
+    if (op == "HardSigmoid")
+      return join(chain, {next}, Activation::kHardSigmoid, n.attr("alpha", 0.2f), n.attr("beta", 0.5f));
+    auto bound = [&](size_t slot, float none) {
+      std::span<const uint32_t> in = calls_[next].inputs;
+      return slot < in.size() && in[slot] != BP_NONE ? g_.known_scalar(in[slot]) : std::optional<float>(none);
+    };
+    std::optional<float> low = bound(1, -std::numeric_limits<float>::infinity());
+    std::optional<float> high = bound(2, std::numeric_limits<float>::infinity());
+    return low && high && join(chain, {next}, Activation::kClip, *low, *high);
+  }
+
+  // x · gate(x), where the gate is Sigmoid or HardSigmoid.
+  bool gate(Chain& chain) {
+    uint32_t x = result(chain);
+    if (g_.is_output(x) || g_.readers(x).size() != 2) return false;
+    for (uint32_t gate : g_.readers(x)) {
+      if (!g_.is(gate, {"Sigmoid", "HardSigmoid"})) continue;
+      uint32_t product = g_.sole_reader(calls_[gate].outputs[0], {"Mul"});
+      if (product == BP_NONE || !g_.reads(product, x) || g_.other(product, x) != calls_[gate].outputs[0]) return false;
+      Node n = g_.node(gate);
+      if (n.op_type() == "Sigmoid") return join(chain, {gate, product}, Activation::kSwish, 1.0f);
+      bool usual = std::fabs(n.attr("alpha", 0.2f) - 1.0f / 6) < 1e-6f && n.attr("beta", 0.5f) == 0.5f;
+      return usual && join(chain, {gate, product}, Activation::kHardSwish);
+    }
+    return false;
+  }
+
+  // x · Clip(x + 3, 0, 6) / 6.
+  bool hard_swish(Chain& chain) {
+    uint32_t x = result(chain);
+    if (g_.is_output(x) || g_.readers(x).size() != 2) return false;
+    for (uint32_t add : g_.readers(x)) {
+      if (!g_.is(add, {"Add"}) || g_.known_scalar(g_.other(add, x)) != 3.0f) continue;
+      uint32_t clip = g_.sole_reader(calls_[add].outputs[0], {"Clip"});
+      if (clip == BP_NONE || calls_[clip].inputs.size() != 3 || g_.known_scalar(calls_[clip].inputs[1]) != 0.0f ||
+          g_.known_scalar(calls_[clip].inputs[2]) != 6.0f)
+        return false;
+      uint32_t product = g_.sole_reader(calls_[clip].outputs[0], {"Mul"});
+      if (product == BP_NONE || !g_.reads(product, x) || g_.other(product, x) != calls_[clip].outputs[0]) return false;
+      uint32_t divided = g_.sole_reader(calls_[product].outputs[0], {"Div"});
+      if (divided == BP_NONE || calls_[divided].inputs[0] != calls_[product].outputs[0] ||
+          g_.known_scalar(calls_[divided].inputs[1]) != 6.0f)
+        return false;
+      return join(chain, {add, clip, product, divided}, Activation::kHardSwish);
+    }
+    return false;
+  }
+
+  // x · (1 + erf(x / √2)) / 2, or the same with tanh(√(2/π) · (x + 0.044715 · x³)) for erf, as exporters write them.
+  bool gelu(Chain& chain) {
+    const uint32_t x = result(chain);
+    if (g_.is_output(x) || g_.readers(x).size() < 2) return false;
+    std::vector<uint32_t> joined;
+    auto follow = [&](uint32_t value, std::initializer_list<std::string_view> op_types) {
+      joined.push_back(value == BP_NONE ? BP_NONE : g_.sole_reader(value, op_types));
+      return joined.back() == BP_NONE ? BP_NONE : calls_[joined.back()].outputs[0];
+    };
+    auto with = [&](double constant) {  // the last call's other operand
+      const uint32_t call = joined.back();
+      if (call == BP_NONE) return false;
+      for (uint32_t value : calls_[call].inputs) {
+        if (g_.is_scalar(value, constant)) return calls_[call].inputs.size() == 2;
+      }
+      return false;
+    };
+    for (uint32_t first : g_.readers(x)) {
+      joined = {first};
+      uint32_t value = calls_[first].outputs[0];
+      Activation::Function function = Activation::kGelu;
+      if ((g_.is(first, {"Div"}) && calls_[first].inputs[0] == x && with(std::numbers::sqrt2)) ||
+          (g_.is(first, {"Mul"}) && with(1 / std::numbers::sqrt2))) {
+        value = follow(value, {"Erf"});
+        if (g_.readers(x).size() != 2) continue;
+      } else if (g_.is(first, {"Pow"}) && calls_[first].inputs[0] == x && g_.is_scalar(calls_[first].inputs[1], 3)) {
+        function = Activation::kGeluTanh;
+        value = follow(value, {"Mul"});
+        if (!with(0.044715)) continue;
+        value = follow(value, {"Add"});
+        if (value == BP_NONE || !g_.reads(joined.back(), x)) continue;
+        value = follow(value, {"Mul"});
+        if (!with(std::sqrt(2 / std::numbers::pi))) continue;
+        value = follow(value, {"Tanh"});
+        if (g_.readers(x).size() != 3) continue;
+      } else {
+        continue;
+      }
+      value = follow(value, {"Add"});
+      if (value == BP_NONE || !with(1)) continue;
+      // Half of it times x: the three factors in any order.
+      value = follow(value, {"Mul"});
+      if (value == BP_NONE) continue;
+      if (g_.reads(joined.back(), x) || with(0.5)) {
+        const bool halves = !g_.reads(joined.back(), x);
+        value = follow(value, {"Mul"});
+        if (value == BP_NONE || !(halves ? g_.reads(joined.back(), x) : with(0.5))) continue;
+      } else {
+        const uint32_t last = joined.back();
+        const uint32_t half = g_.maker(g_.other(last, calls_[joined[joined.size() - 2]].outputs[0]), {"Mul"});
+        if (half == BP_NONE || !g_.reads(half, x) || !g_.is_scalar(g_.other(half, x), 0.5) ||
+            g_.sole_reader(calls_[half].outputs[0], {"Mul"}) != last)
+          continue;
+        joined.insert(joined.end() - 1, half);
+      }
+      if (!chain.kernel->append({.kind = PostOp::kActivation, .activation = {function}})) return false;
+      take(chain, joined);
+      return true;
+    }
+    return false;
+  }
+  // Tried in this order until none fits.
+  static constexpr Rule kRules[] = {&Fusion::batch_normalization,
+                                    &Fusion::scale_or_shift,
+                                    &Fusion::residual,
+                                    &Fusion::activation,
+                                    &Fusion::gate,
+                                    &Fusion::hard_swish,
+                                    &Fusion::gelu};
+
+  FusionGraph& g_;
+  std::span<Call> calls_;
+};
+
+}  // namespace
+
+void fuse(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
+          const std::vector<bool>& known) {
+  FusionGraph view(graph, calls, values, known);
+  Fusion(view).run();
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fusion asks of a program's calls: who reads a value, who makes it, what is known of it. And which calls are
+// joined.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <optional>
+
+#include "runtime/program.h"
+
+namespace backplane::cpu {
+
+class FusionGraph {
+ public:
+  FusionGraph(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
+              const std::vector<bool>& known);
+
+  std::span<Call> calls() const { return calls_; }
+  Call& call(uint32_t index) const { return calls_[index]; }
+  Node node(uint32_t call) const { return Node(graph_, call); }
+  const Tensor& value(uint32_t value) const { return values_[value]; }
+  bool known(uint32_t value) const { return value != BP_NONE && known_[value]; }
+  bool is_output(uint32_t value) const { return kept_[value]; }
+
+  std::span<const uint32_t> readers(uint32_t value) const {
+    return {readers_.data() + read_first_[value], read_first_[value + 1] - read_first_[value]};
+  }
+  // Whether the call is still its own, and of one of these operators.
+  bool is(uint32_t call, std::initializer_list<std::string_view> op_types) const;
+  // The call that alone reads the value, or that makes it, if it is of one of these operators; else BP_NONE.
+  uint32_t sole_reader(uint32_t value, std::initializer_list<std::string_view> op_types) const;
+  uint32_t maker(uint32_t value, std::initializer_list<std::string_view> op_types) const;
+  bool reads(uint32_t call, uint32_t value) const;
+  // The operand of a call of two that is not `value`; BP_NONE where there are not two.
+  uint32_t other(uint32_t call, uint32_t value) const;
+  uint32_t result(uint32_t call) const { return calls_[call].outputs[0]; }
+
+  std::optional<float> known_scalar(uint32_t value) const;
+  bool is_scalar(uint32_t value, double wanted) const;
+
+  const bp_type_t& type(uint32_t value) const { return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type); }
+  // An extent of a declared type, or -1 where it is no number.
+  int64_t extent(uint32_t value, int32_t dim) const;
+  // Whether two values have the same extents in every run.
+  bool same_extents(uint32_t a, uint32_t b) const;
+  bool same_extent(const bp_type_t& a, int32_t a_dim, const bp_type_t& b, int32_t b_dim) const;
+
+  // Values that are others with their channels shuffled (kernels/conv/channel_shuffle.h).
+  struct Shuffle {
+    uint32_t call, source;
+    int64_t groups;
+  };
+  void add_shuffle(uint32_t value, const Shuffle& shuffle) { shuffles_[value] = shuffle; }
+  const Shuffle* shuffle_of(uint32_t value) const {
+    const auto found = shuffles_.find(value);
+    return found == shuffles_.end() ? nullptr : &found->second;
+  }
+
+  void take(uint32_t call) { taken_[call] = true; }
+  // The last of these calls is done by `kernel` from now on, with these operands; it stands for all of them.
+  void replace(std::span<const uint32_t> joined, std::unique_ptr<Kernel> kernel, std::vector<uint32_t> operands);
+
+ private:
+  const bp_graph_t& graph_;
+  std::span<Call> calls_;
+  std::span<const Tensor> values_;
+  const std::vector<bool>& known_;
+  std::vector<bool> taken_;           // by call
+  std::vector<bool> kept_;            // by value: a graph output
+  std::vector<uint32_t> read_first_;  // by value: its first entry in readers_
+  std::vector<uint32_t> readers_;
+  std::map<uint32_t, Shuffle> shuffles_;
+  std::vector<uint32_t> maker_;  // by value: the call that makes it, or BP_NONE
+};
+
+}  // namespace backplane::cpu

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/integer/code_conv.h"
+#include "kernels/integer/integer_matmul.h"
+#include "passes/patterns.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// Whether a value is one number, or one for each of `columns`, and gives a product no further dimensions.
+bool scales_columns(const FusionGraph& g, uint32_t value, int32_t product_rank, int64_t columns) {
+  if (value == BP_NONE || g.value(value).dtype != BP_DTYPE_FLOAT) return false;
+  const int32_t rank = g.type(value).rank;
+  if (rank < 0 || rank > product_rank) return false;
+  for (int32_t i = 0; i < rank; ++i) {
+    const int64_t extent = g.extent(value, i);
+    if (extent != 1 && (i + 1 < rank || extent < 1 || extent != columns)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+uint32_t find_scaled_product(FusionGraph& g, uint32_t product) {
+  const uint32_t sums = g.result(product), cast = g.sole_reader(sums, {"Cast"});
+  if (cast == BP_NONE || g.value(g.result(cast)).dtype != BP_DTYPE_FLOAT) return BP_NONE;
+  const uint32_t multiply = g.sole_reader(g.result(cast), {"Mul"});
+  if (multiply == BP_NONE) return BP_NONE;
+  const uint32_t scale = g.other(multiply, g.result(cast));
+  const int32_t rank = g.type(sums).rank;
+  const bool is_conv = g.is(product, {"ConvInteger"});
+  const int64_t columns = is_conv || rank < 1 ? -1 : g.extent(sums, rank - 1);
+  if (!scales_columns(g, scale, rank, columns) || (is_conv && !g.known(g.call(product).inputs[1]))) return BP_NONE;
+  std::vector<uint32_t> operands(g.call(product).inputs.begin(), g.call(product).inputs.end());
+  operands.resize(4, BP_NONE);
+  operands.push_back(scale);
+  const uint32_t joined[] = {product, cast, multiply};
+  g.replace(joined, is_conv ? make_scaled_conv(g.node(product)) : make_scaled_matmul(), std::move(operands));
+  g.call(multiply).node = g.call(product).node;
+  return multiply;
+}
+
+}  // namespace backplane::cpu

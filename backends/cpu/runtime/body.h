@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph inside a node (a branch, the body of a loop), compiled as a program of its own.
+#pragma once
+
+#include "runtime/frame.h"
+
+namespace backplane::cpu {
+
+class Body {
+ public:
+  // Throws sdk::Error. `parent` is the program of the node's graph and outlives the body.
+  Body(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph) : program_(parent, what, graph) {}
+
+  const Program& program() const { return program_; }
+  uint32_t input_count() const { return program_.graph().input_count; }
+  uint32_t output_count() const { return program_.graph().output_count; }
+  // The values of the graph around it that it reads.
+  std::span<const uint32_t> captures() const { return program_.captures(); }
+
+  // One caller's use of the body: memory that is kept from call to call.
+  class Use {
+   public:
+    // `captured` has the values of `captures`.
+    Use(const Body& body, std::span<const Value> captured);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    // Inputs are moved from. Throws sdk::Error.
+    void run(std::span<Value> inputs, std::span<Value> outputs, const RunContext& context);
+
+   private:
+    const Body& body_;
+    std::unique_ptr<Frame> frame_;
+  };
+
+ private:
+  Program program_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Frame>> frames_;  // not in use
+};
+
+}  // namespace backplane::cpu

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/container.h"
+
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 56;
+
+void check(bp_status_t status, const char* what) {
+  if (status != BP_OK) throw sdk::Error(status, std::string("the host's container: ") + what);
+}
+
+Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
+  if (tensor.dtype != type.dtype) {
+    throw sdk::Error(BP_TYPE_MISMATCH, "an element of a container has data type " + std::to_string(tensor.dtype) +
+                                           ", declared is " + std::to_string(type.dtype));
+  }
+  if (tensor.rank > BP_MAX_RANK || tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory != nullptr)
+    throw sdk::Error(BP_UNSUPPORTED, "an element of a container is no dense tensor in host memory");
+  Shape shape({tensor.extents, tensor.rank});
+  int64_t elements = 1;
+  for (int64_t extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxElements)
+      throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container has impossible extents");
+  }
+  void* data = tensor.buffer.address == nullptr ? nullptr
+                                                : static_cast<std::byte*>(tensor.buffer.address) + tensor.buffer.offset;
+  Tensor result{tensor.dtype, shape, data};
+  if (tensor.dtype == BP_DTYPE_STRING) {
+    if (std::string wrong = check_texts(result, tensor.buffer.bytes); !wrong.empty())
+      throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container: " + wrong);
+  } else if (static_cast<uint64_t>(bytes_of(result)) > (data == nullptr ? 0 : tensor.buffer.bytes)) {
+    throw sdk::Error(BP_BUFFER_TOO_SMALL, "an element of a container is smaller than its extents say");
+  }
+  return Value::of(result);
+}
+
+void write(const bp_container_api_t& api, const Value& value, bp_container_t* container) {
+  for (size_t i = 0; i < value.elements->values.size(); ++i) {
+    const Value& element = value.elements->values[i];
+    bp_bytes_t key{};
+    if (value.kind == BP_KIND_MAP) key = {value.elements->keys[i].data(), value.elements->keys[i].size()};
+    if (element.kind == BP_KIND_TENSOR) {
+      const Tensor& tensor = element.tensor;
+      bp_tensor_t out{};
+      out.size = sizeof(out);
+      out.dtype = tensor.dtype;
+      out.rank = static_cast<uint32_t>(tensor.shape.rank());
+      out.extents = tensor.shape.begin();
+      out.buffer.address = tensor.data;
+      out.buffer.bytes = static_cast<uint64_t>(bytes_of(tensor));
+      check(api.append(container, key, &out), "a tensor was not taken");
+    } else {
+      bp_container_t* child = nullptr;
+      check(api.append_child(container, key, &child), "a container was not taken");
+      write(api, element, child);
+    }
+  }
+}
+
+}  // namespace
+
+Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, const bp_type_t& type,
+                     const bp_container_t* container) {
+  Value value = Value::container(type.kind);
+  uint64_t count = api.count(container);
+  if (type.kind == BP_KIND_OPTIONAL && count > 1)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "an optional has " + std::to_string(count) + " elements");
+  if (type.element >= graph.type_count)
+    throw sdk::Error(BP_TYPE_MISMATCH, "the elements of a container have no known type");
+  const bp_type_t& element = *bp_graph_type(&graph, type.element);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (element.kind == BP_KIND_TENSOR) {
+      bp_tensor_t tensor{};
+      tensor.size = sizeof(tensor);
+      check(api.tensor(container, i, &tensor), "an element is no tensor, as its type says");
+      value.elements->values.push_back(read_tensor(tensor, element));
+    } else {
+      bp_container_t* child = nullptr;
+      check(api.child(container, i, &child), "an element is no container, as its type says");
+      value.elements->values.push_back(read_container(api, graph, element, child));
+    }
+    if (type.kind != BP_KIND_MAP) continue;
+    bp_bytes_t key{};
+    check(api.key(container, i, &key), "an element of a map has no key");
+    if (type.dtype != BP_DTYPE_STRING && key.size != sizeof(int64_t))
+      throw sdk::Error(BP_TYPE_MISMATCH, "the key of a map has " + std::to_string(key.size) + " bytes instead of 8");
+    value.elements->keys.emplace_back(static_cast<const char*>(key.data), key.size);
+  }
+  return value;
+}
+
+void write_container(const bp_container_api_t& api, const Value& value, bp_container_t* container) {
+  api.clear(container);
+  write(api, value, container);
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Containers of the host as values, and back.
+#pragma once
+
+#include "backplane/host.h"
+#include "runtime/value.h"
+
+namespace backplane::cpu {
+
+// What a host's container of a type of `graph` holds; tensors are borrowed from it. Throws sdk::Error where its
+// elements are not of that type.
+Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, const bp_type_t& type,
+                     const bp_container_t* container);
+// Replaces what a host's container holds. Throws sdk::Error.
+void write_container(const bp_container_api_t& api, const Value& value, bp_container_t* container);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/coverage.h"
+
+#include <algorithm>
+
+#include "runtime/device.h"
+#include "table.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+// What calling a step costs beside its work.
+constexpr double kStepSeconds = 100e-9;
+constexpr uint32_t kNodesBetweenChecks = 256;
+
+constexpr int kMaxDepth = 16;  // of containers
+
+Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, const std::string& place, int depth = 0) {
+  if (type.kind == 0) return no(BP_REASON_DTYPE, place + " has no known type");
+  if (type.kind == BP_KIND_SPARSE_TENSOR) return no(BP_REASON_DTYPE, place + " is a sparse tensor; make it dense");
+  if (type.kind != BP_KIND_TENSOR) {
+    if (type.element >= graph.type_count || depth == kMaxDepth)
+      return no(BP_REASON_DTYPE, place + " is a container of elements without a known type");
+    return check_type(graph, *bp_graph_type(&graph, type.element), place, depth + 1);
+  }
+  if (type.dtype >= 64 || (supported_dtypes() >> type.dtype & 1) == 0) {
+    return no(BP_REASON_DTYPE, place + " has data type " + std::to_string(type.dtype) + ", which is not supported");
+  }
+  if (type.rank > BP_MAX_RANK) {
+    return no(BP_REASON_SHAPE, place + " has rank " + std::to_string(type.rank) + ", at most " +
+                                   std::to_string(BP_MAX_RANK) + " is supported");
+  }
+  return yes();
+}
+
+Verdict check_types(const Node& node) {
+  for (uint32_t i = 0; i < node.input_count(); ++i) {
+    if (!node.has_input(i)) continue;
+    if (Verdict v = check_type(node.graph(), node.input_type(i), "input " + std::to_string(i)); !v) return v;
+  }
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    if (!node.has_output(i)) continue;
+    if (Verdict v = check_type(node.graph(), node.output_type(i), "output " + std::to_string(i)); !v) return v;
+  }
+  return yes();
+}
+
+// The number of elements of an input or output, or -1 where an extent is no number.
+double elements(const Node& node, const bp_type_t& type) {
+  if (type.rank < 0) return -1;
+  double n = 1;
+  for (int32_t d = 0; d < type.rank; ++d) {
+    int64_t extent = node.graph().dims[type.first_dim + static_cast<uint32_t>(d)].extent;
+    if (extent < 0) return -1;
+    n *= static_cast<double>(extent);
+  }
+  return n;
+}
+
+// Operations for one element of the output; a multiply-add is two.
+double operations(const Node& node, double output_elements) {
+  std::string_view op = node.op_type();
+  double weights = node.input_count() > 1 ? elements(node, node.input_type(1)) : 0;
+  if (op == "Conv" || op == "ConvInteger" || op == "QLinearConv") {
+    uint32_t slot = op == "QLinearConv" ? 3 : 1;
+    return 2 * elements(node, node.input_type(slot)) /
+           static_cast<double>(std::max<int64_t>(1, node.input_extent(slot, 0)));
+  }
+  if (op == "ConvTranspose") {
+    double input = elements(node, node.input_type(0));
+    return 2 * input * weights / static_cast<double>(std::max<int64_t>(1, node.input_extent(1, 0))) /
+           std::max(1.0, output_elements);
+  }
+  if (op == "MatMul" || op == "Gemm" || op == "MatMulInteger" || op == "QLinearMatMul") {
+    bp_type_t a = node.input_type(0);
+    int64_t depth =
+        a.rank > 0 ? node.input_extent(0, op == "Gemm" && node.attr("transA", int64_t{0}) ? 0 : a.rank - 1) : 1;
+    return 2 * static_cast<double>(std::max<int64_t>(1, depth));
+  }
+  return 1;
+}
+
+}  // namespace
+
+bp_dtype_set_t supported_dtypes() {
+  static const bp_dtype_set_t kAll = [] {
+    bp_dtype_set_t set = bp_dtype_set_t{1} << BP_DTYPE_STRING;
+    for (bp_dtype_t dtype = BP_DTYPE_FLOAT; dtype <= BP_DTYPE_INT2; ++dtype) {
+      if (bytes_of(dtype, 1) != 0) set |= bp_dtype_set_t{1} << dtype;
+    }
+    return set;
+  }();
+  return kAll;
+}
+
+Verdict judge(const Node& node, const Row** out_row) {
+  for (const bp_opset_t& opset : kNewestOpsets)
+    if (node.domain() == std::string_view(opset.domain.data, opset.domain.size) && node.since_version() > opset.version)
+      return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
+                                     " is newer than version " + std::to_string(opset.version) +
+                                     ", the newest known one");
+  const Row* row = find_row(node);
+  if (row == nullptr) {
+    if (const Row* other = find_operator(node)) {
+      if (other->since_version <= node.since_version())
+        return no(BP_REASON_DTYPE, "it is not supported for texts or values that are no tensors");
+      return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
+                                     " is not known, the oldest known one is of version " +
+                                     std::to_string(other->since_version));
+    }
+    return no(BP_REASON_OPERATOR, "the operator is not known");
+  }
+  if (Verdict verdict = check_types(node); !verdict) return verdict;
+  if (Verdict verdict = row->supports(node); !verdict) return verdict;
+  if (out_row != nullptr) *out_row = row;
+  return yes();
+}
+
+double estimate(const Node& node, const Device& device) {
+  double bytes = 0;
+  double output_elements = 0;
+  for (uint32_t i = 0; i < node.input_count(); ++i) {
+    if (!node.has_input(i)) continue;
+    double n = elements(node, node.input_type(i));
+    if (n < 0) return 0;
+    bytes += n * static_cast<double>(bytes_of(node.input_type(i).dtype, 1));
+  }
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    if (!node.has_output(i)) continue;
+    double n = elements(node, node.output_type(i));
+    if (n < 0) return 0;
+    output_elements += n;
+    bytes += n * static_cast<double>(bytes_of(node.output_type(i).dtype, 1));
+  }
+  double flops = operations(node, output_elements) * output_elements;
+  return kStepSeconds + std::max(flops / device.flops(), bytes / device.bytes_per_second());
+}
+
+void cover(const Device& device, sdk::Coverage& coverage) {
+  const bp_graph_t& graph = *coverage.graph().raw();
+  for (uint32_t i = 0; i < coverage.node_count(); ++i) {
+    if (i % kNodesBetweenChecks == 0) coverage.check_cancelled();
+    const sdk::Node asked = coverage.node(i);
+    if (asked.index() >= graph.node_count) {
+      throw sdk::Error(BP_INVALID_ARGUMENT, "node " + std::to_string(asked.index()) + " is beyond the graph's " +
+                                                std::to_string(graph.node_count));
+    }
+    const Node node(graph, asked.index());
+    Verdict verdict = judge(node, nullptr);
+    coverage.answer(asked,
+                    verdict ? sdk::yes(estimate(node, device)) : sdk::no(verdict.reason, std::move(verdict.detail)));
+  }
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include "runtime/coverage.h"
+#include "runtime/island.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+// The value of a line "key : value" of /proc/cpuinfo, or an empty text.
+std::string cpuinfo(std::string_view key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    size_t colon = line.find(':');
+    size_t begin = colon == std::string::npos ? colon : line.find_first_not_of(' ', colon + 1);
+    return begin == std::string::npos ? std::string() : line.substr(begin);
+  }
+  return {};
+}
+
+// The instruction set, and how many fp32 operations it does in a cycle (two fused multiply-adds of a vector).
+struct InstructionSet {
+  const char* name;
+  double flops_per_cycle;
+};
+InstructionSet instruction_set() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) return {"x86_64-avx512", 64};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {"x86_64-avx2", 32};
+  return {"x86_64", 8};
+#elif defined(__aarch64__)
+  return {"aarch64", 16};
+#else
+  return {"generic", 2};
+#endif
+}
+
+int allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+}  // namespace
+
+int parse_threads(std::string_view text) {
+  int threads = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > kMaxThreads) {
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option threads is '" + std::string(text) + "'; give a number from 1 to " +
+                                              std::to_string(kMaxThreads));
+  }
+  return threads;
+}
+
+int choose_threads(const sdk::Host& host, int cores) {
+  if (const auto value = host.option("threads")) return parse_threads(*value);
+  const int wanted = host.raw()->thread_count != nullptr ? static_cast<int>(host.thread_count()) : cores;
+  return std::clamp(wanted, 1, kMaxThreads);
+}
+
+// The option "reference", else the environment's BACKPLANE_CPU_REFERENCE.
+bool choose_reference(const sdk::Host& host) {
+  const char* variable = std::getenv("BACKPLANE_CPU_REFERENCE");
+  const std::string_view value = host.option("reference").value_or(variable != nullptr ? variable : "0");
+  if (value != "0" && value != "1")
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option reference is '" + std::string(value) + "'; give 0 or 1");
+  return value == "1";
+}
+
+Processor read_processor(const sdk::Host& host) {
+  Processor processor;
+  InstructionSet set = instruction_set();
+  processor.arch = set.name;
+  processor.name = cpuinfo("model name");
+  if (processor.name.empty()) processor.name = set.name;
+  processor.vendor = cpuinfo("vendor_id");
+  processor.cores = allowed_cores();
+  double megahertz = 0;
+  std::string clock = cpuinfo("cpu MHz");
+  std::from_chars(clock.data(), clock.data() + clock.size(), megahertz);
+  processor.flops_per_core = (megahertz > 0 ? megahertz : 2000) * 1e6 * set.flops_per_cycle;
+
+  const std::optional<bp_topology_t> topology = host.topology();
+  if (topology && topology->memory_bytes != 0) {
+    processor.memory_bytes = topology->memory_bytes;
+    processor.numa_nodes = topology->numa_count;
+  } else {
+    processor.memory_bytes =
+        static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  }
+  return processor;
+}
+
+void Device::cover(sdk::Coverage& coverage) {
+  cpu::cover(*this, coverage);
+}
+
+std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {
+  what.options().allow({});
+  return std::make_unique<Island>(*this, what);
+}
+
+}  // namespace backplane::cpu

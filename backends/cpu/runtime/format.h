@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the elements of a tensor lie in memory. Most operators take and give dense tensors. Convolutions and what stands
+// between them run several times faster where the channels of a place lie next to each other in whole vectors: such
+// tensors stay blocked from operator to operator, and the planner puts a reorder only where the next one wants another
+// format (Plan::takes, Plan::gives).
+#pragma once
+
+#include <memory>
+
+#include "runtime/shape.h"
+
+namespace backplane::cpu {
+
+enum class Format : uint8_t {
+  kDense,         // row-major
+  kBlocked,       // [N, C / block, D1 … Dn, block]: float only; channels beyond C fill the last block and hold zeros
+  kChannelsLast,  // [N, D1 … Dn, C]: of types of one byte only, as integer convolutions like them
+};
+
+// Channels in a block, as this processor's vectors have it; 0 where there is no blocked format.
+int64_t channel_block();
+
+// Whether tensors of these extents can be blocked: they have a batch, channels and one to three more dimensions.
+inline bool can_be_blocked(const Shape& shape) {
+  return channel_block() != 0 && shape.rank() >= 3 && shape.rank() <= 5 && shape.elements() != 0;
+}
+
+// Elements in memory, padding included.
+int64_t stored_elements(Format format, const Shape& shape);
+
+// The extents [N, C / block, places, block] that a blocked tensor has as a dense one.
+Shape blocked_view(const Shape& shape);
+
+// Whether both formats give the same bytes: whole blocks, and one place.
+bool same_bytes(const Shape& shape);
+
+class Step;
+struct Plan;
+struct Tensor;
+
+// Copies input 0 into output 0 of the other format; one of both is dense.
+std::unique_ptr<Step> make_reorder(const Shape& shape, Format from, Format to);
+
+// The same plan for dense operands: its step reorders on its own, in its scratch memory. For where no planner does.
+Plan with_dense_operands(Plan plan, std::span<const Tensor> inputs);
+
+// Fills the channels of a blocked tensor beyond its last with zeros.
+void clear_padding(const Tensor& tensor);
+
+}  // namespace backplane::cpu

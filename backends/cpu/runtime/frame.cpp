@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/frame.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::cpu {
+
+namespace {
+
+uint64_t now() {
+  using namespace std::chrono;
+  return static_cast<uint64_t>(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+// Runs a step within the run's trace.
+void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+              void* scratch, const RunContext& context) {
+  uint64_t begin = context.begin_span();
+  if (auto failed = step.run(inputs, outputs, scratch))
+    throw sdk::Error(BP_INVALID_ARGUMENT, describe(node) + ": " + *failed, node.id);
+  context.end_span(begin, node);
+}
+
+}  // namespace
+
+void RunContext::check() const {
+  host->check(cancel, deadline);
+}
+
+uint64_t RunContext::begin_span() const {
+  return host->tracing() ? now() : 0;
+}
+
+void RunContext::end_span(uint64_t begin, const bp_node_t& node) const {
+  if (begin == 0) return;
+  bp_span_t span{};
+  span.kind = BP_SPAN_COMPUTE;
+  span.begin = begin;
+  span.end = now();
+  span.trace_id = trace_id;
+  span.nodes = &node.id;
+  span.node_count = 1;
+  span.name = node.op_type;
+  host->trace(span);
+}
+
+Frame::Frame(const Program& program)
+    : program_(program),
+      inputs_(program.inputs().size()),
+      extents_(program.inputs().size()),
+      targets_(program.graph().output_count) {}
+
+void Frame::set_input(uint32_t index, Value value) {
+  uint32_t id = program_.inputs()[index];
+  const bp_type_t& type = program_.type_of(id);
+  value = as_kind(std::move(value), type.kind);
+  bool changed = !inputs_[index].present() || !(extents_[index] == value.tensor.shape);
+  if (value.kind != type.kind ||
+      value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
+      (changed && value.kind == BP_KIND_TENSOR && !program_.admits(type, value.tensor.shape.span()))) {
+    throw sdk::Error(BP_TYPE_MISMATCH, program_.name_of(id) + " is given a value that does not fit its declared type");
+  }
+  extents_changed_ = extents_changed_ || changed;
+  addresses_changed_ = addresses_changed_ || inputs_[index].tensor.data != value.tensor.data;
+  extents_[index] = value.tensor.shape;
+  inputs_[index] = std::move(value);
+}
+
+void Frame::clear() {
+  for (Value& input : inputs_) {
+    input.holder = nullptr;
+    input.elements = nullptr;
+  }
+  for (Outputs::Memory& target : targets_) target = {};
+  values_.clear();
+}
+
+void Frame::prepare() {
+  if (!extents_changed_) return;
+  std::shared_ptr<const Schedule> schedule = program_.schedule(extents_);
+  if (schedule->arena_bytes > arena_bytes_) {
+    arena_.reset();
+    arena_bytes_ = -1;
+    arena_ = allocate_pages(schedule->arena_bytes);
+    arena_bytes_ = schedule->arena_bytes;
+  }
+  schedule_ = std::move(schedule);
+  operands_.clear();
+  operands_.reserve(schedule_->operands.size());
+  for (uint32_t value : schedule_->operands)
+    operands_.push_back(value == BP_NONE ? Tensor{} : schedule_->values[value]);
+  plans_.clear();
+  plans_.resize(schedule_->later.empty() ? 0 : program_.calls().size());
+  addresses_changed_ = true;
+  extents_changed_ = false;
+}
+
+void Frame::run(Outputs& outputs, const RunContext& context) {
+  prepare();
+  place_outputs(outputs);
+  if (addresses_changed_) resolve();
+  addresses_changed_ = false;
+  context.check();
+  run_static(context);
+  const bp_graph_t& graph = program_.graph();
+  bool has_later = !schedule_->later.empty();
+  if (has_later) run_later(outputs, context);
+  for (uint32_t o = 0; o < graph.output_count; ++o) {
+    if (has_later)
+      outputs.take(o, leave(values_[graph.outputs[o]]));
+    else if (!written_in_place(o))
+      outputs.take(o, leave(value_of(graph.outputs[o])));
+  }
+  values_.clear();
+}
+
+bool Frame::written_in_place(uint32_t output) const {
+  const Location& location = schedule_->locations[program_.graph().outputs[output]];
+  return location.place == Place::kOutput && location.index == output;
+}
+
+// Asks for the memory of outputs that steps write directly.
+void Frame::place_outputs(Outputs& outputs) {
+  const bp_graph_t& graph = program_.graph();
+  for (uint32_t o = 0; o < graph.output_count; ++o) {
+    Outputs::Memory target;
+    if (written_in_place(o)) target = outputs.memory(o, schedule_->values[graph.outputs[o]]);
+    addresses_changed_ = addresses_changed_ || target.data != targets_[o].data;
+    targets_[o] = std::move(target);
+  }
+}
+
+void* Frame::address_of(uint32_t value) const {
+  const Location& location = schedule_->locations[value];
+  switch (location.place) {
+    case Place::kNowhere:
+      return nullptr;
+    case Place::kKnown:
+      return schedule_->values[location.index].data;
+    case Place::kInput:
+      return inputs_[location.index].tensor.data;
+    case Place::kOutput:
+      return static_cast<std::byte*>(targets_[location.index].data) + location.offset;
+    case Place::kArena:
+      return arena_.get() + location.offset;
+  }
+  return nullptr;
+}
+
+void Frame::resolve() {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (schedule_->operands[i] != BP_NONE) operands_[i].data = address_of(schedule_->operands[i]);
+  }
+}
+
+// A value that is there before or after the static steps.
+Value Frame::value_of(uint32_t value) const {
+  const Location& location = schedule_->locations[value];
+  if (location.place == Place::kInput && inputs_[location.index].kind != BP_KIND_TENSOR) return inputs_[location.index];
+  Tensor tensor = schedule_->values[value];
+  tensor.data = address_of(value);
+  std::shared_ptr<const void> holder;
+  if (location.place == Place::kInput) holder = inputs_[location.index].holder;
+  if (location.place == Place::kOutput) holder = targets_[location.index].holder;
+  return Value::of(tensor, std::move(holder));
+}
+
+// An output, which must not lie in memory that this frame uses again.
+Value Frame::leave(Value value) const {
+  auto address = reinterpret_cast<uintptr_t>(value.tensor.data);
+  auto arena = reinterpret_cast<uintptr_t>(arena_.get());
+  bool inside = address >= arena && address < arena + static_cast<uintptr_t>(std::max<int64_t>(arena_bytes_, 0));
+  return inside && value.holder == nullptr ? own(std::move(value)) : value;
+}
+
+void Frame::run_static(const RunContext& context) {
+  bool watched = context.watched();
+  for (const Action& action : schedule_->actions) {
+    if (watched) context.check();
+    const Tensor* operands = operands_.data() + action.first_operand;
+    run_step(*action.step, *action.node, {operands, action.input_count},
+             {operands + action.input_count, action.output_count}, arena_.get() + action.scratch, context);
+  }
+}
+
+void Frame::run_later(Outputs& outputs, const RunContext& context) {
+  values_.resize(schedule_->values.size());
+  for (uint32_t v = 0; v < values_.size(); ++v) values_[v] = value_of(v);
+  // A container that is handed over is this run's alone: then it can be changed in place.
+  for (uint32_t i = 0; i < program_.graph().input_count; ++i) {
+    if (inputs_[i].kind != BP_KIND_TENSOR) inputs_[i].elements = nullptr;
+  }
+  uses_ = schedule_->later_uses;
+  for (uint32_t index : schedule_->later) {
+    context.check();
+    const Call& call = program_.calls()[index];
+    if (call.whole != nullptr)
+      run_whole(call, context);
+    else
+      run_later_call(index, outputs, context);
+  }
+}
+
+const Plan& Frame::plan_later(uint32_t index, std::span<const Tensor> inputs) {
+  const Call& call = program_.calls()[index];
+  Planned& planned = plans_[index];
+  bool same = planned.by_extents && std::ranges::equal(planned.inputs, inputs, {}, {}, &Tensor::shape);
+  if (same) return planned.plan;
+  // As before the run, when values are not there yet: what can be planned so holds for all values.
+  std::vector<Tensor> bare(inputs.begin(), inputs.end());
+  planned.inputs.clear();
+  for (size_t i = 0; i < bare.size(); ++i) {
+    planned.inputs.push_back(bare[i].shape);
+    uint32_t value = call.inputs[i];
+    if (value != BP_NONE && schedule_->locations[value].place != Place::kKnown) bare[i].data = nullptr;
+  }
+  planned.plan = call.kernel->plan(bare);
+  planned.by_extents = planned.plan.step != nullptr;
+  if (!planned.by_extents) planned.plan = call.kernel->plan(inputs);
+  if (!planned.plan.step) {
+    const std::string& error = planned.plan.error;
+    throw sdk::Error(planned.plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH,
+                     describe(*call.node) + ": " +
+                         (planned.plan.later ? "its extents are unknown even with all inputs known" : error),
+                     call.node->id);
+  }
+  planned.plan = with_dense_operands(std::move(planned.plan), inputs);
+  return planned.plan;
+}
+
+void Frame::run_later_call(uint32_t index, Outputs& outputs, const RunContext& context) {
+  const Call& call = program_.calls()[index];
+  auto tensors = [&](std::span<const uint32_t> operands) {
+    std::vector<Tensor> list;
+    list.reserve(operands.size());
+    for (uint32_t value : operands) list.push_back(value == BP_NONE ? Tensor{} : values_[value].tensor);
+    return list;
+  };
+  std::vector<Tensor> inputs = tensors(call.inputs);
+  const Plan& plan = plan_later(index, inputs);
+  int alias = plan.step->alias();
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    uint32_t value = call.outputs[i];
+    if (value == BP_NONE) continue;
+    values_[value].tensor.shape = plan.shapes.at(i);
+    if (alias >= 0 && i == 0) {
+      const Value& source = values_[call.inputs[static_cast<size_t>(alias)]];
+      values_[value].tensor.data = source.tensor.data;
+      values_[value].holder = source.holder;
+    } else {
+      place_later(call, value, outputs);
+    }
+  }
+  if (alias < 0) {
+    Block scratch = allocate(plan.step->scratch_bytes());
+    run_step(*plan.step, *call.node, inputs, tensors(call.outputs), scratch.get(), context);
+  }
+  for (uint32_t value : call.inputs) {
+    if (value != BP_NONE && --uses_[value] == 0) values_[value].holder = nullptr;
+  }
+}
+
+// A graph output is written where the run wants it, everything else lies in memory of its own until its last use.
+void Frame::place_later(const Call& call, uint32_t value, Outputs& outputs) {
+  const bp_graph_t& graph = program_.graph();
+  Tensor& tensor = values_[value].tensor;
+  int64_t bytes = checked_bytes(tensor.dtype, tensor.shape, *call.node);
+  const uint32_t* end = graph.outputs + graph.output_count;
+  if (const uint32_t* output = std::find(graph.outputs, end, value); output != end) {
+    Outputs::Memory memory = outputs.memory(static_cast<uint32_t>(output - graph.outputs), tensor);
+    tensor.data = memory.data;
+    values_[value].holder = std::move(memory.holder);
+    return;
+  }
+  std::shared_ptr<std::byte> memory = allocate(bytes);
+  tensor.data = memory.get();
+  values_[value].holder = std::move(memory);
+}
+
+void Frame::run_whole(const Call& call, const RunContext& context) {
+  std::vector<Value> inputs(call.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    uint32_t value = call.inputs[i];
+    if (value == BP_NONE) continue;
+    if (--uses_[value] == 0)
+      inputs[i] = std::move(values_[value]);
+    else
+      inputs[i] = values_[value];
+  }
+  std::vector<Value> outputs(call.outputs.size());
+  uint64_t begin = context.begin_span();
+  try {
+    if (auto failed = call.whole->run(inputs, outputs, context)) throw sdk::Error(BP_INVALID_ARGUMENT, *failed);
+  } catch (const sdk::Error& failure) {
+    bool named = failure.node != BP_NO_NODE || failure.status == BP_CANCELLED || failure.status == BP_TIMED_OUT;
+    if (named) throw;
+    throw sdk::Error(failure.status, describe(*call.node) + ": " + failure.text, call.node->id);
+  }
+  context.end_span(begin, *call.node);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    uint32_t value = call.outputs[i];
+    if (value == BP_NONE) continue;
+    const bp_type_t& type = program_.type_of(value);
+    outputs[i] = as_kind(std::move(outputs[i]), type.kind);
+    bool fits = outputs[i].kind == type.kind;
+    if (fits && type.kind == BP_KIND_TENSOR) {
+      fits = outputs[i].tensor.dtype == type.dtype && program_.admits(type, outputs[i].tensor.shape.span());
+    }
+    if (!fits) {
+      throw sdk::Error(BP_TYPE_MISMATCH,
+                       describe(*call.node) + ": output " + std::to_string(i) + " does not fit its declared type",
+                       call.node->id);
+    }
+    values_[value] = std::move(outputs[i]);
+  }
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of one run of a program at a time, and the run itself: of an island (instance.h), or of a graph inside a
+// node (body.h).
+#pragma once
+
+#include "runtime/schedule.h"
+#include "runtime/value_kernel.h"
+
+namespace backplane::cpu {
+
+// Where the outputs of a run go.
+class Outputs {
+ public:
+  struct Memory {
+    void* data = nullptr;
+    std::shared_ptr<const void> holder;  // null: it stays valid until the run ends
+  };
+  virtual ~Outputs() = default;
+  // Memory for an output of these extents; it will be there when the run ends. Throws sdk::Error.
+  virtual Memory memory(uint32_t output, const Tensor& tensor) = 0;
+  // An output that is elsewhere, or came about during the run. Throws sdk::Error.
+  virtual void take(uint32_t output, Value value) = 0;
+};
+
+class Frame {
+ public:
+  explicit Frame(const Program& program);
+
+  const Program& program() const { return program_; }
+
+  // The value of an input for the runs to come; a container for one run only, unless the input is a captured one.
+  // Throws sdk::Error where it does not fit the declared type.
+  void set_input(uint32_t index, Value value);
+  // Plans for the extents that are set. Throws sdk::Error.
+  void prepare();
+  // Only after `prepare`.
+  const Schedule& schedule() const { return *schedule_; }
+  void run(Outputs& outputs, const RunContext& context);
+  // Lets go of all values, not of the memory of its own.
+  void clear();
+
+ private:
+  void* address_of(uint32_t value) const;
+  void resolve();
+  bool written_in_place(uint32_t output) const;
+  void place_outputs(Outputs& outputs);
+  void run_static(const RunContext& context);
+  void run_later(Outputs& outputs, const RunContext& context);
+  void run_later_call(uint32_t index, Outputs& outputs, const RunContext& context);
+  const Plan& plan_later(uint32_t index, std::span<const Tensor> inputs);
+  void run_whole(const Call& call, const RunContext& context);
+  void place_later(const Call& call, uint32_t value, Outputs& outputs);
+  Value value_of(uint32_t value) const;
+  Value leave(Value value) const;
+
+  const Program& program_;
+  std::vector<Value> inputs_;
+  std::vector<Shape> extents_;            // of the inputs, for looking up the schedule
+  std::vector<Outputs::Memory> targets_;  // by output
+  bool extents_changed_ = true;
+  bool addresses_changed_ = true;
+  std::shared_ptr<const Schedule> schedule_;
+  Block arena_;
+  int64_t arena_bytes_ = -1;
+  std::vector<Tensor> operands_;  // as Schedule::operands, with addresses
+
+  // Of calls that are planned during the run: values until their last use, and the uses that are to come.
+  std::vector<Value> values_;
+  std::vector<uint32_t> uses_;
+  // Their last plans, by call; those that hold for the extents of their inputs, whatever the values are, are used
+  // again.
+  struct Planned {
+    std::vector<Shape> inputs;
+    Plan plan;
+    bool by_extents = false;
+  };
+  std::vector<Planned> plans_;
+};
+
+}  // namespace backplane::cpu

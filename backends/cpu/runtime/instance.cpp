@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/instance.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/container.h"
+#include "runtime/device.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+std::string text_of(const Shape& shape) {
+  std::string text = "[";
+  for (int i = 0; i < shape.rank(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+// Whether strides say the same as dense row-major; those of extents below 2 mean nothing.
+bool dense(const bp_tensor_t& tensor) {
+  if (tensor.layout == BP_LAYOUT_DENSE) return true;
+  if (tensor.layout != BP_LAYOUT_STRIDED || tensor.strides == nullptr) return false;
+  int64_t step = 1;
+  for (uint32_t d = tensor.rank; d-- > 0;) {
+    if (tensor.extents[d] > 1 && tensor.strides[d] != step) return false;
+    step *= tensor.extents[d];
+  }
+  return true;
+}
+
+std::span<const int64_t> extents_of(const bp_tensor_t& tensor) {
+  return {tensor.extents, tensor.rank};
+}
+
+}  // namespace
+
+Instance::Instance(const Island& island) : sdk::Instance(island), frame_(island.program()) {
+  const bp_graph_t& graph = program().graph();
+  for (uint32_t i = 0; i < graph.input_count; ++i) {
+    const bp_type_t& type = program().type_of(graph.inputs[i]);
+    reads_inputs_ = reads_inputs_ || type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_STRING;
+  }
+}
+
+bool Instance::reaches(const bp_tensor_t& tensor) const {
+  const int64_t width = tensor.dtype == BP_DTYPE_STRING ? int64_t{sizeof(int64_t)} : bytes_of(tensor.dtype, 1);
+  const auto align = static_cast<uintptr_t>(std::clamp<int64_t>(width, 1, 8));
+  if (tensor.buffer.memory == nullptr && reinterpret_cast<uintptr_t>(address(tensor)) % align != 0) {
+    throw sdk::Error(BP_INVALID_ARGUMENT, "the address of a tensor of " + std::string(view::dtype_name(tensor.dtype)) +
+                                              " is no multiple of " + std::to_string(align));
+  }
+  return tensor.buffer.memory == nullptr && dense(tensor);
+}
+
+void Instance::bind(const bp_binding_t& binding) {
+  sdk::Instance::bind(binding);
+  inputs_changed_ = true;
+}
+
+void Instance::extents(const sdk::Slots& slots) {
+  sdk::Instance::extents(slots);
+  inputs_changed_ = true;
+}
+
+// Every tensor, though only those whose extents come about during the run have to be asked for.
+bool Instance::may_ask(uint32_t output, const bp_run_t& run) const {
+  return run.output != nullptr && program().type_of(program().graph().outputs[output]).kind == BP_KIND_TENSOR;
+}
+
+void Instance::plan(const bp_run_t& run) {
+  const bp_graph_t& graph = program().graph();
+  for (uint32_t i = 0; i < graph.input_count && inputs_changed_; ++i) {
+    if (input_container(i) != nullptr) continue;
+    const bp_tensor_t& tensor = input(i);
+    frame_.set_input(i, Value::of({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}));
+  }
+  inputs_changed_ = false;
+  frame_.prepare();
+  for (uint32_t o = 0; o < graph.output_count && run.output == nullptr; ++o) {
+    if (output_container(o) == nullptr && !frame_.schedule().shaped[graph.outputs[o]])
+      throw sdk::Error(BP_BAD_STATE, where(BP_SLOT_OUTPUT + o) + " has data-dependent extents; set bp_run_t.output");
+  }
+}
+
+// Outputs go to what is bound, or to what bp_run_t.output returns where extents come about during the run or nothing
+// is bound.
+class Instance::RunOutputs final : public Outputs {
+ public:
+  RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {
+    given_.assign(instance.program().graph().output_count, std::nullopt);
+  }
+
+  Memory memory(uint32_t output, const Tensor& tensor) override {
+    given_[output] = place(output, tensor, 0);
+    return {*given_[output], nullptr};
+  }
+
+  void take(uint32_t output, Value value) override {
+    if (value.kind != BP_KIND_TENSOR) {
+      write_container(*instance_.host().containers(), value, instance_.output_container(output));
+      return;
+    }
+    const Tensor& tensor = value.tensor;
+    bool is_text = tensor.dtype == BP_DTYPE_STRING;
+    auto bytes = static_cast<size_t>(bytes_of(tensor));
+    if (!given_[output]) given_[output] = place(output, tensor, is_text ? bytes : 0);
+    if (bytes != 0 && *given_[output] != tensor.data) std::memmove(*given_[output], tensor.data, bytes);
+  }
+
+ private:
+  // `bytes`: of texts.
+  void* place(uint32_t output, const Tensor& tensor, uint64_t bytes) {
+    uint32_t value = instance_.program().graph().outputs[output];
+    bool known_before = instance_.frame_.schedule().shaped[value] || instance_.program().has_numbers(value);
+    if (instance_.is_output_bound(output) && ((known_before && bytes == 0) || run_.output == nullptr)) {
+      const bp_tensor_t& bound = instance_.output(output);
+      if (!std::ranges::equal(tensor.shape, extents_of(bound))) {
+        instance_.check(BP_SLOT_OUTPUT + output, tensor.dtype, static_cast<uint32_t>(tensor.shape.rank()),
+                        tensor.shape.begin(), capacity(bound));
+      }
+      if (bytes > capacity(bound)) too_small(output, tensor.shape, bytes, capacity(bound));
+      return address(bound);
+    }
+    bp_tensor_t given{};
+    given.size = sizeof(given);
+    bp_status_t status = run_.output(run_.self, BP_SLOT_OUTPUT + output, static_cast<uint32_t>(tensor.shape.rank()),
+                                     tensor.shape.begin(), bytes, &given);
+    if (status != BP_OK) {
+      throw sdk::Error(status, instance_.where(BP_SLOT_OUTPUT + output) + ": the run gave no memory for extents " +
+                                   text_of(tensor.shape));
+    }
+    uint64_t needed = bytes != 0 ? bytes : static_cast<uint64_t>(bytes_of(tensor.dtype, tensor.shape.elements()));
+    if (needed > capacity(given)) too_small(output, tensor.shape, needed, capacity(given));
+    return address(given);
+  }
+
+  [[noreturn]] void too_small(uint32_t output, const Shape& shape, uint64_t needed, uint64_t given) const {
+    throw sdk::Error(BP_BUFFER_TOO_SMALL, instance_.where(BP_SLOT_OUTPUT + output) + ": extents " + text_of(shape) +
+                                              " need " + std::to_string(needed) + " bytes, the run gave " +
+                                              std::to_string(given));
+  }
+
+  Instance& instance_;
+  const bp_run_t& run_;
+  std::vector<std::optional<void*>>& given_;
+};
+
+void Instance::run(const bp_run_t& run) {
+  if (reads_inputs_) read_inputs();
+  RunOutputs outputs(*this, run);
+  run_inside(program().device().threads(), [&] {
+    frame_.run(outputs, {&host(), run.cancel, run.deadline, run.trace_id});
+  });
+}
+
+// When what the run waits for is over: it could still be writing them before.
+void Instance::read_inputs() {
+  const bp_graph_t& graph = program().graph();
+  for (uint32_t i = 0; i < graph.input_count; ++i) {
+    const bp_tensor_t& tensor = input(i);
+    if (input_container(i) != nullptr) {
+      frame_.set_input(
+          i, read_container(*host().containers(), graph, program().type_of(graph.inputs[i]), input_container(i)));
+    } else if (tensor.dtype == BP_DTYPE_STRING) {
+      std::string wrong = check_texts({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}, tensor.buffer.bytes);
+      if (!wrong.empty()) throw sdk::Error(BP_INVALID_ARGUMENT, where(i) + ": " + wrong);
+    }
+  }
+}
+
+}  // namespace backplane::cpu

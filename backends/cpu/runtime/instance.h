@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's run state: the memory of a run, and where its outputs go. What is bound and the order of runs is the
+// SDK's.
+#pragma once
+
+#include "backplane/sdk/backend.hpp"
+#include "runtime/frame.h"
+#include "runtime/island.h"
+
+namespace backplane::cpu {
+
+class Instance final : public sdk::Instance {
+ public:
+  explicit Instance(const Island& island);
+
+  void bind(const bp_binding_t& binding) override;
+  void extents(const sdk::Slots& slots) override;
+  void plan(const bp_run_t& run) override;
+  void run(const bp_run_t& run) override;
+
+ protected:
+  bool reaches(const bp_tensor_t& tensor) const override;
+  bool may_ask(uint32_t output, const bp_run_t& run) const override;
+
+ private:
+  class RunOutputs;
+
+  const cpu::Program& program() const { return frame_.program(); }
+  void read_inputs();
+
+  Frame frame_;
+  // by output: the memory of the run in flight; here so that runs allocate nothing
+  std::vector<std::optional<void*>> given_;
+  bool inputs_changed_ = true;
+  bool reads_inputs_ = false;  // texts and containers, which change without being bound anew
+};
+
+}  // namespace backplane::cpu

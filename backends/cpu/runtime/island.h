@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program as the host has it: an island's, which makes instances. The graphs inside its nodes have programs too, but
+// no handles.
+#pragma once
+
+#include "backplane/sdk/backend.hpp"
+#include "runtime/device.h"
+#include "runtime/program.h"
+
+namespace backplane::cpu {
+
+class Island final : public sdk::Program {
+ public:
+  Island(Device& device, const sdk::Compile& what) : sdk::Program(device, what), program_(device, what.raw()) {}
+  const cpu::Program& program() const { return program_; }
+
+  std::unique_ptr<sdk::Instance> instance() const override;
+  bp_program_info_t info() const override;
+  void output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<bp_shape_t>& outputs) const override;
+
+ private:
+  cpu::Program program_;
+};
+
+}  // namespace backplane::cpu

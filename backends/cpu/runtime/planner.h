@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over an island's nodes that turns kernels into steps. It keeps what is known of each value: its extents, and
+// its data where they are weights or could be computed ahead of the run (constant folding).
+#pragma once
+
+#include <functional>
+
+#include "runtime/program.h"
+
+namespace backplane::cpu {
+
+class Planner {
+ public:
+  // Starts from what the program knows of every value.
+  Planner(std::span<const Call> calls, std::span<const Tensor> values, const std::vector<bool>& known);
+
+  void set_extents(uint32_t value, const Shape& shape);
+
+  // A step and its operands: `input_count` and then `output_count` entries of `operands`.
+  struct Planned {
+    uint32_t call;
+    std::unique_ptr<Step> step;
+    uint32_t first_operand;
+    uint32_t input_count;
+    uint32_t output_count;
+  };
+  // Plans all calls that are not folded yet. Those that it could neither plan nor fold end up in `later`. Throws
+  // sdk::Error.
+  void walk();
+  // After the walk: `outputs` and what `later` reads become dense under their own numbers.
+  void make_dense(std::span<const uint32_t> outputs);
+
+  // Gives the data of a known value at an address that suits its type.
+  std::function<void*(uint32_t value)> aligned;
+  // Told of values whose data a kernel will not read again.
+  std::function<void(uint32_t value)> on_packed;
+
+  // By value. Those beyond the graph's are copies of others in another format.
+  std::vector<Tensor> values;
+  std::vector<bool> shaped;    // by value: its extents are known
+  std::vector<bool> known;     // by value: its data are known
+  std::vector<Planned> steps;  // to be run, in order
+  std::vector<uint32_t> operands;
+  std::vector<uint32_t> folded;  // calls whose outputs became known
+  std::vector<uint32_t> later;   // calls to be planned during the run, in order
+  std::vector<Block> blocks;     // memory of the values that became known
+  bool passing = false;          // it does not last as long as the program
+  int64_t block_bytes = 0;
+
+ private:
+  bool plan(uint32_t index);
+  Plan ask(const Call& call, std::vector<Tensor>& inputs);
+  void add_step(uint32_t call, std::unique_ptr<Step> step, std::span<const uint32_t> inputs,
+                std::span<const uint32_t> outputs);
+  uint32_t in_format(uint32_t value, Format format, uint32_t call);
+  void fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
+
+  std::span<const Call> calls_;
+  std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
+};
+
+// Whether the data do not lie where a type of this size may lie.
+bool misaligned(const Tensor& tensor);
+
+// The node's inputs or outputs as tensors, absent ones included.
+std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values);
+
+// Bytes of a tensor. Throws sdk::Error where extents are negative or their product is beyond all memory.
+int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, const bp_node_t& node);
+
+// A node by name, or by number where it has none, for messages.
+std::string describe(const bp_node_t& node);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done to a kernel's result before it is written, in place of nodes that followed (passes/fusion.cpp).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace backplane::cpu {
+
+// A function of one float; alpha and beta are those of the ONNX operator.
+struct Activation {
+  enum Function : uint8_t {
+    kRelu,
+    kLeakyRelu,  // alpha below 0
+    kClip,       // between alpha and beta
+    kSigmoid,
+    kTanh,
+    kElu,
+    kHardSigmoid,  // alpha · x + beta, between 0 and 1
+    kHardSwish,    // x · HardSigmoid(x) with 1/6 and 1/2
+    kSwish,        // x · sigmoid(alpha · x)
+    kGelu,         // x · (1 + erf(x / √2)) / 2
+    kGeluTanh,     // the same with an approximation by tanh
+  };
+  Function function = kRelu;
+  float alpha = 0;
+  float beta = 0;
+};
+
+struct PostOp {
+  enum Kind : uint8_t {
+    kAffine,  // times `scale` plus `shift`, each with one number for each channel
+    kAdd,     // plus the kernel's last input, which has the extents of the result
+    kActivation,
+  };
+  Kind kind = kAffine;
+  std::vector<float> scale;
+  std::vector<float> shift;
+  Activation activation;
+};
+
+// Whether it is a mere addition.
+inline bool shifts(const PostOp& op) {
+  return op.kind == PostOp::kAffine && std::ranges::any_of(op.shift, [](float shift) { return shift != 0; }) &&
+         std::ranges::all_of(op.scale, [](float scale) { return scale == 1; });
+}
+
+// Whether a kernel that scales and shifts within its weights, and then adds and activates, can take `next` behind what
+// it has. Two additions that nodes ask for stay apart: their sum would be rounded where the nodes round nothing. (What
+// normalizations scale is rounded anyway.)
+inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
+  if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;
+  return next.kind == PostOp::kActivation || post_ops.empty() ||
+         (post_ops.back().kind == PostOp::kAffine && next.kind != PostOp::kActivation);
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "backplane/sdk/fence.hpp"
+#include "passes/fusion.h"
+#include "runtime/body.h"
+#include "runtime/coverage.h"
+#include "runtime/device.h"
+#include "runtime/planner.h"
+#include "runtime/schedule.h"
+#include "runtime/threads.h"
+#include "table.h"
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr size_t kMaxSchedules = 64;
+
+bool in(std::string_view op_type, std::span<const std::string_view> list) {
+  return std::find(list.begin(), list.end(), op_type) != list.end();
+}
+
+bool dequantizes(const Node& node) {
+  return node.op_type() == "DequantizeLinear" && node.domain().empty();
+}
+
+bool reads_extents_only(const Node& node) {
+  static constexpr std::array<std::string_view, 2> kOperators = {"Shape", "Size"};
+  return node.domain().empty() && in(node.op_type(), kOperators);
+}
+
+}  // namespace
+
+Program::Program(Device& device, const bp_compile_t& what)
+    : device_(device), graph_(*what.graph), inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
+  if (what.flags & BP_COMPILE_REFIT) {
+    throw sdk::Error(BP_UNSUPPORTED,
+                     "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
+  }
+  UseThreads use(device_.threads());
+  map_weights();
+  create_kernels(what);
+  fold_and_fuse();
+  count_reads();
+  pair_in_place();
+  shapes_ = classify();
+}
+
+Program::Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph)
+    : device_(parent.device_), graph_(graph), inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
+  map_weights();
+  capture(parent);
+  create_kernels(what);
+  fold_and_fuse();
+}
+
+Program::~Program() = default;
+
+void Program::capture(const Program& parent) {
+  for (uint32_t v = 0; v < graph_.value_count; ++v) {
+    uint32_t outer = bp_graph_value(&graph_, v)->outer;
+    if (outer == BP_NONE) continue;
+    if (parent.known(outer)) {
+      values_[v] = parent.values_[outer];
+      known_[v] = true;
+    } else {
+      inputs_.push_back(v);
+      captures_.push_back(outer);
+    }
+  }
+}
+
+bool Program::has_numbers(uint32_t value) const {
+  const bp_type_t& type = type_of(value);
+  if (type.rank < 0) return false;
+  const bp_dim_t* dims = graph_.dims + type.first_dim;
+  return std::all_of(dims, dims + type.rank, [](const bp_dim_t& dim) { return dim.extent >= 0; });
+}
+
+std::string Program::name_of(uint32_t value) const {
+  bp_text_t name = bp_graph_value(&graph_, value)->name;
+  return "value '" + std::string(name.data, name.size) + "'";
+}
+
+const Body& Program::add_body(uint32_t subgraph) {
+  bodies_.push_back(std::make_unique<Body>(*this, *what_, *graph_.subgraphs[subgraph]));
+  held_bytes_ += static_cast<int64_t>(bodies_.back()->program().held_bytes());
+  return *bodies_.back();
+}
+
+void Program::map_weights() {
+  values_.resize(graph_.value_count);
+  known_.resize(graph_.value_count);
+  for (uint32_t v = 0; v < graph_.value_count; ++v) {
+    values_[v].dtype = type_of(v).dtype;
+    const bp_value_t& value = *bp_graph_value(&graph_, v);
+    if (value.weight == BP_NONE || (value.flags & BP_VALUE_INPUT)) continue;
+    const bp_weight_t& weight = *bp_graph_weight(&graph_, value.weight);
+    std::string name(value.name.data, value.name.size);
+    if (weight.rank > BP_MAX_RANK)
+      throw sdk::Error(BP_UNSUPPORTED, "weight '" + name + "' has rank " + std::to_string(weight.rank));
+    Tensor& tensor = values_[v];
+    tensor.dtype = weight.dtype;
+    for (uint32_t d = 0; d < weight.rank; ++d) tensor.shape.push_back(graph_.dims[weight.first_dim + d].extent);
+    bool is_text = weight.dtype == BP_DTYPE_STRING;
+    uint64_t needed = is_text ? weight.bytes : static_cast<uint64_t>(bytes_of(weight.dtype, tensor.shape.elements()));
+    if (weight.bytes < needed) {
+      throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "' has " + std::to_string(weight.bytes) +
+                                             " bytes, its type and extents need " + std::to_string(needed));
+    }
+    const void* data = weight.data;
+    if (data == nullptr && needed != 0) {
+      sdk::Detail detail;
+      detail.check(graph_.api->weight_map(&graph_, value.weight, &data, detail.get()),
+                   "weight '" + name + "' cannot be read");
+    }
+    // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: odd addresses are
+    // copied. Matrices are left alone until a kernel wants them as they are: most pack them anyway.
+    tensor.data = const_cast<void*>(data);
+    const bool is_matrix = std::ranges::count_if(tensor.shape, [](int64_t extent) { return extent > 1; }) > 1;
+    const bool is_odd = is_text ? reinterpret_cast<uintptr_t>(data) % sizeof(int64_t) != 0 : misaligned(tensor);
+    if (data == nullptr || (is_odd && (is_text || !is_matrix))) {
+      blocks_.push_back(copy_weight(v, static_cast<int64_t>(needed)));
+      held_bytes_ += static_cast<int64_t>(needed);
+      tensor.data = blocks_.back().get();
+    }
+    if (std::string wrong = is_text ? check_texts(tensor, needed) : ""; !wrong.empty())
+      throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "': " + wrong);
+    known_[v] = true;
+  }
+}
+
+// In pieces whose pages the host may take back one by one: a large weight is not there twice.
+Block Program::copy_weight(uint32_t value, int64_t bytes) const {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  Block copy = allocate_pages(bytes);
+  const uint32_t weight = bp_graph_value(&graph_, value)->weight;
+  for (int64_t at = 0; at < bytes; at += kPiece) {
+    std::memcpy(copy.get() + at, values_[value].as<std::byte>() + at,
+                static_cast<size_t>(std::min(kPiece, bytes - at)));
+    if (weight != BP_NONE && graph_.api->weight_consumed != nullptr) graph_.api->weight_consumed(&graph_, weight);
+  }
+  return copy;
+}
+
+void* Program::aligned(uint32_t value) const {
+  const Tensor& tensor = values_[value];
+  if (!misaligned(tensor)) return tensor.data;
+  std::lock_guard lock(copies_mutex_);
+  Block& copy = copies_[value];
+  if (!copy) copy = copy_weight(value, bytes_of(tensor.dtype, tensor.shape.elements()));
+  return copy.get();
+}
+
+void Program::create_kernels(const bp_compile_t& what) {
+  what_ = &what;
+  calls_.resize(graph_.node_count);
+  for (uint32_t i = 0; i < graph_.node_count; ++i) {
+    device_.host().check(what.cancel);
+    Node node(graph_, i, this);
+    const Row* row = nullptr;
+    if (Verdict verdict = judge(node, &row); !verdict) {
+      throw sdk::Error(BP_UNSUPPORTED, describe(*bp_graph_node(&graph_, i)) + ": " + verdict.detail, node.id());
+    }
+    Call& call = calls_[i];
+    call.node = bp_graph_node(&graph_, i);
+    size_t first_body = bodies_.size();
+    call.kernel = create_kernel(*row, node);
+    call.whole = dynamic_cast<const ValueKernel*>(call.kernel.get());
+    call.inputs = {graph_.operands + call.node->first_input, call.node->input_count};
+    if (bodies_.size() != first_body) {
+      call.reads.assign(call.inputs.begin(), call.inputs.end());
+      for (size_t b = first_body; b < bodies_.size(); ++b)
+        call.reads.insert(call.reads.end(), bodies_[b]->captures().begin(), bodies_[b]->captures().end());
+      call.inputs = call.reads;
+    }
+    call.outputs = {graph_.operands + call.node->first_output, call.node->output_count};
+    call.may_fold = !dequantizes(node);
+    call.reads_extents_only = reads_extents_only(node);
+    if (what.progress != nullptr && graph_.parent == nullptr)
+      what.progress(what.progress_self, i + 1, graph_.node_count);
+  }
+  what_ = nullptr;
+}
+
+// What integer kernels take as codes never becomes numbers. What is left does, for a known weight is read as numbers in
+// every run; elements of less than eight bits would grow too much.
+void Program::fold_and_fuse() {
+  fold_constants();
+  if (!reference_only()) fuse_quantized(graph_, calls_, values_, known_);
+  bool folds_more = false;
+  for (Call& call : calls_) {
+    if (call.may_fold || call.folded || bytes_of(values_[call.inputs[0]].dtype, 2) < 2) continue;
+    call.may_fold = folds_more = true;
+  }
+  if (folds_more) fold_constants();
+  if (!reference_only()) fuse(graph_, calls_, values_, known_);
+}
+
+// With no extents of inputs given, the walk computes exactly what follows from weights alone.
+void Program::fold_constants() {
+  Planner planner(calls_, values_, known_);
+  planner.aligned = [&](uint32_t value) { return aligned(value); };
+  planner.walk();
+  for (uint32_t index : planner.folded) {
+    calls_[index].folded = true;
+    for (uint32_t v : calls_[index].outputs) {
+      if (v == BP_NONE) continue;
+      values_[v] = planner.values[v];
+      known_[v] = true;
+    }
+  }
+  std::move(planner.blocks.begin(), planner.blocks.end(), std::back_inserter(blocks_));
+  held_bytes_ += planner.block_bytes;
+}
+
+// How output extents come about. With numbers for all inputs the schedule is made at once and tells. Otherwise one is
+// made for sample extents: whether a node has to wait for a value depends on the graph, not on the numbers.
+uint32_t Program::classify() const {
+  auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {
+    std::vector<Shape> shapes;
+    for (uint32_t i = 0; i < graph_.input_count; ++i) {
+      const bp_type_t& type = type_of(graph_.inputs[i]);
+      if (type.rank < 0) return std::nullopt;
+      Shape& shape = shapes.emplace_back();
+      for (int32_t d = 0; d < type.rank; ++d) {
+        const bp_dim_t& dim = graph_.dims[type.first_dim + static_cast<uint32_t>(d)];
+        int64_t extent = dim.extent;
+        if (extent < 0) extent = sample;
+        if (dim.extent < 0 && dim.symbol != BP_NONE && dim.symbol < graph_.symbol_count) {
+          const bp_symbol_t& symbol = *bp_graph_symbol(&graph_, dim.symbol);
+          extent = std::clamp(extent, symbol.min, std::max(symbol.min, symbol.max));
+        }
+        shape.push_back(extent);
+      }
+    }
+    return shapes;
+  };
+  auto all_numbers = [&](std::span<const uint32_t> list) {
+    return std::all_of(list.begin(), list.end(), [&](uint32_t v) { return has_numbers(v); });
+  };
+  auto told_by = [&](const Schedule& schedule) -> uint32_t {
+    for (uint32_t o = 0; o < graph_.output_count; ++o) {
+      if (!schedule.shaped[graph_.outputs[o]]) return BP_SHAPES_DATA_DEPENDENT;
+    }
+    return all_numbers({graph_.outputs, graph_.output_count}) ? BP_SHAPES_STATIC : BP_SHAPES_COMPUTED;
+  };
+
+  for (uint32_t v : inputs_) {
+    if (type_of(v).kind != BP_KIND_TENSOR) return BP_SHAPES_DATA_DEPENDENT;
+  }
+  if (all_numbers({graph_.inputs, graph_.input_count})) return told_by(*schedule(*shapes_for(1)));
+  for (int64_t sample : {1, 64, 32, 224, 7, 2}) {
+    std::optional<std::vector<Shape>> shapes = shapes_for(sample);
+    if (!shapes) break;
+    try {
+      return told_by(Schedule(*this, *shapes));
+    } catch (const sdk::Error&) {
+      // These extents do not fit this island; others may.
+    }
+  }
+  return BP_SHAPES_DATA_DEPENDENT;
+}
+
+void Program::count_reads() {
+  reads_.assign(graph_.value_count, 0);
+  for (const Call& call : calls_) {
+    if (call.folded) continue;
+    for (uint32_t value : call.inputs) {
+      if (value != BP_NONE) ++reads_[value];
+    }
+  }
+  for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
+}
+
+// A cache that is scattered into: nobody else reads it, so that nobody sees it change.
+void Program::pair_in_place() {
+  static constexpr std::array<std::string_view, 3> kOperators = {"ScatterElements", "ScatterND", "TensorScatter"};
+  for (const Call& call : calls_) {
+    const std::string_view op(call.node->op_type.data, call.node->op_type.size);
+    if (call.folded || call.node->domain.size != 0 || !in(op, kOperators)) continue;
+    const uint32_t from = bp_node_input(&graph_, call.node, 0), to = bp_node_output(&graph_, call.node, 0);
+    const auto input = std::find(graph_.inputs, graph_.inputs + graph_.input_count, from);
+    const auto output = std::find(graph_.outputs, graph_.outputs + graph_.output_count, to);
+    if (input == graph_.inputs + graph_.input_count || output == graph_.outputs + graph_.output_count) continue;
+    if (reads_[from] == 1)
+      inplace_.push_back({static_cast<uint32_t>(input - graph_.inputs), static_cast<uint32_t>(output - graph_.outputs),
+                          BP_DONATE_MAY, 0});
+  }
+}
+
+void Program::consumed(uint32_t value) const {
+  uint32_t weight = bp_graph_value(&graph_, value)->weight;
+  if (value >= reads_.size() || reads_[value] != 1 || weight == BP_NONE) return;
+  if (graph_.api->weight_consumed != nullptr) graph_.api->weight_consumed(&graph_, weight);
+}
+
+bool Program::admits(const bp_type_t& type, std::span<const int64_t> extents) const {
+  if (type.rank < 0) return true;
+  if (static_cast<size_t>(type.rank) != extents.size()) return false;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    int64_t declared = graph_.dims[type.first_dim + d].extent;
+    if (declared >= 0 && declared != extents[d]) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<const Schedule> Program::schedule(std::span<const Shape> inputs) const {
+  auto find = [&]() -> std::shared_ptr<const Schedule> {
+    auto entry = std::find_if(cache_.begin(), cache_.end(),
+                              [&](const Entry& e) { return std::ranges::equal(e.inputs, inputs); });
+    if (entry == cache_.end()) return nullptr;
+    cache_.splice(cache_.begin(), cache_, entry);
+    return entry->schedule;
+  };
+  {
+    std::lock_guard lock(mutex_);
+    if (auto found = find()) return found;
+  }
+  UseThreads use(device_.threads());
+  auto made = std::make_shared<const Schedule>(*this, inputs);  // outside the lock: other extents need not wait
+  std::lock_guard lock(mutex_);
+  if (auto found = find()) return found;
+  cache_.push_front({{inputs.begin(), inputs.end()}, made});
+  if (cache_.size() > kMaxSchedules) cache_.pop_back();
+  return made;
+}
+
+}  // namespace backplane::cpu

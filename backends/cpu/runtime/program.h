@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island compiled: a kernel for each node, the weights, and a schedule for each set of input extents that was met.
+#pragma once
+
+#include <list>
+#include <map>
+#include <mutex>
+
+#include "runtime/kernel.h"
+#include "runtime/memory.h"
+
+namespace backplane::cpu {
+
+class Body;
+class Device;
+class Schedule;
+class ValueKernel;
+
+// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph, or
+// to `reads` where what the node's own graphs capture stands behind its inputs.
+struct Call {
+  std::unique_ptr<Kernel> kernel;
+  const ValueKernel* whole = nullptr;  // the same kernel, where it is one
+  const bp_node_t* node = nullptr;
+  std::span<const uint32_t> inputs;
+  std::span<const uint32_t> outputs;
+  bool reads_extents_only = false;  // Shape, Size: the result is known as soon as the extents are
+  bool may_fold = true;             // its result may be computed ahead of the run and kept
+  bool folded = false;              // it was: all its outputs are known for the whole program
+  std::vector<uint32_t> reads;
+
+  std::string_view op_type() const { return {node->op_type.data, node->op_type.size}; }
+};
+
+class Program {
+ public:
+  // Throws sdk::Error. `what.graph` outlives the program.
+  Program(Device& device, const bp_compile_t& what);
+  // A graph inside a node of `parent`, which outlives it. What is known there is known here.
+  Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
+  ~Program();
+
+  Device& device() const { return device_; }
+  const bp_graph_t& graph() const { return graph_; }
+  std::span<const Call> calls() const { return calls_; }
+  // The inputs of the graph, then what it captures from the graph around it, which has those as `captures`.
+  std::span<const uint32_t> inputs() const { return inputs_; }
+  std::span<const uint32_t> captures() const { return captures_; }
+  // For each value of the graph its data type; with extents and data where they are the same in each run (weights and
+  // what follows from them alone: then `known`).
+  std::span<const Tensor> values() const { return values_; }
+  bool known(uint32_t value) const { return known_[value]; }
+  const std::vector<bool>& known_values() const { return known_; }
+  uint32_t shapes() const { return shapes_; }  // BP_SHAPES_*
+  // Inputs that one node changes a part of to make an output: the two may share a buffer.
+  std::span<const bp_inplace_t> inplace() const { return inplace_; }
+  uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
+
+  // The declared type of an input or output of the graph.
+  const bp_type_t& type_of(uint32_t value) const {
+    return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type);
+  }
+  // Whether extents agree with the numbers that a declared type gives.
+  bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
+
+  // Whether a declared type gives all extents as numbers.
+  bool has_numbers(uint32_t value) const;
+  std::string name_of(uint32_t value) const;
+
+  // Makes a body of one of the graph's sub-graphs; it lives as long as the program. For kernels under construction.
+  const Body& add_body(uint32_t subgraph);
+
+  // The data of a known value where its type may lie: its own, or a copy that is made once. Thread-safe.
+  void* aligned(uint32_t value) const;
+
+  // A kernel has its own copy of this value: where it was the only reader, the host may take the pages back.
+  void consumed(uint32_t value) const;
+
+  // The schedule for these extents, one shape per input; made when it is not in the cache. Thread-safe. Throws
+  // sdk::Error.
+  std::shared_ptr<const Schedule> schedule(std::span<const Shape> inputs) const;
+
+ private:
+  void capture(const Program& parent);
+  void map_weights();
+  Block copy_weight(uint32_t value, int64_t bytes) const;
+  void create_kernels(const bp_compile_t& what);
+  void fold_and_fuse();
+  void fold_constants();
+  void count_reads();
+  void pair_in_place();
+  uint32_t classify() const;
+
+  Device& device_;
+  const bp_graph_t& graph_;
+  const bp_compile_t* what_ = nullptr;  // while compiling
+  std::vector<uint32_t> inputs_;
+  std::vector<uint32_t> captures_;
+  std::vector<std::unique_ptr<Body>> bodies_;
+  std::vector<Call> calls_;
+  std::vector<Tensor> values_;
+  std::vector<bool> known_;
+  std::vector<uint32_t> reads_;  // by value: calls that read it
+  std::vector<Block> blocks_;
+  mutable std::mutex copies_mutex_;
+  mutable std::map<uint32_t, Block> copies_;  // by value, of data that are not aligned
+  int64_t held_bytes_ = 0;
+  std::vector<bp_inplace_t> inplace_;
+  uint32_t shapes_ = BP_SHAPES_DATA_DEPENDENT;
+
+  struct Entry {
+    std::vector<Shape> inputs;
+    std::shared_ptr<const Schedule> schedule;
+  };
+  mutable std::mutex mutex_;
+  mutable std::list<Entry> cache_;  // latest used first
+};
+
+}  // namespace backplane::cpu

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island with concrete extents: the steps in the order they run, and where each value lies. Immutable, shared by
+// frames.
+#pragma once
+
+#include "runtime/planner.h"
+#include "runtime/program.h"
+
+namespace backplane::cpu {
+
+// Where a value lies during a run.
+enum class Place : uint8_t {
+  kNowhere,  // no step makes it: its node is folded away, or planned during the run
+  kKnown,    // in the tensor of `values`: a weight, or computed while planning
+  kInput,    // in the program's input `index`
+  kOutput,   // at `offset` of the memory given for graph output `index`
+  kArena,    // at `offset` of the frame's arena
+};
+struct Location {
+  Place place = Place::kNowhere;
+  uint32_t index = 0;
+  int64_t offset = 0;
+};
+
+// A step and its operands: `input_count` and then `output_count` entries of Schedule::operands.
+struct Action {
+  const Step* step;
+  const bp_node_t* node;
+  uint32_t first_operand;
+  uint32_t input_count;
+  uint32_t output_count;
+  int64_t scratch;  // offset in the arena
+};
+
+class Schedule {
+ public:
+  Schedule(const Program& program, std::span<const Shape> inputs);
+
+  std::vector<Action> actions;
+  std::vector<uint32_t> operands;    // values, BP_NONE where omitted
+  std::vector<Location> locations;   // by value
+  std::vector<Tensor> values;        // by value: extents where known before the run, data where kKnown
+  std::vector<bool> shaped;          // by value
+  std::vector<uint32_t> later;       // calls to be planned during the run, in order
+  std::vector<uint32_t> later_uses;  // by value: how often those calls and the graph's outputs read it
+  int64_t arena_bytes = 0;
+
+ private:
+  std::vector<Planner::Planned> steps_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace backplane::cpu

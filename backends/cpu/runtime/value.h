@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What flows between nodes that are run as a whole (value_kernel.h): a tensor with its owner, or a container.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+struct Elements;
+
+// Cheap to copy: data are shared, and nobody writes them once they are in a value.
+struct Value {
+  uint32_t kind = 0;  // BP_KIND_*, 0: absent
+  Tensor tensor;      // of tensors
+  // What keeps the tensor's data alive. Null: they are somebody else's (a weight, a graph's input, the arena of a
+  // frame) and stay valid until the run ends.
+  std::shared_ptr<const void> holder;
+  std::shared_ptr<Elements> elements;  // of containers, never null there
+
+  bool present() const { return kind != 0; }
+
+  static Value of(Tensor tensor, std::shared_ptr<const void> holder = nullptr);
+  // A tensor in memory of its own, not yet written. Throws std::bad_alloc.
+  static Value allocate(bp_dtype_t dtype, const Shape& shape);
+  static Value container(uint32_t kind);
+};
+
+// A sequence's elements, an optional's element or none, a map's values with their keys.
+struct Elements {
+  std::vector<Value> values;
+  std::vector<std::string> keys;  // maps: text, or the 8 bytes of an int64
+};
+
+// The elements for changing them: those of `value` if nobody else has them, else a copy.
+Elements& own_elements(Value& value);
+// The same value with data of its own, fit for a container.
+Value own(Value value);
+
+// The same value where an optional of it is declared, or what an optional has where no optional is.
+Value as_kind(Value value, uint32_t kind);
+
+// Bytes of a tensor, texts included.
+int64_t bytes_of(const Tensor& tensor);
+
+// The texts of a string tensor, as the ABI lays them out: n + 1 offsets, then the bytes.
+class Texts {
+ public:
+  explicit Texts(const Tensor& tensor)
+      : offsets_(tensor.as<const int64_t>()),
+        count_(tensor.shape.elements()),
+        bytes_(reinterpret_cast<const char*>(offsets_ + count_ + 1)) {}
+  int64_t count() const { return count_; }
+  std::string_view operator[](int64_t i) const {
+    return {bytes_ + offsets_[i], static_cast<size_t>(offsets_[i + 1] - offsets_[i])};
+  }
+
+ private:
+  const int64_t* offsets_;
+  int64_t count_;
+  const char* bytes_;
+};
+
+// A string tensor of these texts, as many as the shape says.
+Value make_texts(const Shape& shape, std::span<const std::string_view> texts);
+Value make_texts(const Shape& shape, std::span<const std::string> texts);
+
+// What is wrong with the offsets of a string tensor that lies in `capacity` bytes, or an empty text.
+std::string check_texts(const Tensor& tensor, uint64_t capacity);
+
+// Copies `count` elements of a type from position `from` of one tensor to position `to` of another. Not for texts.
+void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* target, int64_t to, int64_t count);
+
+// Tensors along an axis: `axis` itself grows (concatenate), or a new one is made there (stack). The parts agree in type
+// and in all other extents, and there is at least one. Throws sdk::Error where they do not agree.
+Value concatenate(std::span<const Value> parts, int axis);
+Value stack(std::span<const Value> parts, int axis);
+// Positions [begin, end) along an axis.
+Value slice(const Value& value, int axis, int64_t begin, int64_t end);
+// The same elements under other extents.
+Value reshaped(Value value, const Shape& shape);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that are run as a whole when their turn comes, because their operands are texts or containers, or because they
+// run graphs.
+#pragma once
+
+#include "backplane/sdk/host.hpp"
+#include "runtime/value.h"
+
+namespace backplane::cpu {
+
+// What a run brings along for all that happens in it.
+struct RunContext {
+  const sdk::Host* host = nullptr;
+  const bp_cancel_t* cancel = nullptr;
+  uint64_t deadline = 0;
+  uint64_t trace_id = 0;
+
+  bool watched() const { return cancel != nullptr || deadline != 0; }
+  // Throws sdk::Error where the run was cancelled or is late.
+  void check() const;
+  // When a span begins, or 0 where nobody traces; and its end.
+  uint64_t begin_span() const;
+  void end_span(uint64_t begin, const bp_node_t& node) const;
+};
+
+class ValueKernel : public Kernel {
+ public:
+  Plan plan(std::span<const Tensor>) const final { return later(); }
+  // `inputs` are the node's, then what its graphs capture, body by body; they are the call's own and may be moved from.
+  // Wanted outputs are set, the others may be. Thread-safe. A failure is a text; those of bodies are thrown.
+  virtual std::optional<std::string> run(std::span<Value> inputs, std::span<Value> outputs,
+                                         const RunContext& context) const = 0;
+};
+
+// A ValueKernel made of a lambda: run(inputs, outputs) or run(inputs, outputs, context).
+template <class Run>
+class ValueFunction final : public ValueKernel {
+ public:
+  explicit ValueFunction(Run run) : run_(std::move(run)) {}
+  std::optional<std::string> run(std::span<Value> inputs, std::span<Value> outputs,
+                                 const RunContext& context) const override {
+    if constexpr (std::is_invocable_v<const Run&, std::span<Value>, std::span<Value>>)
+      return run_(inputs, outputs);
+    else
+      return run_(inputs, outputs, context);
+  }
+
+ private:
+  Run run_;
+};
+
+template <class Run>
+std::unique_ptr<Kernel> make_value_kernel(Run run) {
+  return std::make_unique<ValueFunction<Run>>(std::move(run));
+}
+
+}  // namespace backplane::cpu

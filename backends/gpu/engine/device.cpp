@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/device.h"
+
+#include <cstdio>
+
+#include "engine/island.h"
+#include "engine/tuner.h"
+#include "ops/table.h"
+
+namespace backplane::gpu {
+Device::Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver)
+    : sdk::Device(backend),
+      facts_(facts),
+      driver_(std::move(driver)),
+      memory_kind_(driver_->memory_kind()),
+      kernels_(host(), facts_, *driver_),
+      transfers_(driver_->queue()) {}
+
+Constant Device::constant(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto at = constants_.find(key);
+  return at == constants_.end() ? nullptr : at->second.lock();
+}
+
+Constant Device::share(const std::string& key, Buffer buffer) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(constants_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<const DeviceMemory>& known = constants_[key];
+  Constant constant = known.lock();  // another program was as fast
+  if (constant == nullptr) known = constant = std::move(buffer);
+  return constant;
+}
+
+void Device::measure() {
+  measured_([this] {
+    if (facts_.measured) return;
+    facts_.rates = measure_rates(*this);
+    facts_.measured = true;
+    char line[100];
+    std::snprintf(line, sizeof line, ": measured %.4g GFLOP/s, %.4g GB/s, %.3g us a launch", facts_.rates.flops * 1e-9,
+                  facts_.rates.bandwidth * 1e-9, facts_.rates.launch_seconds * 1e6);
+    host().log(BP_LOG_INFO, facts_.name + line);
+  });
+}
+
+void Device::tune() {
+  tuned_([this] {
+    facts_.tile = chosen_tile();
+    facts_.winograd = chosen_winograd();
+    char line[80];
+    std::snprintf(line, sizeof line, " at %.4g GFLOP/s, Winograd's transforms at %.4g G elements a second",
+                  facts_.winograd.flops * 1e-9, facts_.winograd.elements * 1e-9);
+    host().log(BP_LOG_INFO, facts_.name + ": products in tiles of " + facts_.tile.text() +
+                                (facts_.winograd.use == WinogradRates::Use::kMeasured ? line : ""));
+  });
+}
+
+Tile Device::chosen_tile() {
+  const std::optional<std::string_view> wanted = host().option("tile");
+  if (!wanted) return tuned_tile(*this);
+  const std::optional<Tile> tile = tile_named(*wanted);
+  if (tile && fits(facts_, *tile)) return *tile;
+  std::string known;
+  for (const Tile& each : tiles_that_fit(facts_)) known += (known.empty() ? "" : ", ") + each.text();
+  throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\": " + facts_.name + " has " +
+                                            known + ", or leave it out and it is measured");
+}
+
+WinogradRates Device::chosen_winograd() {
+  using Use = WinogradRates::Use;
+  const std::string_view wanted = host().option("winograd").value_or("measured");
+  if (wanted == "measured") return winograd_rates(*this);
+  if (wanted == "never") return {Use::kNever};
+  if (wanted == "always") return {Use::kAlways};
+  throw sdk::Error(BP_INVALID_ARGUMENT,
+                   "option winograd is \"" + std::string(wanted) + "\"; give measured, never or always");
+}
+
+void Device::cover(sdk::Coverage& coverage) {
+  measure();
+  table().answer(coverage, {facts_, coverage.compute_types(), coverage.options()});
+}
+
+std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {
+  what.options().allow({});
+  tune();
+  return std::make_unique<Island>(*this, what);
+}
+
+}  // namespace backplane::gpu

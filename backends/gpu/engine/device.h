@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open device: its context, its kernels, the constants that its programs share, and its memory as the ABI sees it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "backplane/sdk.hpp"
+#include "backplane/sdk/once.hpp"
+#include "engine/driver.h"
+#include "engine/facts.h"
+#include "engine/kernel_cache.h"
+#include "engine/plan.h"
+
+namespace backplane::gpu {
+
+class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
+ public:
+  Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver);
+
+  const Facts& facts() const { return facts_; }
+  const Driver& driver() const { return *driver_; }
+  KernelCache& kernels() { return kernels_; }
+
+  // Constants by what they are; they live as long as a program holds them. NULL when none does.
+  Constant constant(const std::string& key);
+  Constant share(const std::string& key, Buffer buffer);
+
+  void cover(sdk::Coverage& coverage) override;
+  std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
+
+  // ABI memory. Space `device_space()` is the device's; where the device shares the host's memory, space 0 is that.
+  uint32_t device_space() const { return facts_.unified ? 1 : 0; }
+  bp_space_t space(uint32_t index) override;
+  bp_buffer_t allocate(const bp_allocate_t& what) override;
+  void release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept override;
+  void* map(const bp_buffer_t& buffer, uint32_t access) override;
+  void unmap(const bp_buffer_t& buffer, void* pointer) override;
+  void copy(const bp_copy_t& what) override;
+  void fill(const bp_fill_t& what) override;
+  bp_buffer_t import_memory(uint32_t space, const bp_external_t& external) override;
+  bp_external_t export_memory(const bp_buffer_t& buffer, uint32_t kind) override;
+
+  // Streams, and semaphores that the framework's events can be imported to.
+  std::unique_ptr<sdk::Stream> stream(const bp_stream_create_t& how) override;
+  std::unique_ptr<sdk::NativeSemaphore> semaphore(const bp_semaphore_create_t& how) override;
+
+ private:
+  Event move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const;
+  // Rates before the first estimate, the tile before the first program: once, where no earlier process has.
+  void measure();
+  void tune();
+  Tile chosen_tile();
+  WinogradRates chosen_winograd();
+
+  Facts facts_;
+  std::unique_ptr<Driver> driver_;
+  Driver::MemoryKind memory_kind_;
+  KernelCache kernels_;
+  Queue transfers_;  // of map, copy and fill
+  sdk::Once measured_, tuned_;
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<const DeviceMemory>> constants_;
+};
+
+// What bp_buffer_t.memory points at in the device's own space.
+struct Allocation {
+  Buffer buffer;
+  uint64_t offset;                        // of the allocation in the buffer, of an import
+  void (*release)(void* self) = nullptr;  // of an import: called when it is released
+  void* self = nullptr;
+};
+inline const Allocation& allocation(const bp_buffer_t& buffer) {
+  return *reinterpret_cast<const Allocation*>(buffer.memory);
+}
+
+}  // namespace backplane::gpu

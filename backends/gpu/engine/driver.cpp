@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/driver.h"
+
+namespace backplane::gpu {
+
+CommandQueue::Mapped CommandQueue::map(const Span&, uint64_t, uint32_t, bool, After, std::string_view what) {
+  throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": the host cannot access this device's memory; copy it");
+}
+
+Event CommandQueue::unmap(const DeviceMemory&, void*, std::string_view what) {
+  throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": the host cannot access this device's memory");
+}
+
+void CommandQueue::finish_anyhow() noexcept {
+  static_cast<void>(sdk::caught([this] { finish("waiting for a queue"); }));
+}
+
+Buffer Driver::import_host(void*, uint64_t bytes) const {
+  throw sdk::Error(BP_UNSUPPORTED, std::to_string(bytes) + " bytes of host memory: the device does not share it");
+}
+
+}  // namespace backplane::gpu

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A formula over a product's result becomes the product's last step: nothing between them touches memory.
+#include <algorithm>
+
+#include "engine/planner.h"
+
+namespace backplane::gpu {
+namespace {
+
+bool is_dense(const View& view, const Shape& shape) {
+  if (view.offset != 0) return false;
+  const std::vector<int64_t> dense = dense_strides(shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] != 1 && view.strides[d] != dense[d]) return false;
+  }
+  return true;
+}
+
+// Which element of the view belongs to an element of a dense [outer, rows, columns]: a parameter of the kernel's
+// function `epilogue`, "0", or nothing where it is none of them.
+std::string_view index_of(const View& view, const Shape& shape, int64_t rows, int64_t columns) {
+  if (view.offset != 0) return {};
+  // Element i of the shape meets element i / step % period of the view.
+  int64_t step = 1, period = 1;
+  size_t d = shape.size();
+  for (; d > 0 && (shape[d - 1] == 1 || view.strides[d - 1] == 0); --d) step *= shape[d - 1];
+  for (; d > 0 && (shape[d - 1] == 1 || view.strides[d - 1] == period); --d) period *= shape[d - 1];
+  for (; d > 0 && (shape[d - 1] == 1 || view.strides[d - 1] == 0); --d) {
+  }
+  if (d != 0) return {};
+  if (period == 1) return "0";
+  if (step == 1 && period == elements(shape)) return "at";
+  if (step == 1 && period == columns) return "column";
+  if (step == columns && period == rows) return "row";
+  return {};
+}
+
+}  // namespace
+
+bool Planner::end_product(const Expression& expression, const Tensor& y) {
+  // The last product among what it reads: all else is there when that one starts.
+  const View* sum = nullptr;
+  Open open{};
+  for (const View& leaf : expression.leaves) {
+    const auto at = open_.find(leaf.tensor.id);
+    if (at == open_.end() || !is_dense(leaf, expression.shape) || leaf.tensor.count() != y.count()) continue;
+    if (sum != nullptr && at->second.launch < open.launch) continue;
+    sum = &leaf;
+    open = at->second;
+  }
+  if (sum == nullptr) return false;
+
+  std::string parameters, arguments, loads;
+  for (size_t k = 0; k < expression.leaves.size(); ++k) {
+    const View& leaf = expression.leaves[k];
+    if (&leaf == sum) continue;
+    const std::string_view index = index_of(leaf, expression.shape, open.rows, open.columns);
+    if (index.empty() || leaf.tensor.id == sum->tensor.id) return false;
+    const std::string type = Emit::type(leaf.tensor), n = std::to_string(k);
+    parameters += ", global const S_" + type + "* p" + n;
+    arguments += ", p" + n;
+    loads += "  const C_" + type + " x" + n + " = LOAD(" + type + ", p" + n + ", " + std::string(index) + ");\n";
+  }
+  const auto place = plan_.launches.begin() + static_cast<ptrdiff_t>(open.launch);
+  Launch launch = std::move(*place);
+  plan_.launches.erase(place);
+  open_.erase(sum->tensor.id);
+  for (auto& [id, other] : open_) other.launch -= other.launch > open.launch ? 1 : 0;
+
+  const std::string type = Emit::type(sum->tensor), out = Emit::type(y);
+  launch.source.code += "#define EPILOGUE_PARAMETERS " + parameters + "\n#define EPILOGUE(v, at, row, column) " +
+                        "epilogue(v, at, row, column" + arguments + ")\ninline C_" + out + " epilogue(C_" + type +
+                        " x" + std::to_string(sum - expression.leaves.data()) + ", int at, int row, int column" +
+                        parameters + ") {\n" + loads + expression.statements() + "  return t" +
+                        std::to_string(expression.steps.size() - 1) + ";\n}\n";
+  launch.source.options += " -DOUT=" + out;
+  const uint32_t before = storage_of_[sum->tensor.id], after = storage_of_[y.id];
+  for (Argument& argument : launch.arguments) {
+    if (argument.storage == before) argument.storage = after;
+  }
+  std::ranges::replace(launch.writes, before, after);
+  for (const View& leaf : expression.leaves) {
+    if (&leaf == sum) continue;
+    const uint32_t storage = storage_of_[leaf.tensor.id];
+    launch.arguments.push_back({.storage = storage});
+    launch.reads.push_back(storage);
+  }
+  launch.node = node_;
+  plan_.launches.push_back(std::move(launch));
+  return true;
+}
+
+}  // namespace backplane::gpu

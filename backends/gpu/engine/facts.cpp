@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/facts.h"
+
+#include <algorithm>
+
+#include "backplane/graph.hpp"
+
+namespace backplane::gpu {
+
+void Facts::estimate(double clock_hertz) {
+  // A unit of a CPU is a core with two fused multiply-adds a cycle; one of a GPU has about 64 scalar lanes with one.
+  const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
+  rates.flops = units * clock_hertz * per_cycle;
+  rates.bandwidth = rates.flops / 20;  // a stream moves about a byte for twenty operations
+  rates.launch_seconds = 20e-6;
+  const std::optional<Rates> known = known_rates(*this);
+  measured = known.has_value();
+  if (measured) rates = *known;
+  const auto first = std::ranges::find_if(tiles(kind), [this](const Tile& t) { return fits(*this, t); });
+  if (first != tiles(kind).end()) tile = *first;
+}
+
+double Facts::reported_bandwidth() const {
+  return kind == BP_DEVICE_CPU ? std::min(rates.bandwidth, 8e9) : rates.bandwidth;
+}
+
+bp_dtype_set_t Facts::dtypes() const {
+  bp_dtype_set_t set = 0;
+  for (const bp_dtype_t dtype :
+       {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT8, BP_DTYPE_INT16, BP_DTYPE_INT32,
+        BP_DTYPE_INT64, BP_DTYPE_UINT8, BP_DTYPE_UINT16, BP_DTYPE_UINT32, BP_DTYPE_UINT64, BP_DTYPE_BOOL})
+    set |= bp_dtype_set_t{1} << dtype;
+  if (fp64) set |= bp_dtype_set_t{1} << BP_DTYPE_DOUBLE;
+  return set;
+}
+
+bp_device_info_t Facts::info() const {
+  bp_device_info_t info{};
+  info.kind = kind;
+  info.flags = BP_DEVICE_DETERMINISTIC;
+  if (unified) info.flags |= BP_DEVICE_UNIFIED_MEMORY;
+  if (!subnormals) info.flags |= BP_DEVICE_FLUSHES_SUBNORMALS;
+  info.name = view::text(name);
+  info.vendor = view::text(vendor);
+  info.driver = view::text(driver);
+  info.arch = view::text(arch);
+  info.pci = view::text(pci);
+  info.memory_bytes = memory_bytes;
+  info.memory_bandwidth = static_cast<uint64_t>(reported_bandwidth());
+  info.launch_ns = static_cast<uint64_t>(rates.launch_seconds * 1e9);
+  info.flops_fp32 = rates.flops;
+  info.flops_fp16 = fp16 ? rates.flops : 0;
+  info.dtypes = dtypes();
+  info.space_count = unified ? 2 : 1;
+  return info;
+}
+
+}  // namespace backplane::gpu

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/instance.h"
+
+namespace backplane::gpu {
+namespace {
+
+uint64_t dense_bytes(const bp_tensor_t& tensor) {
+  return view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0);
+}
+
+}  // namespace
+
+Instance::Instance(const Island& island)
+    : sdk::Instance(island),
+      island_(island),
+      queue_(island.gpu_device().driver().run_queue()),
+      inputs_(island.graph().input_count()),
+      outputs_(island.graph().output_count()) {}
+
+Instance::~Instance() {
+  if (!flights_.empty() && !flights_.back()->concluded()) stream_queue_->finish_anyhow();
+  for (const auto& flight : flights_)
+    static_cast<void>(flight->outcome());  // their ends may not have been reported yet
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !running_ && entered_ == 0; });
+  }
+  inputs_.clear();
+  outputs_.clear();
+  queue_->finish_anyhow();
+}
+
+bool Instance::reaches(const bp_tensor_t& tensor) const {
+  if (tensor.layout != BP_LAYOUT_DENSE) return false;
+  return tensor.buffer.memory == nullptr || tensor.buffer.space == island_.gpu_device().device_space();
+}
+
+void Instance::bind(const bp_binding_t& binding) {
+  sdk::Instance::bind(binding);
+  if (binding.slot == BP_SLOT_SCRATCH) return;
+  const bool is_input = binding.slot < BP_SLOT_OUTPUT;
+  (is_input ? inputs_[binding.slot] : outputs_[binding.slot - BP_SLOT_OUTPUT]).reset();
+  bindings_changed_ = true;
+  shapes_changed_ = true;
+}
+
+void Instance::extents(const sdk::Slots& slots) {
+  sdk::Instance::extents(slots);
+  shapes_changed_ = true;
+}
+
+void Instance::prepare() {
+  // In a stream, what comes before has to end where a plan follows from the bytes of an input, and where memory is new:
+  // the host maps it.
+  bool is_alone = run_queue_ == queue_;
+  const auto finish = [&] {
+    if (!is_alone) run_queue_->finish("stream before a run");
+    is_alone = true;
+  };
+  {
+    std::unique_lock lock(mutex_);
+    if (std::exchange(spoiled_, false)) {
+      lock.unlock();
+      finish();
+      forget_bound();
+    }
+  }
+  const ReadInput read = [&](uint32_t slot) {
+    if (!is_alone) order_->wait();
+    finish();
+    return read_input(slot);
+  };
+  if (shapes_changed_ || !follows_from(*plan_, read)) replan(read);
+  if (bindings_changed_) {
+    if (binds_host_memory()) finish();  // it is mapped, and the call waits for that
+    reach_bound();
+  }
+}
+
+bool Instance::binds_host_memory() const {
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    if (!inputs_[i] && input(i).buffer.memory == nullptr) return true;
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (!outputs_[i] && output(i).buffer.memory == nullptr) return true;
+  return false;
+}
+
+void Instance::replan(const ReadInput& read) {
+  std::vector<Shape> shapes;
+  for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
+  shapes_changed_ = true;  // until all of it has worked
+  if (auto plan = island_.plan(shapes, read); plan != plan_) {
+    plan_.reset();
+    place_kernels(*plan);
+    plan_ = std::move(plan);
+    bindings_changed_ = true;
+  }
+  check_outputs();
+  shapes_changed_ = false;
+}
+
+std::vector<std::byte> Instance::read_input(uint32_t slot) const {
+  const bp_tensor_t& tensor = input(slot);
+  if (tensor.buffer.memory == nullptr) return host_copy(tensor);
+  const Allocation& own = allocation(tensor.buffer);
+  std::vector<std::byte> bytes(dense_bytes(tensor));
+  if (!bytes.empty())
+    queue_->read(bytes.data(), {own.buffer.get(), own.offset + tensor.buffer.offset}, bytes.size(), true, {},
+                 "reading input " + std::to_string(slot) + " on the host");
+  return bytes;
+}
+
+void Instance::check_outputs() const {
+  for (uint32_t i = 0; i < outputs_.size(); ++i) {
+    const Shape given(output(i).extents, output(i).extents + output(i).rank);
+    if (given == plan_->outputs[i]) continue;
+    throw sdk::Error(BP_TYPE_MISMATCH, "output '" + std::string(island_.graph().output(i).name()) + "' is " +
+                                           to_string(plan_->outputs[i]) + " for these inputs and was bound as " +
+                                           to_string(given));
+  }
+}
+
+void Instance::place_kernels(const Plan& plan) {
+  Device& device = island_.gpu_device();
+  const Driver& driver = device.driver();
+  kernels_.clear();
+  externals_.clear();
+  if (arena_bytes_ < plan.arena_bytes) {  // one that was large enough serves smaller extents too
+    arena_bytes_ = 0;
+    arena_ = driver.buffer(plan.arena_bytes);
+    arena_bytes_ = plan.arena_bytes;
+  }
+  if (plan.may_fault && !fault_) fault_ = driver.buffer(sizeof(int32_t));
+  parts_.assign(plan.storages.size(), Buffer());
+  const auto part = [&](uint32_t index) -> const Buffer& {
+    const Storage& storage = plan.storages[index];
+    if (storage.place == Storage::Place::kConstant) return storage.constant;
+    if (storage.place == Storage::Place::kFault) return fault_;
+    if (!parts_[index]) parts_[index] = driver.part(arena_, storage.offset, storage.bytes);
+    return parts_[index];
+  };
+  for (uint32_t l = 0; l < plan.launches.size(); ++l) {
+    const Launch& launch = plan.launches[l];
+    kernels_.push_back(device.kernels().kernel(launch.source));
+    for (uint32_t a = 0; a < launch.arguments.size(); ++a) {
+      const Argument& argument = launch.arguments[a];
+      if (argument.storage == BP_NONE) {
+        set_argument(kernels_[l], a, argument, {});
+        continue;
+      }
+      const Storage& storage = plan.storages[argument.storage];
+      if (storage.place == Storage::Place::kInput || storage.place == Storage::Place::kOutput)
+        externals_.push_back({l, a, storage.place, storage.slot});
+      else
+        set_argument(kernels_[l], a, argument, part(argument.storage));
+    }
+  }
+}
+
+const Buffer& Instance::bound(Storage::Place place, uint32_t slot) const {
+  return (place == Storage::Place::kInput ? inputs_ : outputs_)[slot]->buffer();
+}
+
+void Instance::reach_bound() {
+  const Device& device = island_.gpu_device();
+  for (uint32_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i]) inputs_[i].emplace(device, queue_, input(i));
+  }
+  for (uint32_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i]) outputs_[i].emplace(device, queue_, output(i));
+  }
+  for (const External& e : externals_) {
+    set_argument(kernels_[e.launch], e.argument, plan_->launches[e.launch].arguments[e.argument],
+                 bound(e.place, e.slot));
+  }
+  bindings_changed_ = false;
+}
+
+// After a failure: the memory that is bound may be taken back.
+void Instance::forget_bound() {
+  bindings_changed_ = true;
+  for (auto* side : {&inputs_, &outputs_}) {
+    for (auto& memory : *side) memory.reset();
+  }
+}
+
+}  // namespace backplane::gpu

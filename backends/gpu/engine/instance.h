@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's run state: kernels with their arguments set, memory between them, a queue, the memory that is bound, and
+// the run in flight.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "engine/island.h"
+#include "engine/stream.h"
+
+namespace backplane::gpu {
+
+// Memory bound to an input or output, as the kernels see it.
+class BoundMemory {
+ public:
+  // Makes the tensor's memory reachable: without a copy where the device can. `queue` is the instance's own.
+  BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor);
+  BoundMemory(const BoundMemory&) = delete;
+  BoundMemory& operator=(const BoundMemory&) = delete;
+  ~BoundMemory();
+
+  const Buffer& buffer() const { return buffer_; }
+  // Around a run, in the run's queue. What they start is appended to `events`; they return how many bytes
+  // it copies.
+  uint64_t begin(CommandQueue& queue, uint64_t bytes, bool is_input, std::vector<Event>& events);
+  uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, After after, std::vector<Event>& events);
+
+ private:
+  enum class Way {
+    kDirect,      // the device's own memory
+    kShared,      // the host's memory, mapped by the host between runs
+    kHostCopy,    // the host's memory, copied
+    kDeviceCopy,  // the device's own memory at an odd offset, copied
+  };
+  // Shared memory becomes the host's when what is before has ended; the call waits for that where it is `blocking`.
+  Event map(CommandQueue& queue, bool blocking, After after);
+
+  Queue queue_;
+  Way way_;
+  Buffer buffer_;
+  Buffer source_;           // kDeviceCopy
+  uint64_t offset_ = 0;     // kDeviceCopy
+  char* host_ = nullptr;    // kHostCopy, kShared
+  uint64_t capacity_ = 0;   // kShared
+  void* mapped_ = nullptr;  // kShared
+};
+
+class Instance final : public sdk::Instance {
+ public:
+  explicit Instance(const Island& island);
+  ~Instance() override;  // waits for a run in flight
+
+  void bind(const bp_binding_t& binding) override;
+  void extents(const sdk::Slots& slots) override;
+  // Starts a run and returns; its end is reported by a thread of the driver.
+  void submit(const bp_run_t& what) override;
+
+ protected:
+  bool reaches(const bp_tensor_t& tensor) const override;
+
+ private:
+  // A kernel's argument that is bound memory.
+  struct External {
+    uint32_t launch, argument;
+    Storage::Place place;
+    uint32_t slot;
+  };
+
+  // The commands of a run. In a stream the next run may begin before this one has ended.
+  struct Work {
+    std::shared_ptr<const sdk::Order> order;
+    std::shared_ptr<const Plan> plan;
+    std::vector<Event> begun;           // what comes before the kernels
+    std::vector<Event> launched;        // by launch, those started so far
+    std::vector<Event> ended;           // what comes after them
+    std::optional<sdk::Error> failure;  // met while commands were under way
+    bool tracing = false;
+    uint64_t begin_time = 0, copied = 0;  // for the trace
+    int32_t found_fault = 0;              // read back at the end
+  };
+
+  // ---- what is planned and bound (instance.cpp) ----
+  void prepare();                  // for the run that is to start
+  bool binds_host_memory() const;  // newly
+  void replan(const ReadInput& read);
+  std::vector<std::byte> read_input(uint32_t slot) const;
+  void place_kernels(const Plan& plan);
+  void reach_bound();
+  void forget_bound();
+  void check_outputs() const;
+  const Buffer& bound(Storage::Place place, uint32_t slot) const;
+
+  // ---- the run in flight (run.cpp) ----
+  void run(const bp_run_t& unordered) override;  // called by `submit` once all slots are known to be bound
+  void start();
+  void start_in(Stream& stream);
+  void abort_start();
+  void begin();
+  void wait_for(const std::vector<uint32_t>& launches);
+  void proceed();
+  void launch(size_t end);
+  void finish_work();
+  void call_back();
+  void reached(const sdk::Error* failure);
+  void check_work(const Work& work) const;
+  std::optional<sdk::Error> conclude(const Work& work);
+  void report_end(std::optional<sdk::Error> failure);
+  void forget_run(bool failed);
+  void trace(const Work& work) const;
+  void enter();
+  void leave();
+
+  const Island& island_;
+  Queue queue_;
+  std::shared_ptr<const Plan> plan_;
+  Buffer arena_, fault_;
+  uint64_t arena_bytes_ = 0;
+  std::vector<Buffer> parts_;    // of the arena, by storage: a kernel does not retain its arguments
+  std::vector<Kernel> kernels_;  // by launch
+  std::vector<External> externals_;
+  std::vector<std::optional<BoundMemory>> inputs_, outputs_;
+  bool shapes_changed_ = true;
+  bool bindings_changed_ = true;
+
+  // The run in flight, touched by one thread at a time: the one that starts it, then those that the driver calls from.
+  std::shared_ptr<const sdk::Order> order_;
+  std::shared_ptr<Work> work_;
+  std::deque<std::shared_ptr<Flight>> flights_;  // in streams, the oldest first; some have ended
+  Queue stream_queue_;                           // of the last one's stream
+  Queue run_queue_;                              // the stream's, or queue_
+  std::vector<Event> after_;                     // of the command that is enqueued
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool running_ = false;    // from `submit` until the end is reported, in a stream until it returns
+  uint32_t in_stream_ = 0;  // runs in a stream whose end was not looked at yet
+  bool spoiled_ = false;    // one of them failed
+  uint32_t entered_ = 0;    // threads that the driver calls from, or that wait for what a run waits for
+};
+
+}  // namespace backplane::gpu

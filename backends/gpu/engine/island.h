@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island compiled: a prepared plan for each set of input extents that it met.
+#pragma once
+
+#include <list>
+#include <mutex>
+
+#include "engine/device.h"
+#include "engine/planner.h"
+
+namespace backplane::gpu {
+
+class Island final : public sdk::Program {
+ public:
+  Island(Device& device, const sdk::Compile& what);
+
+  Device& gpu_device() const { return gpu_device_; }
+  // Ready to run: kernels built, constants on the device, arena packed. `read` is asked for inputs from whose bytes
+  // the plan follows; without it InputsUnknown is thrown. Thread-safe.
+  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const;
+
+  std::unique_ptr<sdk::Instance> instance() const override;
+  bp_program_info_t info() const override;
+  void output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<bp_shape_t>& outputs) const override;
+
+ private:
+  struct Entry {
+    std::vector<Shape> inputs;
+    std::shared_ptr<const Plan> plan;
+  };
+  void prepare(Plan& plan) const;
+  Constant resolve(Plan& plan, uint32_t storage) const;
+  Buffer upload(const Storage& storage) const;
+  Buffer run_once(Plan& plan, const Launch& launch) const;
+
+  Device& gpu_device_;
+  bool static_inputs_ = true, static_outputs_ = true;
+  mutable std::mutex mutex_;
+  mutable std::list<Entry> plans_;  // the latest used first
+};
+
+// Whether the plan holds for what the inputs now have.
+bool follows_from(const Plan& plan, const ReadInput& read);
+// The elements of a tensor in host memory.
+std::vector<std::byte> host_copy(const bp_tensor_t& tensor);
+
+// Sets an argument of a kernel; `buffer` is that of its storage.
+void set_argument(const Kernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);
+
+}  // namespace backplane::gpu

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over an island's nodes that makes a plan for concrete extents. Emit is the face that operators see:
+//
+//   void emit_relu(Emit& e) { e.elementwise("fmax($0, 0.0f)"); }                      a formula
+//   void emit_flatten(Emit& e) { e.alias(0, e.input(0), …); }                         the same bytes, other extents
+//   void emit_pool(Emit& e) {                                                         a kernel of kernels/pool.cl
+//     const Tensor x = e.input(0), y = e.output(0, shape);
+//     e.launch("pool", "max_pool", "-DTYPE=" + e.type(x)).in(x).out(y).arg(height).range(width, height, n);
+//   }
+//
+// A launch that reads constants alone is run once, when the plan is prepared: packing weights needs nothing special.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "backplane/sdk/coverage.hpp"
+#include "engine/expression.h"
+#include "engine/facts.h"
+#include "engine/plan.h"
+
+namespace backplane::gpu {
+
+class Planner;
+
+// Fills in a launch that was begun. Arguments come in the order of the kernel's parameters.
+class LaunchBuilder {
+ public:
+  LaunchBuilder(Planner& planner, size_t launch) : planner_(planner), launch_(launch) {}
+  LaunchBuilder& in(const Tensor& tensor);
+  LaunchBuilder& out(const Tensor& tensor);
+  template <class T>
+  LaunchBuilder& arg(T value) {
+    return bytes(&value, sizeof value);
+  }
+  LaunchBuilder& arg(int64_t value);  // as int: throws when it does not fit
+  // Two parameters, `global int* fault, int node`: a kernel that meets an index beyond its extent writes fault[0] =
+  // node, and the run ends with an error.
+  LaunchBuilder& fault();
+  // So many work items, rounded up to groups of a size that suits the device: kernels check their bounds.
+  // A group is as long as can be in x, up to `widest`.
+  void range(int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
+  // Exactly these groups of these sizes.
+  void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
+  void range(const Ranges& ranges);
+  // The kernel has an EPILOGUE (kernels/gemm.cl): when one formula alone reads `y`, which is [.., rows, columns], it
+  // becomes the kernel's last step. After the arguments and the range.
+  void ends_with_formula(const Tensor& y, int64_t rows, int64_t columns);
+
+ private:
+  LaunchBuilder& bytes(const void* value, uint32_t size);
+  Launch& launch() const;
+  Planner& planner_;
+  size_t launch_;
+};
+
+// An operand of a formula: an input of the node as it is (pending ones join), or a view.
+struct Operand {
+  Operand(uint32_t slot) : slot(slot) {}
+  Operand(View view) : view(std::move(view)) {}
+  uint32_t slot = BP_NONE;
+  View view;
+};
+
+class Emit {
+ public:
+  Emit(Planner& planner, const sdk::Node& node) : node(node), planner_(planner) {}
+  const sdk::Node node;
+  const Facts& facts() const;
+
+  bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
+  bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
+  Tensor input(uint32_t slot);                // computed into memory if it was pending
+  Shape shape(uint32_t slot) const;           // of an input, whether computed or not
+  bool constant(uint32_t slot) const;         // its bytes are in the model
+  bool constant(const Tensor& tensor) const;  // follows from constants alone: kernels that make it run once
+  // The integers (int32 or int64) or numbers of any type of an input that is a constant or an input of the island
+  // (ops/row.h: known_on_host); empty when it is omitted. The plan then holds for these values alone.
+  std::vector<int64_t> ints(uint32_t slot) const;
+  std::vector<double> numbers(uint32_t slot) const;
+  std::optional<float> scalar(uint32_t slot) const;  // the one float of a constant input
+
+  Tensor output(uint32_t slot, Shape shape);  // memory to be written
+  void alias(uint32_t slot, const Tensor& source, Shape shape);
+  Tensor scratch(bp_dtype_t dtype, Shape shape);
+  // A constant that this operator makes on the host: tables of places and weights.
+  template <class T>
+  Tensor table(bp_dtype_t dtype, Shape shape, const std::vector<T>& elements) {
+    return table(dtype, std::move(shape), std::as_bytes(std::span(elements)));
+  }
+  Tensor table(bp_dtype_t dtype, Shape shape, std::span<const std::byte> bytes);
+  // A view of the same bytes, for the kernels of this node.
+  Tensor view(const Tensor& source, Shape shape);
+
+  // Output 0 as a formula over inputs, all broadcast together; $k is input k, or `slots[k]`. `dtype` is that of the
+  // result.
+  void elementwise(std::string code, bp_dtype_t dtype, const std::vector<uint32_t>& slots);
+  void elementwise(std::string code);  // of all inputs, of input 0's type
+  // Output 0 as a formula over views, whose strides go along `shape`: $k is operands[k].
+  void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
+  // The same, computed now into memory of this node.
+  Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
+  // Output `slot` as elements of a tensor that lie elsewhere: transposed, sliced, repeated.
+  void moved(uint32_t slot, Shape shape, const View& source);
+  // Now: elements of `source` along `shape` go to `target`.
+  void move(const Shape& shape, const View& source, const View& target);
+
+  LaunchBuilder launch(std::string_view file, std::string entry, std::string options, std::string code = {});
+  // "f32"
+  static std::string type(const Tensor& tensor) { return std::string(type_name(tensor.dtype)); }
+
+ private:
+  Planner& planner_;
+};
+
+// The bytes of the island's input `slot`.
+using ReadInput = std::function<std::vector<std::byte>(uint32_t slot)>;
+// Thrown where a plan follows from an input's bytes and there is nothing to read them with.
+struct InputsUnknown {};
+
+class Planner {
+ public:
+  // `inputs` are the extents of the island's inputs; `read` may be empty. Throws sdk::Error with the node.
+  Planner(const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs, ReadInput read);
+  // Emits every node. The plan's kernels are not built yet, its arena not packed.
+  Plan make();
+
+ private:
+  friend class Emit;
+  friend class LaunchBuilder;
+
+  struct State {
+    Tensor tensor;                      // when computed
+    std::optional<Expression> pending;  // when not
+    bool known() const { return tensor || pending; }
+    const Shape& shape() const { return pending ? pending->shape : tensor.shape; }
+  };
+
+  void add_inputs(const std::vector<Shape>& inputs);
+  void emit(const sdk::Node& node);
+  void finish_outputs();
+  void mark_constants();
+  bool is_constant(uint32_t storage) const;
+  std::string key_of(const Launch& launch) const;
+
+  // The bytes of a weight or of an input of the island; of neither: none.
+  std::span<const std::byte> host_bytes(const sdk::Value& value);
+  State& state(const sdk::Value& value);
+  Tensor tensor(const sdk::Value& value);  // materialised
+  Tensor add_tensor(bp_dtype_t dtype, Shape shape, Storage storage);
+  Tensor add_result(const sdk::Value& value, Shape shape);
+  void set_pending(const sdk::Value& value, Expression expression);
+  // Lets the launch that makes one of the formula's operands compute it into `y`, if it can. (engine/epilogue.cpp)
+  bool end_product(const Expression& expression, const Tensor& y);
+  void materialise(const sdk::Value& value);
+  void check_extents(const sdk::Value& value, const Shape& shape) const;
+  size_t begin_launch(KernelSource source);
+
+  const Facts& facts_;
+  const sdk::Graph graph_;
+  const ReadInput read_;
+  Plan plan_;
+  std::vector<State> states_;         // by value
+  std::vector<uint32_t> storage_of_;  // by tensor id
+  // Launches that a formula may still end, by the tensor that they write and nobody has read.
+  struct Open {
+    size_t launch;
+    int64_t rows, columns;
+  };
+  std::map<uint32_t, Open> open_;
+  uint32_t node_ = 0;
+  Tensor fault_;
+};
+
+// Computes an expression into `y`, whose strides go along the expression's dimensions: writes its kernel.
+// (engine/fused_kernel.cpp)
+void emit_expression(Emit& e, const Expression& expression, const View& y);
+
+}  // namespace backplane::gpu

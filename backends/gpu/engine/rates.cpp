@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/rates.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cmath>
+
+#include "backplane/sdk/file_cache.hpp"
+#include "engine/device.h"
+
+namespace backplane::gpu {
+namespace {
+
+constexpr size_t kChains = 16;  // of kernels/rates.cl
+constexpr int kRepeats = 8;     // the best one counts: what disturbs a measurement makes it slower
+constexpr int kLaunches = 32;
+constexpr double kEnoughSeconds = 3e-3;  // of one call of arithmetic
+constexpr double kSlowSeconds = 50e-3;   // a slow device, or a simulated one, is not asked twice
+
+std::string key_of(const Facts& facts) {
+  return "rates 2\n" + facts.identity + std::to_string(facts.units);
+}
+
+// The shortest time of some calls, in seconds.
+template <class Call>
+double shortest(CommandQueue& queue, const Call& call) {
+  double best = INFINITY;
+  for (int i = 0; i <= kRepeats; ++i) {  // the first one warms up
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    queue.finish("measuring the device");
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    const bool slow = time.count() > kSlowSeconds;
+    if (i != 0 || slow) best = std::min(best, time.count());
+    if (slow) break;
+  }
+  return std::max(best, 1e-9);
+}
+
+void start(CommandQueue& queue, const Kernel& kernel, size_t items, size_t group) {
+  queue.launch(*kernel, {{(items + group - 1) / group * group, 1, 1}, {group, 1, 1}}, {}, false);
+}
+
+template <class T>
+void set(const Kernel& kernel, uint32_t index, const T& value) {
+  kernel->set(index, &value, sizeof value);
+}
+
+}  // namespace
+
+std::optional<Rates> known_rates(const Facts& facts) {
+  const std::optional<std::string> text = sdk::FileCache(facts.backend).read(key_of(facts));
+  std::array<double, 3> numbers;
+  if (!text || !sdk::read_numbers(*text, numbers)) return std::nullopt;
+  const Rates rates{numbers[0], numbers[1], numbers[2]};
+  const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
+  if (!sane(rates.flops) || !sane(rates.bandwidth) || !sane(rates.launch_seconds)) return std::nullopt;
+  return rates;
+}
+
+Rates measure_rates(Device& device) {
+  const Facts& facts = device.facts();
+  const bool cpu = facts.kind == BP_DEVICE_CPU;
+  const size_t vector = cpu ? std::clamp<size_t>(facts.float_lanes, 4, 16) : 4;
+  const size_t group = std::bit_floor(std::min<size_t>(facts.max_group, 64));
+  const std::string options = "-DVECTOR=" + std::to_string(vector);
+  const Kernel arithmetic = device.kernels().kernel({"rates", "arithmetic", options, {}});
+  const Kernel stream = device.kernels().kernel({"rates", "stream", options, {}});
+  const Queue queue = device.driver().queue();
+
+  // Streams much longer than caches are; as many items for arithmetic as keep each unit busy.
+  const uint64_t bytes = std::min<uint64_t>(uint64_t{32} << 20, facts.max_buffer_bytes / 4) / 4096 * 4096;
+  const Buffer x = device.driver().buffer(bytes), y = device.driver().buffer(bytes);
+  const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, facts.units * group * 32);
+  arithmetic->set(0, *y);
+  set(arithmetic, 2, float{0.5f});
+  set(arithmetic, 3, float{0.25f});
+  set(arithmetic, 1, int32_t{0});
+  const double launch = shortest(*queue, [&] {
+    for (int i = 0; i < kLaunches; ++i) start(*queue, arithmetic, group, group);
+  });
+  // As long as takes a few milliseconds, on whatever device.
+  const double each = 2.0 * static_cast<double>(items * kChains * vector);
+  int32_t n = 4;
+  double seconds = 0;
+  do {
+    n *= 4;
+    set(arithmetic, 1, n);
+    seconds = shortest(*queue, [&] { start(*queue, arithmetic, items, group); });
+  } while (seconds < kEnoughSeconds && n < 4096);
+
+  stream->set(0, *x);
+  stream->set(1, *y);
+  double moved = 0;
+  uint64_t length = bytes / 64;
+  for (;; length = bytes) {
+    moved = shortest(*queue, [&] { start(*queue, stream, length / (4 * vector), group); });
+    if (moved > kSlowSeconds || length == bytes) break;
+  }
+  const Rates rates{each * n / seconds, 2.0 * static_cast<double>(length) / moved, launch / kLaunches};
+  sdk::FileCache(facts.backend)
+      .write(key_of(facts), sdk::write_numbers({rates.flops, rates.bandwidth, rates.launch_seconds}));
+  return rates;
+}
+
+}  // namespace backplane::gpu

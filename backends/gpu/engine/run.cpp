@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs of an instance. `submit` starts one and returns. When its commands have ended, a thread of the driver calls
+// `reached`, which starts the next ones or reports the end. That thread never blocks.
+#include <thread>
+
+#include "engine/instance.h"
+#include "engine/stream.h"
+
+namespace backplane::gpu {
+namespace {
+
+uint64_t dense_bytes(const bp_tensor_t& tensor) {
+  return view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0);
+}
+
+// Kernels that are started before the host looks whether the run was cancelled or is late.
+constexpr size_t kLaunchesBetweenChecks = 16;
+
+}  // namespace
+
+// ---- the start ------------------------------------------------------------------------------------------------------
+
+void Instance::submit(const bp_run_t& what) {
+  {
+    const std::lock_guard lock(mutex_);
+    Stream* const stream = stream_of(what);
+    const bool follows = stream != nullptr && stream_queue_ != nullptr && same(*stream->queue(), *stream_queue_);
+    if (running_ || (in_stream_ != 0 && !follows))
+      throw sdk::Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
+    running_ = true;
+  }
+  try {
+    if (!work_ || stream_of(what) != nullptr) work_ = std::make_shared<Work>();
+    order_ = std::make_shared<const sdk::Order>(host(), what);
+    bp_run_t unordered = what;
+    unordered.wait_count = unordered.signal_count = 0;
+    unordered.done = nullptr;
+    sdk::Instance::submit(unordered);  // checks what is bound, and calls `run`
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    running_ = false;
+    throw;
+  }
+}
+
+void Instance::run(const bp_run_t&) {
+  if (Stream* stream = stream_of(order_->run())) return start_in(*stream);
+  run_queue_ = queue_;
+  if (!order_->must_wait()) {
+    order_->wait();  // throws where a point has failed
+    return start();
+  }
+  enter();
+  try {
+    host().submit([this]() noexcept {
+      const auto failure = sdk::caught([this] {
+        order_->wait();
+        start();
+      });
+      if (failure) report_end(failure);
+      leave();
+    });
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+void Instance::start() {
+  prepare();
+  try {
+    begin();
+    proceed();
+  } catch (...) {
+    abort_start();
+    throw;
+  }
+}
+
+// All of it at once: what comes after it in the stream may be put there as soon as this returns.
+void Instance::start_in(Stream& stream) {
+  run_queue_ = stream_queue_ = stream.queue();
+  prepare();
+  std::shared_ptr<Flight> wait = stream.wait_for(order_);
+  try {
+    begin();
+    launch(kernels_.size());
+    finish_work();
+    run_queue_->flush();
+  } catch (...) {
+    abort_start();
+    throw;
+  }
+  const std::shared_ptr<const Work> work = std::exchange(work_, nullptr);
+  const Event last = !work->ended.empty()      ? work->ended.back()
+                     : !work->launched.empty() ? work->launched.back()
+                                               : Event();
+  while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
+  flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, order_->run().id, last));
+  {
+    const std::lock_guard lock(mutex_);
+    ++in_stream_;
+    running_ = false;  // the next one may follow in this stream
+  }
+  stream.follow(order_, std::move(wait), flights_.back());
+}
+
+void Instance::abort_start() {
+  run_queue_->finish_anyhow();  // nothing of this run touches bound memory any more
+  forget_bound();
+}
+
+void Instance::begin() {
+  work_->order = order_;
+  work_->plan = plan_;
+  for (auto* events : {&work_->begun, &work_->launched, &work_->ended}) events->clear();
+  work_->failure.reset();
+  work_->copied = 0;
+  work_->tracing = host().tracing();
+  work_->begin_time = work_->tracing ? sdk::monotonic_now() : 0;
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    work_->copied += inputs_[i]->begin(*run_queue_, dense_bytes(input(i)), true, work_->begun);
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    work_->copied += outputs_[i]->begin(*run_queue_, dense_bytes(output(i)), false, work_->begun);
+  if (!plan_->may_fault) return;
+  static constexpr int32_t kNone = 0;
+  work_->begun.push_back(run_queue_->write({fault_.get(), 0}, &kNone, sizeof kNone, false, "run"));
+}
+
+// The next command comes after these launches, or, where there are none, after what comes before the kernels. An
+// in-order queue needs no events for that.
+void Instance::wait_for(const std::vector<uint32_t>& launches) {
+  after_.clear();
+  if (run_queue_ != queue_ || !island_.gpu_device().facts().out_of_order) return;
+  for (const uint32_t launch : launches) after_.push_back(work_->launched[launch]);
+  if (launches.empty()) after_ = work_->begun;
+}
+
+// Starts the kernels: all, or as many as may run before the host looks whether the run should end.
+void Instance::proceed() {
+  const bool limited = order_->run().cancel != nullptr || order_->run().deadline != 0;
+  launch(limited ? std::min(kernels_.size(), work_->launched.size() + kLaunchesBetweenChecks) : kernels_.size());
+  if (work_->launched.size() == kernels_.size()) finish_work();
+  call_back();
+}
+
+// Enqueues the kernels up to `end`.
+void Instance::launch(size_t end) {
+  for (size_t l = work_->launched.size(); l < end; ++l) {
+    const Launch& launch = plan_->launches[l];
+    wait_for(launch.after);
+    work_->launched.push_back(run_queue_->launch(*kernels_[l], {launch.global, launch.local}, after_, work_->tracing));
+  }
+}
+
+// What comes after the kernels.
+void Instance::finish_work() {
+  wait_for(plan_->last);
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    work_->copied += inputs_[i]->end(*run_queue_, dense_bytes(input(i)), false, after_, work_->ended);
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    work_->copied += outputs_[i]->end(*run_queue_, dense_bytes(output(i)), true, after_, work_->ended);
+  if (!plan_->may_fault) return;
+  work_->ended.push_back(
+      run_queue_->read(&work_->found_fault, {fault_.get(), 0}, sizeof work_->found_fault, false, after_, "run"));
+}
+
+// Has `reached` called when all that was started has ended. That may be before this returns.
+void Instance::call_back() {
+  enter();
+  try {
+    run_queue_->when_done([this](const sdk::Error* failure) {
+      reached(failure);
+      leave();
+    });
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void Instance::reached(const sdk::Error* ended) {
+  bool goes_on = false;
+  const auto failure = sdk::caught([&] {
+    if (work_->failure) throw sdk::Error(*work_->failure);
+    check_work(*work_);
+    if (ended != nullptr) throw sdk::Error(*ended);
+    if (work_->launched.size() < kernels_.size()) {
+      host().check(order_->run().cancel, order_->run().deadline);
+      goes_on = true;  // from here on another thread may be where we are
+      if (auto failure = sdk::caught([this] { proceed(); })) {
+        goes_on = false;
+        work_->failure = std::move(failure);
+        call_back();  // what was started has to end first
+        goes_on = true;
+      }
+      return;
+    }
+    trace(*work_);
+  });
+  if (!goes_on) report_end(failure);
+}
+
+// Throws where a command failed or a kernel met an index beyond its extent.
+void Instance::check_work(const Work& work) const {
+  const auto check = [](const Event& event, std::string_view what) {
+    if (event != nullptr) event->check(what);
+  };
+  for (const Event& event : work.begun) check(event, "making inputs reachable");
+  for (size_t l = 0; l < work.launched.size(); ++l)
+    check(work.launched[l], "kernel '" + work.plan->launches[l].source.entry + "'");
+  for (const Event& event : work.ended) check(event, "making outputs reachable");
+  if (!work.plan->may_fault || work.launched.size() < work.plan->launches.size() || work.found_fault == 0) return;
+  const sdk::Node node = island_.graph().node(static_cast<uint32_t>(work.found_fault) - 1);
+  throw sdk::Error(BP_INVALID_ARGUMENT,
+                   std::string(node.op_type()) + " '" + std::string(node.name()) +
+                       "': an index is beyond the extent that it chooses from",
+                   node.id());
+}
+
+// What a run in a stream failed with. Its commands have ended; later ones of the stream may be under way.
+std::optional<sdk::Error> Instance::conclude(const Work& work) {
+  auto failure = sdk::caught([&] {
+    check_work(work);
+    trace(work);
+  });
+  const std::lock_guard lock(mutex_);
+  --in_stream_;
+  spoiled_ = spoiled_ || failure.has_value();
+  changed_.notify_all();
+  return failure;
+}
+
+void Instance::report_end(std::optional<sdk::Error> failure) {
+  const auto order = std::move(order_);  // the next run may start as soon as this one's end is reported
+  if (!failure) failure = order->dependency();
+  forget_run(failure.has_value());
+  order->end(failure ? &*failure : nullptr);
+}
+
+void Instance::forget_run(bool failed) {
+  if (failed) forget_bound();
+  for (auto* events : {&work_->begun, &work_->launched, &work_->ended}) events->clear();
+  const std::lock_guard lock(mutex_);
+  running_ = false;
+  changed_.notify_all();
+}
+
+// Device time becomes host time by the difference between the two clocks now, when the last kernel has just ended.
+void Instance::trace(const Work& work) const {
+  if (!work.tracing) return;
+  std::vector<DeviceEvent::Times> times;
+  uint64_t last = 0;
+  for (const Event& event : work.launched) {
+    times.push_back(event != nullptr ? event->times() : DeviceEvent::Times{});
+    last = std::max(last, times.back().end);
+  }
+  const uint64_t shift = sdk::monotonic_now() - last;
+  bp_span_t span{};
+  span.trace_id = work.order->run().trace_id;
+  span.device = island_.device().id();
+  for (size_t l = 0; l < work.launched.size() && last != 0; ++l) {
+    const Launch& launch = work.plan->launches[l];
+    span.kind = BP_SPAN_COMPUTE;
+    span.begin = times[l].begin + shift;
+    span.end = times[l].end + shift;
+    const bool known = launch.node < island_.graph().node_count();
+    const uint64_t node = known ? island_.graph().node(launch.node).id() : BP_NO_NODE;
+    span.nodes = &node;
+    span.node_count = known ? 1 : 0;
+    span.flags = BP_SPAN_DEVICE_CLOCK;
+    span.name = sdk::text(launch.source.entry);
+    host().trace(span);
+  }
+  if (work.copied == 0) return;
+  span.kind = BP_SPAN_COPY;
+  span.begin = work.begin_time;
+  span.end = sdk::monotonic_now();
+  span.node_count = 0;
+  span.flags = 0;
+  span.bytes = work.copied;
+  span.name = sdk::text("copies to and from the host");
+  host().trace(span);
+}
+
+// Threads that are inside while no call of the host's is: the instance outlives them.
+void Instance::enter() {
+  const std::lock_guard lock(mutex_);
+  ++entered_;
+}
+
+void Instance::leave() {
+  const std::lock_guard lock(mutex_);
+  --entered_;
+  changed_.notify_all();  // under the lock: the thread that waits destroys both
+}
+
+}  // namespace backplane::gpu

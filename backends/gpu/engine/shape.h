@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors as the planner sees them, and what kernels call their types.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backplane/sdk/dtypes.hpp"
+#include "backplane/sdk/shape.hpp"
+
+namespace backplane::gpu {
+
+using sdk::axis_of;
+using sdk::broadcast;
+using sdk::bytes_of;
+using sdk::elements;
+using sdk::is_float;
+using sdk::Shape;
+using sdk::to_string;
+
+// A tensor of a plan: dense, row-major, on the device. `id` is the planner's.
+struct Tensor {
+  uint32_t id = BP_NONE;
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+  Shape shape;
+
+  explicit operator bool() const { return id != BP_NONE; }
+  int64_t count() const { return elements(shape); }
+  size_t rank() const { return shape.size(); }
+};
+
+// How kernels call a type: "f32", "i64", "b8". Its storage and arithmetic are in kernels/types.cl.
+std::string_view type_name(bp_dtype_t dtype);
+// The unsigned integer of the same size, for kernels that only move elements.
+std::string_view word_name(bp_dtype_t dtype);
+
+}  // namespace backplane::gpu

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/stream.h"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+#include "engine/device.h"
+
+namespace backplane::gpu {
+// ---- streams --------------------------------------------------------------------------------------------------------
+
+std::optional<sdk::Error> Flight::outcome() {
+  const std::lock_guard lock(mutex_);
+  if (conclude_) {
+    failure_ = conclude_();
+    conclude_ = nullptr;
+  }
+  return failure_;
+}
+
+bool Flight::concluded() {
+  const std::lock_guard lock(mutex_);
+  return conclude_ == nullptr;
+}
+
+bool Flight::ended_well() {
+  return last_ != nullptr && last_->ended_well() && !outcome();
+}
+
+Stream::~Stream() {
+  std::unique_lock lock(reports_->mutex);
+  reports_->changed.wait(lock, [this] { return reports_->count == 0; });
+}
+
+std::vector<std::shared_ptr<Flight>> Stream::take_unreported() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(unreported_, {});
+}
+
+namespace {
+
+// What the first of them failed with, by the id of its run.
+std::optional<sdk::Error> first_failure(const std::vector<std::shared_ptr<Flight>>& flights) {
+  std::optional<sdk::Error> first;
+  for (const auto& flight : flights) {
+    std::optional<sdk::Error> failure = flight->outcome();  // of each: that is how it ends
+    if (!failure || first) continue;
+    first = std::move(failure);
+    first->run = flight->id();
+  }
+  return first;
+}
+
+}  // namespace
+
+void Stream::wait(uint64_t deadline) {
+  struct End {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool ended = false;
+    std::optional<sdk::Error> failure;
+  };
+  const auto end = std::make_shared<End>();  // the driver may call after this wait has timed out
+  std::vector<std::shared_ptr<Flight>> flights;
+  {
+    const std::lock_guard lock(mutex_);
+    flights = unreported_;
+  }
+  queue_->when_done([end](const sdk::Error* failure) {
+    const std::lock_guard lock(end->mutex);
+    end->ended = true;
+    if (failure != nullptr) end->failure = *failure;
+    end->changed.notify_all();
+  });
+  std::unique_lock lock(end->mutex);
+  if (!sdk::wait_until(end->changed, lock, deadline, [&] { return end->ended; }))
+    throw sdk::Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
+  {
+    const std::lock_guard unreported(mutex_);
+    std::erase_if(unreported_, [&](const auto& flight) {
+      return std::find(flights.begin(), flights.end(), flight) != flights.end();
+    });
+  }
+  if (const auto failure = first_failure(flights)) throw sdk::Error(*failure);
+  if (end->failure) throw sdk::Error(*end->failure);
+}
+
+std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>& order) {
+  {
+    const std::lock_guard lock(mutex_);
+    // A framework may wait by means of its own and never ask here.
+    constexpr size_t kKept = 64;
+    if (unreported_.size() >= kKept)
+      std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
+    unreported_.reserve(unreported_.size() + 2);  // for `follow`, which must not fail
+  }
+  if (order->waits().empty()) return nullptr;
+  std::vector<Event> events;
+  bool on_host = false;
+  for (const bp_point_t& point : order->waits()) {
+    Timeline* const timeline = timeline_of(point);
+    if (timeline != nullptr && timeline->value() >= point.value) continue;
+    Event event = timeline != nullptr ? timeline->coming(point.value) : Event();
+    if (event)
+      events.push_back(std::move(event));
+    else
+      on_host = true;
+  }
+  const auto failure = std::make_shared<std::optional<sdk::Error>>();  // of the wait
+  if (on_host && order->must_wait()) {
+    std::shared_ptr<Gate> gate = queue_->hold();
+    enter();
+    try {
+      // The work follows even where this fails: it makes garbage, and the end says so.
+      std::thread([gate, reports = reports_, order, failure] {
+        *failure = sdk::caught([&] { order->wait(); });
+        gate->open();
+        leave(*reports);
+      }).detach();
+    } catch (...) {
+      gate->open();
+      leave(*reports_);
+      throw;
+    }
+  } else {
+    if (on_host) order->wait();  // throws where a point has failed
+    if (!events.empty()) queue_->wait(events);
+  }
+  return std::make_shared<Flight>([order, failure] { return *failure ? *failure : order->dependency(); },
+                                  order->run().id);
+}
+
+void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
+                    std::shared_ptr<Flight> flight) noexcept {
+  bool reports = order->run().done != nullptr;
+  for (const bp_point_t& point : order->signals()) {
+    Timeline* const timeline = timeline_of(point);
+    reports = reports || timeline == nullptr;
+    if (timeline == nullptr || !sdk::caught([&] { timeline->signal_after(queue_->mark(), point.value, flight); }))
+      continue;
+    queue_->finish_anyhow();
+    const std::optional<sdk::Error> failure = flight->outcome();
+    static_cast<void>(sdk::caught([&] { timeline->signal(point.value, failure ? &*failure : nullptr); }));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (wait) unreported_.push_back(std::move(wait));
+    unreported_.push_back(std::move(flight));
+  }
+  if (!reports) return;
+  enter();
+  const auto report = [order, flights = take_unreported(), reports = reports_](const sdk::Error* ended) {
+    std::optional<sdk::Error> failure = first_failure(flights);
+    if (!failure && ended != nullptr) failure = *ended;
+    if (failure && failure->run == order->run().id) failure->run = 0;
+    order->end(failure ? &*failure : nullptr);
+    leave(*reports);
+  };
+  if (sdk::caught([&] { queue_->when_done(report); })) {
+    queue_->finish_anyhow();
+    report(nullptr);
+  }
+}
+
+void Stream::enter() {
+  const std::lock_guard lock(reports_->mutex);
+  ++reports_->count;
+}
+
+void Stream::leave(Reports& reports) {
+  const std::lock_guard lock(reports.mutex);
+  --reports.count;
+  reports.changed.notify_all();  // under the lock: the stream is destroyed afterwards
+}
+
+std::unique_ptr<sdk::Stream> Device::stream(const bp_stream_create_t& how) {
+  if (how.native == nullptr) return std::make_unique<Stream>(driver().queue());
+  return std::make_unique<Stream>(driver().import_queue(sdk::read(how.native, "native")));
+}
+
+// ---- semaphores -----------------------------------------------------------------------------------------------------
+
+Timeline::Timeline(const Event& event) {
+  reach(state_, event, 1);
+}
+
+void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value) {
+  // The driver may call when the semaphore is gone.
+  event->when_ended([state, value](const sdk::Error* failure) {
+    if (failure == nullptr) return state->numbers.signal(value, nullptr);
+    const sdk::Error dependency(BP_DEPENDENCY_FAILED, "the event of a semaphore ended with a failure", BP_NO_NODE,
+                                failure->vendor_code);
+    state->numbers.signal(value, &dependency);
+  });
+}
+
+void Timeline::signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    std::deque<Coming>& coming = state_->coming;
+    while (coming.size() >= kKept && coming.front().last <= state_->numbers.value()) coming.pop_front();
+    const uint64_t before = coming.empty() ? state_->numbers.value() : coming.back().last;
+    coming.push_back({before + 1, value, event, std::move(flight)});
+  }
+  reach(state_, event, value);
+}
+
+Event Timeline::coming(uint64_t value) const {
+  const std::lock_guard lock(state_->mutex);
+  for (const Coming& coming : state_->coming)
+    if (coming.first <= value && value <= coming.last) return coming.event;
+  return {};
+}
+
+std::optional<sdk::Error> Timeline::failure(uint64_t value) {
+  std::shared_ptr<Flight> flight;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (const Coming& coming : state_->coming) {
+      if (value < coming.first || value > coming.last) continue;
+      flight = coming.flight;
+      break;
+    }
+  }
+  if (flight) return flight->outcome();
+  return state_->numbers.failure(value);
+}
+
+std::unique_ptr<sdk::NativeSemaphore> Device::semaphore(const bp_semaphore_create_t& how) {
+  if (how.native == nullptr) {
+    auto made = std::make_unique<Timeline>();
+    made->signal(how.value, nullptr);
+    return made;
+  }
+  return std::make_unique<Timeline>(driver().import_event(sdk::read(how.native, "native")));
+}
+
+}  // namespace backplane::gpu

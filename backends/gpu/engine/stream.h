@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and semaphores of a device: command queues in order, and numbers that grow.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backplane/sdk.hpp"
+#include "engine/driver.h"
+
+namespace backplane::gpu {
+
+// Whether both are the same queue of the driver.
+inline bool same(const CommandQueue& a, const CommandQueue& b) {
+  return &a == &b || a.native().handle == b.native().handle;
+}
+
+// A run or a copy whose commands are in a stream. How it ended is determined at the first question, which is
+// asked when it has ended.
+class Flight {
+ public:
+  // `conclude` returns what it failed with; `id` is that of the run, `last` its last command's event, where there is
+  // one.
+  Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
+      : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
+  std::optional<sdk::Error> outcome();
+  bool concluded();
+  // Whether it is known to have ended well, without waiting.
+  bool ended_well();
+  uint64_t id() const { return id_; }
+
+ private:
+  std::mutex mutex_;
+  std::function<std::optional<sdk::Error>()> conclude_;
+  std::optional<sdk::Error> failure_;
+  const uint64_t id_;
+  const Event last_;
+};
+
+class Stream final : public sdk::Stream {
+ public:
+  explicit Stream(Queue queue) : queue_(std::move(queue)) {}
+  ~Stream() override;  // waits for threads that report the end of something in it
+  const Queue& queue() const { return queue_; }
+  void wait(uint64_t deadline) override;
+  bp_native_t native() override { return queue_->native(); }
+
+  // What comes next in the queue waits for the points of `order`: on the device where their events are known, else by a
+  // thread of its own. Returns what becomes of the wait, or null where there is none.
+  std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::Order>& order);
+  // The commands of `flight` are in the queue, behind what `wait_for` returned: its signals follow, and its end is
+  // reported or kept until another's is.
+  void follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
+              std::shared_ptr<Flight> flight) noexcept;
+
+ private:
+  // Threads of ours or of the driver's that are in a wait or report an end.
+  struct Reports {
+    std::mutex mutex;
+    std::condition_variable changed;
+    uint32_t count = 0;
+  };
+  void enter();
+  static void leave(Reports& reports);
+  // Flights whose end was not reported yet.
+  std::vector<std::shared_ptr<Flight>> take_unreported();
+
+  Queue queue_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Flight>> unreported_;
+  std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
+};
+
+// The stream of a run, or NULL.
+inline Stream* stream_of(const bp_run_t& run) {
+  return run.stream != nullptr ? static_cast<Stream*>(sdk::stream_of(run.stream)) : nullptr;
+}
+
+// A timeline semaphore. Its number is kept on the host, as events that report a failure end the process in some drivers
+// (decision 0008); what is in a stream and will bring it to a value is known by its event, which other streams wait for
+// on the device. Thread-safe.
+class Timeline final : public sdk::NativeSemaphore {
+ public:
+  Timeline() = default;
+  // Reaches 1 when the event has ended.
+  explicit Timeline(const Event& event);
+
+  bool wait(uint64_t value, uint64_t deadline) override { return state_->numbers.wait(value, deadline); }
+  void signal(uint64_t value, const sdk::Error* failure) override { state_->numbers.signal(value, failure); }
+  uint64_t value() override { return state_->numbers.value(); }
+  std::optional<sdk::Error> failure(uint64_t value) override;
+
+  // It reaches `value` when the event has ended, and holds what `flight` made.
+  void signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight);
+  // What will bring it to `value`, or no event.
+  Event coming(uint64_t value) const;
+
+ private:
+  struct Coming {
+    uint64_t first, last;  // values that it brings
+    Event event;
+    std::shared_ptr<Flight> flight;
+  };
+  // Outlives the semaphore where an event has yet to end.
+  struct State {
+    sdk::HostTimeline numbers;
+    std::mutex mutex;
+    std::deque<Coming> coming;  // the newest of them, ended or not
+  };
+  static constexpr size_t kKept = 16;
+  static void reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value);
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+inline Timeline* timeline_of(const bp_point_t& point) {
+  return static_cast<Timeline*>(sdk::semaphore_of(bp_point_native(&point)));
+}
+
+}  // namespace backplane::gpu

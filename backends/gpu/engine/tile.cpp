@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tile.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+#include "engine/facts.h"
+
+namespace backplane::gpu {
+namespace {
+
+// As many sums as vector registers hold beside a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
+constexpr Tile kForCpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
+// Groups of 64 to 256 items whose lines pass through local memory; the last ones where there is no such memory.
+constexpr Tile kForOthers[] = {{4, 4, 2, 16, 8, 8},
+                               {8, 4, 2, 8, 8, 16},
+                               {8, 4, 2, 16, 16, 16},
+                               {4, 4, 1, 16, 16, 16},
+                               {2, 4, 1, 16, 8, 16},
+                               {4, 4, 2},
+                               {8, 4, 1}};
+
+int64_t below(int64_t limit, int64_t n) {
+  return n >= limit ? limit : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n)));
+}
+
+std::string macro(const char* name, int64_t value) {
+  return " -D" + std::string(name) + "=" + std::to_string(value);
+}
+
+}  // namespace
+
+std::string Tile::macros() const {
+  std::string all = macro("ROWS", rows) + macro("VECTOR", vector) + macro("COLUMNS", columns);
+  if (depth != 0)
+    all += macro("DEPTH", depth) + macro("GROUP_ROWS", group_rows) + macro("GROUP_COLUMNS", group_columns);
+  return all;
+}
+
+std::string Tile::text() const {
+  std::string all = std::to_string(rows) + "x" + std::to_string(vector) + "x" + std::to_string(columns);
+  if (depth != 0)
+    all += "/" + std::to_string(depth) + ":" + std::to_string(group_rows) + "x" + std::to_string(group_columns);
+  return all;
+}
+
+Ranges ranges_of_items(const Facts& facts, int64_t x, int64_t y, int64_t z, size_t widest) {
+  // Powers of two, so that few sizes occur: some drivers compile a kernel again for each. A group costs a CPU as much
+  // as many items, but each core wants some.
+  const auto up = [](int64_t n) { return std::bit_ceil(static_cast<size_t>(std::max<int64_t>(n, 1))); };
+  const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{facts.units} * 8);
+  const size_t most = facts.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
+  const size_t items = std::min<size_t>(std::bit_floor(facts.max_group), most);
+  const size_t lx = std::min({items, widest, up(x)});
+  const size_t ly = std::min(items / lx, up(y));
+  const auto whole = [](int64_t n, size_t l) { return (static_cast<size_t>(n) + l - 1) / l * l; };
+  return {{whole(x, lx), whole(y, ly), static_cast<size_t>(z)}, {lx, ly, 1}};
+}
+
+Ranges Tile::ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const {
+  const auto count = [](int64_t items, int64_t size) { return static_cast<size_t>((items + size - 1) / size); };
+  const auto z = static_cast<size_t>(batch), all_lines = static_cast<size_t>(lines);
+  if (depth == 0) return {{count(m, rows), all_lines * count(n, width()), z}, {1, 1, 1}};
+  const auto x = static_cast<size_t>(group_columns), y = static_cast<size_t>(group_rows);
+  return {{count(n, group_columns * width()) * x, count(m, group_rows * rows) * y, z}, {x, y, 1}};
+}
+
+std::span<const Tile> tiles(uint32_t device_kind) {
+  return device_kind == BP_DEVICE_CPU ? std::span<const Tile>(kForCpus) : std::span<const Tile>(kForOthers);
+}
+
+bool fits(const Facts& facts, const Tile& tile) {
+  if (facts.kind == BP_DEVICE_CPU && tile.vector > std::max<int64_t>(4, facts.float_lanes)) return false;
+  const int64_t lines = tile.group_rows * tile.rows + tile.group_columns * tile.width();
+  return tile.group_rows * tile.group_columns <= static_cast<int64_t>(facts.max_group) &&
+         tile.depth * lines * 8 <= static_cast<int64_t>(facts.local_bytes);  // 8 bytes: of a double
+}
+
+std::vector<Tile> tiles_that_fit(const Facts& facts) {
+  std::vector<Tile> fitting;
+  for (const std::span<const Tile> all : {std::span<const Tile>(kForCpus), std::span<const Tile>(kForOthers)}) {
+    std::ranges::copy_if(all, std::back_inserter(fitting), [&](const Tile& tile) { return fits(facts, tile); });
+  }
+  return fitting;
+}
+
+std::optional<Tile> tile_named(std::string_view text) {
+  for (const std::span<const Tile> all : {std::span<const Tile>(kForCpus), std::span<const Tile>(kForOthers)}) {
+    for (const Tile& tile : all) {
+      if (tile.text() == text) return tile;
+    }
+  }
+  return std::nullopt;
+}
+
+Tile tile_for(const Facts& facts, int64_t m, int64_t n, bp_dtype_t dtype) {
+  Tile tile = facts.tile;
+  if (dtype != BP_DTYPE_FLOAT) tile.vector = 1;
+  if (tile.depth != 0) return tile;  // its edges are guarded
+  tile.rows = below(tile.rows, m);
+  tile.vector = below(tile.vector, n);
+  // Few rows leave registers for more columns.
+  tile.columns = below(std::min<int64_t>(8, facts.tile.rows * facts.tile.columns / tile.rows), n / tile.vector);
+  return tile;
+}
+
+}  // namespace backplane::gpu

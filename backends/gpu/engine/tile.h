@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a matrix product is cut for a device: what a work item and a work group of kernels/gemm.cl compute.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/status.h"
+#include "backplane/types.h"
+#include "engine/driver.h"
+
+namespace backplane::gpu {
+
+struct Facts;
+
+// Of x × y × z items that work alone, rounded up to groups of a size that suits the device: kernels check their bounds.
+// A group is as long as can be in x, up to `widest`.
+Ranges ranges_of_items(const Facts& facts, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
+
+struct Tile {
+  int64_t rows, vector, columns;  // a work item: rows × (columns vectors)
+  // A work group that shares its lines in local memory, so many at a time; 0: items work alone.
+  int64_t depth = 0, group_rows = 1, group_columns = 1;
+
+  bool operator==(const Tile&) const = default;
+  int64_t width() const { return vector * columns; }
+  std::string macros() const;
+  std::string text() const;  // "8x16x2", "8x4x1/16:16x16"
+  // Over `lines` lines of n columns; a group in local memory wants one line.
+  Ranges ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const;
+};
+
+// What the tuner chooses from, and the order in which it would without measuring: the first that fits.
+std::span<const Tile> tiles(uint32_t device_kind);
+// Whether every device allows it, or this one does: its local memory and the items of a group.
+bool fits(const Facts& facts, const Tile& tile);
+// All tiles that the device can run, those meant for other kinds of device too: what the option `tile` accepts.
+std::vector<Tile> tiles_that_fit(const Facts& facts);
+// The tile that a text names; nothing where it names none of the above.
+std::optional<Tile> tile_named(std::string_view text);
+
+// The device's tile, cut down to what a product of m × n allows. Types other than fp32 have no vectors.
+Tile tile_for(const Facts& facts, int64_t m, int64_t n, bp_dtype_t dtype);
+
+}  // namespace backplane::gpu

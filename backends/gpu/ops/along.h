@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors whose places along an axis are others' of the input, or weighted sums of them: padded, cropped, resized.
+#pragma once
+
+#include "ops/row.h"
+
+namespace backplane::gpu {
+
+// For each place of the result `count` places of the input with their weights, the first -1 for the filler.
+struct Taps {
+  size_t axis = 0;
+  int64_t to = 0, count = 1;
+  std::vector<int32_t> places;
+  std::vector<float> weights;  // empty with one tap
+};
+
+// More than this is no table any more.
+inline constexpr int64_t kMostTaps = int64_t{1} << 26;
+
+// Output 0: the input with every table applied, one after the other. `fill` is one element of the input's type; empty
+// where no table fills.
+void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill);
+
+// A tensor of one element that is 0.
+Tensor zero(Emit& e, bp_dtype_t dtype);
+
+}  // namespace backplane::gpu

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that are a formula: each output element follows from the input elements at its place. $0, $1 are the
+// inputs, $T is the type of arithmetic. Formulas are code of the kernels' dialect over scalars; chains of them become
+// one kernel.
+#include <cctype>
+
+#include "backplane/sdk/weights.hpp"
+#include "ops/table.h"
+
+namespace backplane::gpu {
+namespace {
+
+constexpr bp_dtype_set_t kSignedNumbers = kFloats | kSignedIntegers;
+
+// In `formula` each @name becomes the float attribute of that name.
+std::string with_attributes(const Node& node, std::string_view formula) {
+  std::string code;
+  for (size_t i = 0; i < formula.size(); ++i) {
+    if (formula[i] != '@') {
+      code += formula[i];
+      continue;
+    }
+    const size_t begin = i + 1;
+    while (i + 1 < formula.size() &&
+           (std::isalnum(static_cast<unsigned char>(formula[i + 1])) || formula[i + 1] == '_'))
+      ++i;
+    code += literal(node.float_attribute(formula.substr(begin, i + 1 - begin), 0));
+  }
+  return code;
+}
+
+void emit_formula(Emit& e, std::string_view formula) {
+  e.elementwise(with_attributes(e.node, formula));
+}
+
+void emit_comparison(Emit& e, std::string_view formula) {
+  std::vector<uint32_t> slots;
+  for (uint32_t i = 0; i < e.node.input_count(); ++i) slots.push_back(i);
+  e.elementwise(std::string(formula), BP_DTYPE_BOOL, slots);
+}
+
+// Of any number of inputs, from the left: `formula` joins two.
+void emit_variadic(Emit& e, std::string_view formula) {
+  std::string code = "$0";
+  std::vector<uint32_t> slots;
+  for (uint32_t i = 0; i < e.node.input_count(); ++i) slots.push_back(i);
+  for (uint32_t i = 1; i < e.node.input_count(); ++i) {
+    std::string joined;
+    for (size_t k = 0; k < formula.size(); ++k) {
+      if (formula[k] != '$' || formula[k + 1] == 'T') {
+        joined += formula[k];
+      } else {
+        joined += formula[++k] == '0' ? "(" + code + ")" : "$" + std::to_string(i);
+      }
+    }
+    code = std::move(joined);
+  }
+  if (e.node.op_type() == "Mean") code = "(" + code + ") / " + std::to_string(e.node.input_count());
+  e.elementwise(std::move(code), e.node.input(0).dtype(), slots);
+}
+
+Verdict supports_variadic(const Node& node) {
+  // An operand's number is one digit; and a kernel takes so many buffers.
+  if (node.input_count() > kMaxLeaves)
+    return sdk::no(BP_REASON_OTHER, "it has " + std::to_string(node.input_count()) + " inputs; at most " +
+                                        std::to_string(kMaxLeaves) + " are supported");
+  return same_types(node);
+}
+
+// NaN wins, as ONNX has it.
+constexpr std::string_view kFloatMin = "isnan($0) || $0 < $1 ? $0 : $1", kFloatMax = "isnan($0) || $0 > $1 ? $0 : $1";
+
+void emit_min_max(Emit& e, std::string_view which) {
+  const bool real = is_float(e.node.input(0).dtype());
+  if (which == "min") return emit_variadic(e, real ? kFloatMin : "min($0, $1)");
+  return emit_variadic(e, real ? kFloatMax : "max($0, $1)");
+}
+
+// Integer division by zero, and of the least number by -1, would end the process on some devices.
+void emit_div(Emit& e, std::string_view) {
+  const bp_dtype_t dtype = e.node.input(0).dtype();
+  if (is_float(dtype)) return e.elementwise("$0 / $1");
+  if ((kSignedIntegers >> dtype & 1) != 0) return e.elementwise("$1 == 0 ? 0 : $1 == -1 ? 0 - $0 : $0 / $1");
+  e.elementwise("$1 == 0 ? 0 : $0 / $1");
+}
+
+void emit_mod(Emit& e, std::string_view) {
+  const bp_dtype_t dtype = e.node.input(0).dtype();
+  if (is_float(dtype)) return e.elementwise("fmod($0, $1)");
+  const std::string rest = "($1 == 0 || $1 == ($T)-1 ? ($T)0 : ($T)($0 % $1))";
+  if ((kUnsignedIntegers >> dtype & 1) != 0) return e.elementwise("$1 == 0 ? 0 : $0 % $1");
+  if (e.node.int_attribute("fmod", 0) != 0) return e.elementwise(rest);
+  e.elementwise("(" + rest + " != 0 && (" + rest + " < 0) != ($1 < 0)) ? " + rest + " + $1 : " + rest);
+}
+
+Verdict supports_mod(const Node& node) {
+  if (is_float(node.input(0).dtype()) && node.int_attribute("fmod", 0) == 0)
+    return sdk::no(BP_REASON_ATTRIBUTE, "fmod is 0 for floating-point numbers");
+  return same_types(node);
+}
+
+void emit_pow(Emit& e, std::string_view) {
+  const bp_dtype_t base = e.node.input(0).dtype();
+  const std::string result = is_float(base) ? "pow($0, ($T)$1)"
+                                            : "convert_" + std::string(base == BP_DTYPE_INT32 ? "int" : "long") +
+                                                  "(pow((float)$0, (float)$1))";
+  if (is_float(base)) {
+    if (const auto exponent = sdk::weight_elements<float>(e.node.input(1), BP_DTYPE_FLOAT);
+        exponent && exponent->size() == 1) {
+      if (exponent->front() == 2.0f) return e.elementwise("$0 * $0", base, {0, 1});
+      if (exponent->front() == 0.5f) return e.elementwise("sqrt($0)", base, {0, 1});
+    }
+  }
+  e.elementwise(result, base, {0, 1});
+}
+
+Verdict supports_pow(const Node& node) {
+  return expect(node).input_dtype(1, kNumbers);
+}
+
+void emit_bit_shift(Emit& e, std::string_view) {
+  const bool left = e.node.text_attribute("direction", "") == "LEFT";
+  e.elementwise(left ? "$1 >= sizeof($T) * 8 ? ($T)0 : ($T)($0 << $1)"
+                     : "$1 >= sizeof($T) * 8 ? ($T)0 : ($T)($0 >> $1)");
+}
+
+void emit_where(Emit& e, std::string_view) {
+  e.elementwise("$0 ? $1 : $2", e.node.input(1).dtype(), {0, 1, 2});
+}
+
+Verdict supports_where(const Node& node) {
+  return expect(node).same_dtype(1, 2);
+}
+
+void emit_clip(Emit& e, std::string_view) {
+  const bool real = is_float(e.node.input(0).dtype());
+  std::vector<uint32_t> slots{0};
+  std::string code = "$0";
+  for (const uint32_t slot : {1u, 2u}) {
+    if (!e.has_input(slot)) continue;
+    const std::string limit = "$" + std::to_string(slots.size());
+    slots.push_back(slot);
+    if (real)
+      code = "(" + code + (slot == 1 ? " < " : " > ") + limit + " ? " + limit + " : " + code + ")";
+    else
+      code = (slot == 1 ? "max(" : "min(") + code + ", " + limit + ")";
+  }
+  e.elementwise(std::move(code), e.node.input(0).dtype(), slots);
+}
+
+void emit_is_inf(Emit& e, std::string_view) {
+  const bool negative = e.node.int_attribute("detect_negative", 1) != 0;
+  const bool positive = e.node.int_attribute("detect_positive", 1) != 0;
+  const char* sign = negative && positive ? "1" : negative ? "$0 < 0" : positive ? "$0 > 0" : "0";
+  e.elementwise(std::string("isinf($0) && ") + sign, BP_DTYPE_BOOL, {0});
+}
+
+// The device's own is for doubles: many compute it for one number at a time.
+std::string erf_of(const Emit& e, const std::string& x) {
+  return (e.node.input(0).dtype() == BP_DTYPE_DOUBLE ? "erf(" : "erf_f32(") + x + ")";
+}
+
+void emit_erf(Emit& e, std::string_view) {
+  e.elementwise(erf_of(e, "$0"));
+}
+
+void emit_gelu(Emit& e, std::string_view) {
+  if (e.node.text_attribute("approximate", "none") == "tanh")
+    return e.elementwise("($T)0.5f * $0 * (1 + tanh(($T)0.7978845608028654 * ($0 + ($T)0.044715 * $0 * $0 * $0)))");
+  e.elementwise("($T)0.5f * $0 * (1 + " + erf_of(e, "$0 * ($T)0.7071067811865476") + ")");
+}
+
+// Slopes broadcast to the input, never the reverse.
+Verdict supports_prelu(const Node& node) {
+  if (node.input(1).rank() > node.input(0).rank()) return sdk::no(BP_REASON_SHAPE, "the slope has the higher rank");
+  return same_types(node);
+}
+
+// From a wide floating-point number to an integer: beyond its range ONNX leaves the result open, OpenCL's saturates.
+std::string conversion(bp_dtype_t from, bp_dtype_t to) {
+  if (to == BP_DTYPE_BOOL) return "$0 != 0";
+  if (is_float(to) || !is_float(from)) return "$0";
+  static constexpr struct {
+    bp_dtype_t dtype;
+    const char* name;
+  } kNames[] = {{BP_DTYPE_INT8, "char"},     {BP_DTYPE_UINT8, "uchar"}, {BP_DTYPE_INT16, "short"},
+                {BP_DTYPE_UINT16, "ushort"}, {BP_DTYPE_INT32, "int"},   {BP_DTYPE_UINT32, "uint"},
+                {BP_DTYPE_INT64, "long"},    {BP_DTYPE_UINT64, "ulong"}};
+  for (const auto& [dtype, name] : kNames) {
+    // Narrow integers wrap, as the other backends and the reference do.
+    if (dtype == to)
+      return bytes_of(to) < 4 ? std::string("convert_") + name + "(convert_int_sat($0))"
+                              : std::string("convert_") + name + "_sat($0)";
+  }
+  return "$0";
+}
+
+Verdict supports_cast(const Node& node) {
+  if (node.int_attribute("to", -1) != node.output(0).dtype())
+    return sdk::no(BP_REASON_ATTRIBUTE, "its output is " + std::string(view::dtype_name(node.output(0).dtype())) +
+                                            ", which `to` does not say");
+  return accept();
+}
+
+Verdict supports_cast_like(const Node& node) {
+  if (node.input(1).dtype() != node.output(0).dtype())
+    return sdk::no(BP_REASON_DTYPE, "its output has not the type of input 1");
+  return accept();
+}
+
+void emit_cast(Emit& e, std::string_view) {
+  const bp_dtype_t from = e.node.input(0).dtype(), to = e.node.output(0).dtype();
+  e.elementwise(conversion(from, to), to, {0});
+}
+
+constexpr Row kRows[] = {
+    {"", "Abs", 6, kSignedNumbers, kUnary, nullptr,
+     [](Emit& e, std::string_view) { e.elementwise(is_float(e.node.input(0).dtype()) ? "fabs($0)" : "abs($0)"); }},
+    {"", "Neg", 6, kSignedNumbers, kUnary, nullptr, emit_formula, "-$0"},
+    {"", "Ceil", 6, kFloats, kUnary, nullptr, emit_formula, "ceil($0)"},
+    {"", "Floor", 6, kFloats, kUnary, nullptr, emit_formula, "floor($0)"},
+    {"", "Round", 11, kFloats, kUnary, nullptr, emit_formula, "rint($0)"},
+    {"", "Sqrt", 6, kFloats, kUnary, nullptr, emit_formula, "sqrt($0)"},
+    {"", "Reciprocal", 6, kFloats, kUnary, nullptr, emit_formula, "1 / $0"},
+    {"", "Exp", 6, kFloats, kUnary, nullptr, emit_formula, "exp($0)"},
+    {"", "Log", 6, kFloats, kUnary, nullptr, emit_formula, "log($0)"},
+    {"", "Sin", 7, kFloats, kUnary, nullptr, emit_formula, "sin($0)"},
+    {"", "Cos", 7, kFloats, kUnary, nullptr, emit_formula, "cos($0)"},
+    {"", "Tan", 7, kFloats, kUnary, nullptr, emit_formula, "tan($0)"},
+    {"", "Asin", 7, kFloats, kUnary, nullptr, emit_formula, "asin($0)"},
+    {"", "Acos", 7, kFloats, kUnary, nullptr, emit_formula, "acos($0)"},
+    {"", "Atan", 7, kFloats, kUnary, nullptr, emit_formula, "atan($0)"},
+    {"", "Sinh", 9, kFloats, kUnary, nullptr, emit_formula, "sinh($0)"},
+    {"", "Cosh", 9, kFloats, kUnary, nullptr, emit_formula, "cosh($0)"},
+    {"", "Tanh", 6, kFloats, kUnary, nullptr, emit_formula, "tanh($0)"},
+    {"", "Asinh", 9, kFloats, kUnary, nullptr, emit_formula, "asinh($0)"},
+    {"", "Acosh", 9, kFloats, kUnary, nullptr, emit_formula, "acosh($0)"},
+    {"", "Atanh", 9, kFloats, kUnary, nullptr, emit_formula, "atanh($0)"},
+    {"", "Erf", 9, kFloats, kUnary, nullptr, emit_erf},
+    {"", "Sign", 9, kNumbers, kUnary, nullptr, emit_formula, "$0 > 0 ? 1 : $0 < 0 ? -1 : $0"},
+    {"", "Not", 1, kBooleans, kUnary, nullptr, emit_formula, "!$0"},
+    {"", "BitwiseNot", 18, kIntegers, kUnary, nullptr, emit_formula, "~$0"},
+    {"", "IsNaN", 9, kFloats, kUnaryTest, nullptr, emit_comparison, "isnan($0)"},
+    {"", "IsInf", 10, kFloats, kUnaryTest, nullptr, emit_is_inf},
+
+    // Activations.
+    {"", "Relu", 6, kSignedNumbers, kUnary, nullptr, emit_formula, "$0 < 0 ? 0 : $0"},
+    {"", "LeakyRelu", 6, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * $0 : $0"},
+    {"", "PRelu", 7, kSignedNumbers, kBinary, supports_prelu, emit_formula, "$0 < 0 ? $1 * $0 : $0"},
+    {"", "ThresholdedRelu", 10, kFloats, kUnary, nullptr, emit_formula, "$0 > @alpha ? $0 : 0"},
+    {"", "Elu", 6, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0) : $0"},
+    {"", "Celu", 12, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0 / @alpha) : $0"},
+    {"", "Selu", 6, kFloats, kUnary, nullptr, emit_formula, "@gamma * ($0 < 0 ? @alpha * expm1($0) : $0)"},
+    {"", "Sigmoid", 6, kFloats, kUnary, nullptr, emit_formula, "1 / (1 + exp(-$0))"},
+    {"", "HardSigmoid", 6, kFloats, kUnary, nullptr, emit_formula, "clamp(($T)(@alpha * $0 + @beta), ($T)0, ($T)1)"},
+    {"", "HardSwish", 14, kFloats, kUnary, nullptr, emit_formula, "$0 * clamp($0 / 6 + ($T)0.5f, ($T)0, ($T)1)"},
+    {"", "Softplus", 1, kFloats, kUnary, nullptr, emit_formula, "($0 > 0 ? $0 : 0) + log1p(exp(-fabs($0)))"},
+    {"", "Softsign", 1, kFloats, kUnary, nullptr, emit_formula, "$0 / (1 + fabs($0))"},
+    {"", "Mish", 18, kFloats, kUnary, nullptr, emit_formula, "$0 * tanh(($0 > 0 ? $0 : 0) + log1p(exp(-fabs($0))))"},
+    {"", "Swish", 24, kFloats, kUnary, nullptr, emit_formula, "$0 / (1 + exp(-@alpha * $0))"},
+    {"", "Gelu", 20, kFloats, kUnary, nullptr, emit_gelu},
+    {"", "Shrink", 9, kFloats, kUnary, nullptr, emit_formula,
+     "$0 < -@lambd ? $0 + @bias : $0 > @lambd ? $0 - @bias : 0"},
+    {"", "Clip", 12, kNumbers, {1, 3}, same_types, emit_clip},
+
+    // Two inputs and more, broadcast.
+    {"", "Add", 7, kNumbers, kBinary, same_types, emit_formula, "$0 + $1"},
+    {"", "Sub", 7, kNumbers, kBinary, same_types, emit_formula, "$0 - $1"},
+    {"", "Mul", 7, kNumbers, kBinary, same_types, emit_formula, "$0 * $1"},
+    {"", "Div", 7, kNumbers, kBinary, same_types, emit_div},
+    {"", "Mod", 10, kNumbers, kBinary, supports_mod, emit_mod},
+    {"", "Pow", 12, kFloats, kBinary, supports_pow, emit_pow},
+    {"", "Min", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "min"},
+    {"", "Max", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "max"},
+    {"", "Sum", 8, kFloats, kVariadic, supports_variadic, emit_variadic, "$0 + $1"},
+    {"", "Mean", 8, kFloats, kVariadic, supports_variadic, emit_variadic, "$0 + $1"},
+    {"", "And", 7, kBooleans, kBinary, same_types, emit_formula, "$0 && $1"},
+    {"", "Or", 7, kBooleans, kBinary, same_types, emit_formula, "$0 || $1"},
+    {"", "Xor", 7, kBooleans, kBinary, same_types, emit_formula, "$0 != $1"},
+    {"", "BitwiseAnd", 18, kIntegers, kBinary, same_types, emit_formula, "$0 & $1"},
+    {"", "BitwiseOr", 18, kIntegers, kBinary, same_types, emit_formula, "$0 | $1"},
+    {"", "BitwiseXor", 18, kIntegers, kBinary, same_types, emit_formula, "$0 ^ $1"},
+    {"", "BitShift", 11, kUnsignedIntegers, kBinary, same_types, emit_bit_shift},
+    {"", "Equal", 7, kAnything, kBinaryTest, same_types, emit_comparison, "$0 == $1"},
+    {"", "Less", 7, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 < $1"},
+    {"", "LessOrEqual", 12, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 <= $1"},
+    {"", "Greater", 7, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 > $1"},
+    {"", "GreaterOrEqual", 12, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 >= $1"},
+    {"", "Where", 9, kBooleans, {3, 3, Form::kOpen}, supports_where, emit_where},
+
+    {"", "Cast", 6, kAnything, {1, 1, Form::kOpen}, supports_cast, emit_cast},
+    {"", "CastLike", 15, kAnything, {2, 2, Form::kOpen}, supports_cast_like, emit_cast},
+};
+
+}  // namespace
+
+std::span<const Row> elementwise_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::gpu

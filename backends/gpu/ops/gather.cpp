@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements chosen, placed and ordered by indices: Gather*, Scatter*, OneHot, TopK.
+#include <algorithm>
+
+#include "ops/rows.h"
+#include "ops/table.h"
+
+namespace backplane::gpu {
+namespace {
+
+std::string index_type(const Tensor& indices) {
+  return " -DINDEX=" + Emit::type(indices);
+}
+
+// A constant whose indices lie within [-extents[k], extents[k]): the device would read the nearest element instead.
+void check_indices(Emit& e, const std::vector<int64_t>& extents) {
+  if (!e.constant(1)) return;
+  const std::vector<int64_t> indices = e.ints(1);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const int64_t extent = extents[i % extents.size()];
+    if (indices[i] < -extent || indices[i] >= extent)
+      throw sdk::Error(BP_INVALID_MODEL,
+                       "index " + std::to_string(indices[i]) + " is beyond an extent of " + std::to_string(extent));
+  }
+}
+
+void emit_gather(Emit& e, std::string_view) {
+  const Tensor x = e.input(0), indices = e.input(1);
+  const size_t axis = axis_of(e.node.int_attribute("axis", 0), x.rank());
+  const auto at = x.shape.begin() + static_cast<ptrdiff_t>(axis);
+  Shape shape(x.shape.begin(), at);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  shape.insert(shape.end(), at + 1, x.shape.end());
+  check_indices(e, {x.shape[axis]});
+  const Tensor y = e.output(0, shape);
+  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  const int64_t outer = elements(x.shape, 0, axis), inner = elements(x.shape, axis + 1, x.rank());
+  // Neighbours in a row are neighbours in a group of a GPU, and in a loop of a CPU.
+  const int64_t run = e.facts().kind == BP_DEVICE_CPU ? 256 : 1;
+  e.launch("gather", "gather",
+           "-DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices) + " -DRUN=" + std::to_string(run))
+      .in(x)
+      .in(indices)
+      .out(y)
+      .arg(outer)
+      .arg(x.shape[axis])
+      .arg(indices.count())
+      .arg(inner)
+      .fault()
+      .range((inner + run - 1) / run, indices.count(), outer);
+}
+
+void emit_gather_elements(Emit& e, std::string_view) {
+  const Tensor x = e.input(0), indices = e.input(1);
+  const size_t axis = axis_of(e.node.int_attribute("axis", 0), x.rank());
+  Tensor source = x;
+  // Dimensions other than the axis may be cut short.
+  Shape cut = indices.shape;
+  for (size_t d = 0; d < x.rank(); ++d) {
+    if (d != axis && cut.at(d) > x.shape[d])
+      throw sdk::Error(BP_TYPE_MISMATCH, "indices " + to_string(cut) + " do not fit " + to_string(x.shape));
+  }
+  cut.at(axis) = x.shape[axis];
+  check_indices(e, {x.shape[axis]});
+  if (cut != x.shape) source = e.computed("$0", x.dtype, cut, {{x, dense_strides(x.shape), 0}});
+  const Tensor y = e.output(0, indices.shape);
+  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  e.launch("gather", "gather_elements", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
+      .in(source)
+      .in(indices)
+      .out(y)
+      .arg(y.count())
+      .arg(x.shape[axis])
+      .arg(indices.shape[axis])
+      .arg(elements(indices.shape, axis + 1, x.rank()))
+      .fault()
+      .range(y.count());
+}
+
+Verdict supports_gather_elements(const Node& node) {
+  if (node.input(1).rank() != node.input(0).rank() || node.input(0).rank() == 0)
+    return sdk::no(BP_REASON_SHAPE, "the indices have rank " + std::to_string(node.input(1).rank()) +
+                                        " and the input " + std::to_string(node.input(0).rank()));
+  return accept();
+}
+
+Verdict supports_index(const Node& node) {
+  return expect(node).input_dtype(1, one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64)).rank(0, 1);
+}
+
+Verdict supports_elements(const Node& node) {
+  if (Verdict v = supports_index(node); !accepted(v)) return v;
+  return supports_gather_elements(node);
+}
+
+// The extents that the `depth` indices of a slice choose from, after `batch` dimensions.
+Tensor extents_of(Emit& e, const Shape& shape, size_t batch, size_t depth) {
+  std::vector<int32_t> extents;
+  for (size_t d = batch; d < batch + depth; ++d) extents.push_back(static_cast<int32_t>(shape.at(d)));
+  return e.table(BP_DTYPE_INT32, {static_cast<int64_t>(depth)}, extents);
+}
+
+void emit_gather_nd(Emit& e, std::string_view) {
+  const Tensor x = e.input(0), indices = e.input(1);
+  const int64_t batches = e.node.int_attribute("batch_dims", 0);
+  const size_t batch = static_cast<size_t>(batches);
+  const int64_t last = indices.shape.back();
+  const size_t depth = static_cast<size_t>(last);
+  if (batches < 0 || batch >= indices.rank() || batch + depth > x.rank() ||
+      !std::equal(x.shape.begin(), x.shape.begin() + batches, indices.shape.begin()))
+    throw sdk::Error(BP_TYPE_MISMATCH, "indices " + to_string(indices.shape) + " do not fit " + to_string(x.shape));
+  Shape shape(indices.shape.begin(), indices.shape.end() - 1);
+  shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(batch + depth), x.shape.end());
+  const Tensor y = e.output(0, shape);
+  if (x.count() == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  e.launch("gather", "gather_nd", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
+      .in(x)
+      .in(indices)
+      .in(extents_of(e, x.shape, batch, depth))
+      .out(y)
+      .arg(y.count())
+      .arg(last)
+      .arg(elements(x.shape, batch, x.rank()))
+      .arg(elements(indices.shape, batch, indices.rank() - 1))
+      .arg(elements(x.shape, batch + depth, x.rank()))
+      .fault()
+      .range(y.count());
+}
+
+Verdict supports_nd(const Node& node) {
+  if (Verdict v = supports_index(node); !accepted(v)) return v;
+  if (node.input(1).rank() == 0) return sdk::no(BP_REASON_SHAPE, "the indices are a scalar");
+  return accept();
+}
+
+// ---- scatter -------------------------------------------------------------------------------------------------------
+
+constexpr struct {
+  std::string_view reduction, join;
+} kJoins[] = {{"none", "b"},
+              {"add", "a + b"},
+              {"mul", "a * b"},
+              {"max", "a != a || a > b ? a : b"},
+              {"min", "a != a || a < b ? a : b"}};
+
+std::string join_of(const Node& node) {
+  for (const auto& [reduction, join] : kJoins) {
+    if (reduction == node.text_attribute("reduction", "none"))
+      return "#define JOIN(a, b) (" + std::string(join) + ")\n";
+  }
+  return {};
+}
+
+// Output 0 with the input's elements, to be changed.
+Tensor copy_of_input(Emit& e) {
+  const Tensor x = e.input(0), y = e.output(0, x.shape);
+  e.move(x.shape, {x, dense_strides(x.shape), 0}, {y, dense_strides(x.shape), 0});
+  return y;
+}
+
+void emit_scatter_elements(Emit& e, std::string_view) {
+  const Tensor indices = e.input(1), updates = e.input(2);
+  const Shape shape = e.shape(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", 0), shape.size());
+  if (updates.shape != indices.shape)
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     "updates " + to_string(updates.shape) + " and indices " + to_string(indices.shape) + " differ");
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (d != axis && indices.shape.at(d) > shape[d])
+      throw sdk::Error(BP_TYPE_MISMATCH, "indices " + to_string(indices.shape) + " do not fit " + to_string(shape));
+  }
+  check_indices(e, {shape[axis]});
+  std::vector<int32_t> numbers(indices.shape.begin(), indices.shape.end());
+  for (const int64_t stride : dense_strides(shape)) numbers.push_back(static_cast<int32_t>(stride));
+  numbers.push_back(static_cast<int32_t>(shape[axis]));
+  const Tensor y = copy_of_input(e);
+  const int64_t lines = indices.count() == 0 ? 0 : indices.count() / indices.shape[axis];
+  e.launch("scatter", "scatter_elements", "-DTYPE=" + Emit::type(y) + index_type(indices), join_of(e.node))
+      .in(indices)
+      .in(updates)
+      .in(e.table(BP_DTYPE_INT32, {static_cast<int64_t>(numbers.size())}, numbers))
+      .out(y)
+      .arg(lines)
+      .arg(static_cast<int64_t>(axis))
+      .arg(static_cast<int64_t>(shape.size()))
+      .fault()
+      .range(lines);
+}
+
+void emit_scatter_nd(Emit& e, std::string_view) {
+  const Tensor indices = e.input(1), updates = e.input(2);
+  const Shape shape = e.shape(0);
+  const size_t depth = static_cast<size_t>(indices.shape.back());
+  Shape expected(indices.shape.begin(), indices.shape.end() - 1);
+  if (depth > shape.size())
+    throw sdk::Error(BP_TYPE_MISMATCH, "indices " + to_string(indices.shape) + " do not fit " + to_string(shape));
+  expected.insert(expected.end(), shape.begin() + static_cast<ptrdiff_t>(depth), shape.end());
+  if (updates.shape != expected)
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     "updates are " + to_string(updates.shape) + " and must be " + to_string(expected));
+  const Tensor y = copy_of_input(e);
+  const int64_t inner = elements(shape, depth, shape.size());
+  e.launch("scatter", "scatter_nd", "-DTYPE=" + Emit::type(y) + index_type(indices), join_of(e.node))
+      .in(indices)
+      .in(updates)
+      .in(extents_of(e, shape, 0, depth))
+      .out(y)
+      .arg(elements(indices.shape, 0, indices.rank() - 1))
+      .arg(static_cast<int64_t>(depth))
+      .arg(inner)
+      .fault()
+      .range(inner);
+}
+
+Verdict supports_scatter(const Node& node) {
+  if (join_of(node).empty())
+    return sdk::no(BP_REASON_ATTRIBUTE, "reduction is '" + std::string(node.text_attribute("reduction", "")) + "'");
+  if (node.input(2).dtype() != node.input(0).dtype())
+    return sdk::no(BP_REASON_DTYPE, "the updates have another type than the input");
+  return supports_nd(node);
+}
+
+Verdict supports_scatter_elements(const Node& node) {
+  if (Verdict v = supports_scatter(node); !accepted(v)) return v;
+  return supports_gather_elements(node);
+}
+
+// ---- one-hot, top k ------------------------------------------------------------------------------------------------
+
+void emit_one_hot(Emit& e, std::string_view) {
+  const Tensor indices = e.input(0), values = e.input(2);
+  const std::vector<double> depths = e.numbers(1);
+  const double depth = depths.size() == 1 ? depths.front() : -1;
+  if (!(depth >= 0 && depth <= INT32_MAX) || values.count() != 2)
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "a depth of " + std::to_string(depth) + " with values " + to_string(values.shape));
+  Shape shape = indices.shape;
+  const size_t axis = axis_of(e.node.int_attribute("axis", -1), shape.size() + 1);
+  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), static_cast<int64_t>(depth));
+  const Tensor y = e.output(0, shape);
+  e.launch("one_hot", "one_hot", "-DTYPE=" + std::string(word_name(values.dtype)) + index_type(indices))
+      .in(indices)
+      .in(values)
+      .out(y)
+      .arg(y.count())
+      .arg(static_cast<int64_t>(depth))
+      .arg(elements(indices.shape, axis, indices.rank()))
+      .range(y.count());
+}
+
+Verdict supports_one_hot(const Node& node) {
+  if (node.input(2).dtype() != node.output(0).dtype())
+    return sdk::no(BP_REASON_DTYPE, "its output has not the type of input 2");
+  if ((kNumbers & ~one(BP_DTYPE_FLOAT16) & ~one(BP_DTYPE_BFLOAT16)) >> node.input(1).dtype() & 1)
+    return known_on_host(node, 1);
+  return sdk::no(BP_REASON_DTYPE, "the depth is " + std::string(view::dtype_name(node.input(1).dtype())));
+}
+
+// Each element is compared with all others of its row.
+constexpr int64_t kMostCompared = 16384;
+
+void emit_top_k(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
+  const int64_t k = e.ints(1).at(0);
+  if (k < 0 || k > x.shape[axis])
+    throw sdk::Error(BP_INVALID_ARGUMENT, "k is " + std::to_string(k) + " of " + std::to_string(x.shape[axis]));
+  Shape shape = x.shape;
+  shape[axis] = k;
+  const Rows rows = rows_of(e.facts(), x.shape, axis, axis + 1);
+  const Tensor y = e.has_output(0) ? e.output(0, shape) : e.scratch(x.dtype, shape);
+  const Tensor places = e.has_output(1) ? e.output(1, shape) : e.scratch(BP_DTYPE_INT64, shape);
+  e.launch("top_k", "top_k", "-DTYPE=" + Emit::type(x),
+           std::string("#define BEFORE ") + (e.node.int_attribute("largest", 1) != 0 ? ">\n" : "<\n"))
+      .in(x)
+      .out(y)
+      .out(places)
+      .arg(rows.count())
+      .arg(rows.n)
+      .arg(rows.inner)
+      .arg(k)
+      .range(rows.n, rows.count());
+}
+
+Verdict supports_top_k(const Node& node) {
+  if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
+  const int64_t axis = node.int_attribute("axis", -1), rank = node.input(0).rank();
+  if (axis < -rank || axis >= rank) return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis));
+  const int64_t n = node.input(0).extent(static_cast<uint32_t>(axis < 0 ? axis + rank : axis));
+  if (n < 0 || n > kMostCompared)
+    return sdk::no(BP_REASON_SHAPE, "rows of " + std::to_string(n) + " elements; at most " +
+                                        std::to_string(kMostCompared) + " are ordered");
+  return known_on_host(node, 1);
+}
+
+constexpr Form kScattering{3, 3};
+
+constexpr Row kRows[] = {
+    {"", "Gather", 1, kAnything, kBinary, supports_index, emit_gather},
+    {"", "GatherElements", 11, kAnything, kBinary, supports_elements, emit_gather_elements},
+    {"", "GatherND", 11, kAnything, kBinary, supports_nd, emit_gather_nd},
+    {"", "Scatter", 9, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
+    {"", "ScatterElements", 11, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
+    {"", "ScatterND", 11, kAnything, kScattering, supports_scatter, emit_scatter_nd},
+    {"", "OneHot", 9, kNumbers, {3, 3, Form::kOpen}, supports_one_hot, emit_one_hot},
+    {"", "TopK", 10, kNumbers, {2, 2, Form::kSame, 2}, supports_top_k, emit_top_k},
+};
+
+}  // namespace
+
+std::span<const Row> gather_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::gpu

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMul, Gemm.
+#include "ops/gemm.h"
+
+#include "ops/table.h"
+
+namespace backplane::gpu {
+namespace {
+
+// B in panels as wide as a tile, each with its lines one after the other: lines that lie far apart cost a page each,
+// and those whose distance is a power of two share few places of the caches. Empty where that is not worth a copy.
+Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
+  const int64_t width = tile.width();
+  if (p.in_panels) return p.b;
+  if (p.window != nullptr || tile.depth != 0 || p.n % width != 0 || p.n == width) return {};
+  const bool far = p.n % 256 == 0;
+  if (!e.constant(p.b) && !(far && p.m >= 128)) return {};
+  const Shape shape{p.b_count, p.n / width, p.k, width};
+  return e.computed("$0", p.b.dtype, shape, {{p.b, {p.k * p.n, width, p.n, 1}, 0}});
+}
+
+// The columns of B as a kernel walks them: lines of neighbours.
+struct Columns {
+  int64_t lines, line;     // how many, and how long each
+  int64_t lines_of_slice;  // of the windows' outermost dimension
+  bool gaps;               // walks over places between y's lines too
+  int64_t count() const { return lines * line; }
+};
+
+// All places from the first window to the last, those between y's lines too.
+Columns flattened(const Product& p) {
+  if (p.window == nullptr) return {1, p.n, 1, false};
+  const Spatial out = p.window->out, places = p.window->places();
+  const int64_t all = ((out[0] - 1) * places[1] + out[1] - 1) * places[2] + out[2];
+  return {1, all, 1, all != p.n};
+}
+
+Columns columns_of(const Facts& facts, const Product& p) {
+  const Columns flat = flattened(p);
+  if (!flat.gaps) return flat;
+  // Storing around gaps is dear where the sums are short; short lines leave vectors idle.
+  const Spatial out = p.window->out;
+  if (p.k >= 128 || out[2] < 2 * int64_t{facts.float_lanes}) return flat;
+  return {out[0] * out[1], out[2], out[1], false};
+}
+
+std::string macro(const char* name, int64_t value) {
+  return " -D" + std::string(name) + "=" + std::to_string(value);
+}
+
+Tensor transposed(Emit& e, const Tensor& x) {
+  const Shape shape{x.shape[1], x.shape[0]};
+  return e.computed("$0", x.dtype, shape, {{x, {1, x.shape[1]}, 0}});
+}
+
+void emit_gemm(Emit& e, std::string_view) {
+  Tensor a = e.input(0), b = e.input(1);
+  if (e.node.int_attribute("transA", 0) != 0) a = transposed(e, a);
+  if (e.node.int_attribute("transB", 0) != 0) b = transposed(e, b);
+  Product p{.a = a, .b = b, .m = a.shape[0], .n = b.shape[1], .k = a.shape[1]};
+  p.alpha = e.node.float_attribute("alpha", 1);
+  const float beta = e.node.float_attribute("beta", 1);
+  const Shape shape{p.m, p.n};
+  if (!e.has_input(2) || beta == 0) {
+    p.y = e.output(0, shape);
+    return emit_product(e, p);
+  }
+  const bool per_column = e.shape(2) == Shape{p.n} || e.shape(2) == Shape{1, p.n};
+  if (per_column && beta == 1) {
+    p.bias = e.input(2);
+    p.bias_of = Product::Bias::kColumns;
+    p.y = e.output(0, shape);
+    return emit_product(e, p);
+  }
+  // Rounded once, at the end: 16-bit sums would be rounded before the bias is added.
+  const bool narrow = is_float(a.dtype) && bytes_of(a.dtype) < 4;
+  const auto wide = [&](const Tensor& x) {
+    return narrow ? e.computed("$0", BP_DTYPE_FLOAT, x.shape, {{x, dense_strides(x.shape), 0}}) : x;
+  };
+  p.a = wide(a);
+  p.b = wide(b);
+  p.y = e.scratch(p.a.dtype, shape);
+  emit_product(e, p);
+  e.formula("$0 + ($T)" + literal(beta) + " * $1", a.dtype, shape, {View{p.y, dense_strides(shape), 0}, Operand(2)});
+}
+
+Verdict supports_gemm(const Node& node) {
+  return expect(node).rank(0, 2, 2).rank(1, 2, 2).same_dtypes();
+}
+
+void emit_matmul(Emit& e, std::string_view) {
+  Shape shape;
+  Product p = matrix_product(e, e.input(0), e.input(1), shape);
+  p.y = e.output(0, shape);
+  emit_product(e, p);
+}
+
+Verdict supports_matmul(const Node& node) {
+  return expect(node).rank(0, 1).rank(1, 1).same_dtypes();
+}
+
+constexpr bp_dtype_set_t kProducts =
+    kFloats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
+
+constexpr Row kRows[] = {
+    {"", "MatMul", 1, kProducts, kBinary, supports_matmul, emit_matmul},
+    {"", "Gemm", 7, kProducts, {2, 3}, supports_gemm, emit_gemm},
+};
+
+}  // namespace
+
+void emit_product(Emit& e, const Product& p) {
+  if (p.m == 0 || p.n == 0 || p.batch == 0) return;
+  Columns columns = columns_of(e.facts(), p);
+  const Tile tile = tile_for(e.facts(), p.m, columns.line, p.y.dtype);
+  if (tile.depth != 0) columns = flattened(p);
+  const Tensor panels = in_panels(e, p, tile);
+  std::string options = "-DTYPE=" + Emit::type(p.y) + tile.macros() + macro("BIAS", static_cast<int64_t>(p.bias_of));
+  if (!is_float(p.y.dtype)) options += " -DINTEGER";
+  if (p.alpha != 1) options += " -DALPHA=" + literal(p.alpha);
+  if (panels) options += " -DPANELS";
+  if (p.window != nullptr)
+    options += " -DWINDOWS" + p.window->phase_macros() + p.window->tap_macros() + (columns.gaps ? " -DGAPS" : "");
+  LaunchBuilder launch = e.launch("gemm", "gemm", options);
+  launch.in(p.a).in(panels ? panels : p.b).in(p.bias ? p.bias : p.a).out(p.y);
+  launch.arg(p.m).arg(columns.count()).arg(p.k).arg(p.a_count).arg(p.b_count);
+  if (p.window != nullptr) {
+    const Spatial places = p.window->places();
+    launch.arg(places[0] * places[1] * places[2]).arg(places[1] * places[2]).arg(places[2]);
+    launch.arg(columns.gaps ? p.window->out[1] : columns.lines_of_slice);
+    launch.arg(columns.gaps ? p.window->out[2] : columns.line).arg(p.n);
+  }
+  launch.range(tile.ranges(p.m, columns.line, columns.lines, p.batch));
+  launch.ends_with_formula(p.y, p.a_count * p.m, p.n);
+}
+
+Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {
+  const bool row = a.rank() == 1, column = b.rank() == 1;
+  if (row) a = e.view(a, {1, a.shape[0]});
+  if (column) b = e.view(b, {b.shape[0], 1});
+  const Shape a_batch(a.shape.begin(), a.shape.end() - 2), b_batch(b.shape.begin(), b.shape.end() - 2);
+  const Shape batch = broadcast(a_batch, b_batch);
+  Product p{.m = a.shape[a.rank() - 2], .n = b.shape[b.rank() - 1], .k = a.shape[a.rank() - 1]};
+  if (p.k != b.shape[b.rank() - 2])
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string(a.shape) + " and " + to_string(b.shape) + " do not multiply");
+  p.batch = elements(batch);
+  out_shape = batch;
+  if (!row) out_shape.push_back(p.m);
+  if (!column) out_shape.push_back(p.n);
+  // One matrix B for all of A: rows of one tall matrix.
+  if (elements(b_batch) == 1 && elements(a_batch) == p.batch) {
+    p.m *= p.batch;
+    p.batch = 1;
+  }
+  // A batch that is repeated whole needs no copy; others are laid out.
+  const auto spread = [&](Tensor& x, const Shape& own, int64_t rows, int64_t columns) {
+    const bool whole =
+        elements(own) == 1 || (own.size() <= batch.size() && std::equal(own.rbegin(), own.rend(), batch.rbegin()));
+    if (whole || p.batch == 1) return elements(own);
+    Shape full = batch;
+    full.push_back(rows);
+    full.push_back(columns);
+    x = e.computed("$0", x.dtype, full, {broadcast_view(x, full)});
+    return elements(batch);
+  };
+  const int64_t a_rows = p.batch == 1 ? 1 : p.m;
+  p.a_count = p.batch == 1 ? 1 : spread(a, a_batch, a_rows, p.k);
+  p.b_count = p.batch == 1 ? 1 : spread(b, b_batch, p.k, p.n);
+  p.a = std::move(a);
+  p.b = std::move(b);
+  return p;
+}
+
+std::span<const Row> gemm_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::gpu

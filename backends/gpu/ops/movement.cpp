@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that move elements or only call them otherwise. What is transposed, sliced or repeated is not moved at
+// all when the reader is a formula: it reads along the strides.
+#include <algorithm>
+#include <numeric>
+
+#include "backplane/sdk/weights.hpp"
+#include "ops/table.h"
+
+namespace backplane::gpu {
+namespace {
+
+// ---- the same bytes ------------------------------------------------------------------------------------------------
+
+Shape reshaped(const Emit& e, const Shape& from) {
+  Shape to = e.ints(1);
+  const bool zero_is_zero = e.node.int_attribute("allowzero", 0) != 0;
+  int64_t known = 1;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i] == 0 && !zero_is_zero) to[i] = from.at(i);
+    if (to[i] >= 0) known *= to[i];
+  }
+  const auto open = std::ranges::find(to, -1);
+  if (open != to.end() && known != 0) *open = elements(from) / known;
+  return to;
+}
+
+void emit_reshape(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  e.alias(0, x, reshaped(e, x.shape));
+}
+
+void emit_identity(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  e.alias(0, x, x.shape);
+}
+
+void emit_flatten(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const int64_t axis = e.node.int_attribute("axis", 1);
+  const size_t split = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.rank()) : axis);
+  e.alias(0, x, {elements(x.shape, 0, split), elements(x.shape, split, x.rank())});
+}
+
+void emit_squeeze(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  std::vector<bool> drop(x.rank());
+  for (const int64_t axis : e.ints(1)) drop[axis_of(axis, x.rank())] = true;
+  Shape shape;
+  for (size_t i = 0; i < x.rank(); ++i) {
+    if (!(e.has_input(1) ? drop[i] : x.shape[i] == 1)) shape.push_back(x.shape[i]);
+  }
+  e.alias(0, x, shape);
+}
+
+void emit_unsqueeze(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const std::vector<int64_t> axes = e.ints(1);
+  Shape shape(x.rank() + axes.size(), -1);
+  for (const int64_t axis : axes) shape[axis_of(axis, shape.size())] = 1;
+  size_t next = 0;
+  for (int64_t& extent : shape) {
+    if (extent < 0) extent = x.shape.at(next++);
+  }
+  e.alias(0, x, shape);
+}
+
+Verdict shape_is_known(const Node& node) {
+  return known_on_host(node, 1);
+}
+
+Verdict supports_flatten(const Node& node) {
+  const int64_t axis = node.int_attribute("axis", 1), rank = node.input(0).rank();
+  if (axis < -rank || axis > rank)
+    return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis) + " at rank " + std::to_string(rank));
+  return accept();
+}
+
+// ---- elements from elsewhere ---------------------------------------------------------------------------------------
+
+void emit_transpose(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  std::vector<int64_t> order = e.node.ints_attribute("perm");
+  if (order.empty()) {
+    for (size_t i = x.rank(); i-- > 0;) order.push_back(static_cast<int64_t>(i));
+  }
+  const std::vector<int64_t> dense = dense_strides(x.shape);
+  Shape shape;
+  View view{x, {}, 0};
+  for (const int64_t axis : order) {
+    const size_t from = axis_of(axis, x.rank());
+    shape.push_back(x.shape[from]);
+    view.strides.push_back(dense[from]);
+  }
+  e.moved(0, shape, view);
+}
+
+Verdict supports_transpose(const Node& node) {
+  std::vector<int64_t> order = node.ints_attribute("perm");
+  if (order.empty()) return accept();
+  std::ranges::sort(order);
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (order[i] != static_cast<int64_t>(i)) return sdk::no(BP_REASON_ATTRIBUTE, "perm is no permutation");
+  }
+  if (order.size() != static_cast<size_t>(node.input(0).rank()))
+    return sdk::no(BP_REASON_ATTRIBUTE, "perm has " + std::to_string(order.size()) + " axes at rank " +
+                                            std::to_string(node.input(0).rank()));
+  return accept();
+}
+
+void emit_expand(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const Shape shape = broadcast(x.shape, e.ints(1));
+  e.moved(0, shape, broadcast_view(x, shape));
+}
+
+void emit_slice(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const std::vector<int64_t> starts = e.ints(1), ends = e.ints(2), axes = e.ints(3), steps = e.ints(4);
+  Shape shape = x.shape;
+  View view{x, dense_strides(x.shape), 0};
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const size_t axis = axes.empty() ? i : axis_of(axes.at(i), x.rank());
+    const int64_t extent = x.shape.at(axis), step = steps.empty() ? 1 : steps.at(i);
+    if (step == 0) throw sdk::Error(BP_INVALID_ARGUMENT, "step " + std::to_string(i) + " is 0");
+    if (extent == 0) continue;
+    const auto within = [&](int64_t at, int64_t low, int64_t high) {
+      return std::clamp(at < 0 ? at + extent : at, low, high);
+    };
+    const int64_t start = step > 0 ? within(starts[i], 0, extent) : within(starts[i], 0, extent - 1);
+    const int64_t end =
+        step > 0 ? within(ends.at(i), 0, extent) : within(std::max(ends.at(i), -extent - 1), -1, extent - 1);
+    const int64_t distance = step > 0 ? end - start : start - end;
+    shape[axis] = distance <= 0 ? 0 : (distance + std::abs(step) - 1) / std::abs(step);
+    view.offset += start * view.strides[axis];
+    view.strides[axis] *= step;
+  }
+  e.moved(0, shape, view);
+}
+
+Verdict supports_slice(const Node& node) {
+  for (const uint32_t slot : {1u, 2u, 3u, 4u}) {
+    if (Verdict v = known_on_host(node, slot); !accepted(v)) return v;
+  }
+  for (const int64_t step : sdk::weight_ints(node.input(4)).value_or(std::vector<int64_t>{})) {
+    if (step == 0) return sdk::no(BP_REASON_ATTRIBUTE, "a step is 0");
+  }
+  return accept();
+}
+
+void emit_concat(Emit& e, std::string_view) {
+  Shape shape = e.shape(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", 0), shape.size());
+  for (uint32_t i = 1; i < e.node.input_count(); ++i) {
+    Shape fitting = shape;
+    if (e.shape(i).size() == shape.size()) fitting[axis] = e.shape(i)[axis];
+    if (e.shape(i) != fitting)
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(i) + " is " + to_string(e.shape(i)) + " beside " +
+                                             to_string(e.shape(0)));
+    shape[axis] += fitting[axis];
+  }
+  const Tensor y = e.output(0, shape);
+  View target{y, dense_strides(shape), 0};
+  for (uint32_t i = 0; i < e.node.input_count(); ++i) {
+    const Tensor x = e.input(i);
+    e.move(x.shape, {x, dense_strides(x.shape), 0}, target);
+    target.offset += x.shape[axis] * target.strides[axis];
+  }
+}
+
+void emit_split(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", 0), x.rank());
+  std::vector<int64_t> sizes = e.ints(1);
+  if (sizes.empty()) {
+    const int64_t parts = e.node.int_attribute("num_outputs", e.node.output_count());
+    const int64_t size = (x.shape[axis] + parts - 1) / parts;
+    // The last parts are smaller, or empty.
+    for (int64_t left = x.shape[axis]; sizes.size() < static_cast<size_t>(parts); left -= sizes.back())
+      sizes.push_back(std::min(size, left));
+  }
+  if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; }) ||
+      std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != x.shape[axis])
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "parts " + to_string(sizes) + " do not make up " + std::to_string(x.shape[axis]) + " elements");
+  View view{x, dense_strides(x.shape), 0};
+  for (uint32_t i = 0; i < e.node.output_count(); ++i) {
+    Shape shape = x.shape;
+    shape[axis] = sizes.at(i);
+    if (e.has_output(i)) e.moved(i, shape, view);
+    view.offset += shape[axis] * view.strides[axis];
+  }
+}
+
+constexpr Row kRows[] = {
+    {"", "Identity", 1, kAnything, kUnary, nullptr, emit_identity},
+    {"", "Reshape", 5, kAnything, kBinary, shape_is_known, emit_reshape},
+    {"", "Flatten", 1, kAnything, kUnary, supports_flatten, emit_flatten},
+    {"", "Squeeze", 13, kAnything, {1, 2}, shape_is_known, emit_squeeze},
+    {"", "Unsqueeze", 13, kAnything, kBinary, shape_is_known, emit_unsqueeze},
+    {"", "Transpose", 1, kAnything, kUnary, supports_transpose, emit_transpose},
+    {"", "Expand", 8, kAnything, kBinary, shape_is_known, emit_expand},
+    {"", "Slice", 10, kAnything, {3, 5}, supports_slice, emit_slice},
+    {"", "Concat", 4, kAnything, kVariadic, same_types, emit_concat},
+    {"", "Split", 13, kAnything, {1, 2, Form::kSame, UINT32_MAX}, shape_is_known, emit_split},
+};
+
+}  // namespace
+
+std::span<const Row> movement_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::gpu

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// BatchNormalization: a factor and a term for each channel. Normalisations of rows, softmax.
+#include <algorithm>
+#include <bit>
+
+#include "ops/rows.h"
+#include "ops/softmax.h"
+#include "ops/table.h"
+
+namespace backplane::gpu {
+namespace {
+
+void emit_batch_normalization(Emit& e, std::string_view) {
+  const Shape shape = e.shape(0);
+  const bp_dtype_t dtype = e.node.input(0).dtype();
+  const Tensor scale = e.input(1), shift = e.input(2), mean = e.input(3), variance = e.input(4);
+  const auto whole = [](const Tensor& x) { return View{x, {1}, 0}; };
+  // With constant statistics these two are computed once, when the program is made.
+  const std::string epsilon = literal(e.node.float_attribute("epsilon", 1e-5f));
+  const Tensor factor =
+      e.computed("$0 / sqrt($1 + ($T)" + epsilon + ")", BP_DTYPE_FLOAT, scale.shape, {whole(scale), whole(variance)});
+  const Tensor term =
+      e.computed("$0 - $1 * $2", BP_DTYPE_FLOAT, scale.shape, {whole(shift), whole(mean), whole(factor)});
+  const auto channel = [&](const Tensor& x) {
+    View view{x, std::vector<int64_t>(shape.size()), 0};
+    view.strides[1] = 1;
+    return view;
+  };
+  e.formula("$0 * $1 + $2", dtype, shape, {Operand(0), channel(factor), channel(term)});
+}
+
+Verdict supports_batch_normalization(const Node& node) {
+  if (Verdict v = expect(node).integer("training_mode", 0, 0).rank(0, 2); !accepted(v)) return v;
+  for (uint32_t i = 1; i < 5; ++i) {
+    const Value each = node.input(i);
+    const int64_t channels = node.input(0).extent(1);
+    if (each.rank() != 1 || (each.extent(0) >= 0 && channels >= 0 && each.extent(0) != channels))
+      return sdk::no(BP_REASON_SHAPE,
+                     "input " + std::to_string(i) + " is " + to_string(each.extents()) + ", not one number a channel");
+  }
+  return accept();
+}
+
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+// What the kernel normalize_rows does: rows of n neighbours, with a factor for each element of them, or with the
+// factors of channels from `row % period * (n / span)` on, one for `span` neighbours.
+struct Normalization {
+  Rows rows;
+  int64_t period = 1, span = 0;  // span 0: a factor for each element
+  bool centered = true;
+  Tensor scale, shift, means, deviations;
+};
+
+void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalization& p) {
+  // A CPU's item has a row for itself: lanes that wait for each other would hold its loops up.
+  Rows rows = p.rows;
+  const bool alone = e.facts().kind == BP_DEVICE_CPU;
+  if (alone) rows.lanes = 1;
+  std::string options = "-DTYPE=" + Emit::type(x) + rows.macros() + " -DWIDE=" + (alone ? "16" : "1") +
+                        (p.centered ? " -DCENTERED" : "") + (p.span != 0 ? " -DBY_CHANNEL" : "");
+  options += " -DSCALE_TYPE=" + Emit::type(p.scale ? p.scale : x);
+  if (p.scale) options += " -DSCALE";
+  if (p.shift) options += " -DSHIFT";
+  if (p.means) options += " -DMEAN";
+  if (p.deviations) options += " -DDEVIATION";
+  LaunchBuilder launch = e.launch("normalize", "normalize_rows", options);
+  launch.in(x).in(p.scale ? p.scale : x).in(p.shift ? p.shift : x).out(y);
+  // What is not asked for is not written: any buffer stands for it.
+  p.means ? launch.out(p.means) : launch.in(x);
+  p.deviations ? launch.out(p.deviations) : launch.in(x);
+  launch.arg(rows.count()).arg(rows.n).arg(p.period).arg(std::max<int64_t>(p.span, 1));
+  launch.arg(e.node.float_attribute("epsilon", 1e-5f));
+  rows.range(launch);
+}
+
+// LayerNormalization, RMSNormalization: over the last dimensions, a factor for each element of them.
+void emit_layer_normalization(Emit& e, std::string_view kind) {
+  const Tensor x = e.input(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
+  const Shape row(x.shape.begin() + static_cast<ptrdiff_t>(axis), x.shape.end());
+  const auto spread = [&](uint32_t slot) {
+    Tensor factors = e.input(slot);
+    if (!factors || factors.count() == elements(row)) return factors;
+    return e.computed("$0", factors.dtype, row, {broadcast_view(factors, row)});
+  };
+  Normalization p{.rows = rows_of(e.facts(), x.shape, axis, x.rank()), .centered = kind == "layer"};
+  p.scale = spread(1);
+  p.shift = spread(2);
+  Shape statistics = x.shape;
+  std::fill(statistics.begin() + static_cast<ptrdiff_t>(axis), statistics.end(), 1);
+  const Tensor y = e.output(0, x.shape);
+  if (e.has_output(1)) p.means = e.output(1, statistics);
+  if (e.has_output(2)) p.deviations = e.output(2, statistics);
+  emit_normalize(e, x, y, p);
+}
+
+Verdict supports_layer_normalization(const Node& node) {
+  constexpr bp_dtype_set_t kStatistics = one(BP_DTYPE_FLOAT);
+  return expect(node).output_dtype(1, kStatistics).output_dtype(2, kStatistics).rank(0, 1).same_dtype(1, 2);
+}
+
+// InstanceNormalization, GroupNormalization: over the spatial dimensions of channels, a factor for each channel.
+void emit_group_normalization(Emit& e, std::string_view kind) {
+  const Tensor x = e.input(0);
+  const int64_t channels = x.shape[1], space = elements(x.shape, 2, x.rank());
+  const int64_t groups = kind == "instance" ? channels : e.node.int_attribute("num_groups", 0);
+  if (groups < 0 || (groups == 0 ? channels != 0 : channels % groups != 0))
+    throw sdk::Error(BP_INVALID_MODEL,
+                     std::to_string(channels) + " channels are not " + std::to_string(groups) + " groups");
+  for (const uint32_t slot : {1u, 2u}) {
+    if (e.shape(slot) != Shape{channels})
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " is " + to_string(e.shape(slot)) + " for " +
+                                             std::to_string(channels) + " channels");
+  }
+  const int64_t step = groups == 0 ? 0 : channels / groups;
+  Normalization p{.rows = rows_of(e.facts(), {x.shape[0] * groups, step * space}, 1, 2),
+                  .period = std::max<int64_t>(groups, 1),
+                  .span = std::max<int64_t>(space, 1)};
+  p.scale = e.input(1);
+  p.shift = e.input(2);
+  emit_normalize(e, x, e.output(0, x.shape), p);
+}
+
+Verdict supports_group_normalization(const Node& node) {
+  return expect(node).rank(0, 2).same_dtype(1, 2);
+}
+
+// Softmax, LogSoftmax, Hardmax, LpNormalization: along an axis.
+void emit_softmax(Emit& e, std::string_view kind) {
+  const Tensor x = e.input(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
+  const Tensor y = e.output(0, x.shape);
+  if (kind == "norm") kind = e.node.int_attribute("p", 2) == 1 ? "3" : "4";
+  emit_softmax(e, x, y, axis, kind);
+}
+
+Verdict supports_axis(const Node& node) {
+  return expect(node).rank(0, 1);
+}
+
+Verdict supports_lp_normalization(const Node& node) {
+  return expect(node).integer("p", 1, 2).also(supports_axis);
+}
+
+void emit_lrn(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const int64_t size = e.node.int_attribute("size", 1);
+  const Tensor y = e.output(0, x.shape);
+  const float beta = e.node.float_attribute("beta", 0.75f);
+  // The power that almost all have is made of roots, which are vectors everywhere.
+  const std::string power = beta == 0.75f ? "sqrt(v) * sqrt(sqrt(v))" : "pow(v, (C(TYPE))" + literal(beta) + ")";
+  const int64_t inner = elements(x.shape, 2, x.rank());
+  e.launch("lrn", "lrn",
+           "-DTYPE=" + Emit::type(x) + " -DBEFORE=" + std::to_string((size - 1) / 2) +
+               " -DBEHIND=" + std::to_string(size / 2) +
+               " -DALPHA=" + literal(e.node.float_attribute("alpha", 1e-4f) / static_cast<float>(size)) +
+               " -DBIAS=" + literal(e.node.float_attribute("bias", 1)),
+           "#define POWER(v) " + power + "\n")
+      .in(x)
+      .out(y)
+      .arg(x.shape[1])
+      .arg(inner)
+      .range(inner, x.shape[1], x.shape[0]);
+}
+
+Verdict supports_lrn(const Node& node) {
+  return expect(node)
+      .that(node.attribute("size") != nullptr, BP_REASON_ATTRIBUTE, "size is missing")
+      .integer("size", 1, INT32_MAX)
+      .rank(0, 2);
+}
+
+constexpr bp_dtype_set_t kNormalized = kFloats & ~one(BP_DTYPE_DOUBLE);
+
+constexpr Row kRows[] = {
+    {"", "BatchNormalization", 9, kNormalized, {5, 5}, supports_batch_normalization, emit_batch_normalization},
+    {"",
+     "LayerNormalization",
+     17,
+     kFloats,
+     {2, 3, Form::kSame, 3},
+     supports_layer_normalization,
+     emit_layer_normalization,
+     "layer"},
+    {"",
+     "RMSNormalization",
+     23,
+     kFloats,
+     {2, 2, Form::kOpen},
+     supports_layer_normalization,
+     emit_layer_normalization,
+     "rms"},
+    {"",
+     "InstanceNormalization",
+     6,
+     kFloats,
+     {3, 3},
+     supports_group_normalization,
+     emit_group_normalization,
+     "instance"},
+    {"", "GroupNormalization", 21, kFloats, {3, 3}, supports_group_normalization, emit_group_normalization, "group"},
+    {"", "Softmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "0"},
+    {"", "LogSoftmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "1"},
+    {"", "Hardmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "2"},
+    {"", "LpNormalization", 1, kFloats, kUnary, supports_lp_normalization, emit_softmax, "norm"},
+    {"", "LRN", 1, kFloats, kUnary, supports_lrn, emit_lrn},
+};
+
+}  // namespace
+
+void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::string_view kind) {
+  const Rows rows = rows_of(e.facts(), x.shape, axis, axis + 1);
+  const int64_t vector = std::min<int64_t>(std::bit_floor(e.facts().float_lanes), 16);
+  if (e.facts().kind == BP_DEVICE_CPU && x.dtype == BP_DTYPE_FLOAT && vector > 1 && rows.inner == 1 &&
+      rows.n >= vector && (kind == "0" || kind == "1")) {
+    e.launch("softmax_vector", "softmax_vector", "-DVECTOR=" + std::to_string(vector) + " -DKIND=" + std::string(kind))
+        .in(x)
+        .out(y)
+        .arg(rows.count())
+        .arg(rows.n)
+        .range(rows.count());
+    return;
+  }
+  LaunchBuilder launch =
+      e.launch("softmax", "softmax", "-DTYPE=" + Emit::type(x) + rows.macros() + " -DKIND=" + std::string(kind));
+  launch.in(x).out(y).arg(rows.count()).arg(rows.n).arg(rows.inner);
+  rows.range(launch);
+}
+
+std::span<const Row> normalization_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::gpu

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pad and CenterCropPad: tables of places, an axis at a time.
+#include <algorithm>
+
+#include "ops/along.h"
+#include "ops/table.h"
+
+namespace backplane::gpu {
+namespace {
+
+// Where place i of an axis of n elements is read when it lies outside; -1 is the filler.
+int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
+  if (i >= 0 && i < n) return i;
+  if (n == 0 || mode == "constant") return -1;
+  if (mode == "edge") return std::clamp<int64_t>(i, 0, n - 1);
+  if (mode == "wrap") return (i % n + n) % n;
+  const int64_t period = std::max<int64_t>(2 * (n - 1), 1);
+  const int64_t at = (i % period + period) % period;
+  return at < n ? at : period - at;
+}
+
+Taps padded(size_t axis, int64_t n, int64_t before, int64_t behind, std::string_view mode) {
+  Taps taps{.axis = axis, .to = n + before + behind};
+  if (taps.to < 0 || taps.to > kMostTaps)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "pads " + std::to_string(before) + " and " + std::to_string(behind) +
+                                              " do not fit an extent of " + std::to_string(n));
+  for (int64_t i = 0; i < taps.to; ++i) taps.places.push_back(static_cast<int32_t>(place_of(i - before, n, mode)));
+  return taps;
+}
+
+void emit_pad(Emit& e, std::string_view) {
+  const Shape shape = e.shape(0);
+  const std::vector<int64_t> pads = e.ints(1);
+  std::vector<int64_t> axes = e.ints(3);
+  if (!e.has_input(3)) {
+    for (size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  }
+  const std::string mode(e.node.text_attribute("mode", "constant"));
+  std::vector<Taps> tables;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = axis_of(axes[i], shape.size());
+    const int64_t before = pads.at(i), behind = pads.at(i + axes.size());
+    if (before != 0 || behind != 0) tables.push_back(padded(axis, shape[axis], before, behind, mode));
+  }
+  emit_along(e, tables, e.has_input(2) ? e.input(2) : zero(e, e.node.input(0).dtype()));
+}
+
+Verdict supports_pad(const Node& node) {
+  const std::string_view mode = node.text_attribute("mode", "constant");
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+    return sdk::no(BP_REASON_ATTRIBUTE, "mode is '" + std::string(mode) + "'");
+  if (node.input(2) && node.input(2).dtype() != node.input(0).dtype())
+    return sdk::no(BP_REASON_DTYPE, "the filler has another type than the input");
+  if (Verdict v = known_on_host(node, 1); !accepted(v)) return v;
+  return known_on_host(node, 3);
+}
+
+void emit_center_crop_pad(Emit& e, std::string_view) {
+  const Shape shape = e.shape(0);
+  const std::vector<int64_t> sizes = e.ints(1);
+  std::vector<int64_t> axes = e.node.ints_attribute("axes");
+  if (axes.empty()) {
+    for (size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  }
+  std::vector<Taps> tables;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = axis_of(axes[i], shape.size());
+    const int64_t n = shape[axis], size = sizes.at(i);
+    // What is missing lies behind by one more than before; what is too much is cut likewise.
+    const int64_t before = size >= n ? (size - n) / 2 : -((n - size) / 2);
+    if (size != n) tables.push_back(padded(axis, n, before, size - n - before, "constant"));
+  }
+  emit_along(e, tables, zero(e, e.node.input(0).dtype()));
+}
+
+Verdict supports_center_crop_pad(const Node& node) {
+  return known_on_host(node, 1);
+}
+
+constexpr Row kRows[] = {
+    {"", "Pad", 11, kAnything, {2, 4}, supports_pad, emit_pad},
+    {"", "CenterCropPad", 18, kAnything, kBinary, supports_center_crop_pad, emit_center_crop_pad},
+};
+
+}  // namespace
+
+std::span<const Row> pad_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::gpu

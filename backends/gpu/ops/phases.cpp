@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/phases.h"
+
+namespace backplane::gpu {
+
+Tensor in_phases(Emit& e, const Window& w, const Tensor& x) {
+  if (w.in_place()) return x;
+  const Spatial phases = w.phases(), places = w.places();
+  const int64_t planes = x.shape[0] * x.shape[1], each = phases[0] * phases[1] * phases[2];
+  // Neighbours in a line are neighbours in a group of a GPU, and in a vector of a CPU.
+  const int64_t lanes = e.facts().kind == BP_DEVICE_CPU ? 1 : 32;
+  const Tensor y = e.scratch(x.dtype, {planes, each, places[0], places[1], places[2]});
+  e.launch("phases", "phases",
+           "-DTYPE=" + std::string(word_name(x.dtype)) + w.phase_macros() + " -DLANES=" + std::to_string(lanes))
+      .in(x)
+      .out(y)
+      .arg(w.in[0])
+      .arg(w.in[1])
+      .arg(w.in[2])
+      .arg(places[0])
+      .arg(places[1])
+      .arg(places[2])
+      .arg(w.begin[0])
+      .arg(w.begin[1])
+      .arg(w.begin[2])
+      .range(places[1] * lanes, each * places[0], planes);
+  return y;
+}
+
+}  // namespace backplane::gpu

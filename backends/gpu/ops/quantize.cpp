@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised operators: QuantizeLinear and DequantizeLinear as formulas; products and convolutions of 8-bit numbers in
+// int32, after their zero points are taken off.
+#include "ops/conv.h"
+#include "ops/gemm.h"
+#include "ops/rows.h"
+#include "ops/table.h"
+#include "ops/window.h"
+
+namespace backplane::gpu {
+namespace {
+
+constexpr bp_dtype_set_t kBytes8 = one(BP_DTYPE_INT8) | one(BP_DTYPE_UINT8);
+constexpr bp_dtype_set_t kCodes = kBytes8 | one(BP_DTYPE_INT16) | one(BP_DTYPE_UINT16);
+
+// `value`, a float, to the nearest code: halves to even, then `zero` added.
+std::string to_code(bp_dtype_t dtype, const std::string& value, const std::string& zero) {
+  const char* name = dtype == BP_DTYPE_INT8    ? "char"
+                     : dtype == BP_DTYPE_UINT8 ? "uchar"
+                     : dtype == BP_DTYPE_INT16 ? "short"
+                                               : "ushort";
+  return "convert_" + std::string(name) + "_sat(rint(" + value + ")" + (zero.empty() ? "" : " + (float)" + zero) + ")";
+}
+
+// ---- QuantizeLinear, DequantizeLinear ------------------------------------------------------------------------------
+
+// The input as [.., blocks, block, ..] where scales are of blocks, and strides of scales along it.
+struct Grid {
+  Shape shape;
+  std::vector<int64_t> strides;
+};
+
+Grid grid_of(Emit& e, const Shape& x, const Shape& scale) {
+  const int64_t block = e.node.int_attribute("block_size", 0);
+  Grid grid{x, std::vector<int64_t>(x.size())};
+  if (elements(scale) == 1 && block == 0) return grid;
+  const size_t axis = axis_of(e.node.int_attribute("axis", 1), x.size());
+  if (block == 0) {
+    if (scale != Shape{x[axis]})
+      throw sdk::Error(BP_TYPE_MISMATCH, "scales " + to_string(scale) + " do not fit " + to_string(x));
+    grid.strides[axis] = 1;
+    return grid;
+  }
+  Shape expected = x;
+  expected[axis] = x[axis] / block;
+  if (x[axis] % block != 0 || scale != expected)
+    throw sdk::Error(BP_TYPE_MISMATCH, "scales " + to_string(scale) + " do not fit " + to_string(x) + " in blocks of " +
+                                           std::to_string(block));
+  grid.strides = dense_strides(scale);
+  grid.shape[axis] = expected[axis];
+  grid.shape.insert(grid.shape.begin() + static_cast<ptrdiff_t>(axis) + 1, block);
+  grid.strides.insert(grid.strides.begin() + static_cast<ptrdiff_t>(axis) + 1, 0);
+  return grid;
+}
+
+void emit_linear(Emit& e, std::string_view direction) {
+  const Tensor scale = e.input(1), zero = e.input(2);
+  const Shape shape = e.shape(0);
+  const bp_dtype_t dtype = e.node.output(0).dtype();
+  const Grid grid = grid_of(e, shape, scale.shape);
+  if (zero && zero.shape != scale.shape && zero.count() != scale.count())
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     "zero points " + to_string(zero.shape) + " beside scales " + to_string(scale.shape));
+  std::string code = direction == "to" ? to_code(dtype, "(float)$0 / (float)$1", zero ? "$2" : "")
+                     : zero            ? "(float)((int)$0 - (int)$2) * $1"
+                                       : "(float)$0 * $1";
+  if (grid.shape == shape) {
+    std::vector<Operand> operands{Operand(0), View{scale, grid.strides, 0}};
+    if (zero) operands.push_back(View{zero, grid.strides, 0});
+    return e.formula(std::move(code), dtype, shape, operands);
+  }
+  std::vector<View> views{{e.input(0), dense_strides(grid.shape), 0}, {scale, grid.strides, 0}};
+  if (zero) views.push_back({zero, grid.strides, 0});
+  e.alias(0, e.computed(std::move(code), dtype, grid.shape, views), shape);
+}
+
+Verdict supports_quantize(const Node& node) {
+  return expect(node)
+      .output_dtype(0, kCodes)
+      .input_dtype(2, one(node.output(0).dtype()))
+      .input_dtype(1, one(BP_DTYPE_FLOAT))
+      .integer("precision", 0, BP_DTYPE_FLOAT);
+}
+
+Verdict supports_dequantize(const Node& node) {
+  return expect(node)
+      .input_dtype(1, kFloats & ~one(BP_DTYPE_DOUBLE))
+      .output_dtype(0, one(node.input(1).dtype()))
+      .same_dtype(0, 2);
+}
+
+void emit_dynamic(Emit& e, std::string_view) {
+  const Tensor x = e.input(0);
+  const Tensor scale = e.has_output(1) ? e.output(1, {}) : e.scratch(BP_DTYPE_FLOAT, {});
+  const Tensor zero = e.has_output(2) ? e.output(2, {}) : e.scratch(BP_DTYPE_UINT8, {});
+  const Rows rows = rows_of(e.facts(), {1, x.count()}, 1, 2);
+  LaunchBuilder launch = e.launch("dynamic_range", "dynamic_range", rows.macros());
+  launch.in(x).out(scale).out(zero).arg(x.count());
+  rows.range(launch);
+  const std::vector<int64_t> still(x.rank());
+  e.formula(to_code(BP_DTYPE_UINT8, "$0 / $1", "$2"), BP_DTYPE_UINT8, x.shape,
+            {Operand(0), View{scale, still, 0}, View{zero, still, 0}});
+}
+
+Verdict supports_dynamic(const Node& node) {
+  return expect(node).output_dtype(0, one(BP_DTYPE_UINT8));
+}
+
+// ---- products and convolutions -------------------------------------------------------------------------------------
+
+// A vector along dimension `dimension` of a tensor, or one number for all of it, or what broadcasts.
+View along(const Tensor& x, const Shape& shape, size_t dimension) {
+  View view{x, std::vector<int64_t>(shape.size()), 0};
+  if (x.count() == 1) return view;
+  if (x.rank() != 1) return broadcast_view(x, shape);
+  if (dimension >= shape.size() || x.shape[0] != shape[dimension])
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not fit " + to_string(shape));
+  view.strides[dimension] = 1;
+  return view;
+}
+
+// In int32 less its zero point, which goes along `dimension`.
+Tensor centred(Emit& e, const Tensor& x, const Tensor& zero, size_t dimension) {
+  std::vector<View> views{{x, dense_strides(x.shape), 0}};
+  if (zero) views.push_back(along(zero, x.shape, dimension));
+  return e.computed(zero ? "(int)$0 - (int)$1" : "(int)$0", BP_DTYPE_INT32, x.shape, views);
+}
+
+// Which inputs a quantised product has; zero points of the integer forms are optional.
+struct Slots {
+  uint32_t b, a_zero, b_zero;
+};
+constexpr Slots kIntegerSlots{1, 2, 3}, kLinearSlots{3, 2, 5};
+
+size_t before_last(const Tensor& x) {
+  return x.rank() < 2 ? 0 : x.rank() - 2;
+}
+
+Tensor matrix_sums(Emit& e, const Slots& slots, Shape& out_shape) {
+  const Tensor a = e.input(0), b = e.input(slots.b);
+  Product p = matrix_product(e, centred(e, a, e.input(slots.a_zero), before_last(a)),
+                             centred(e, b, e.input(slots.b_zero), b.rank() - 1), out_shape);
+  p.y = e.scratch(BP_DTYPE_INT32, out_shape);
+  emit_product(e, p);
+  return p.y;
+}
+
+// Sums times a_scale · b_scale / y_scale, as codes. The scales go along dimensions of the result.
+void emit_codes(Emit& e, const Tensor& sums, size_t a_dimension, size_t b_dimension) {
+  const Shape& shape = sums.shape;
+  const bp_dtype_t dtype = e.node.output(0).dtype();
+  e.formula(to_code(dtype, "(float)$0 * ($1 * $2 / $3)", "$4"), dtype, shape,
+            {View{sums, dense_strides(shape), 0}, along(e.input(1), shape, a_dimension),
+             along(e.input(4), shape, b_dimension), along(e.input(6), shape, shape.size()),
+             along(e.input(7), shape, shape.size())});
+}
+
+void emit_matmul_integer(Emit& e, std::string_view) {
+  Shape shape;
+  const Tensor sums = matrix_sums(e, kIntegerSlots, shape);
+  e.alias(0, sums, shape);
+}
+
+void emit_qlinear_matmul(Emit& e, std::string_view) {
+  Shape shape;
+  const Tensor sums = matrix_sums(e, kLinearSlots, shape);
+  emit_codes(e, sums, shape.size() < 2 ? 0 : shape.size() - 2, shape.empty() ? 0 : shape.size() - 1);
+}
+
+Tensor conv_sums(Emit& e, const Slots& slots, const Tensor& bias) {
+  const Tensor x = e.input(0), k = e.input(slots.b);
+  return emit_integer_conv(e, centred(e, x, e.input(slots.a_zero), 1), centred(e, k, e.input(slots.b_zero), 0), bias);
+}
+
+void emit_conv_integer(Emit& e, std::string_view) {
+  const Tensor sums = conv_sums(e, kIntegerSlots, {});
+  e.alias(0, sums, sums.shape);
+}
+
+void emit_qlinear_conv(Emit& e, std::string_view) {
+  emit_codes(e, conv_sums(e, kLinearSlots, e.input(8)), 1, 1);
+}
+
+Verdict supports_integer(const Node& node, const Slots& slots) {
+  return expect(node)
+      .input_dtype(slots.b, kBytes8)
+      .rank(0, 1)
+      .same_dtype(0, slots.a_zero)
+      .rank(slots.b, 1)
+      .same_dtype(slots.b, slots.b_zero);
+}
+
+Verdict supports_matmul_integer(const Node& node) {
+  if (node.output(0).dtype() != BP_DTYPE_INT32) return sdk::no(BP_REASON_DTYPE, "its output is not int32");
+  return supports_integer(node, kIntegerSlots);
+}
+
+Verdict supports_scales(const Node& node) {
+  constexpr bp_dtype_set_t kScale = one(BP_DTYPE_FLOAT);
+  Verdict v = expect(node)
+                  .input_dtype(1, kScale)
+                  .input_dtype(4, kScale)
+                  .input_dtype(6, kScale)
+                  .output_dtype(0, kBytes8)
+                  .input_dtype(7, one(node.output(0).dtype()));
+  return accepted(v) ? supports_integer(node, kLinearSlots) : v;
+}
+
+Verdict supports_conv_shape(const Node& node, uint32_t weights) {
+  const int32_t rank = node.input(0).rank();
+  return expect(node).rank(weights, rank, rank).also(supports_window);
+}
+
+Verdict supports_conv_integer(const Node& node) {
+  if (Verdict v = supports_matmul_integer(node); !accepted(v)) return v;
+  return supports_conv_shape(node, 1);
+}
+
+Verdict supports_qlinear_conv(const Node& node) {
+  if (Verdict v = expect(node).input_dtype(8, one(BP_DTYPE_INT32)).also(supports_scales); !accepted(v)) return v;
+  return supports_conv_shape(node, 3);
+}
+
+constexpr Row kRows[] = {
+    {"",
+     "QuantizeLinear",
+     10,
+     one(BP_DTYPE_FLOAT) | one(BP_DTYPE_INT32),
+     {2, 3, Form::kOpen},
+     supports_quantize,
+     emit_linear,
+     "to"},
+    {"",
+     "DequantizeLinear",
+     10,
+     kCodes | one(BP_DTYPE_INT32),
+     {2, 3, Form::kOpen},
+     supports_dequantize,
+     emit_linear,
+     "from"},
+    {"", "DynamicQuantizeLinear", 11, one(BP_DTYPE_FLOAT), {1, 1, Form::kOpen, 3}, supports_dynamic, emit_dynamic},
+    {"", "MatMulInteger", 10, kBytes8, {2, 4, Form::kOpen}, supports_matmul_integer, emit_matmul_integer},
+    {"", "ConvInteger", 10, kBytes8, {2, 4, Form::kOpen}, supports_conv_integer, emit_conv_integer},
+    {"", "QLinearMatMul", 10, kBytes8, {8, 8, Form::kOpen}, supports_scales, emit_qlinear_matmul},
+    {"", "QLinearConv", 10, kBytes8, {8, 9, Form::kOpen}, supports_qlinear_conv, emit_qlinear_conv},
+};
+
+}  // namespace
+
+std::span<const Row> quantize_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::gpu

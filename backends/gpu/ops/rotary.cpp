@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// RotaryEmbedding.
+#include "ops/table.h"
+
+namespace backplane::gpu {
+namespace {
+
+void emit_rotary(Emit& e, std::string_view) {
+  const Tensor x = e.input(0), cosines = e.input(1), sines = e.input(2), positions = e.input(3);
+  const bool packed = x.rank() == 3;  // [batch, length, heads * size], otherwise [batch, heads, length, size]
+  const int64_t width = cosines.shape.back(), batch = x.shape[0], length = x.shape[packed ? 1 : 2];
+  int64_t heads = packed ? e.node.int_attribute("num_heads", 0) : x.shape[1];
+  if (heads == 0 && width > 0) heads = x.shape[2] / (2 * width);
+  if (heads <= 0 || (packed && x.shape[2] % heads != 0))
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not fall into " + std::to_string(heads) + " heads");
+  const int64_t size = packed ? x.shape[2] / heads : x.shape[3];
+  const int64_t attribute = e.node.int_attribute("rotary_embedding_dim", 0), dim = attribute == 0 ? size : attribute;
+  const Shape cache = positions ? Shape{cosines.shape[0], width} : Shape{batch, length, width};
+  if (dim < 2 || dim > size || dim % 2 != 0 || width != dim / 2 || cosines.shape != cache || sines.shape != cache ||
+      (positions && (positions.shape != Shape{batch, length} || cache[0] == 0)))
+    throw sdk::Error(BP_TYPE_MISMATCH, "caches " + to_string(cosines.shape) + " do not fit " + to_string(x.shape));
+  const Tensor y = e.output(0, x.shape);
+  e.launch("rotary", "rotary",
+           "-DTYPE=" + Emit::type(x) + " -DDIM=" + std::to_string(dim) + (positions ? " -DPOSITIONS" : "") +
+               (e.node.int_attribute("interleaved", 0) != 0 ? " -DINTERLEAVED" : ""))
+      .in(x)
+      .in(cosines)
+      .in(sines)
+      .in(positions ? positions : x)
+      .out(y)
+      .arg(x.count())
+      .arg(heads)
+      .arg(length)
+      .arg(size)
+      .arg(heads * length * size)
+      .arg(packed ? size : length * size)
+      .arg(packed ? heads * size : size)
+      .arg(cosines.shape[0])
+      .fault()
+      .range(x.count());
+}
+
+Verdict supports_rotary(const Node& node) {
+  const int32_t wanted = node.input(3) ? 2 : 3;  // rank of the caches
+  return expect(node)
+      .rank(0, 3, 4)
+      .same_dtype(0, 1)
+      .same_dtype(0, 2)
+      .rank(1, wanted, wanted)
+      .rank(2, wanted, wanted)
+      .input_dtype(3, one(BP_DTYPE_INT64));
+}
+
+constexpr Row kRows[] = {
+    {"", "RotaryEmbedding", 23, kFloats, {3, 4}, supports_rotary, emit_rotary},
+};
+
+}  // namespace
+
+std::span<const Row> rotary_rows() {
+  return kRows;
+}
+
+}  // namespace backplane::gpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/rows.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ops/table.h"
+
+namespace backplane::gpu {
+
+Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end) {
+  Rows rows{elements(shape, 0, begin), elements(shape, begin, end), elements(shape, end, shape.size())};
+  if (rows.inner != 1) return rows;
+  // As many as a vector register holds, or as a group of a GPU, and each lane has some elements.
+  const int64_t most = facts.kind == BP_DEVICE_CPU ? std::max<int64_t>(facts.float_lanes, 1)
+                                                   : std::min<int64_t>(64, static_cast<int64_t>(facts.max_group));
+  rows.lanes = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(rows.n / 4, 1, most))));
+  return rows;
+}
+
+std::string extreme(bp_dtype_t dtype, bool least) {
+  if (is_float(dtype)) return least ? "(-INFINITY)" : "INFINITY";
+  if (dtype == BP_DTYPE_BOOL) return least ? "0" : "1";
+  const bool is_signed = (kSignedIntegers >> dtype & 1) != 0;
+  const std::string bits = std::to_string(bytes_of(dtype) * 8);
+  if (!is_signed) return least ? "0" : "(C(TYPE))~(C(TYPE))0";
+  const std::string lowest = "((long)1 << (" + bits + " - 1))";
+  return "(C(TYPE))(" + (least ? "-" + lowest : lowest + " - 1") + ")";
+}
+
+void Rows::range(LaunchBuilder& launch) const {
+  if (lanes == 1) return launch.range(count());
+  launch.groups({count(), 1, 1}, {static_cast<size_t>(lanes), 1, 1});
+}
+
+}  // namespace backplane::gpu

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Neighbouring dimensions of a tensor that an operator works along: [outer, n, inner]. A row is the n elements of one
+// (outer, inner).
+#pragma once
+
+#include "ops/row.h"
+
+namespace backplane::gpu {
+
+struct Rows {
+  int64_t outer = 1, n = 1, inner = 1;
+  // Work items that share a row, a power of two. More than one need the row's elements to be neighbours.
+  int64_t lanes = 1;
+
+  int64_t count() const { return outer * inner; }
+  std::string macros() const { return " -DLANES=" + std::to_string(lanes); }
+  // Starts the kernel: row get_global_id(0) / LANES, lane get_global_id(0) % LANES.
+  void range(LaunchBuilder& launch) const;
+};
+
+// The dimensions [begin, end) of `shape`.
+Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end);
+
+// The least or the greatest number of a type, as kernels write it.
+std::string extreme(bp_dtype_t dtype, bool least);
+
+}  // namespace backplane::gpu

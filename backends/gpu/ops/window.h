@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window of a convolution or pool, as kernels are given it.
+#pragma once
+
+#include "backplane/sdk/window.hpp"
+#include "ops/row.h"
+
+namespace backplane::gpu {
+
+using sdk::Spatial;
+using sdk::supports_window;
+
+struct Window : sdk::Window {
+  // How kernels/phases.cl lays the input out: phases that the window's taps meet, and the places of a phase.
+  Spatial phases() const;
+  Spatial places() const;
+  // Whether that is how the input lies already.
+  bool in_place() const;
+  // " -DKERNEL_D=… -DSTRIDE_W=…": what kernels call it; padding before only.
+  std::string macros() const;
+  std::string phase_macros() const;  // " -DSTRIDE_D=… -DPHASES_W=…"
+  std::string tap_macros() const;    // " -DKERNEL_D=… -DDILATION_W=…"
+};
+
+}  // namespace backplane::gpu

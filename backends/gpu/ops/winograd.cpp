@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/winograd.h"
+
+#include "ops/gemm.h"
+#include "ops/phases.h"
+
+namespace backplane::gpu {
+namespace {
+
+// The windows of tiles: 4 × 4 elements, 2 apart.
+Window tiles_of(const Window& w) {
+  Window tiles = w;
+  tiles.kernel = {1, 4, 4};
+  tiles.stride = {1, 2, 2};
+  for (const size_t d : {1u, 2u}) tiles.out[d] = (w.out[d] + 1) / 2;
+  return tiles;
+}
+
+// Tiles as they lie in a phase, with those between two lines.
+int64_t count_of(const Window& tiles) {
+  return (tiles.out[1] - 1) * tiles.places()[2] + tiles.out[2];
+}
+
+Tensor transformed_weights(Emit& e, const Tensor& k) {
+  const int64_t count = k.shape[0] * k.shape[1];
+  const Tensor u = e.scratch(k.dtype, {16, k.shape[0], k.shape[1]});
+  e.launch("winograd", "winograd_weights", "-DVECTOR=1 -DBIAS=0").in(k).out(u).arg(count).range(count);
+  return u;
+}
+
+// What a product of m × n costs, with what its tiles compute twice or beyond the edges.
+double operations(const Facts& facts, int64_t m, int64_t n, int64_t k) {
+  const Tile tile = tile_for(facts, m, n, BP_DTYPE_FLOAT);
+  const auto whole = [](int64_t count, int64_t step) { return static_cast<double>((count + step - 1) / step * step); };
+  return 2 * whole(m, tile.rows * tile.group_rows) * whole(n, tile.width() * tile.group_columns) *
+         static_cast<double>(k);
+}
+
+// Less than measurements differ is not worth sums of other roundings.
+constexpr double kWorth = 0.9;
+
+bool is_faster(const Facts& facts, const Window& w, int64_t batch, int64_t maps, int64_t channels) {
+  const Window tiles = tiles_of(w);
+  const int64_t count = count_of(tiles), places = (w.out[1] - 1) * (w.out[2] + 2) + w.out[2];
+  const auto images = static_cast<double>(batch);
+  const double weights = 4.0 * static_cast<double>(maps * channels) / facts.rates.bandwidth;
+  const double direct = images * operations(facts, maps, places, channels * 9) / facts.winograd.flops + 9 * weights;
+  const double transformed = images * (16 * operations(facts, maps, count, channels) / facts.winograd.flops +
+                                       static_cast<double>(16 * (maps + channels) * count) / facts.winograd.elements) +
+                             16 * weights + 2 * facts.rates.launch_seconds;
+  return transformed < kWorth * direct;
+}
+
+}  // namespace
+
+bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k) {
+  using Use = WinogradRates::Use;
+  const Facts& facts = e.facts();
+  if (facts.winograd.use == Use::kNever || x.dtype != BP_DTYPE_FLOAT || w.dims != 2 || w.kernel != Spatial{1, 3, 3} ||
+      w.stride != Spatial{1, 1, 1} || w.dilation != Spatial{1, 1, 1} || k.shape[1] != x.shape[1] || !e.constant(k))
+    return false;
+  return facts.winograd.use == Use::kAlways || is_faster(facts, w, x.shape[0], k.shape[0], k.shape[1]);
+}
+
+void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y) {
+  const Window tiles = tiles_of(w);
+  const int64_t maps = k.shape[0], channels = k.shape[1], batch = x.shape[0], count = count_of(tiles);
+  const Spatial places = tiles.places();
+  const WinogradCut cut = winograd_cut(e.facts(), maps, count, tiles.out[2]);
+  const Tensor u = transformed_weights(e, k), phases = in_phases(e, tiles, x);
+  const Tensor v = e.scratch(x.dtype, {batch, 16, channels, cut.columns()});
+  e.launch("winograd", "winograd_input", cut.input_options())
+      .in(phases)
+      .out(v)
+      .arg(channels)
+      .arg(count)
+      .arg(places[1] * places[2])
+      .arg(places[2])
+      .range((cut.columns() + cut.vector - 1) / cut.vector, channels, batch);
+
+  const Tensor m = e.scratch(x.dtype, {batch, 16, maps, count});
+  emit_product(e, {.a = u,
+                   .b = v,
+                   .y = m,
+                   .batch = batch * 16,
+                   .m = maps,
+                   .n = count,
+                   .k = channels,
+                   .a_count = 16,
+                   .b_count = batch * 16,
+                   .in_panels = cut.panel != 0});
+
+  LaunchBuilder launch = e.launch("winograd", "winograd_output", cut.output_options(static_cast<bool>(bias)));
+  launch.in(m).in(bias ? bias : m).out(y).arg(maps).arg(count).arg(places[2]).arg(w.out[1]).arg(w.out[2]);
+  launch.range((tiles.out[2] + cut.lanes - 1) / cut.lanes, tiles.out[1], batch * maps);
+  launch.ends_with_formula(y, maps, w.out_size());
+}
+
+}  // namespace backplane::gpu

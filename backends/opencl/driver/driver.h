@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device opened: its context, and what the engine makes in it.
+#pragma once
+
+#include "driver/cl.h"
+#include "driver/facts.h"
+#include "engine/driver.h"
+
+namespace backplane::opencl {
+
+class Driver final : public gpu::Driver {
+ public:
+  // In the framework's context, or, without one, in one of its own.
+  Driver(const Found& device, const bp_native_t* context);
+
+  gpu::Buffer buffer(uint64_t bytes) const override;
+  gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
+  gpu::Buffer import_host(void* address, uint64_t bytes) const override;
+  gpu::Queue queue() const override;
+  gpu::Queue run_queue() const override;
+
+  std::string_view prelude() const override;
+  std::string options() const override;
+  gpu::Module compile(const std::string& text, const std::string& options) const override;
+  gpu::Module load(const std::string& binary, const std::string& options) const override;
+
+  gpu::Queue import_queue(const bp_native_t& native) const override;
+  gpu::Event import_event(const bp_native_t& native) const override;
+  MemoryKind memory_kind() const override { return {BP_EXTERNAL_CL_MEM, "cl_mem"}; }
+  gpu::Buffer import_memory(const bp_external_t& external) const override;
+  uint64_t export_memory(const gpu::DeviceMemory& memory) const override;
+
+ private:
+  gpu::Queue make_queue(cl_command_queue_properties properties) const;
+
+  Found device_;
+  ClContext context_;
+};
+
+}  // namespace backplane::opencl

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The descriptor, versions, loading, extensions and the small print of every call.
+#include <dirent.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backplane/sizes.h"
+#include "checks/group.h"
+
+namespace backplane::conform {
+namespace {
+
+std::string_view view_of(bp_text_t text) {
+  return {text.data, text.size};
+}
+
+Result layout(Bench& bench) {
+  const bp_plugin_t& plugin = *bench.library().query();
+  const struct {
+    const char* name;
+    const void* table;
+    size_t frozen;
+  } tables[] = {{"bp_plugin_t", &plugin, BP_SIZE_1_0(bp_plugin_t)},
+                {"device", plugin.device, BP_SIZE_1_0(bp_device_api_t)},
+                {"coverage", plugin.coverage, BP_SIZE_1_0(bp_coverage_api_t)},
+                {"program", plugin.program, BP_SIZE_1_0(bp_program_api_t)},
+                {"instance", plugin.instance, BP_SIZE_1_0(bp_instance_api_t)},
+                {"memory", plugin.memory, BP_SIZE_1_0(bp_memory_api_t)},
+                {"sync", plugin.sync, BP_SIZE_1_0(bp_sync_api_t)},
+                {"cache", plugin.cache, BP_SIZE_1_0(bp_cache_api_t)},
+                {"weights", plugin.weights, BP_SIZE_1_0(bp_weights_api_t)}};
+  for (const auto& [name, table, frozen] : tables) {
+    uint32_t size = 0;
+    if (table == nullptr) continue;
+    std::memcpy(&size, table, sizeof size);
+    if (size < frozen) return failed(fmt::format("table {} has size {}, ABI 1.0 has {}", name, size, frozen));
+  }
+  const auto& c = *plugin.coverage;
+  const auto& d = *plugin.device;
+  const auto& p = *plugin.program;
+  const auto& i = *plugin.instance;
+  if (!d.count || !d.info || !d.open || !d.close || !c.query || !p.compile || !p.destroy || !p.info || !i.create ||
+      !i.destroy || !i.bind || !i.extents || !i.run) {
+    return failed("a slot that has no default is NULL");
+  }
+  if (c.newest_opset_count != 0 && (c.newest_opsets == nullptr || c.newest_opset_stride < BP_SIZE_1_0(bp_opset_t))) {
+    return failed("the list of operator sets is NULL or has too small a stride");
+  }
+  return passed();
+}
+
+Result identity(Bench& bench) {
+  const bp_plugin_t& plugin = *bench.library().query();
+  const std::string id(view_of(plugin.id));
+  const bool sound = !id.empty() && std::all_of(id.begin(), id.end(), [](char ch) {
+    return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '_';
+  });
+  if (!sound) return failed(fmt::format("the id '{}' is not of lower case letters, digits and '_'", id));
+  const std::string stem = bench.plugin().stem().string();
+  if (stem != "libbackplane_" + id) return failed(fmt::format("the file is called {} and the id is '{}'", stem, id));
+  if (plugin.name.size == 0 || plugin.release.size == 0) return failed("the plugin has no name or no release");
+  return passed();
+}
+
+size_t thread_count() {
+  size_t count = 0;
+  DIR* dir = opendir("/proc/self/task");
+  while (dir != nullptr && readdir(dir) != nullptr) ++count;
+  if (dir != nullptr) closedir(dir);
+  return count;
+}
+
+Result scan(Bench& bench) {
+  const size_t threads = thread_count();
+  const uint64_t start = now_ns();
+  const Library library(bench.plugin());
+  const bp_plugin_t* first = library.query();
+  const double seconds = static_cast<double>(now_ns() - start) / 1e9;
+  const std::string before(view_of(first->id));
+  if (const bp_plugin_t* again = library.query(); again->version != first->version || view_of(again->id) != before) {
+    return failed("a second query gives another answer");
+  }
+  if (thread_count() > threads) return failed("the query starts a thread");
+  if (seconds > 0.1) return failed(fmt::format("loading and the query take {:.0f} ms; 100 are allowed", seconds * 1e3));
+  return passed();
+}
+
+Result versions(Bench& bench) {
+  const Library& library = bench.library();
+  const bp_plugin_t* plugin = library.query(BP_ABI_VERSION_MIN, BP_MAKE_VERSION(1, 99));
+  if (plugin->version == 0) return failed("a host that also speaks newer minor versions is refused");
+  if (plugin->version < plugin->version_min || plugin->version > plugin->version_max) {
+    return failed(fmt::format("the version {:#x} is outside of what the plugin says to speak", plugin->version));
+  }
+  for (const uint32_t other : {BP_MAKE_VERSION(99, 0), BP_ABI_VERSION_MIN - 1}) {
+    plugin = library.query(other, other);
+    if (plugin->version != 0) return failed(fmt::format("a host that speaks {:#x} alone is not refused", other));
+    if (BP_STATUS_CLASS(plugin->refusal) == BP_CLASS_OK || plugin->refusal_text.size == 0) {
+      return failed("a refusal without code or text");
+    }
+  }
+  if (library.query()->version == 0) return failed("after a refusal a good host is refused too");
+  return passed();
+}
+
+// An offer of a host built later: longer than the plugin knows.
+Result longer_offer(Bench& bench) {
+  struct {
+    bp_host_offer_t offer;
+    uint64_t newer[4];
+  } later = {{.size = sizeof later, .version_min = BP_ABI_VERSION_MIN, .version_max = BP_MAKE_VERSION(1, 7)},
+             {~0u, ~0u, ~0u, ~0u}};
+  later.offer.sanitizer = kOwnSanitizer;
+  const bp_plugin_t* plugin = bench.library().query(&later.offer);
+  if (plugin == nullptr || plugin->version == 0) return failed("an offer longer than that of ABI 1.0 is refused");
+  later.offer.size = 4;
+  plugin = bench.library().query(&later.offer);
+  if (plugin == nullptr) return failed("bp_plugin_query answers NULL");
+  return plugin->version == 0 ? passed() : failed("an offer of 4 bytes, shorter than that of ABI 1.0, is taken");
+}
+
+Result load_unload(Bench& bench) {
+  for (int i = 0; i < 10; ++i) {
+    Host host;
+    const Library library(bench.plugin());
+    const Backend backend(library, host);
+    const Device device(backend, bench.device_index());
+  }
+  return passed();
+}
+
+Result unknown_extension(Bench& bench) {
+  const Device& device = bench.device();
+  const std::string name = "org.example.nobody";
+  const auto get = device.plugin().get_extension;
+  if (get == nullptr) return passed();
+  if (get(device.backend().raw(), {name.data(), name.size()}, 1) != nullptr)
+    return failed("an extension that does not exist is given");
+  return get(device.backend().raw(), {nullptr, 0}, 0) == nullptr ? passed()
+                                                                 : failed("an extension without a name is given");
+}
+
+// A chained struct that nobody knows: skipped, or refused where it is required.
+Result unknown_chain(Bench& bench) {
+  const Library& library = bench.library();
+  const bp_plugin_t& plugin = *library.query();
+  const std::string name = "org.example.nobody", directory = library.directory();
+  for (const uint32_t required : {0u, 1u}) {
+    const bp_chain_t chain = {sizeof chain, required, {name.data(), name.size()}, 1, 0, nullptr};
+    Host host;
+    const bp_backend_create_t how = {
+        .size = sizeof how, .host = host.table(), .directory = {directory.data(), directory.size()}, .chain = &chain};
+    bp_backend_t* backend = nullptr;
+    Detail detail;
+    const bp_status_t status = plugin.create(&how, &backend, detail.error());
+    if (status == BP_OK) plugin.destroy(backend);
+    if (required == 0 && status != BP_OK)
+      return failed(fmt::format("an optional unknown struct is refused: {}", detail.text()));
+    if (required == 1 && status != BP_UNSUPPORTED) {
+      return failed(fmt::format("a required unknown struct is answered with {:#x}, not BP_UNSUPPORTED", status));
+    }
+  }
+  return passed();
+}
+
+// Every call that fails must live without room for its error, and write no more text than there is room for.
+Result error_room(Bench& bench) {
+  const Device& device = bench.device();
+  const bp_device_api_t& api = *device.plugin().device;
+  bp_backend_t* backend = device.backend().raw();
+  bp_device_info_t info = {.size = sizeof info};
+  if (api.info(backend, 9999, &info, nullptr) != BP_NOT_FOUND) return failed("info of device 9999 is not BP_NOT_FOUND");
+  const bp_device_open_t how = {.size = sizeof how, .option_stride = sizeof(bp_option_t)};
+  auto* opened = reinterpret_cast<bp_device_t*>(1);
+  if (api.open(backend, 9999, &how, &opened, nullptr) == BP_OK) return failed("device 9999 opens");
+  if (opened != nullptr) return failed("a failed open does not set its out-argument to NULL");
+  for (const uint64_t room : {uint64_t{0}, uint64_t{1}, uint64_t{7}}) {
+    char text[64];
+    std::memset(text, 0x55, sizeof text);
+    bp_error_t error = {.size = sizeof error, .text = text, .text_capacity = room};
+    const bp_status_t status = api.info(backend, 9999, &info, &error);
+    if (error.status != status)
+      return failed(fmt::format("the error says {:#x} and the call {:#x}", error.status, status));
+    if (error.text_size == 0) return failed("an error without text");
+    if (std::any_of(text + room, text + sizeof text, [](char c) { return c != 0x55; })) {
+      return failed(fmt::format("more text is written than the {} bytes of room", room));
+    }
+  }
+  return passed();
+}
+
+Result destroy_nothing(Bench& bench) {
+  const bp_plugin_t& plugin = bench.device().plugin();
+  plugin.instance->destroy(nullptr);
+  plugin.program->destroy(nullptr);
+  plugin.device->close(nullptr);
+  plugin.destroy(nullptr);
+  return passed();
+}
+
+Result device_info(Bench& bench) {
+  const Device& device = bench.device();
+  const bp_device_info_t& info = device.info();
+  if (info.index != bench.device_index())
+    return failed(fmt::format("device {} says to be device {}", bench.device_index(), info.index));
+  if (info.kind < BP_DEVICE_CPU || info.kind > BP_DEVICE_OTHER)
+    return failed(fmt::format("the device is of kind {}", info.kind));
+  if (info.name.size == 0) return failed("the device has no name");
+  if (info.dtypes == 0) return failed("the device has no data types");
+  if (info.size > sizeof info) return failed("the device info's size was raised: it is the caller's");
+  if (info.space_count == 0 && device.plugin().memory != nullptr) return failed("a memory table and no memory space");
+  return passed();
+}
+
+// A host that lends as little as it may.
+Result bare_host(Bench& bench) {
+  Host host;
+  host.strip();
+  const Backend backend(bench.library(), host);
+  const Device device(backend, bench.device_index());
+  Result result;
+  for (const char* op_case : {"Add/float/same_long", "MatMul/float/block_positive", "Softmax/float/long"}) {
+    const auto subject = make_subject(device, problem_of(op_case, bench.seed(), "bare"), result);
+    if (subject == nullptr) continue;
+    std::vector<onnx::Tensor> outputs;
+    const Answer answer = compute(device, *subject->graph, subject->inputs, outputs);
+    if (!answer.ok()) return failed(fmt::format("{}: {}", op_case, answer.describe()));
+    if (const std::string fault = subject->fault(outputs); !fault.empty())
+      return failed(fmt::format("{}: {}", op_case, fault));
+  }
+  return passed(1);
+}
+
+struct Row {
+  const char* name;
+  Result (*run)(Bench& bench);
+};
+constexpr Row kRows[] = {{"abi/layout", layout},
+                         {"abi/identity", identity},
+                         {"abi/scan", scan},
+                         {"abi/versions", versions},
+                         {"abi/longer_offer", longer_offer},
+                         {"abi/load_unload", load_unload},
+                         {"abi/unknown_extension", unknown_extension},
+                         {"abi/unknown_chain", unknown_chain},
+                         {"abi/error_room", error_room},
+                         {"abi/destroy_nothing", destroy_nothing},
+                         {"abi/device_info", device_info},
+                         {"abi/bare_host", bare_host}};
+
+}  // namespace
+
+void add_abi(const Selection&, std::vector<GroupCase>& out_cases) {
+  for (const Row& row : kRows) out_cases.push_back({row.name, row.run});
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random graphs of several operators: what a backend claims of them is cut out, run and judged as a whole.
+#include "checks/graph.h"
+
+#include <cmath>
+
+#include "cases/network.h"
+
+namespace backplane::conform {
+namespace {
+
+// What the device claims of a network; false with why in `out_result` if it does not answer.
+bool claimed(const Device& device, const Network& network, std::vector<bool>& out_mask, Result& out_result) {
+  const Graph graph(network.spec);
+  std::vector<Claim> claims;
+  if (const Answer answer = device.coverage(graph, claims); !answer.ok()) {
+    out_result = failed(answer.describe());
+    return false;
+  }
+  for (size_t i = 0; i < claims.size(); ++i) out_mask[i] = out_mask[i] && claims[i].answer != BP_ANSWER_NO;
+  return true;
+}
+
+// Runs one graph whose nodes are all claimed and adds what came of it to `out_result`.
+void run_island(Bench& bench, const Network& island, Result& out_result) {
+  const Device& device = bench.device();
+  const Graph graph(island.spec);
+  std::vector<onnx::Tensor> outputs;
+  const Answer answer = compute(device, graph, island.inputs, outputs);
+  if (answer.status == BP_UNSUPPORTED && (answer.stage == Stage::kReview || answer.stage == Stage::kCompile)) {
+    out_result = failed(fmt::format("each of {} nodes is claimed, together they are not: {}", island.spec.nodes.size(),
+                                    answer.describe()));
+    return;
+  }
+  if (!answer.ok()) {
+    out_result = failed(answer.describe());
+    return;
+  }
+  if (const std::string misuse = bench.host().misuse(); !misuse.empty()) {
+    out_result = failed("the plugin " + misuse);
+    return;
+  }
+  const std::vector<Estimate> estimates = estimate(island.spec, island.inputs, device.flushes());
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const Judgement judgement =
+        judge(estimates[island.spec.outputs[o]].reference(), outputs[o], {.flushes = device.flushes()});
+    for (size_t i = 0; i < judgement.errors.size(); ++i) out_result.errors[i] += judgement.errors[i];
+    out_result.worst = std::max(out_result.worst, judgement.worst);
+    if (judgement.answer == Judgement::kRight) continue;
+    out_result.state = judgement.answer == Judgement::kWrong ? State::kFail : State::kMistrusted;
+    out_result.reason = fmt::format("output {} of {} nodes: {}", o, island.spec.nodes.size(), judgement.reason);
+    return;
+  }
+  out_result.nodes += static_cast<uint32_t>(island.spec.nodes.size());
+}
+
+constexpr uint32_t kOldestOpset = 13;  // in which there is something to make every graph of
+
+Result too_old(uint32_t opset) {
+  return not_supported(fmt::format("the plugin knows operator set {} at most, graphs need {}", opset, kOldestOpset));
+}
+
+struct Masked {
+  Network network;
+  std::vector<bool> mask;  // of its nodes
+};
+
+Masked draw(const Recipe& recipe, const std::string& name, uint64_t seed, uint32_t opset) {
+  Random random(seed, name);
+  Masked masked{random_network(random, recipe, opset), {}};
+  masked.mask = draw_mask(random, masked.network.spec.nodes.size());
+  return masked;
+}
+
+}  // namespace
+
+std::vector<bool> draw_mask(Random& random, size_t nodes) {
+  std::vector<bool> mask(nodes);
+  const double density = random.integer(0, 1) == 0 ? 1 : random.uniform(0.3, 0.95);
+  for (size_t i = 0; i < nodes; ++i) mask[i] = random.uniform(0, 1) < density;
+  mask[static_cast<size_t>(random.integer(0, static_cast<int64_t>(nodes) - 1))] = true;
+  return mask;
+}
+
+Result run_claimed(Bench& bench, const Network& network, std::vector<bool> mask) {
+  Result result = passed();
+  if (!claimed(bench.device(), network, mask, result)) return result;
+  for (const Network& island : islands(network, mask)) {
+    run_island(bench, island, result);
+    if (result.state != State::kPass) return result;
+  }
+  return result.nodes != 0 ? result : not_supported("no node of the graph is claimed");
+}
+
+namespace {
+
+Result run_network(Bench& bench, const Recipe& recipe, const std::string& name) {
+  const uint32_t opset = bench.device().newest_opset();
+  if (opset < kOldestOpset) return too_old(opset);
+  const Masked masked = draw(recipe, name, bench.seed(), opset);
+  return run_claimed(bench, masked.network, masked.mask);
+}
+
+// Errors must be as likely above as below. In a graph that is linear in its inputs a device that rounds to the nearest
+// answers negated inputs with negated results and errors, so that with inputs drawn around zero the mean error m of a
+// run is distributed symmetrically, whatever its law. Then P(|Σ m| > t·√(Σ m²)) <= 2·exp(-t²/2) over any number of
+// independent runs (Efron 1969): 1e-7 for t = 5.8. A constant bias reaches t = √runs = 8.
+Result run_biased(Bench& bench, const Recipe& recipe, const std::string& name) {
+  constexpr int kRuns = 64;
+  constexpr double kSurprise = 5.8;
+  const Device& device = bench.device();
+  if (device.newest_opset() < kOldestOpset) return too_old(device.newest_opset());
+  Random random(bench.seed(), name);
+  Network network = random_network(random, recipe, device.newest_opset());
+  std::vector<bool> mask(network.spec.nodes.size(), true);
+  Result result = passed();
+  if (!claimed(device, network, mask, result)) return result;
+  if (std::find(mask.begin(), mask.end(), false) != mask.end())
+    return not_supported("a node of the graph is not claimed");
+  const Graph graph(network.spec);
+  std::vector<double> sums(network.spec.outputs.size()), squares(sums.size());
+  for (int run = 0; run < kRuns; ++run) {
+    for (onnx::Tensor& input : network.inputs) {
+      input = random_tensor(random, input.dtype, input.extents, Fill::kAroundZero);
+    }
+    std::vector<onnx::Tensor> outputs;
+    if (const Answer answer = compute(device, graph, network.inputs, outputs); !answer.ok())
+      return failed(answer.describe());
+    const std::vector<Estimate> estimates = estimate(network.spec, network.inputs, device.flushes());
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      const Estimate& expected = estimates[network.spec.outputs[o]];
+      const Judgement judgement = judge(expected.reference(), outputs[o], {.flushes = device.flushes()});
+      if (judgement.answer != Judgement::kRight) return failed(fmt::format("run {}: {}", run, judgement.reason));
+      const Array seen = to_array(outputs[o]);
+      double mean = 0;
+      for (size_t i = 0; i < seen.values.size(); ++i) {
+        if (expected.typical[i] != 0) mean += (seen.values[i] - expected.value.values[i]) / expected.typical[i];
+      }
+      sums[o] += mean;
+      squares[o] += mean * mean;
+    }
+  }
+  for (size_t o = 0; o < sums.size(); ++o) {
+    const double surprise = squares[o] == 0 ? 0 : std::fabs(sums[o]) / std::sqrt(squares[o]);
+    result.worst = std::max(result.worst, surprise / kSurprise);
+    if (!(surprise <= kSurprise)) {
+      return failed(
+          fmt::format("the mean errors of output {} over {} runs are biased: {:.1f} times what chance explains", o,
+                      kRuns, surprise));
+    }
+  }
+  result.nodes = static_cast<uint32_t>(network.spec.nodes.size());
+  return result;
+}
+
+struct Row {
+  const char* name;
+  std::string_view profile;
+  Recipe recipe;
+  uint32_t quick, full;  // how many
+  Result (*run)(Bench& bench, const Recipe& recipe, const std::string& name);
+};
+constexpr Row kRows[] = {
+    {"5/float", "core", {5, BP_DTYPE_FLOAT}, 120, 6000, run_network},
+    {"40/float", "core", {40, BP_DTYPE_FLOAT}, 40, 2400, run_network},
+    {"5/float16", "fp16", {5, BP_DTYPE_FLOAT16}, 30, 1500, run_network},
+    {"40/float16", "fp16", {40, BP_DTYPE_FLOAT16}, 10, 400, run_network},
+    {"5/bfloat16", "fp16", {5, BP_DTYPE_BFLOAT16}, 30, 1500, run_network},
+    {"40/bfloat16", "fp16", {40, BP_DTYPE_BFLOAT16}, 10, 400, run_network},
+    {"bias/float", "core", {5, BP_DTYPE_FLOAT, true}, 10, 200, run_biased},
+};
+
+}  // namespace
+
+std::vector<Network> networks_of(std::string_view name, uint64_t seed, uint32_t opset) {
+  for (const Row& row : kRows) {
+    if (row.run != run_network || !name.starts_with(fmt::format("graph/{}/", row.name))) continue;
+    const Masked masked = draw(row.recipe, std::string(name), seed, opset);
+    return islands(masked.network, masked.mask);
+  }
+  return {};
+}
+
+Result judge_network(Bench& bench, const Network& network) {
+  return run_claimed(bench, network, std::vector<bool>(network.spec.nodes.size(), true));
+}
+
+void add_graph(const Selection& selection, std::vector<GroupCase>& out_cases) {
+  for (const Row& row : kRows) {
+    for (uint32_t i = 0; i < (selection.full ? row.full : row.quick); ++i) {
+      const std::string name = fmt::format("graph/{}/{}", row.name, i);
+      out_cases.push_back({name, [&row, name](Bench& bench) { return row.run(bench, row.recipe, name); }, row.profile});
+    }
+  }
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The groups of the conformance page that see a plugin through the C ABI alone.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cases/cases.h"
+#include "cases/model.h"
+#include "host/program.h"
+#include "journal/result.h"
+
+namespace backplane::conform {
+
+// What the cases of one process share: the plugin, loaded when a case first needs it. [one at a time]
+class Bench {
+ public:
+  Bench(std::filesystem::path plugin, uint32_t device, uint64_t seed)
+      : plugin_(std::move(plugin)), device_index_(device), seed_(seed) {}
+
+  const std::filesystem::path& plugin() const { return plugin_; }
+  uint32_t device_index() const { return device_index_; }
+  uint64_t seed() const { return seed_; }
+  void set_seed(uint64_t seed) { seed_ = seed; }
+  // These throw Breach.
+  const Library& library();
+  Host& host() { return host_; }
+  const Device& device();
+
+ private:
+  std::filesystem::path plugin_;
+  uint32_t device_index_;
+  uint64_t seed_;
+  Host host_;
+  std::unique_ptr<Library> library_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Device> device_;
+};
+
+// `run` may throw Breach, which fails the case.
+struct GroupCase {
+  std::string name;  // "ops/Add/float/row/0"
+  std::function<Result(Bench& bench)> run;
+  std::string_view profile = "";  // of which it is a part; empty: of every one
+};
+
+struct Selection {
+  bool full = false;
+  std::vector<ModelFile> models = {};  // of which graphs are cut
+};
+using AddCases = void (*)(const Selection& selection, std::vector<GroupCase>& out_cases);
+
+void add_abi(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_coverage(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_ops(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_graph(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_models(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_written(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_negative(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_programs(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_memory(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_sync(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_cache(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_weights(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_performance(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_robustness(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_concurrency(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_lifecycle(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_determinism(const Selection& selection, std::vector<GroupCase>& out_cases);
+
+// All groups, in the order in which they run.
+std::vector<GroupCase> all_cases(const Selection& selection);
+
+// What a case says.
+Result passed(uint32_t nodes = 0);
+Result failed(std::string reason);
+Result not_supported(std::string reason);
+
+// A problem whose graph a device claims, ready to compile and to judge.
+struct Subject {
+  Problem problem;
+  References references;
+  std::unique_ptr<Graph> graph;
+  std::vector<onnx::Tensor> inputs;
+  bool flushes = false;
+
+  Judgement judge(const std::vector<onnx::Tensor>& outputs) const {
+    return judge_all(problem, references, outputs, flushes);
+  }
+  // Empty if the outputs are right.
+  std::string fault(const std::vector<onnx::Tensor>& outputs) const { return judge(outputs).reason; }
+};
+// NULL, and why in `out_result`, if the device does not claim it.
+std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Result& out_result);
+// One operator case by its name, with the inputs that `stream` names; throws std::invalid_argument.
+Problem problem_of(std::string_view op_case, uint64_t seed, std::string_view stream);
+// The first of a few ordinary calls that the device claims; NULL if it claims none.
+std::unique_ptr<Subject> any_subject(Bench& bench, Result& out_result);
+
+}  // namespace backplane::conform

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory, handles and threads stay flat over loops of create, run and destroy.
+#include <dirent.h>
+#include <malloc.h>
+
+#include <fstream>
+
+#include "checks/group.h"
+
+// A sanitizer has an allocator of its own, of which mallinfo2 knows nothing.
+extern "C" [[gnu::weak]] size_t __sanitizer_get_current_allocated_bytes();
+
+namespace backplane::conform {
+namespace {
+
+int64_t heap_in_use() {
+  if (__sanitizer_get_current_allocated_bytes != nullptr)
+    return static_cast<int64_t>(__sanitizer_get_current_allocated_bytes());
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<int64_t>(info.uordblks + info.hblkhd);
+}
+
+size_t entries(const char* folder) {
+  size_t count = 0;
+  DIR* dir = opendir(folder);
+  while (dir != nullptr && readdir(dir) != nullptr) ++count;
+  if (dir != nullptr) closedir(dir);
+  return count;
+}
+
+struct Usage {
+  int64_t heap = 0;      // bytes in use
+  int64_t resident = 0;  // bytes
+  size_t handles = 0, threads = 0;
+  uint64_t lent = 0;  // by the host
+
+  static Usage now(Host& host) {
+    malloc_trim(0);
+    int64_t pages = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> pages >> resident;
+    // Such an allocator keeps what was freed for a while, to see who still uses it.
+    if (__sanitizer_get_current_allocated_bytes != nullptr) resident = 0;
+    return {heap_in_use(), resident * 4096, entries("/proc/self/fd"), entries("/proc/self/task"), host.live_bytes()};
+  }
+};
+
+// What grew in `rounds` rounds, or a pass.
+Result compare(const Usage& before, const Usage& after, int rounds) {
+  constexpr int64_t kSlackHeap = 64 << 10, kSlackResident = 4 << 20;
+  const auto grew = [&](const char* what, int64_t from, int64_t to) {
+    return failed(fmt::format("{} grew from {} to {} over {} rounds", what, from, to, rounds));
+  };
+  if (after.heap > before.heap + kSlackHeap) return grew("the heap", before.heap, after.heap);
+  if (after.resident > before.resident + kSlackResident)
+    return grew("resident memory", before.resident, after.resident);
+  if (after.handles > before.handles)
+    return grew("open handles", static_cast<int64_t>(before.handles), static_cast<int64_t>(after.handles));
+  if (after.threads > before.threads)
+    return grew("threads", static_cast<int64_t>(before.threads), static_cast<int64_t>(after.threads));
+  if (after.lent > before.lent)
+    return grew("the host's memory", static_cast<int64_t>(before.lent), static_cast<int64_t>(after.lent));
+  return passed(1);
+}
+
+// Repeats `step`, first so often that what is kept once should be kept, then in periods until nothing grows in one. A
+// leak grows in every period; what is kept once can come late on a busy machine, such as a worker thread that got no
+// processor before. A step returns what went wrong, or nothing.
+template <class F>
+Result measure(Bench& bench, int rounds, F step) {
+  constexpr int kPeriods = 3;
+  const auto repeat = [&](int times) -> std::string {
+    for (int i = 0; i < times; ++i) {
+      if (std::string fault = step(); !fault.empty()) return fault;
+    }
+    return "";
+  };
+  if (const std::string fault = repeat(rounds / 4 + 2); !fault.empty()) return failed(fault);
+  Usage before = Usage::now(bench.host());
+  Result result;
+  for (int period = 0; period < kPeriods; ++period) {
+    if (const std::string fault = repeat(rounds); !fault.empty()) return failed(fault);
+    const Usage after = Usage::now(bench.host());
+    result = compare(before, after, rounds);
+    if (result.state == State::kPass) return result;
+    before = after;
+  }
+  return result;
+}
+
+Result compile_and_run(Bench& bench, const char* op_case, int rounds) {
+  Result result;
+  const auto subject = make_subject(bench.device(), problem_of(op_case, bench.seed(), "lifecycle"), result);
+  if (subject == nullptr) return result;
+  return measure(bench, rounds, [&]() -> std::string {
+    std::vector<onnx::Tensor> outputs;
+    const Answer answer = compute(bench.device(), *subject->graph, subject->inputs, outputs);
+    return answer.ok() ? "" : answer.describe();
+  });
+}
+
+Result many_runs(Bench& bench, const char* op_case, int rounds) {
+  Result result;
+  const auto subject = make_subject(bench.device(), problem_of(op_case, bench.seed(), "lifecycle"), result);
+  if (subject == nullptr) return result;
+  Answer answer;
+  const auto program = Program::compile(bench.device(), *subject->graph, answer);
+  const auto instance = program == nullptr ? nullptr : Instance::create(*program, answer);
+  if (instance == nullptr) return failed(answer.describe());
+  if (answer = instance->bind_all(subject->inputs); !answer.ok()) return failed(answer.describe());
+  return measure(bench, rounds, [&]() -> std::string {
+    const Answer run = instance->run();
+    return run.ok() ? "" : run.describe();
+  });
+}
+
+Result open_and_close(Bench& bench, int rounds) {
+  const Library& library = bench.library();
+  return measure(bench, rounds, [&]() -> std::string {
+    Host host;
+    {
+      const Backend backend(library, host);
+      const Device device(backend, bench.device_index());
+    }
+    return host.live_bytes() == 0
+               ? ""
+               : fmt::format("{} bytes of the host's memory are kept after destroy", host.live_bytes());
+  });
+}
+
+Result coverage_often(Bench& bench, int rounds) {
+  const Problem problem = problem_of("Add/float/same", bench.seed(), "lifecycle");
+  const Graph graph(*graph_of(problem, reference(problem), std::max(14u, bench.device().newest_opset())));
+  return measure(bench, rounds, [&]() -> std::string {
+    std::vector<Claim> claims;
+    const Answer answer = bench.device().coverage(graph, claims);
+    return answer.ok() ? "" : answer.describe();
+  });
+}
+
+}  // namespace
+
+void add_lifecycle(const Selection& selection, std::vector<GroupCase>& out_cases) {
+  const int rounds = selection.full ? 2000 : 200;
+  for (const char* op_case : {"Add/float/same", "MatMul/float/odd_positive_constant", "Conv/float/3x3_padded_positive",
+                              "Softmax/float/last", "Transpose/float/nhwc"}) {
+    out_cases.push_back({fmt::format("lifecycle/compile_run/{}", op_case),
+                         [=](Bench& bench) { return compile_and_run(bench, op_case, rounds); }});
+    out_cases.push_back({fmt::format("lifecycle/runs/{}", op_case),
+                         [=](Bench& bench) { return many_runs(bench, op_case, rounds * 10); }});
+  }
+  out_cases.push_back({"lifecycle/open_close", [=](Bench& bench) { return open_and_close(bench, rounds / 4); }});
+  out_cases.push_back({"lifecycle/coverage", [=](Bench& bench) { return coverage_often(bench, rounds * 10); }});
+}
+
+}  // namespace backplane::conform

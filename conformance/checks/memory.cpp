@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of devices that have some of their own: spaces, allocation, copies, fills, mappings, imports and exports.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "checks/group.h"
+#include "host/stream.h"
+
+namespace backplane::conform {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// One that no byte before it equals, so that shifted and repeated bytes show.
+Bytes pattern(uint64_t size, uint32_t seed) {
+  Bytes bytes(size);
+  for (uint64_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 167 + i / 251 + seed) & 0xFF);
+  return bytes;
+}
+
+// A device's memory table, with what it says of its calls.
+class Table {
+ public:
+  explicit Table(const Device& device) : device_(device), api_(*device.plugin().memory) {}
+
+  const bp_memory_api_t& api() const { return api_; }
+  bp_device_t* device() const { return device_.raw(); }
+  std::string text() const { return detail_.text(); }
+  bp_error_t* error() { return detail_.error(); }
+
+  bp_status_t space(uint32_t index, bp_space_t& out_space) {
+    out_space = {.size = sizeof out_space};
+    return api_.space(device(), index, &out_space, error());
+  }
+  // Its caller fills what the plugin does not: which device, which space, how many bytes.
+  bp_status_t allocate(uint64_t bytes, bp_buffer_t& out_buffer, bp_stream_t* stream = nullptr, uint32_t space = 0) {
+    const bp_allocate_t what = {.size = sizeof what, .space = space, .bytes = bytes, .stream = stream};
+    out_buffer = {};
+    const bp_status_t status = api_.allocate(device(), &what, &out_buffer, error());
+    out_buffer.space = space;
+    out_buffer.bytes = bytes;
+    return status;
+  }
+  void release(const bp_buffer_t& buffer, bp_stream_t* stream = nullptr) {
+    const bp_release_t what = {.size = sizeof what, .buffer = &buffer, .stream = stream};
+    api_.release(device(), &what);
+  }
+  bp_status_t copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes, const bp_run_t* run = nullptr) {
+    const bp_copy_t what = {.size = sizeof what, .from = &from, .to = &to, .bytes = bytes, .run = run};
+    return api_.copy(device(), &what, error());
+  }
+  bp_status_t write(const Bytes& bytes, const bp_buffer_t& to) {
+    return copy({.address = const_cast<std::byte*>(bytes.data()), .bytes = bytes.size()}, to, bytes.size());
+  }
+  bp_status_t read(const bp_buffer_t& from, Bytes& out_bytes) {
+    return copy(from, {.address = out_bytes.data(), .bytes = out_bytes.size()}, out_bytes.size());
+  }
+
+ private:
+  const Device& device_;
+  const bp_memory_api_t& api_;
+  Detail detail_;
+};
+
+// Device memory that ends in its destructor.
+class Block {
+ public:
+  Block(Table& table, uint64_t bytes, uint32_t space = 0) : table_(table) {
+    if (const bp_status_t status = table.allocate(bytes, buffer, nullptr, space); status != BP_OK)
+      throw Breach(fmt::format("allocate of {} bytes answers {:#x}: {}", bytes, status, table.text()));
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() { table_.release(buffer); }
+
+  bp_buffer_t buffer = {};
+
+ private:
+  Table& table_;
+};
+
+Result answers(const char* what, bp_status_t status, const Table& table) {
+  return failed(fmt::format("{} answers {:#x}: {}", what, status, table.text()));
+}
+
+bool lists(const uint32_t* kinds, uint32_t count, uint32_t kind) {
+  return std::find(kinds, kinds + count, kind) != kinds + count;
+}
+
+Result spaces(Bench& bench, Table& table) {
+  const uint32_t count = bench.device().info().space_count;
+  for (uint32_t i = 0; i < count; ++i) {
+    bp_space_t space;
+    if (const bp_status_t status = table.space(i, space); status != BP_OK)
+      return answers(fmt::format("space {} of {}", i, count).c_str(), status, table);
+    const uint64_t align = space.alignment;
+    if (align == 0 || (align & (align - 1)) != 0)
+      return failed(fmt::format("space {} has an alignment of {}: no power of two", i, align));
+    if (space.name.size == 0) return failed(fmt::format("space {} has no name", i));
+    if ((space.import_count != 0 && space.imports == nullptr) || (space.export_count != 0 && space.exports == nullptr))
+      return failed(fmt::format("space {} counts kinds that it does not list", i));
+    if (lists(space.imports, space.import_count, 0) || lists(space.exports, space.export_count, 0))
+      return failed(fmt::format("space {} lists kind 0, which is none", i));
+    if (space.import_count != 0 && table.api().import == nullptr)
+      return failed(fmt::format("space {} lists imports and the slot is NULL", i));
+    if (space.export_count != 0 && table.api().export_ == nullptr)
+      return failed(fmt::format("space {} lists exports and the slot is NULL", i));
+    if ((space.flags & BP_SPACE_MAPPABLE) != 0 && (space.flags & BP_SPACE_HOST) == 0 && table.api().map == nullptr)
+      return failed(fmt::format("space {} is mappable and `map` is NULL", i));
+  }
+  bp_space_t space;
+  const bp_status_t status = table.space(count, space);
+  return status == BP_NOT_FOUND ? passed(1)
+                                : failed(fmt::format("space {} does not exist and answers {:#x}", count, status));
+}
+
+// Host to device, device to device, device to host; sizes that are no multiple of anything, and parts of buffers.
+Result copies(Bench&, Table& table) {
+  for (const uint64_t size : {uint64_t{1}, uint64_t{3}, uint64_t{64}, uint64_t{4097}, (uint64_t{1} << 20) + 7}) {
+    const Block a(table, size), b(table, size + 32);
+    const Bytes content = pattern(size, 1), around = pattern(size + 32, 77);
+    bp_buffer_t inner = b.buffer;
+    inner.offset += 16;
+    inner.bytes = size;
+    bp_status_t status = table.write(content, a.buffer);
+    if (status == BP_OK) status = table.write(around, b.buffer);
+    if (status == BP_OK) status = table.copy(a.buffer, inner, size);
+    Bytes seen(size + 32);
+    if (status == BP_OK) status = table.read(b.buffer, seen);
+    if (status != BP_OK) return answers(fmt::format("copy of {} bytes", size).c_str(), status, table);
+    Bytes expected = around;
+    std::copy(content.begin(), content.end(), expected.begin() + 16);
+    if (seen != expected) return failed(fmt::format("copies of {} bytes to offset 16 end elsewhere or change", size));
+  }
+  return passed(1);
+}
+
+// In the order of a stream, with memory that comes and goes in that order.
+Result stream_order(Bench& bench, Table& table) {
+  if (bench.device().plugin().sync == nullptr || (bench.device().info().flags & BP_DEVICE_SYNCHRONOUS) != 0)
+    return not_supported("the device has no streams");
+  Answer answer;
+  const auto stream = Stream::create(bench.device(), answer);
+  if (stream == nullptr) return failed(answer.describe());
+  constexpr uint64_t kBytes = 100'003;
+  const Bytes content = pattern(kBytes, 5);
+  Bytes seen(kBytes);
+  const bp_run_t run = {.size = sizeof run, .stream = stream->raw()};
+  bp_buffer_t a, b;
+  bp_status_t status = table.allocate(kBytes, a, stream->raw());
+  if (status != BP_OK) return answers("allocate in a stream", status, table);
+  if (status = table.allocate(kBytes, b, stream->raw()); status != BP_OK)
+    return answers("allocate in a stream", status, table);
+  const bp_buffer_t from = {.address = const_cast<std::byte*>(content.data()), .bytes = kBytes};
+  const bp_buffer_t to = {.address = seen.data(), .bytes = kBytes};
+  if (status = table.copy(from, a, kBytes, &run); status != BP_OK) return answers("copy in a stream", status, table);
+  if (status = table.copy(a, b, kBytes, &run); status != BP_OK) return answers("copy in a stream", status, table);
+  table.release(a, stream->raw());
+  if (status = table.copy(b, to, kBytes, &run); status != BP_OK) return answers("copy in a stream", status, table);
+  table.release(b, stream->raw());
+  if (answer = stream->wait(); !answer.ok()) return failed(answer.describe());
+  return seen == content ? passed(1) : failed("copies of one stream do not follow each other");
+}
+
+Result fills(Bench&, Table& table) {
+  if (table.api().fill == nullptr) return not_supported("the device fills no memory");
+  for (const uint32_t width : {1u, 2u, 4u, 8u}) {
+    constexpr uint64_t kBytes = 4096;
+    const Block block(table, kBytes);
+    Bytes expected = pattern(kBytes, width);
+    bp_status_t status = table.write(expected, block.buffer);
+    if (status != BP_OK) return answers("copy", status, table);
+    bp_buffer_t inner = block.buffer;
+    inner.offset += 64;
+    inner.bytes = 1024;
+    const uint64_t value = 0x8899AABBCCDDEEFF;
+    const bp_fill_t what = {.size = sizeof what, .pattern_bytes = width, .pattern = value, .buffer = &inner};
+    status = table.api().fill(table.device(), &what, table.error());
+    if (status != BP_OK) return answers(fmt::format("fill of {} bytes", width).c_str(), status, table);
+    for (uint64_t i = 0; i < inner.bytes; i += width) std::memcpy(expected.data() + 64 + i, &value, width);
+    Bytes seen(kBytes);
+    if (status = table.read(block.buffer, seen); status != BP_OK) return answers("copy", status, table);
+    if (seen != expected) return failed(fmt::format("a fill with a pattern of {} bytes ends elsewhere", width));
+  }
+  return passed(1);
+}
+
+// What the host writes to a mapping the device has, and the reverse.
+Result maps(Bench&, Table& table) {
+  if (table.api().map == nullptr || table.api().unmap == nullptr) return not_supported("the device maps no memory");
+  constexpr uint64_t kBytes = 5000;
+  const Block block(table, kBytes);
+  const Bytes ours = pattern(kBytes, 9), theirs = pattern(kBytes, 200);
+  const auto mapped = [&](uint32_t access, auto use) -> Result {
+    const bp_map_t what = {.size = sizeof what, .access = access, .buffer = &block.buffer};
+    void* pointer = nullptr;
+    bp_status_t status = table.api().map(table.device(), &what, &pointer, table.error());
+    if (status != BP_OK) return answers("map", status, table);
+    if (pointer == nullptr) return failed("map returns BP_OK and no pointer");
+    bp_space_t space;
+    if (status = table.space(0, space); status != BP_OK) return answers("space", status, table);
+    const auto flush = [&](uint32_t direction) {
+      const bp_map_t part = {.size = sizeof part, .access = direction, .buffer = &block.buffer};
+      if (table.api().flush == nullptr || (space.flags & BP_SPACE_COHERENT) != 0) return BP_OK;
+      return table.api().flush(table.device(), &part, table.error());
+    };
+    if ((access & BP_MAP_READ) != 0) status = flush(BP_MAP_READ);
+    if (status == BP_OK) use(static_cast<std::byte*>(pointer));
+    if (status == BP_OK && (access & BP_MAP_WRITE) != 0) status = flush(BP_MAP_WRITE);
+    if (status != BP_OK) return answers("flush", status, table);
+    status = table.api().unmap(table.device(), &what, pointer, table.error());
+    return status == BP_OK ? passed() : answers("unmap", status, table);
+  };
+  Result result = mapped(BP_MAP_WRITE, [&](std::byte* memory) { std::copy(ours.begin(), ours.end(), memory); });
+  if (result.state != State::kPass) return result;
+  Bytes seen(kBytes);
+  if (const bp_status_t status = table.read(block.buffer, seen); status != BP_OK) return answers("copy", status, table);
+  if (seen != ours) return failed("the device does not have what the host wrote to a mapping");
+  if (const bp_status_t status = table.write(theirs, block.buffer); status != BP_OK)
+    return answers("copy", status, table);
+  result = mapped(BP_MAP_READ, [&](const std::byte* memory) { std::copy_n(memory, kBytes, seen.begin()); });
+  if (result.state != State::kPass) return result;
+  return seen == theirs ? passed(1) : failed("the host does not read from a mapping what the device has");
+}
+
+// Host memory becomes the device's, and is given back once.
+Result import_host(Bench& bench, Table& table) {
+  uint32_t space_index = 0;
+  bp_space_t space = {};
+  const uint32_t count = bench.device().info().space_count;
+  for (; space_index < count; ++space_index) {
+    if (const bp_status_t status = table.space(space_index, space); status != BP_OK)
+      return answers("space", status, table);
+    if (lists(space.imports, space.import_count, BP_EXTERNAL_HOST_POINTER)) break;
+  }
+  if (space_index == count) return not_supported("the device imports no host memory");
+  constexpr uint64_t kBytes = 64 << 10;
+  const std::unique_ptr<std::byte, void (*)(void*)> memory(static_cast<std::byte*>(std::aligned_alloc(4096, kBytes)),
+                                                           std::free);
+  const Bytes content = pattern(kBytes, 31);
+  std::copy(content.begin(), content.end(), memory.get());
+  uint32_t releases = 0;
+  const bp_external_t external = {.size = sizeof external,
+                                  .kind = BP_EXTERNAL_HOST_POINTER,
+                                  .handle = reinterpret_cast<uintptr_t>(memory.get()),
+                                  .bytes = kBytes,
+                                  .self = &releases,
+                                  .release = [](void* self) { ++*static_cast<uint32_t*>(self); }};
+  const bp_import_t what = {.size = sizeof what, .space = space_index, .external = &external};
+  bp_buffer_t buffer = {};
+  bp_status_t status = table.api().import(table.device(), &what, &buffer, table.error());
+  if (status != BP_OK) return answers("import of a page-aligned host pointer", status, table);
+  buffer.space = space_index;
+  buffer.bytes = kBytes;
+  // The host wrote before the import: a device that does not see such writes by itself takes a flush.
+  const bp_map_t written = {.size = sizeof written, .access = BP_MAP_WRITE, .buffer = &buffer};
+  if (table.api().flush != nullptr && (space.flags & BP_SPACE_COHERENT) == 0)
+    status = table.api().flush(table.device(), &written, table.error());
+  Bytes seen(kBytes);
+  if (status == BP_OK) status = table.read(buffer, seen);
+  const uint32_t early = releases;
+  table.release(buffer);
+  if (status != BP_OK) return answers("copy from imported memory", status, table);
+  if (seen != content) return failed("imported memory does not have the bytes of the host");
+  if (early != 0) return failed("`release` of an import is called while the import lives");
+  return releases == 1 ? passed(1) : failed(fmt::format("`release` of an import is called {} times", releases));
+}
+
+// What a space exports it takes back, and both are the same memory.
+Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
+  bp_space_t space;
+  bp_status_t status = table.space(index, space);
+  if (status != BP_OK) return answers("space", status, table);
+  for (const uint32_t kind : {BP_EXTERNAL_FD, BP_EXTERNAL_DMA_BUF, BP_EXTERNAL_MEMFD, BP_EXTERNAL_CL_MEM}) {
+    const bool is_descriptor = kind != BP_EXTERNAL_CL_MEM;
+    if (!lists(space.exports, space.export_count, kind)) continue;
+    ++out_tried;
+    constexpr uint64_t kBytes = 8192;
+    const Block block(table, kBytes, index);
+    const Bytes content = pattern(kBytes, kind);
+    if (status = table.write(content, block.buffer); status != BP_OK) return answers("copy", status, table);
+    const bp_export_t what = {.size = sizeof what, .kind = kind, .buffer = &block.buffer};
+    bp_external_t external = {.size = sizeof external};
+    if (status = table.api().export_(table.device(), &what, &external, table.error()); status != BP_OK)
+      return answers(fmt::format("export of kind {}", kind).c_str(), status, table);
+    if (external.kind != kind) return failed(fmt::format("an export of kind {} has kind {}", kind, external.kind));
+    const bool returns = lists(space.imports, space.import_count, kind);
+    if (returns) {
+      const bp_import_t back = {.size = sizeof back, .space = index, .external = &external};
+      bp_buffer_t buffer = {};
+      if (status = table.api().import(table.device(), &back, &buffer, table.error()); status != BP_OK)
+        return answers(fmt::format("import of kind {}", kind).c_str(), status, table);
+      buffer.space = index;
+      buffer.bytes = kBytes;
+      Bytes seen(kBytes);
+      status = table.read(buffer, seen);
+      table.release(buffer);
+      if (status != BP_OK) return answers("copy from imported memory", status, table);
+      if (seen != content) return failed(fmt::format("what was exported as kind {} comes back changed", kind));
+    }
+    if (is_descriptor && (!returns || kind == BP_EXTERNAL_MEMFD)) close(static_cast<int>(external.handle));
+  }
+  return passed(1);
+}
+
+Result exports(Bench& bench, Table& table) {
+  uint32_t tried = 0;
+  for (uint32_t i = 0; i < bench.device().info().space_count; ++i) {
+    if (Result result = exports_of(table, i, tried); result.state != State::kPass) return result;
+  }
+  return tried == 0 ? not_supported("the device exports nothing that this harness can import again") : passed(1);
+}
+
+// More than any machine has: an answer, and the device goes on.
+Result too_much(Bench&, Table& table) {
+  bp_buffer_t buffer;
+  const bp_status_t status = table.allocate(uint64_t{1} << 60, buffer);
+  if (status == BP_OK) {
+    table.release(buffer);
+    return failed("allocate of 2^60 bytes succeeds");
+  }
+  if (status != BP_RESOURCE_EXHAUSTED)
+    return failed(fmt::format("allocate of 2^60 bytes answers {:#x}, not BP_RESOURCE_EXHAUSTED", status));
+  const Block block(table, 64);
+  const Bytes content = pattern(64, 3);
+  Bytes seen(64);
+  if (table.write(content, block.buffer) != BP_OK || table.read(block.buffer, seen) != BP_OK || seen != content)
+    return failed("after memory ran out a copy fails: " + table.text());
+  return passed(1);
+}
+
+}  // namespace
+
+void add_memory(const Selection&, std::vector<GroupCase>& out_cases) {
+  const struct {
+    const char* name;
+    Result (*check)(Bench&, Table&);
+  } rows[] = {{"spaces", spaces}, {"copies", copies},   {"stream_order", stream_order}, {"fills", fills},
+              {"maps", maps},     {"exports", exports}, {"import_host", import_host},   {"too_much", too_much}};
+  for (const auto& row : rows) {
+    out_cases.push_back({fmt::format("memory/{}", row.name), [check = row.check](Bench& bench) {
+                           if (bench.device().plugin().memory == nullptr)
+                             return not_supported("the device works in host memory");
+                           Table table(bench.device());
+                           return check(bench, table);
+                         }});
+  }
+}
+
+}  // namespace backplane::conform

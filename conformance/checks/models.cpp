@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs cut from models: judged as the random ones of graph.cpp are.
+#include <fmt/format.h>
+
+#include "checks/graph.h"
+
+namespace backplane::conform {
+namespace {
+
+// Cases of a model follow each other: each process keeps the one that it read last.
+const Model& model_of(const ModelFile& file) {
+  static std::string name;
+  static Model model;
+  if (name != file.path.string()) {
+    model = read_model(file.path);
+    name = file.path.string();
+  }
+  return model;
+}
+
+Result run_cut(Bench& bench, const ModelFile& file, const std::string& name) {
+  Random random(bench.seed(), name);
+  std::optional<Network> cut;
+  try {
+    cut = cut_from(model_of(file), random, bench.device().newest_opset());
+  } catch (const std::runtime_error& error) {
+    return {.state = State::kInfraError, .reason = error.what()};
+  }
+  if (!cut) return not_supported("the draws of this seed found no graph in the model whose bounds mean something");
+  return run_claimed(bench, *cut, draw_mask(random, cut->spec.nodes.size()));
+}
+
+}  // namespace
+
+void add_models(const Selection& selection, std::vector<GroupCase>& out_cases) {
+  for (const ModelFile& file : selection.models) {
+    for (int i = 0; i < (selection.full ? 40 : 8); ++i) {
+      const std::string name = fmt::format("graph/models/{}/{}", file.name, i);
+      out_cases.push_back({name, [file, name](Bench& bench) { return run_cut(bench, file, name); }});
+    }
+  }
+}
+
+}  // namespace backplane::conform

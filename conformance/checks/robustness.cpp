@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host that errs, a machine without memory, runs that are cancelled or late.
+#include "checks/group.h"
+
+namespace backplane::conform {
+namespace {
+
+// A program of some claimed call with an instance that is not bound yet.
+struct Stand {
+  std::unique_ptr<Subject> subject;
+  std::unique_ptr<Program> program;
+  std::unique_ptr<Instance> instance;
+};
+
+// Empty if nothing ordinary is claimed; then `out_result` says why.
+std::optional<Stand> stand(Bench& bench, Result& out_result) {
+  Stand result{any_subject(bench, out_result), nullptr, nullptr};
+  if (result.subject == nullptr) return std::nullopt;
+  Answer answer;
+  result.program = Program::compile(bench.device(), *result.subject->graph, answer);
+  if (result.program != nullptr) result.instance = Instance::create(*result.program, answer);
+  if (result.instance != nullptr) return result;
+  out_result = failed(answer.describe());
+  return std::nullopt;
+}
+
+// After whatever went wrong, a proper run must still be right.
+std::string still_works(Stand& s) {
+  if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
+  std::vector<onnx::Tensor> outputs;
+  if (const Answer answer = s.instance->run_checked(outputs); !answer.ok()) return answer.describe();
+  return s.subject->fault(outputs);
+}
+
+Result with_stand(Bench& bench, std::string (*check)(Bench&, Stand&)) {
+  Result result;
+  std::optional<Stand> s = stand(bench, result);
+  if (!s) return result;
+  if (const std::string fault = check(bench, *s); !fault.empty()) return failed(fault);
+  if (const std::string fault = still_works(*s); !fault.empty())
+    return failed("afterwards a proper run fails: " + fault);
+  return passed(1);
+}
+
+std::string unbound(Bench&, Stand& s) {
+  std::string fault;
+  RunSettings settings;
+  settings.out_done_fault = &fault;
+  const Answer answer = s.instance->run(settings);
+  if (answer.status != BP_BAD_STATE)
+    return fmt::format("a run without bindings answers {:#x}, not BP_BAD_STATE", answer.status);
+  return fault;
+}
+
+std::string small_buffers(Bench& bench, Stand& s) {
+  for (const bool is_output : {false, true}) {
+    const GraphSpec& spec = s.program->graph().spec();
+    const ValueSpec& value = spec.values[is_output ? spec.outputs[0] : spec.inputs[0]];
+    const Memory memory(bench.device(), value.dtype, value.extents);
+    bp_tensor_t tensor = memory.tensor();
+    tensor.buffer.bytes -= 1;
+    const Answer answer = s.instance->bind(is_output ? BP_SLOT_OUTPUT : 0, tensor);
+    if (answer.status != BP_BUFFER_TOO_SMALL) {
+      return fmt::format("an {} that is a byte too small is answered with {:#x}, not BP_BUFFER_TOO_SMALL",
+                         is_output ? "output" : "input", answer.status);
+    }
+  }
+  return "";
+}
+
+std::string wrong_tensors(Bench& bench, Stand& s) {
+  const GraphSpec& spec = s.program->graph().spec();
+  const ValueSpec& value = spec.values[spec.inputs[0]];
+  const Extents longer = {1 + value.extents[0], 64, 64}, flat = {count_of(value.extents)};
+  const Memory memory(bench.device(), value.dtype, longer);
+  const bp_tensor_t good = memory.tensor();
+  struct {
+    const char* what;
+    bp_dtype_t dtype;
+    Extents extents;
+  } wrong[] = {{"type", BP_DTYPE_INT64, value.extents},
+               {"rank", value.dtype, flat},
+               {"rank above 32", value.dtype, Extents(40, 1)},
+               {"extent", value.dtype, value.extents},
+               {"negative extent", value.dtype, value.extents}};
+  wrong[3].extents[0] += 1;
+  wrong[4].extents[0] = -1;
+  for (const auto& [what, dtype, extents] : wrong) {
+    bp_tensor_t tensor = good;
+    tensor.dtype = dtype;
+    tensor.rank = static_cast<uint32_t>(extents.size());
+    tensor.extents = extents.data();
+    if (s.instance->bind(0, tensor).ok()) return fmt::format("an input of another {} is bound", what);
+  }
+  for (const uint32_t slot : {77u, BP_SLOT_OUTPUT + 77u, 0xFFFFFFFFu}) {
+    if (s.instance->bind(slot, good).ok()) return fmt::format("slot {:#x} does not exist and is bound", slot);
+  }
+  return "";
+}
+
+// Memory that starts on any byte: refused, or used properly.
+std::string misaligned(Bench& bench, Stand& s) {
+  const GraphSpec& spec = s.program->graph().spec();
+  for (const uint64_t offset : {1u, 2u, 4u, 16u}) {
+    std::vector<std::unique_ptr<Memory>> memories;
+    bool refused = false;
+    const auto bind = [&](uint32_t slot, uint32_t value) -> Memory& {
+      const ValueSpec& v = spec.values[value];
+      memories.push_back(std::make_unique<Memory>(bench.device(), v.dtype, v.extents, offset));
+      refused = !s.instance->bind(slot, *memories.back()).ok() || refused;
+      return *memories.back();
+    };
+    for (uint32_t i = 0; i < spec.inputs.size(); ++i) bind(i, spec.inputs[i]).write(s.subject->inputs[i]);
+    Memory& output = bind(BP_SLOT_OUTPUT, spec.outputs[0]);
+    output.poison();
+    if (refused) continue;
+    if (const Answer answer = s.instance->run(); !answer.ok()) return answer.describe();
+    if (const std::string fault = output.breach(); !fault.empty()) return fault;
+    if (const std::string fault = s.subject->fault({output.read()}); !fault.empty()) {
+      return fmt::format("with memory {} bytes off its alignment: {}", offset, fault);
+    }
+  }
+  return "";
+}
+
+std::string null_arguments(Bench& bench, Stand& s) {
+  const bp_plugin_t& plugin = bench.device().plugin();
+  bp_program_t* program = nullptr;
+  if (plugin.program->compile(bench.device().raw(), nullptr, &program, nullptr) == BP_OK)
+    return "compile of NULL answers BP_OK";
+  if (plugin.instance->bind(s.instance->raw(), nullptr, nullptr) == BP_OK) return "bind of NULL answers BP_OK";
+  if (plugin.instance->run(s.instance->raw(), nullptr, nullptr) == BP_OK) return "run of NULL answers BP_OK";
+  const bp_binding_t nothing = {.size = sizeof nothing, .slot = 0};
+  if (plugin.instance->bind(s.instance->raw(), &nothing, nullptr) == BP_OK) return "a binding of nothing answers BP_OK";
+  return "";
+}
+
+std::string cancelled(Bench&, Stand& s) {
+  bp_cancel_t token;
+  token.set = true;
+  if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
+  std::vector<onnx::Tensor> outputs;
+  RunSettings settings;
+  settings.cancel = &token;
+  const Answer answer = s.instance->run_checked(outputs, settings);
+  if (answer.status == BP_CANCELLED) return "";
+  return answer.ok() ? s.subject->fault(outputs) : "a cancelled run: " + answer.describe();
+}
+
+std::string late(Bench&, Stand& s) {
+  if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
+  std::vector<onnx::Tensor> outputs;
+  RunSettings settings;
+  settings.deadline = now_ns() - 1;
+  Answer answer = s.instance->run_checked(outputs, settings);
+  if (answer.status != BP_TIMED_OUT)
+    return fmt::format("a run after its deadline answers {:#x}, not BP_TIMED_OUT", answer.status);
+  settings.deadline = now_ns() + 60'000'000'000u;
+  answer = s.instance->run_checked(outputs, settings);
+  return answer.ok() ? "" : "a run long before its deadline: " + answer.describe();
+}
+
+std::string repeated(Bench&, Stand& s) {
+  if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
+  for (int i = 0; i < 20; ++i) {  // outputs are poisoned before each run: last run's are no answer
+    std::vector<onnx::Tensor> outputs;
+    if (const Answer answer = s.instance->run_checked(outputs); !answer.ok()) return answer.describe();
+    if (const std::string fault = s.subject->fault(outputs); !fault.empty())
+      return fmt::format("run {}: {}", i + 1, fault);
+  }
+  return "";
+}
+
+// The same instance, new data in the same memory.
+std::string new_data(Bench&, Stand& s) {
+  if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
+  Subject other{s.subject->problem, {}, nullptr, {}, s.subject->flushes};
+  for (uint64_t round = 0; round < 5; ++round) {
+    Random random(round, "new data");
+    uint32_t slot = 0;
+    for (Argument& argument : other.problem.arguments) {
+      if (!argument.tensor || argument.constant) continue;
+      argument.tensor = random_tensor(random, argument.tensor->dtype, argument.tensor->extents, Fill::kAroundZero);
+      s.instance->input(slot++).write(*argument.tensor);
+    }
+    other.references = reference(other.problem);
+    std::vector<onnx::Tensor> outputs;
+    if (const Answer answer = s.instance->run_checked(outputs); !answer.ok()) return answer.describe();
+    if (const std::string fault = other.fault(outputs); !fault.empty())
+      return fmt::format("with new data in bound memory: {}", fault);
+  }
+  return "";
+}
+
+// Fails the host's allocation number 0, 1, 2 … until a whole computation needs no more of them.
+Result no_memory(Bench& bench, const char* op_case) {
+  Host host;
+  const Library& library = bench.library();
+  const Backend backend(library, host);
+  const Device device(backend, bench.device_index());
+  Result result;
+  const auto subject = make_subject(device, problem_of(op_case, bench.seed(), "memory"), result);
+  if (subject == nullptr) return result;
+  for (uint64_t successes = 0; successes < 200; ++successes) {
+    const uint64_t failures = host.failures();
+    host.fail_after(successes);
+    std::vector<onnx::Tensor> outputs;
+    const Answer answer = compute(device, *subject->graph, subject->inputs, outputs);
+    host.heal();
+    const bool met_failure = host.failures() != failures;
+    if (!answer.ok() && answer.status != BP_RESOURCE_EXHAUSTED)
+      return failed("when memory runs out " + answer.describe());
+    if (answer.ok()) {
+      if (const std::string fault = subject->fault(outputs); !fault.empty())
+        return failed("when memory runs out: " + fault);
+    }
+    const Answer healed = compute(device, *subject->graph, subject->inputs, outputs);
+    if (!healed.ok()) return failed("after memory ran out and came back " + healed.describe());
+    if (!met_failure) return passed(1);
+  }
+  return failed("a computation asks the host for memory more than 200 times");
+}
+
+}  // namespace
+
+void add_robustness(const Selection&, std::vector<GroupCase>& out_cases) {
+  const struct {
+    const char* name;
+    std::string (*check)(Bench&, Stand&);
+  } rows[] = {{"unbound", unbound},
+              {"small_buffers", small_buffers},
+              {"wrong_tensors", wrong_tensors},
+              {"misaligned", misaligned},
+              {"null_arguments", null_arguments},
+              {"cancelled", cancelled},
+              {"late", late},
+              {"repeated", repeated},
+              {"new_data", new_data}};
+  for (const auto& row : rows) {
+    out_cases.push_back({fmt::format("robustness/{}", row.name),
+                         [check = row.check](Bench& bench) { return with_stand(bench, check); }});
+  }
+  for (const char* op_case : {"Add/float/same", "MatMul/float/odd_positive_constant", "Conv/float/3x3_padded_positive",
+                              "Softmax/float/last", "Concat/float/rows"}) {
+    out_cases.push_back({fmt::format("robustness/no_memory/{}", op_case),
+                         [op_case](Bench& bench) { return no_memory(bench, op_case); }});
+  }
+}
+
+}  // namespace backplane::conform

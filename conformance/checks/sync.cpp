@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams, points and runs that nobody waits for, on devices that have them.
+#include <chrono>
+#include <thread>
+
+#include "checks/group.h"
+#include "host/stream.h"
+
+namespace backplane::conform {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;  // ns
+constexpr size_t kRuns = 8;
+
+// Instances of one program, each with memory of its own, and a stream.
+struct Rig {
+  Bench& bench;
+  std::unique_ptr<Subject> subject;
+  std::unique_ptr<Program> program;
+  std::vector<std::unique_ptr<Instance>> instances;
+  std::unique_ptr<Stream> stream;
+
+  const Device& device() const { return program->device(); }
+  const bp_sync_api_t& sync() const { return *device().plugin().sync; }
+  // Empty if instance `i` computed what it should.
+  std::string fault(size_t i) const { return subject->fault({instances[i]->output(0).read()}); }
+  std::string faults() const {
+    for (size_t i = 0; i < instances.size(); ++i) {
+      if (const std::string text = fault(i); !text.empty()) return fmt::format("instance {}: {}", i, text);
+    }
+    return "";
+  }
+};
+
+// What a check finds wrong, or why the device need not pass it.
+struct Verdict {
+  std::string fault = "";
+  std::string not_offered = "";
+};
+Verdict wrong(std::string text) {
+  return {.fault = std::move(text)};
+}
+Verdict wrong(const char* what, const Answer& answer) {
+  return {.fault = fmt::format("{}: {}", what, answer.describe())};
+}
+Verdict not_offered(std::string text) {
+  return {.not_offered = std::move(text)};
+}
+
+bp_run_t in(const Stream* stream) {
+  return {.size = sizeof(bp_run_t), .stream = stream == nullptr ? nullptr : stream->raw()};
+}
+
+// Runs without `done`: the wait of the stream is all that says when they have ended.
+Verdict stream_wait(Rig& rig) {
+  for (const auto& instance : rig.instances) {
+    instance->output(0).poison();
+    if (const Answer answer = instance->start(in(rig.stream.get())); !answer.ok()) return wrong("in a stream", answer);
+  }
+  if (const Answer answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(rig.faults());
+}
+
+// Each instance reads what the one before writes.
+Verdict stream_order(Rig& rig) {
+  const GraphSpec& spec = rig.program->graph().spec();
+  if (spec.values[spec.inputs[0]].extents != spec.values[spec.outputs[0]].extents)
+    return not_offered("no claimed call has an output of the extents of its input");
+  for (size_t i = 1; i < rig.instances.size(); ++i) {
+    const Answer answer = rig.instances[i]->bind(0, rig.instances[i - 1]->output(0));
+    if (!answer.ok()) return wrong("bind to another instance's output", answer);
+  }
+  const auto results = [&] {
+    std::vector<std::vector<std::byte>> bytes;
+    for (const auto& instance : rig.instances) {
+      bytes.push_back(instance->output(0).read().bytes);
+      instance->output(0).poison();
+    }
+    return bytes;
+  };
+  for (const auto& instance : rig.instances) {
+    if (const Answer answer = instance->run(); !answer.ok()) return wrong("one by one", answer);
+  }
+  const auto expected = results();
+  for (int round = 0; round < 20; ++round) {
+    for (const auto& instance : rig.instances) {
+      if (const Answer answer = instance->start(in(rig.stream.get())); !answer.ok())
+        return wrong("in a stream", answer);
+    }
+    if (const Answer answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+    if (results() != expected) return wrong("runs of one stream do not follow each other");
+  }
+  for (size_t i = 1; i < rig.instances.size(); ++i) {
+    const Answer answer = rig.instances[i]->bind(0, rig.instances[i]->input(0));
+    if (!answer.ok()) return wrong("bind", answer);
+  }
+  return {};
+}
+
+// A run waits for a host point and is accepted before it is reached; its own point advances after `done`.
+Verdict host_points(Rig& rig, const Stream* stream) {
+  bp_semaphore_t start, finish;
+  const bp_point_t waits = bp_host_point(&start, 1), signals = bp_host_point(&finish, 1);
+  bp_run_t run = in(stream);
+  run.waits = &waits;
+  run.signals = &signals;
+  run.wait_count = run.signal_count = 1;
+  End end;
+  end.expect(run);
+  Instance& instance = *rig.instances[0];
+  instance.output(0).poison();
+  if (const Answer answer = instance.start(run); !answer.ok()) return wrong("a run that waits", answer);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (end.calls() != 0) return wrong("the run ended before the point that it waits for was reached");
+  start.signal(1, false);
+  if (finish.wait(1, now_ns() + 10'000 * kMillisecond, nullptr) != BP_OK) return wrong("its point is not reached");
+  if (end.calls() != 1) return wrong(fmt::format("when the point is reached, `done` was called {} times", end.calls()));
+  if (end.status() != BP_OK) return wrong(fmt::format("`done` reports {:#x}", end.status()));
+  return wrong(rig.fault(0));
+}
+Verdict points_in_stream(Rig& rig) {
+  return host_points(rig, rig.stream.get());
+}
+Verdict points_alone(Rig& rig) {
+  return host_points(rig, nullptr);
+}
+
+// What a run waits for has failed: its `done` and its point say so, and the instance goes on.
+Verdict failed_wait(Rig& rig) {
+  bp_semaphore_t start, finish;
+  start.signal(1, true);
+  const bp_point_t waits = bp_host_point(&start, 1), signals = bp_host_point(&finish, 3);
+  bp_run_t run = in(rig.stream.get());
+  run.waits = &waits;
+  run.signals = &signals;
+  run.wait_count = run.signal_count = 1;
+  End end;
+  end.expect(run);
+  const Answer answer = rig.instances[0]->start(run);
+  uint64_t value = 0;
+  if (!answer.ok()) {
+    if (answer.status != BP_DEPENDENCY_FAILED) return wrong("a run that waits for a failed point", answer);
+    if (finish.query(&value) != BP_OK || value != 0 || end.calls() != 0)
+      return wrong("a run that was not accepted touched `done` or its signals");
+  } else {
+    if (finish.wait(3, now_ns() + 10'000 * kMillisecond, nullptr) != BP_DEPENDENCY_FAILED)
+      return wrong("the point of a run that failed does not say so");
+    if (end.calls() != 1 || end.status() != BP_DEPENDENCY_FAILED)
+      return wrong(fmt::format("`done` was called {} times, with {:#x}", end.calls(), end.status()));
+  }
+  static_cast<void>(rig.stream->wait());  // its failure was reported
+  return stream_wait(rig);
+}
+
+// The same without `done`: the stream says whose run failed, once.
+Verdict silent_failure(Rig& rig) {
+  bp_semaphore_t start;
+  start.signal(1, true);
+  const bp_point_t waits = bp_host_point(&start, 1);
+  bp_run_t run = in(rig.stream.get());
+  run.waits = &waits;
+  run.wait_count = 1;
+  run.id = 4711;
+  if (const Answer answer = rig.instances[0]->start(run); !answer.ok()) {
+    if (answer.status != BP_DEPENDENCY_FAILED) return wrong("a run that waits for a failed point", answer);
+    return stream_wait(rig);
+  }
+  const Answer answer = rig.stream->wait();
+  if (answer.status != BP_DEPENDENCY_FAILED)
+    return wrong(fmt::format("stream_wait after a failed run without `done` answers {:#x}", answer.status));
+  if (answer.run != run.id)
+    return wrong(fmt::format("stream_wait reports run {} and the failed one is {}", answer.run, run.id));
+  return stream_wait(rig);
+}
+
+// A stream whose work waits: the deadline of stream_wait holds, and the work is not lost.
+Verdict late_stream(Rig& rig) {
+  bp_semaphore_t start;
+  const bp_point_t waits = bp_host_point(&start, 1);
+  bp_run_t run = in(rig.stream.get());
+  run.waits = &waits;
+  run.wait_count = 1;
+  rig.instances[0]->output(0).poison();
+  if (const Answer answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+  const uint64_t begin = now_ns();
+  const Answer late = rig.stream->wait(begin + 20 * kMillisecond);
+  const uint64_t took = now_ns() - begin;
+  start.signal(1, false);
+  if (late.status != BP_TIMED_OUT)
+    return wrong(fmt::format("stream_wait past its deadline answers {:#x}, not BP_TIMED_OUT", late.status));
+  if (took > 5'000 * kMillisecond)
+    return wrong(fmt::format("stream_wait returns {} ms after a deadline of 20 ms", took / kMillisecond));
+  if (const Answer answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(rig.fault(0));
+}
+
+// A run that waits for what never comes ends when it is cancelled.
+Verdict cancelled(Rig& rig) {
+  bp_semaphore_t start;
+  bp_cancel_t token;
+  const bp_point_t waits = bp_host_point(&start, 1);
+  bp_run_t run = in(nullptr);
+  run.waits = &waits;
+  run.wait_count = 1;
+  run.cancel = &token;
+  End end;
+  end.expect(run);
+  if (const Answer answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+  token.set = true;
+  const bool ended = end.wait();
+  start.signal(1, false);
+  if (!ended) {
+    end.wait();
+    return wrong("a run that was cancelled while it waits goes on waiting");
+  }
+  if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
+  return stream_wait(rig);
+}
+
+// And when its deadline passes.
+Verdict deadline(Rig& rig) {
+  bp_semaphore_t start;
+  const bp_point_t waits = bp_host_point(&start, 1);
+  bp_run_t run = in(nullptr);
+  run.waits = &waits;
+  run.wait_count = 1;
+  run.deadline = now_ns() + 20 * kMillisecond;
+  End end;
+  end.expect(run);
+  if (const Answer answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+  const bool ended = end.wait();
+  start.signal(1, false);
+  if (!ended) {
+    end.wait();
+    return wrong("a run that waits goes on after its deadline");
+  }
+  if (end.status() != BP_TIMED_OUT) return wrong(fmt::format("a late run ends with {:#x}", end.status()));
+  return stream_wait(rig);
+}
+
+// One stream waits for what another one signals, in the device's own order.
+Verdict native_points(Rig& rig) {
+  Answer answer;
+  const auto other = Stream::create(rig.device(), answer);
+  if (other == nullptr) return wrong("a second stream", answer);
+  const auto semaphore = NativeSemaphore::create(rig.device(), 0, nullptr, answer);
+  if (semaphore == nullptr) return wrong("semaphore_create", answer);
+  bp_semaphore_t start;
+  const bp_point_t first = bp_host_point(&start, 1), point = semaphore->at(1);
+  bp_run_t before = in(rig.stream.get()), after = in(other.get());
+  before.waits = &first;
+  before.signals = after.waits = &point;
+  before.wait_count = before.signal_count = after.wait_count = 1;
+  for (const size_t i : {0, 1}) rig.instances[i]->output(0).poison();
+  if (answer = rig.instances[0]->start(before); !answer.ok()) return wrong("a run that signals", answer);
+  if (answer = rig.instances[1]->start(after); !answer.ok()) return wrong("a run that waits", answer);
+  if (answer = other->wait(now_ns() + 10 * kMillisecond); answer.status != BP_TIMED_OUT)
+    return wrong("a run did not wait for a native point");
+  start.signal(1, false);
+  if (answer = other->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  if (const std::string fault = rig.fault(1); !fault.empty()) return wrong(fault);
+  if (answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(rig.fault(0));
+}
+
+// The host looks at a device's semaphore, waits for it and signals it.
+Verdict native_slots(Rig& rig) {
+  const bp_sync_api_t& api = rig.sync();
+  Answer answer;
+  const auto semaphore = NativeSemaphore::create(rig.device(), 3, nullptr, answer);
+  if (semaphore == nullptr) return wrong("semaphore_create", answer);
+  Detail detail;
+  uint64_t value = 0;
+  if (api.semaphore_query != nullptr) {
+    if (api.semaphore_query(semaphore->raw(), &value, detail.error()) != BP_OK || value != 3)
+      return wrong(fmt::format("a semaphore made with value 3 has {}", value));
+  }
+  if (api.semaphore_wait != nullptr) {
+    if (api.semaphore_wait(semaphore->raw(), 2, now_ns() + 10'000 * kMillisecond, detail.error()) != BP_OK)
+      return wrong("a wait for a value that was passed fails: " + detail.text());
+    const bp_status_t status = api.semaphore_wait(semaphore->raw(), 4, now_ns() + 10 * kMillisecond, detail.error());
+    if (status != BP_TIMED_OUT) return wrong(fmt::format("a wait past its deadline answers {:#x}", status));
+  }
+  if (api.semaphore_signal != nullptr) {
+    if (api.semaphore_signal(semaphore->raw(), 5, detail.error()) != BP_OK) return wrong("signal: " + detail.text());
+    if (api.semaphore_query != nullptr &&
+        (api.semaphore_query(semaphore->raw(), &value, detail.error()) != BP_OK || value != 5))
+      return wrong(fmt::format("a semaphore signalled with 5 has {}", value));
+    const bp_point_t point = semaphore->at(5);
+    bp_run_t run = in(rig.stream.get());
+    run.waits = &point;
+    run.wait_count = 1;
+    rig.instances[0]->output(0).poison();
+    if (answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+    if (answer = rig.stream->wait(now_ns() + 10'000 * kMillisecond); !answer.ok()) return wrong("stream_wait", answer);
+    return wrong(rig.fault(0));
+  }
+  return {};
+}
+
+// A semaphore that is exported and imported is one semaphore.
+Verdict native_export(Rig& rig) {
+  const bp_sync_api_t& api = rig.sync();
+  if (api.semaphore_export == nullptr) return not_offered("the device exports no semaphores");
+  Answer answer;
+  const auto ours = NativeSemaphore::create(rig.device(), 0, nullptr, answer);
+  if (ours == nullptr) return wrong("semaphore_create", answer);
+  Detail detail;
+  bp_native_t native = {.size = sizeof native};
+  if (const bp_status_t status = api.semaphore_export(ours->raw(), 1, &native, detail.error()); status != BP_OK) {
+    if (status == BP_UNSUPPORTED) return not_offered(detail.text());
+    return wrong(fmt::format("semaphore_export answers {:#x}: {}", status, detail.text()));
+  }
+  if (native.kind == 0) return wrong("semaphore_export returns no kind");
+  const auto theirs = NativeSemaphore::create(rig.device(), 0, &native, answer);
+  if (theirs == nullptr) return wrong("import of what was exported", answer);
+  const bp_point_t signals = ours->at(1), waits = theirs->at(1);
+  bp_run_t before = in(rig.stream.get()), after = in(nullptr);
+  before.signals = &signals;
+  after.waits = &waits;
+  before.signal_count = after.wait_count = 1;
+  End end;
+  end.expect(after);
+  rig.instances[1]->output(0).poison();
+  if (answer = rig.instances[1]->start(after); !answer.ok()) return wrong("a run that waits", answer);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const bool early = end.calls() != 0;
+  if (answer = rig.instances[0]->start(before); !answer.ok()) return wrong("a run that signals", answer);
+  if (!end.wait()) return wrong("an imported semaphore does not see the signal of the one that was exported");
+  if (early) return wrong("a run did not wait for an imported semaphore");
+  if (answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(rig.fault(1));
+}
+
+Verdict stream_export(Rig& rig) {
+  const bp_sync_api_t& api = rig.sync();
+  if (api.stream_export == nullptr) return not_offered("the device exports no streams");
+  Detail detail;
+  bp_native_t native = {.size = sizeof native};
+  const bp_status_t status = api.stream_export(rig.stream->raw(), &native, detail.error());
+  if (status == BP_UNSUPPORTED) return not_offered(detail.text());
+  if (status != BP_OK) return wrong(fmt::format("stream_export answers {:#x}: {}", status, detail.text()));
+  if (native.kind == 0) return wrong("stream_export returns no kind");
+  // What the plugin exports it takes for a framework's: both are the same queue.
+  Answer answer;
+  const auto same = Stream::create(rig.device(), answer, &native);
+  if (same == nullptr) return wrong("import of what was exported", answer);
+  rig.instances[0]->output(0).poison();
+  if (answer = rig.instances[0]->start(in(same.get())); !answer.ok()) return wrong("in an imported stream", answer);
+  if (answer = same->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(rig.fault(0));
+}
+
+bool is_asynchronous(const Device& device) {
+  return device.plugin().sync != nullptr && (device.info().flags & BP_DEVICE_SYNCHRONOUS) == 0;
+}
+
+Result with_rig(Bench& bench, const Device& device, Verdict (*check)(Rig&)) {
+  if (!is_asynchronous(device)) return not_supported("the device has no streams: every run is synchronous");
+  Result result;
+  Rig rig{bench, nullptr, nullptr, {}, nullptr};
+  for (const char* name : {"Add/float/same", "Relu/float/block", "MatMul/float/small_positive"}) {
+    rig.subject = make_subject(device, problem_of(name, bench.seed(), name), result);
+    if (rig.subject != nullptr) break;
+  }
+  if (rig.subject == nullptr) return result;
+  Answer answer;
+  rig.program = Program::compile(device, *rig.subject->graph, answer);
+  if (rig.program == nullptr) return failed(answer.describe());
+  for (size_t i = 0; i < kRuns; ++i) {
+    rig.instances.push_back(Instance::create(*rig.program, answer));
+    if (rig.instances.back() == nullptr) return failed(answer.describe());
+    if (answer = rig.instances.back()->bind_all(rig.subject->inputs); !answer.ok()) return failed(answer.describe());
+  }
+  rig.stream = Stream::create(device, answer);
+  if (rig.stream == nullptr) return failed(answer.describe());
+  const Verdict verdict = check(rig);
+  if (!verdict.fault.empty()) return failed(verdict.fault);
+  if (!verdict.not_offered.empty()) return not_supported(verdict.not_offered);
+  return passed(1);
+}
+
+Result with_semaphores(Bench& bench, Verdict (*check)(Rig&)) {
+  const Device& device = bench.device();
+  if (!is_asynchronous(device) || device.plugin().sync->semaphore_create == nullptr)
+    return not_supported("the device has no semaphores of its own");
+  return with_rig(bench, device, check);
+}
+
+// A run that does not end is given up. Nothing of it may be destroyed afterwards, so this has a backend to itself and
+// keeps it.
+Result abandon(Bench& bench) {
+  const bp_plugin_t& plugin = bench.device().plugin();
+  if (!is_asynchronous(bench.device())) return not_supported("the device has no streams: every run is synchronous");
+  if (plugin.instance->abandon == nullptr) return not_supported("the device has nothing to stop");
+  struct Kept {
+    Host host;
+    std::unique_ptr<Backend> backend;
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Subject> subject;
+    std::unique_ptr<Program> program;
+    std::unique_ptr<Instance> instance;
+    bp_semaphore_t never;
+  };
+  static auto& all = *new std::vector<Kept*>;
+  Kept& kept = *all.emplace_back(new Kept);
+  kept.backend = std::make_unique<Backend>(bench.library(), kept.host);
+  kept.device = std::make_unique<Device>(*kept.backend, bench.device_index());
+  Result result;
+  kept.subject = make_subject(*kept.device, problem_of("Add/float/same", bench.seed(), "abandon"), result);
+  if (kept.subject == nullptr) return result;
+  Answer answer;
+  kept.program = Program::compile(*kept.device, *kept.subject->graph, answer);
+  if (kept.program == nullptr) return failed(answer.describe());
+  kept.instance = Instance::create(*kept.program, answer);
+  if (kept.instance == nullptr) return failed(answer.describe());
+  if (answer = kept.instance->bind_all(kept.subject->inputs); !answer.ok()) return failed(answer.describe());
+  const bp_point_t waits = bp_host_point(&kept.never, 1);
+  bp_run_t run = in(nullptr);
+  run.waits = &waits;
+  run.wait_count = 1;
+  if (answer = kept.instance->start(run); !answer.ok()) return failed(answer.describe());
+  const uint64_t begin = now_ns();
+  plugin.instance->abandon(kept.instance->raw());
+  if (const uint64_t took = now_ns() - begin; took > 1'000 * kMillisecond)
+    return failed(fmt::format("abandon takes {} ms: it must not wait for the device", took / kMillisecond));
+  return passed(1);
+}
+
+struct Row {
+  const char* name;
+  Verdict (*check)(Rig& rig);
+};
+constexpr Row kStreams[] = {
+    {"stream_wait", stream_wait},    {"stream_order", stream_order}, {"points_in_stream", points_in_stream},
+    {"points_alone", points_alone},  {"failed_wait", failed_wait},   {"silent_failure", silent_failure},
+    {"late_stream", late_stream},    {"cancelled", cancelled},       {"deadline", deadline},
+    {"stream_export", stream_export}};
+constexpr Row kSemaphores[] = {
+    {"native_points", native_points}, {"native_slots", native_slots}, {"native_export", native_export}};
+
+}  // namespace
+
+void add_sync(const Selection&, std::vector<GroupCase>& out_cases) {
+  for (const Row& row : kStreams) {
+    out_cases.push_back({fmt::format("sync/{}", row.name),
+                         [check = row.check](Bench& bench) { return with_rig(bench, bench.device(), check); }});
+  }
+  for (const Row& row : kSemaphores) {
+    out_cases.push_back({fmt::format("sync/{}", row.name),
+                         [check = row.check](Bench& bench) { return with_semaphores(bench, check); }});
+  }
+  out_cases.push_back({"sync/abandon", abandon});
+}
+
+}  // namespace backplane::conform

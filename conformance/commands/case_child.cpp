@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <map>
+#include <memory>
+
+#include "checks/group.h"
+#include "commands/verb.h"
+#include "journal/header.h"
+#include "sandbox/child.h"
+#include "sandbox/identity.h"
+
+namespace backplane::conform {
+namespace {
+
+struct Options {
+  std::string plugin;
+  uint32_t device = 0;
+  Seeds seeds;
+  bool full = false;
+  std::vector<std::string> models, cases;
+};
+
+int run_child(const Options& options) {
+  return answer(options.cases, [&]() -> RunFolder {
+    const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seeds.seed);
+    const auto cases = std::make_shared<std::map<std::string, GroupCase>>();
+    for (GroupCase& one : all_cases({.full = options.full, .models = find_models(options.models)}))
+      cases->emplace(one.name, std::move(one));
+    cases->emplace(kIdentityCase, GroupCase{.name = kIdentityCase, .run = tell_identity});
+    return [bench, cases, seeds = options.seeds](const std::string& name) {
+      bench->set_seed(seeds.of(name));
+      try {
+        return cases->at(name).run(*bench);
+      } catch (const Breach& breach) {
+        return failed(breach.what());
+      }
+    };
+  });
+}
+
+std::function<int()> declare(cli::Command command) {
+  const auto options = std::make_shared<Options>();
+  command.add_option("--plugin", options->plugin);
+  command.add_option("--device", options->device);
+  command.add_option("--seed", options->seeds.seed);
+  command.add_option("--nonce-seed", options->seeds.nonce);
+  command.add_flag("--full", options->full);
+  command.add_option("--models", options->models).one_each();
+  command.add_option("cases", options->cases);
+  return [options] { return run_child(*options); };
+}
+
+}  // namespace
+
+extern const Verb case_child_verb = {"case-child", "", declare};
+
+}  // namespace backplane::conform

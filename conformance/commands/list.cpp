@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// `backplane-conform list`: the cases that there are, and the digests of their lists.
+#include <fmt/format.h>
+
+#include "cases/cases.h"
+#include "commands/verb.h"
+#include "run/plugin_run.h"
+
+namespace backplane::conform {
+namespace {
+
+// "core 1 quick 1839 cases SHA-256" for each profile and selection: what a claim is a claim of.
+void tell_lists() {
+  for (const Profile& profile : profiles()) {
+    for (const bool full : {false, true}) {
+      const Plan all = plan({.profiles = {std::string(profile.name)}, .full = full});
+      fmt::print("{} {} {} {} {}\n", profile.name, profile.version, full ? "full" : "quick", all.total, all.list);
+    }
+  }
+}
+
+std::function<int()> declare(cli::Command command) {
+  struct Options {
+    Choice choice;
+    bool lists = false;
+  };
+  const auto options = std::make_shared<Options>();
+  declare_choice(command, options->choice);
+  command.add_flag("--lists", options->lists,
+                   "Each profile's version, selection, number of cases and the SHA-256 of their names instead");
+  return [options] {
+    if (options->lists) {
+      tell_lists();
+      return 0;
+    }
+    const Plan chosen = plan(options->choice);
+    for (const Case& one : chosen.cases) fmt::print("{}\n", one.name);
+    fmt::print(stderr, "{} cases, list {}\n", chosen.cases.size(), chosen.list);
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const Verb list_verb = {"list", "lists the cases that run without a command", declare};
+
+}  // namespace backplane::conform

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// `backplane-conform merge`: one journal of those of all shards.
+#include "journal/merge.h"
+
+#include "commands/verb.h"
+#include "run/plugin_run.h"
+
+namespace backplane::conform {
+namespace {
+
+std::function<int()> declare(cli::Command command) {
+  struct Options {
+    std::vector<std::string> parts;
+    std::string out, require_level;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  command.add_option("PARTS", options->parts, "The folders, or journals, of all shards").required();
+  command.add_option("--out", options->out, "Folder for the journal of the whole");
+  command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
+      .one_of({"L0", "L1", "L2", "L3"});
+  command.add_flag("--json", options->json, "The summary as JSON on standard output");
+  return [options] {
+    std::vector<std::pair<std::string, Record>> parts;
+    for (const std::string& name : options->parts) parts.emplace_back(name, read_journal(name));
+    const Record whole = merge(parts);
+    if (!options->out.empty()) write_journal(options->out, whole);
+    double seconds = 0;
+    for (const Result& result : whole.results) seconds += result.seconds;
+    return tell(whole.header, whole.results, verdict(whole.header, whole.results, options->require_level, seconds),
+                options->json);
+  };
+}
+
+}  // namespace
+
+extern const Verb merge_verb = {"merge", "merges the journals of all shards into one", declare};
+
+}  // namespace backplane::conform

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <set>
+#include <thread>
+
+#include "commands/data_command.h"
+#include "commands/onnx_case.h"
+#include "commands/verb.h"
+#include "journal/digest.h"
+#include "run/plugin_run.h"
+#include "sandbox/batch.h"
+#include "vendor/tolerances.h"
+
+namespace backplane::conform {
+namespace {
+
+struct Options {
+  const char* command;  // onnx, or vendor: the same, with a file of tolerances and names that tell them apart
+  std::string data, device, plugin, filter, out, shard;
+  std::vector<std::string> child_folders;
+  uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
+  uint32_t threads = 0;
+  uint32_t min_pass = 0;
+  double timeout = 20;
+  bool json = false, strict = false, resume = false, is_child = false;
+
+  bool is_vendor() const { return command == std::string_view("vendor"); }
+};
+
+Plan chosen_cases(const Options& options) {
+  std::vector<Case> cases;
+  try {
+    cases = find_cases(options.data);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Usage(fmt::format("--data '{}': {}", options.data, error.code().message()));
+  }
+  if (cases.empty()) throw Usage(fmt::format("--data '{}' has no folder with a model.onnx", options.data));
+  if (!options.filter.empty()) cases = filter(std::move(cases), options.filter);
+  if (cases.empty()) throw Usage(fmt::format("--filter '{}' matches no case", options.filter));
+  std::vector<std::string> names;
+  for (Case& one : cases) {
+    if (options.is_vendor()) one.name = "vendor/" + one.name;
+    names.push_back(one.name);
+  }
+  const Shard shard = options.shard.empty() ? Shard() : parse_shard(options.shard);
+  return {select(std::move(cases), shard), shard, names.size(), sha256_of_list(names)};
+}
+
+// Faults of the file are told before anything runs.
+void check_tolerances(const Options& options) {
+  std::vector<std::string> names;
+  for (const Case& one : find_cases(options.data)) names.push_back(one.name);
+  const std::vector<std::string> unused = Tolerances::read(options.data).unused(names);
+  if (!unused.empty()) throw Usage(fmt::format("tolerance.json: '{}' matches no case", unused.front()));
+}
+
+ChildSettings child_settings(const Options& options) {
+  ChildSettings settings;
+  settings.deadline = std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
+  const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+  settings.arguments = {options.command, "--data", options.data, "--threads",
+                        std::to_string(std::max(1u, cores / options.jobs))};
+  if (!options.device.empty()) settings.arguments.insert(settings.arguments.end(), {"--device", options.device});
+  if (!options.plugin.empty()) settings.arguments.insert(settings.arguments.end(), {"--plugin", options.plugin});
+  settings.arguments.emplace_back("--child");
+  return settings;
+}
+
+int verdict(const Options& options, const Summary& summary) {
+  if (summary.executed == 0) return 1;
+  if (options.min_pass > 0) {
+    return summary[State::kPass] < options.min_pass || summary[State::kCrash] > 0 || summary[State::kTimeout] > 0;
+  }
+  if (options.strict && summary[State::kNotSupported] > 0) return 1;
+  return summary.has_failures() ? 1 : 0;
+}
+
+Header describe(const Options& options, const Plan& plan) {
+  return {.harness = sha256_of_file("/proc/self/exe"),
+          .plugin = options.plugin,
+          .plugin_sha256 = std::filesystem::is_regular_file(options.plugin) ? sha256_of_file(options.plugin) : "",
+          .identity = {.device = options.device},
+          .selection = options.command,
+          .filter = options.filter,
+          .shard = plan.shard,
+          .cases = plan.total,
+          .list = plan.list,
+          .started = utc_now()};
+}
+
+int run_parent(const Options& options) {
+  if (options.data.empty()) throw Usage("--data is missing: the folder of the test data");
+  if (options.device.empty() && options.plugin.empty())
+    throw Usage("--device or --plugin is missing: what is to be tested");
+  if (options.resume && options.out.empty()) throw Usage("--resume needs --out: the folder of the journal");
+  const auto start = std::chrono::steady_clock::now();
+  Plan cases = chosen_cases(options);
+  if (options.is_vendor()) check_tolerances(options);
+  Journal journal(options.out, describe(options, cases), options.resume);
+  std::set<std::string> done;
+  for (const Result& result : journal.results()) done.insert(result.name);
+  std::erase_if(cases.cases, [&](const Case& one) { return done.count(one.name) != 0; });
+  run_batches(options.jobs, child_settings(options), cases.cases, [&](Result result) {
+    const State state = result.state;
+    journal.add(std::move(result));
+    return state;
+  });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const Summary summary = summarise(journal.results(), seconds);
+  if (options.json) {
+    fmt::print("{}\n", summary.to_json());
+  } else {
+    for (const Result& result : journal.results()) {
+      if (result.state != State::kPass) fmt::print("{:15} {}: {}\n", name_of(result.state), result.name, result.reason);
+    }
+    fmt::print("{}\n", summary.to_text());
+  }
+  if (summary.executed == 0) fmt::print(stderr, "backplane-conform: no node ran on the device under test\n");
+  return verdict(options, summary);
+}
+
+int run_child(const Options& options) {
+  return answer(options.child_folders, [&]() -> RunFolder {
+    const auto cases = std::make_shared<OnnxCases>(Target{options.device, options.plugin, options.threads});
+    const Tolerances tolerances = options.is_vendor() ? Tolerances::read(options.data) : Tolerances();
+    return [cases, tolerances, data = options.data](const std::string& folder) {
+      return cases->run(folder, tolerances.of(name_in(data, folder)));
+    };
+  });
+}
+
+}  // namespace
+
+std::function<int()> declare_data_command(cli::Command command, const char* name) {
+  const auto options = std::make_shared<Options>();
+  options->command = name;
+  command.add_option("--data", options->data,
+                     "Folder of test folders: model.onnx, test_data_set_*/{input,output}_*.pb");
+  command.add_option("--device", options->device, "The device under test, as `backplane list` calls it");
+  command.add_option("--plugin", options->plugin, "The backend under test alone: its library or manifest");
+  command.add_option("--filter", options->filter, "Only cases whose name matches this glob");
+  command.add_option("--shard", options->shard, "Only part i of n, as i/n");
+  command.add_option("--jobs", options->jobs, "Processes at a time").range(1, 1024);
+  command.add_option("--timeout", options->timeout, "Seconds for each case").range(0.1, 86400.0);
+  command.add_option("--out", options->out, "Folder for journal.jsonl, to which each result is appended");
+  command.add_flag("--resume", options->resume, "Go on with the journal in --out: what it has is not run again");
+  command.add_option("--min-pass", options->min_pass, "Succeed if this many cases pass and none crashes or hangs");
+  command.add_flag("--strict", options->strict, "Fail if anything is not supported");
+  command.add_flag("--json", options->json, "The summary as JSON on standard output");
+  command.add_option("--threads", options->threads).hidden();
+  command.add_flag("--child", options->is_child).hidden();
+  command.add_option("folders", options->child_folders).hidden();
+  return [options]() -> int {
+    if (options->is_child) return run_child(*options);
+    return run_parent(*options);
+  };
+}
+
+extern const Verb onnx_verb = {"onnx", "runs ONNX's own test data on one device",
+                               [](cli::Command command) { return declare_data_command(command, "onnx"); }};
+
+}  // namespace backplane::conform

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/onnx_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "commands/statistics.h"
+#include "onnx/exchange.h"
+#include "onnx/number.h"
+#include "onnx/wire.h"
+
+namespace backplane::conform {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx::Malformed;
+using onnx::Value;
+
+// Bytes after an output that no backend may touch, and the byte that all of it starts as: it is no bool, no sensible
+// number, and in no type a NaN that could match one.
+constexpr size_t kGuard = 64;
+constexpr std::byte kPoison{0xcd};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file) throw Malformed(fmt::format("'{}' cannot be read", path.string()));
+  return bytes;
+}
+
+// input_0.pb, input_1.pb, … as far as they go.
+std::vector<fs::path> numbered_files(const fs::path& folder, const char* stem) {
+  std::vector<fs::path> files;
+  for (;;) {
+    fs::path file = folder / fmt::format("{}_{}.pb", stem, files.size());
+    if (!fs::exists(file)) return files;
+    files.push_back(std::move(file));
+  }
+}
+
+std::vector<fs::path> data_sets(const fs::path& folder) {
+  std::vector<fs::path> sets;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_"))
+      sets.push_back(entry.path());
+  }
+  std::sort(sets.begin(), sets.end());
+  if (sets.empty()) throw Malformed(fmt::format("'{}' has no test_data_set_*", folder.string()));
+  return sets;
+}
+
+// ONNX's test data up to 1.12 says uint16 where the model says bfloat16; the bits are the same.
+Value as_declared(Value value, const view::Value& declared) {
+  const bool is_bfloat16 = declared.is_tensor() && declared.dtype() == BP_DTYPE_BFLOAT16;
+  if (is_bfloat16 && value.tensor.dtype == BP_DTYPE_UINT16) value.tensor.dtype = BP_DTYPE_BFLOAT16;
+  return value;
+}
+
+// An output's memory as the harness lends it: poisoned, with a guard behind it.
+struct Lent {
+  bp_dtype_t dtype;
+  std::vector<int64_t> extents;
+  std::vector<std::byte> memory;
+
+  bp_tensor_t as_abi() {
+    bp_tensor_t tensor = {};
+    tensor.size = sizeof tensor;
+    tensor.dtype = dtype;
+    tensor.rank = static_cast<uint32_t>(extents.size());
+    tensor.extents = extents.data();
+    tensor.buffer.address = memory.data();
+    tensor.buffer.bytes = memory.size() - kGuard;
+    return tensor;
+  }
+  bool guard_is_whole() const {
+    return std::all_of(memory.end() - kGuard, memory.end(), [](std::byte byte) { return byte == kPoison; });
+  }
+};
+
+// Nothing where only the run can tell how large the output is.
+std::optional<Lent> lend(const view::Value& output) {
+  if (!output.is_tensor() || !output.has_static_shape() || view::dtype_bits(output.dtype()) == 0) return std::nullopt;
+  const uint64_t bytes = onnx::dense_bytes(output.dtype(), output.extents());
+  return Lent{output.dtype(), output.extents(), std::vector<std::byte>(bytes + kGuard, kPoison)};
+}
+
+struct Run {
+  const Environment& env;
+  const Session& session;
+  view::Graph graph;
+  std::vector<std::shared_ptr<Value>> given;  // as the files number them
+  std::vector<onnx::Bound> inputs;
+  std::vector<std::optional<Lent>> outputs;
+  Exec exec;  // ends before what it has bound
+
+  // Files are numbered as the model numbers its inputs; a tensor's own name is believed first.
+  void bind_input(uint32_t number, const fs::path& file) {
+    uint32_t kind = number < graph.input_count() ? graph.input(number).type().kind : BP_KIND_TENSOR;
+    std::string name;
+    Value read = onnx::parse_value(read_file(file), kind, &name);
+    const uint32_t named = graph.find_input(name);
+    const uint32_t input = named == BP_NONE ? number : named;
+    if (input >= graph.input_count()) {
+      throw Error(BP_NOT_FOUND, fmt::format("the loaded model has no input for {}", file.filename().string()));
+    }
+    auto value = std::make_shared<Value>(as_declared(std::move(read), graph.input(input)));
+    given.push_back(value);
+    inputs.push_back(onnx::bind_input(exec, input, std::move(value)));
+  }
+
+  void bind_outputs() {
+    for (uint32_t i = 0; i < graph.output_count(); ++i) {
+      outputs.push_back(lend(graph.output(i)));
+      if (!outputs[i]) continue;
+      const bp_tensor_t tensor = outputs[i]->as_abi();
+      client::detail::call(api().exec_bind, exec.get(), BP_SLOT_OUTPUT + i, &tensor);
+    }
+  }
+
+  // What the device wrote: read from the memory that was lent, whatever the loader says of it.
+  Value output(uint32_t i) {
+    if (!outputs[i]) return onnx::read_output(env, exec, graph, i);
+    const bp_tensor_t told = exec.output_view(i);
+    bp_tensor_t seen = outputs[i]->as_abi();
+    seen.dtype = told.dtype;
+    seen.rank = told.rank;
+    seen.extents = told.extents;
+    return {BP_KIND_TENSOR, onnx::Tensor::copy(seen), {}, {}};
+  }
+};
+
+Result failed(std::string reason) {
+  return {"", State::kFail, std::move(reason), 0, 0};
+}
+
+std::vector<Value> read_expected(const Run& run, const std::vector<fs::path>& files) {
+  std::vector<Value> expected;
+  for (uint32_t i = 0; i < files.size(); ++i) {
+    const view::Value declared = run.graph.output(i);
+    expected.push_back(as_declared(onnx::parse_value(read_file(files[i]), declared.type().kind), declared));
+  }
+  return expected;
+}
+
+// Fourier transforms: each result sums N terms of at most max|x|, and the float32 reference rounds each by up to 2^-24
+// of it. So N·2^-24·max|x| is the absolute part of the bound; N is at most the largest extent.
+Tolerance tolerance_for(const Run& run, Tolerance tolerance) {
+  const std::vector<view::Node> nodes = run.graph.nodes();
+  const bool transforms = std::any_of(nodes.begin(), nodes.end(), [](const view::Node& node) {
+    return node.domain().empty() && (node.op_type() == "DFT" || node.op_type() == "STFT");
+  });
+  if (!transforms || run.given.empty() || !onnx::is_inexact(run.given[0]->tensor.dtype)) return tolerance;
+  const onnx::Tensor& x = run.given[0]->tensor;
+  double terms = 0, largest = 0;
+  for (const int64_t extent : x.extents) terms = std::max(terms, static_cast<double>(extent));
+  for (uint64_t i = 0; i < x.count(); ++i) largest = std::max(largest, std::abs(onnx::number_at(x, i)));
+  if (std::isfinite(largest)) tolerance.absolute = std::max(tolerance.absolute, terms * std::ldexp(largest, -24));
+  return tolerance;
+}
+
+// Equal, or what is wrong with the first output that is not right.
+Comparison compare_outputs(Run& run, const std::vector<Value>& expected, const Tolerance& tolerance) {
+  for (uint32_t i = 0; i < expected.size(); ++i) {
+    Comparison comparison;
+    try {
+      comparison = compare(expected[i], run.output(i), tolerance);
+    } catch (const Malformed& error) {
+      comparison = {Comparison::kDifferent, error.what()};
+    }
+    if (comparison.answer == Comparison::kEqual) continue;
+    comparison.reason = fmt::format("output {}: {}", i, comparison.reason);
+    return comparison;
+  }
+  return {};
+}
+
+bool same_bytes(const std::vector<Value>& a, const std::vector<Value>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Value& x, const Value& y) { return x.tensor.bytes == y.tensor.bytes; });
+}
+
+// Runs that are drawn at random: types and shapes as expected, values as their law has them.
+Result run_draws(Run& run, Law law, const std::vector<Value>& expected) {
+  constexpr int kRuns = 64;
+  std::vector<Value> first;
+  std::vector<Value> inputs;
+  for (const std::shared_ptr<Value>& value : run.given) inputs.push_back(*value);
+  Draws draws(law, inputs);
+  for (int i = 0; i < kRuns; ++i) {
+    if (i > 0) run.exec.run();
+    std::vector<Value> seen;
+    for (uint32_t o = 0; o < expected.size(); ++o) {
+      seen.push_back(run.output(o));
+      const onnx::Tensor &a = expected[o].tensor, &b = seen[o].tensor;
+      if (a.dtype != b.dtype || a.extents != b.extents)
+        return failed(fmt::format("output {}: is {}, expected {}", o, describe(b), describe(a)));
+    }
+    // Seeded draws are the same in each run, so one run is all that there is.
+    if (i == 1 && same_bytes(first, seen)) break;
+    if (std::string wrong = draws.add(seen); !wrong.empty()) return failed(std::move(wrong));
+    if (i == 0) first = std::move(seen);
+  }
+  if (std::string wrong = draws.verdict(); !wrong.empty()) return failed(std::move(wrong));
+  Result result{"", State::kPass, "", 0, 0};
+  result.is_statistical = true;
+  return result;
+}
+
+Result run_data_set(Run run, const fs::path& folder, const Tolerance& tolerance) {
+  const std::vector<fs::path> inputs = numbered_files(folder, "input");
+  const std::vector<fs::path> outputs = numbered_files(folder, "output");
+  if (outputs.empty()) throw Malformed(fmt::format("'{}' has no output_0.pb", folder.string()));
+  if (outputs.size() > run.graph.output_count()) {
+    return failed(
+        fmt::format("the loaded model has {} outputs, expected {}", run.graph.output_count(), outputs.size()));
+  }
+  for (uint32_t i = 0; i < inputs.size(); ++i) run.bind_input(i, inputs[i]);
+  run.bind_outputs();
+  run.exec.run();
+  for (uint32_t i = 0; i < run.outputs.size(); ++i) {
+    if (run.outputs[i] && !run.outputs[i]->guard_is_whole()) return failed(fmt::format("output {} was overrun", i));
+  }
+  const std::vector<Value> expected = read_expected(run, outputs);
+  Comparison comparison = compare_outputs(run, expected, tolerance_for(run, tolerance));
+  if (comparison.answer == Comparison::kEqual) return {"", State::kPass, "", 0, 0};
+  if (const std::optional<Law> law = law_of(run.graph)) return run_draws(run, *law, expected);
+  Result result = failed(std::move(comparison.reason));
+  if (comparison.answer == Comparison::kMistrusted) result.state = State::kMistrusted;
+  return result;
+}
+
+struct Placement {
+  uint32_t here = 0;       // nodes that run on the device under test
+  uint32_t elsewhere = 0;  // on another device
+};
+
+Placement placement_of(const Session& session, uint64_t device) {
+  Placement placement;
+  for (uint32_t i = 0; i < session.model().graph().node_count(); ++i) {
+    const bp_placed_node_t node = session.node(i);
+    if (node.island == BP_NONE) continue;  // computed while the session was made
+    ++(node.device == device ? placement.here : placement.elsewhere);
+  }
+  return placement;
+}
+
+}  // namespace
+
+OnnxCases::OnnxCases(const Target& target)
+    : env_([&] {
+        EnvironmentOptions options;
+        options.threads = target.threads;
+        if (!target.plugin.empty()) {
+          options.backend_files = {target.plugin};
+          options.only_given = true;
+        }
+        return options;
+      }()),
+      device_(target.device) {
+  std::string there;
+  for (const Device& device : env_.devices()) {
+    if (id_ == 0 && (device_.empty() || device.name == device_)) {
+      id_ = device.info.id;
+      device_ = device.name;
+    }
+    there += (there.empty() ? "" : ", ") + device.name;
+  }
+  if (id_ != 0) return;
+  std::string text = target.device.empty() ? fmt::format("'{}' has no device", target.plugin)
+                                           : fmt::format("there is no device '{}'", target.device);
+  text += there.empty() ? "; no backend was accepted" : "; there is " + there;
+  for (const bp_candidate_t& candidate : env_.candidates()) {
+    if (candidate.refusal != BP_REFUSED_NONE) text += fmt::format("; {}", view::text(candidate.text));
+  }
+  throw Error(BP_NOT_FOUND, text);
+}
+
+Result OnnxCases::run(const fs::path& folder, const Tolerance& tolerance) const {
+  const std::vector<fs::path> sets = data_sets(folder);
+  SessionOptions options;
+  options.devices = {device_};
+  options.fallback = BP_FALLBACK_FORBID;
+  Placement placement;
+  bool is_made = false;
+  try {
+    const Session session = env_.compile(env_.open((folder / "model.onnx").string()), options);
+    is_made = true;
+    placement = placement_of(session, id_);
+    if (placement.elsewhere > 0) {
+      return failed(fmt::format("{} nodes ran on another device although that was forbidden", placement.elsewhere));
+    }
+    Result result;
+    for (const fs::path& set : sets) {
+      result = run_data_set({env_, session, session.model().graph(), {}, {}, {}, session.exec()}, set, tolerance);
+      if (result.state == State::kPass) continue;
+      if (sets.size() > 1) result.reason = fmt::format("{}: {}", set.filename().string(), result.reason);
+      break;
+    }
+    result.nodes = placement.here;
+    return result;
+  } catch (const Error& error) {
+    // To say no is right before the session stands; afterwards the backend has promised.
+    const bool refused = error.status() == BP_UNSUPPORTED && !is_made;
+    return {"", refused ? State::kNotSupported : State::kFail,
+            fmt::format("{}: {}", api().status_name(error.status()), error.text()), 0, placement.here};
+  }
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace backplane::conform {
+namespace {
+
+onnx::Value floats(const std::vector<float>& numbers) {
+  onnx::Value value;
+  value.tensor.dtype = BP_DTYPE_FLOAT;
+  value.tensor.extents = {static_cast<int64_t>(numbers.size())};
+  value.tensor.bytes.resize(numbers.size() * sizeof(float));
+  std::memcpy(value.tensor.bytes.data(), numbers.data(), value.tensor.bytes.size());
+  return value;
+}
+
+std::vector<float> alternating(float even, float odd) {
+  std::vector<float> numbers(400);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = i % 2 == 0 ? even : odd;
+  return numbers;
+}
+
+TEST(Statistics, HalfOfFairDrawsAreOnes) {
+  Draws draws(Law::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
+  EXPECT_EQ(draws.add({floats(alternating(0, 1))}), "");
+  EXPECT_EQ(draws.verdict(), "");
+}
+
+TEST(Statistics, AGeneratorThatAlwaysSaysOneIsCaught) {
+  Draws draws(Law::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
+  EXPECT_EQ(draws.add({floats(std::vector<float>(400, 1.0f))}), "");
+  EXPECT_NE(draws.verdict(), "");
+}
+
+TEST(Statistics, WhatCannotBeIsCaughtAtOnce) {
+  Draws draws(Law::kBernoulli, {floats({0.0f, 0.5f})});
+  EXPECT_NE(draws.add({floats({1.0f, 0.0f})}), "");
+  EXPECT_NE(draws.add({floats({0.0f, 0.25f})}), "");
+}
+
+TEST(Statistics, DropoutScalesWhatItKeeps) {
+  const std::vector<onnx::Value> inputs = {floats(std::vector<float>(400, 3.0f)), floats({0.5f})};
+  Draws draws(Law::kDropout, inputs);
+  EXPECT_EQ(draws.add({floats(alternating(0, 6)), floats(alternating(0, 1))}), "");
+  EXPECT_EQ(draws.verdict(), "");
+  EXPECT_NE(draws.add({floats(alternating(0, 3)), floats(alternating(0, 1))}), "");  // not scaled
+  EXPECT_NE(draws.add({floats(alternating(0, 6)), floats(alternating(1, 0))}), "");  // the mask says otherwise
+}
+
+}  // namespace
+}  // namespace backplane::conform

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command of backplane-conform: it returns the exit status, or throws, which ends the program as cli::guarded says.
+#pragma once
+
+#include "cli/verb.h"
+
+namespace backplane::conform {
+
+using Verb = cli::Verb<int>;
+
+}  // namespace backplane::conform

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream and a semaphore of a device; each ends in its destructor. And the end of a run that does not wait.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "host/plugin.h"
+
+namespace backplane::conform {
+
+class Stream {
+ public:
+  // NULL with why in `out_answer` if the device has none. `native`: one to import, or NULL.
+  static std::unique_ptr<Stream> create(const Device& device, Answer& out_answer, const bp_native_t* native = nullptr);
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+
+  bp_stream_t* raw() const { return raw_; }
+  // Until `deadline` on the monotonic clock.
+  Answer wait(uint64_t deadline = BP_FOREVER) const;
+
+ private:
+  Stream(const Device& device, bp_stream_t* raw) : device_(device), raw_(raw) {}
+
+  const Device& device_;
+  bp_stream_t* raw_;
+};
+
+class NativeSemaphore {
+ public:
+  static std::unique_ptr<NativeSemaphore> create(const Device& device, uint64_t value, const bp_native_t* native,
+                                                 Answer& out_answer);
+  NativeSemaphore(const NativeSemaphore&) = delete;
+  NativeSemaphore& operator=(const NativeSemaphore&) = delete;
+  ~NativeSemaphore();
+
+  // A point of it, as a run takes it.
+  bp_point_t at(uint64_t value) const { return bp_native_point(raw_, 0, value); }
+  bp_native_semaphore_t* raw() const { return raw_; }
+
+ private:
+  NativeSemaphore(const Device& device, bp_native_semaphore_t* raw) : device_(device), raw_(raw) {}
+
+  const Device& device_;
+  bp_native_semaphore_t* raw_;
+};
+
+// Receives `done` of one run. It must live until the run has ended.
+class End {
+ public:
+  // Makes `run` report to this.
+  void expect(bp_run_t& run);
+  // False if the run has not ended within ten seconds.
+  bool wait();
+  uint32_t calls();
+  bp_status_t status();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint32_t calls_ = 0;
+  bp_status_t status_ = BP_OK;
+};
+
+}  // namespace backplane::conform

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/case.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace backplane::conform {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxDepth = 3;
+
+void collect(const fs::path& data, const fs::path& folder, int depth, std::vector<Case>& cases) {
+  std::error_code ignored;
+  if (fs::is_regular_file(folder / "model.onnx", ignored)) {
+    cases.push_back({name_in(data, folder), folder});
+    return;
+  }
+  if (depth == kMaxDepth) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && !entry.is_symlink()) collect(data, entry.path(), depth + 1, cases);
+  }
+}
+
+}  // namespace
+
+uint64_t hash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return hash;
+}
+
+std::string name_in(const fs::path& data, const fs::path& folder) {
+  if (folder == data) return fs::absolute(folder).lexically_normal().filename().string();
+  return folder.lexically_relative(data).string();
+}
+
+std::vector<Case> find_cases(const fs::path& data) {
+  std::vector<Case> cases;
+  collect(data, data, 0, cases);
+  std::sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) { return a.name < b.name; });
+  return cases;
+}
+
+std::vector<Case> filter(std::vector<Case> cases, const std::string& glob) {
+  std::erase_if(cases, [&](const Case& one) {
+    const std::string last = fs::path(one.name).filename().string();
+    return fnmatch(glob.c_str(), one.name.c_str(), 0) != 0 && fnmatch(glob.c_str(), last.c_str(), 0) != 0;
+  });
+  return cases;
+}
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  int used = 0;
+  if (sscanf(text.c_str(), "%u/%u%n", &shard.index, &shard.count, &used) != 2 ||
+      text.size() != static_cast<size_t>(used) || shard.index < 1 || shard.index > shard.count) {
+    throw Usage(fmt::format("--shard is '{}': it must be i/n with i from 1 to n", text));
+  }
+  return shard;
+}
+
+bool is_in(std::string_view case_name, Shard shard) {
+  return hash(case_name) % shard.count == shard.index - 1;
+}
+
+std::vector<Case> select(std::vector<Case> cases, Shard shard) {
+  std::erase_if(cases, [&](const Case& one) { return !is_in(one.name, shard); });
+  return cases;
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first line of a journal: which run it is of. README.md describes the keys.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "journal/case.h"
+
+namespace backplane::conform {
+
+// What is under test, as it calls itself.
+struct Identity {
+  std::string backend, version, vendor;
+  uint32_t device_index = 0;
+  std::string device, driver, arch;
+  uint32_t flags = 0;
+};
+
+// The seeds of a run. With a nonce's seed about half of the cases, chosen by their names, draw from that one.
+struct Seeds {
+  uint64_t seed = 1;
+  std::optional<uint64_t> nonce;
+
+  uint64_t of(std::string_view case_name) const;
+};
+
+struct Header {
+  std::string harness, plugin, plugin_sha256;
+  Identity identity;
+  std::string selection;  // quick, full, or onnx
+  std::vector<std::string> profiles;
+  std::string filter;
+  Shard shard;
+  Seeds seeds;
+  uint64_t cases = 0;   // of all shards
+  std::string list;     // the SHA-256 of their names
+  std::string models;   // the SHA-256 of the models that cases are cut from; empty without
+  std::string waivers;  // the SHA-256 of the exceptions in force
+  std::string started;
+
+  bool claims_profile() const { return !profiles.empty(); }
+};
+
+// "2026-11-20T13:00:00Z"
+std::string utc_now();
+
+std::string to_json_line(const Header& header);
+// False if the line is no header.
+bool from_json_line(std::string_view line, Header& out_header);
+
+// One line on the first key in which they are not of one run, or empty. When it was started does not matter, where the
+// plugin lies neither; shards of one run differ in `shard` alone.
+std::string difference(const Header& a, const Header& b, bool shards_of_one_run);
+
+}  // namespace backplane::conform

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file to which results are appended as they come. README.md describes it.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "journal/header.h"
+#include "journal/result.h"
+
+namespace backplane::conform {
+
+// What is written of a run.
+struct Record {
+  Header header;
+  std::vector<Result> results;  // in the order in which they came
+  uint64_t bytes = 0;           // of whole lines; what stands behind them is of a write that was interrupted
+};
+
+// `path` is a journal or the folder of journal.jsonl. Throws std::runtime_error, which names file and line.
+Record read_journal(const std::filesystem::path& path);
+Record parse_journal(const std::string& text, const std::string& whose);
+// A journal anew, in a new folder or a file that is replaced. Throws std::runtime_error.
+void write_journal(const std::filesystem::path& folder, const Record& record);
+
+// [one at a time]
+class Journal {
+ public:
+  // Writes to `folder`/journal.jsonl, unless `folder` is empty. A file that is there already is continued with
+  // `resume`, if it is of the same run; without, it is refused. Throws std::runtime_error.
+  Journal(const std::filesystem::path& folder, Header header, bool resume = false);
+  void add(Result result);
+  const Header& header() const { return record_.header; }
+  // By case, those of a resumed journal among them.
+  const std::vector<Result>& results();
+
+ private:
+  void open(const std::filesystem::path& folder, bool resume);
+
+  std::filesystem::path path_;
+  std::ofstream file_;
+  Record record_;
+};
+
+}  // namespace backplane::conform

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What became of a case.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "judge/histogram.h"
+
+namespace backplane::conform {
+
+enum class State {
+  kPass,
+  kFail,
+  kCrash,
+  kTimeout,
+  kNotSupported,
+  kWaived,
+  kMistrusted,
+  kInfraError,
+  kExpectedFail,
+  kUnexpectedPass,
+};
+
+// As the journal spells it; entry i is state i.
+inline constexpr std::array<std::string_view, 10> kStateNames = {
+    "pass",   "fail",       "crash",       "timeout",       "not_supported",
+    "waived", "mistrusted", "infra_error", "expected_fail", "unexpected_pass"};
+inline std::string_view name_of(State state) {
+  return kStateNames[static_cast<size_t>(state)];
+}
+
+struct Result {
+  std::string name;  // of the case
+  State state = State::kInfraError;
+  std::string reason;  // one line; empty for a pass
+  double seconds = 0;
+  uint32_t nodes = 0;           // that ran on the device under test
+  bool is_statistical = false;  // a pass of random draws, by their law and not by their values
+  double worst = 0;             // the largest error as a fraction of its bound, where there is one
+  bool close = false;           // failed, and yet within the bounds for whole models
+  uint32_t opset = 0;           // since which the operator has the form that ran; 0 where that means nothing
+  Histogram errors = {};        // of the outputs' elements; all 0 where nothing was measured against a bound
+
+  // Added by the parent process.
+  std::string profile;
+  uint64_t seed = 0;
+  std::string repro;         // the command that runs the case alone; of everything but a pass
+  std::optional<State> was;  // what a waiver or an expectation changed
+};
+
+// The parts of a case's name: "ops/Conv/float/depthwise/0" is of group ops, operator Conv and type float.
+struct Label {
+  std::string_view group, op, dtype;  // the last two may be empty
+};
+Label label_of(std::string_view case_name);
+
+// What is said of a child's end is a result too, but of no case.
+inline bool is_of_list(const Result& result) {
+  return !result.name.starts_with('(');
+}
+
+// One line of JSON, without its end. Text that is no UTF-8 is repaired.
+std::string to_json_line(const Result& result);
+// False if the line is no result.
+bool from_json_line(std::string_view line, Result& out_result);
+
+}  // namespace backplane::conform

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/waiver.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "journal/digest.h"
+
+namespace backplane::conform {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool matches(const std::string& glob, const std::string& text) {
+  return fnmatch(glob.c_str(), text.c_str(), 0) == 0;
+}
+
+bool is_day(const std::string& text) {
+  const std::string form = "0000-00-00";
+  return text.size() == form.size() && std::equal(text.begin(), text.end(), form.begin(), [](char c, char f) {
+           return f == '0' ? std::isdigit(static_cast<unsigned char>(c)) != 0 : c == f;
+         });
+}
+
+std::vector<uint64_t> numbers_of(const std::string& version) {
+  std::vector<uint64_t> numbers;
+  for (size_t i = 0; i < version.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(version[i])) == 0) continue;
+    uint64_t number = 0;
+    for (; i < version.size() && std::isdigit(static_cast<unsigned char>(version[i])) != 0; ++i)
+      number = number * 10 + static_cast<uint64_t>(version[i] - '0');
+    numbers.push_back(number);
+  }
+  while (!numbers.empty() && numbers.back() == 0) numbers.pop_back();  // 1.0 is 1
+  return numbers;
+}
+
+// Text `key` of an entry, which must be there and say something.
+std::string text_of(const Json& entry, const char* key) {
+  if (!entry.contains(key) || !entry[key].is_string() || entry[key].get<std::string>().empty())
+    throw Usage(fmt::format("'{}' is missing or no text", key));
+  return entry[key];
+}
+
+// Calls `add` with each entry of the list `key`, the only key of the file; its Usage is told with its place.
+void read(const std::string& text, const std::string& whose, const char* key,
+          const std::function<void(const Json& entry)>& add) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::exception& error) {
+    throw Usage(fmt::format("'{}' is no JSON: {}", whose, error.what()));
+  }
+  if (!json.is_object() || json.size() != 1 || !json.contains(key) || !json[key].is_array())
+    throw Usage(fmt::format("'{}' must be one object with the list '{}' and nothing else", whose, key));
+  for (size_t i = 0; i < json[key].size(); ++i) {
+    try {
+      if (!json[key][i].is_object()) throw Usage("it is no object");
+      add(json[key][i]);
+    } catch (const Usage& error) {
+      throw Usage(fmt::format("'{}', entry {} of '{}': {}", whose, i + 1, key, error.what()));
+    }
+  }
+}
+
+bool is_bad(State state) {
+  return state == State::kFail || state == State::kCrash || state == State::kTimeout || state == State::kMistrusted;
+}
+
+Result changed(Result result, State state, const std::string& why) {
+  result.was = result.state;
+  result.state = state;
+  result.reason = result.reason.empty() ? why : fmt::format("{}: {}", why, result.reason);
+  return result;
+}
+
+}  // namespace
+
+bool is_between(const std::string& from, const std::string& version, const std::string& to) {
+  const std::vector<uint64_t> numbers = numbers_of(version);
+  return (from.empty() || numbers_of(from) <= numbers) && (to.empty() || numbers <= numbers_of(to));
+}
+
+void Exceptions::add_waivers(const std::string& json, const std::string& whose) {
+  read(json, whose, "waivers", [this](const Json& entry) {
+    if (!entry.contains("versions") || !entry["versions"].is_array() || entry["versions"].size() != 2 ||
+        !entry["versions"][0].is_string() || !entry["versions"][1].is_string())
+      throw Usage("'versions' must be two texts, the first and the last; an empty one is open");
+    Waiver waiver = {.device = text_of(entry, "device"),
+                     .from = entry["versions"][0],
+                     .to = entry["versions"][1],
+                     .cases = text_of(entry, "case"),
+                     .reason = text_of(entry, "reason"),
+                     .link = text_of(entry, "link"),
+                     .expires = text_of(entry, "expires")};
+    if (!is_day(waiver.expires)) throw Usage(fmt::format("'expires' is '{}', not a day as 2027-06-30", waiver.expires));
+    waivers_.push_back(std::move(waiver));
+  });
+  text_ += "waivers\n" + json;
+}
+
+void Exceptions::add_expectations(const std::string& json, const std::string& whose) {
+  read(json, whose, "expected_failures", [this](const Json& entry) {
+    expectations_.push_back({text_of(entry, "case"), text_of(entry, "reason")});
+  });
+  text_ += "expectations\n" + json;
+}
+
+Result Exceptions::apply(Result result, const Identity& identity, const std::string& day) const {
+  if (is_bad(result.state)) {
+    for (const Waiver& waiver : waivers_) {
+      const bool is_device = matches(waiver.device, identity.backend) || matches(waiver.device, identity.device);
+      if (is_device && is_between(waiver.from, identity.version, waiver.to) && matches(waiver.cases, result.name) &&
+          day <= waiver.expires)
+        return changed(std::move(result), State::kWaived, fmt::format("{} ({})", waiver.reason, waiver.link));
+    }
+  }
+  if (!is_bad(result.state) && result.state != State::kPass) return result;
+  for (const Expectation& expected : expectations_) {
+    if (!matches(expected.cases, result.name)) continue;
+    const State state = result.state == State::kPass ? State::kUnexpectedPass : State::kExpectedFail;
+    return changed(std::move(result), state, "expected to fail, " + expected.reason);
+  }
+  return result;
+}
+
+std::string Exceptions::digest() const {
+  return text_.empty() ? "" : sha256(text_);
+}
+
+}  // namespace backplane::conform

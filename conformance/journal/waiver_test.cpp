@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "journal/waiver.h"
+
+#include <gmock/gmock.h>
+
+namespace backplane::conform {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr const char* kWaivers = R"({"waivers": [{
+  "device": "acme", "versions": ["1.2", "1.10"], "case": "ops/Conv/*", "reason": "rounds early",
+  "link": "https://acme.example/42", "expires": "2027-06-30"}]})";
+constexpr const char* kExpected = R"({"expected_failures": [{"case": "ops/Erf/*", "reason": "no erf yet"}]})";
+
+Result seen(const std::string& name, State state, const std::string& version = "1.9",
+            const std::string& day = "2026-11-20", const std::string& backend = "acme") {
+  Exceptions exceptions;
+  exceptions.add_waivers(kWaivers, "w.json");
+  exceptions.add_expectations(kExpected, "conformance.json");
+  return exceptions.apply({name, state, "off by two"}, {.backend = backend, .version = version}, day);
+}
+
+TEST(Waiver, ForgivesWhatItNames) {
+  const Result result = seen("ops/Conv/float/x", State::kFail);
+  EXPECT_EQ(result.state, State::kWaived);
+  EXPECT_EQ(result.was, State::kFail);
+  EXPECT_EQ(result.reason, "rounds early (https://acme.example/42): off by two");
+  EXPECT_EQ(seen("ops/Conv/float/x", State::kCrash).state, State::kWaived);
+}
+
+TEST(Waiver, ForgivesNothingElse) {
+  EXPECT_EQ(seen("ops/Add/float/x", State::kFail).state, State::kFail);
+  EXPECT_EQ(seen("ops/Conv/float/x", State::kFail, "1.1").state, State::kFail);
+  EXPECT_EQ(seen("ops/Conv/float/x", State::kFail, "1.11").state, State::kFail);
+  EXPECT_EQ(seen("ops/Conv/float/x", State::kFail, "1.9", "2027-06-30").state, State::kWaived);
+  EXPECT_EQ(seen("ops/Conv/float/x", State::kFail, "1.9", "2027-07-01").state, State::kFail);
+  EXPECT_EQ(seen("ops/Conv/float/x", State::kFail, "1.9", "2026-11-20", "other").state, State::kFail);
+  EXPECT_EQ(seen("ops/Conv/float/x", State::kPass).state, State::kPass);
+  EXPECT_EQ(seen("ops/Conv/float/x", State::kInfraError).state, State::kInfraError);
+}
+
+TEST(Waiver, NeedsEveryKey) {
+  for (const char* key : {"device", "versions", "case", "reason", "link", "expires"}) {
+    std::string text = kWaivers;
+    text.replace(text.find(std::string("\"") + key), 2, "\"x");
+    Exceptions exceptions;
+    EXPECT_THAT([&] { exceptions.add_waivers(text, "w.json"); },
+                ThrowsMessage<Usage>(testing::AllOf(HasSubstr(std::string("'") + key), HasSubstr("entry 1"))));
+  }
+  Exceptions exceptions;
+  for (const char* text : {"", "[]", "{}", R"({"waivers": 1})", R"({"waivers": [1]})", R"({"waivers": [], "x": 1})"})
+    EXPECT_THROW(exceptions.add_waivers(text, "w.json"), Usage) << text;
+}
+
+TEST(Expectation, OfAFailureIsCountedApart) {
+  EXPECT_EQ(seen("ops/Erf/float/x", State::kFail).state, State::kExpectedFail);
+  EXPECT_EQ(seen("ops/Erf/float/x", State::kTimeout).state, State::kExpectedFail);
+  EXPECT_EQ(seen("ops/Erf/float/x", State::kPass).state, State::kUnexpectedPass);
+  EXPECT_EQ(seen("ops/Erf/float/x", State::kNotSupported).state, State::kNotSupported);
+}
+
+TEST(Version, ComparesNumbers) {
+  EXPECT_TRUE(is_between("1.9", "1.10", "2"));
+  EXPECT_FALSE(is_between("1.10", "1.9", ""));
+  EXPECT_TRUE(is_between("1.0", "1", "1.0.0"));
+  EXPECT_TRUE(is_between("", "0.1-rc3", ""));
+}
+
+}  // namespace
+}  // namespace backplane::conform

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "judge/tolerance.h"
+
+namespace backplane::conform {
+namespace {
+
+// Of the accumulator that an operator of this type is held to: fp32 sums in fp32, smaller types too.
+int accumulator_bits(const FloatType& type) {
+  return std::max(type.fraction_bits, 23);
+}
+
+}  // namespace
+
+double piled_up(double terms, const FloatType& type, int accumulator_bits) {
+  return std::ceil(terms / std::exp2((accumulator_bits - type.fraction_bits) / 2.0));
+}
+
+double dot_unit(const FloatType& type, double scale) {
+  return std::max(type.epsilon() / 2 * scale, type.min_normal());
+}
+
+double bound(const Rule& rule, const FloatType& type, double value, double scale) {
+  const double ulp = type.ulp(value), relative = type.epsilon() * std::fabs(value);
+  // Subnormal numbers lie further apart than 2^-frac·|value|: there a result is rounded once more.
+  const double subnormal = std::fabs(value) < type.min_normal() ? ulp : 0;
+  const double ksb = piled_up(rule.terms, type, accumulator_bits(type));
+  switch (rule.kind) {
+    case Rule::kBits:
+    case Rule::kExact:
+      return 0;
+    // A rounding to the nearest is half an ULP; what IEEE 754 leaves open has the ULPs that GPU standards grant.
+    case Rule::kUlps:
+      return rule.ulps * ulp;
+    // The result is put together from intermediate results t whose |t| add up to `scale`. Each t carries a rounding of
+    // its own and up to three from what it was made of, 2^-(frac+1)·|t| each, and where it contains a sum, ksb more in
+    // place of one; where the t cancel, this is much more than an ULP of the result.
+    case Rule::kSmooth:
+      return 16 * ulp + (3 + ksb) * type.epsilon() / 2 * scale;
+    // exp(x(1+d)) = exp(x)·(1 + x·d): the rounding of the scaled argument is multiplied by |x|. Vulkan grants
+    // 3 + 2|x| ULP to fp32 and 1 + 2|x| to fp16.
+    case Rule::kExp:
+      return relative * (2 * scale + (type.fraction_bits == 23 ? 3 : 1)) + subnormal;
+    // 1 / (1 + exp(-x)): the error of exp, an addition and a division.
+    case Rule::kSigmoid:
+      return relative * 2 * (1 + scale) + subnormal;
+    // exp(y·ln|x|): the error of the logarithm and of the product are multiplied by the argument of exp.
+    case Rule::kPower:
+      return relative * (7.5 * scale + 3) + subnormal;
+    // Every factor multiplies by (1 + d) with |d| <= 2^-(frac+1).
+    case Rule::kProduct:
+      return std::fabs(value) * std::expm1(rule.terms * std::log1p(type.epsilon() / 2)) + subnormal;
+    // Each of ksb roundings is at most u, in the worst case all on one side; products round too, hence 2.
+    case Rule::kDot:
+      return 2 * ksb * dot_unit(type, scale);
+    case Rule::kSum:
+      return 2 * ksb * dot_unit(type, scale) + 16 * ulp;
+    // Texture units interpolate with 8-bit weights: 1.5/256.
+    case Rule::kResize:
+      return std::max(0.006 * scale, 20 * ulp);
+    case Rule::kStep:
+      return 0.5 + scale;
+    case Rule::kGraph:
+      return scale;
+  }
+  return 0;
+}
+
+}  // namespace backplane::conform

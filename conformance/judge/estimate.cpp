@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bound of a graph follows from those of its operators, node by node.
+//
+// Let y = f(x) be what a node should give and let the device have seen x' in place of x, |x' - x| <= e(x) element by
+// element. Its result y' keeps the bound b of the operator, which is about f(x'), so
+//
+//   |y' - y| <= |f(x') - f(x)| + |y' - f(x')| <= s + b
+//
+// where s, the spread of f over the box x ± e(x), is derived in spread.cpp for each operator: the same movement of e
+// for data that is moved, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and sums of them, the two ends for functions
+// that only grow or fall, a Lipschitz constant for the others. No first-order approximation enters s. b is the rule's
+// bound at |y| + s with a scale that is s larger, and a 64th more: bounds grow with the argument of the rule, which
+// moves by a small part of itself in graphs whose bounds mean something.
+//
+// The mean square follows the same way. By Minkowski's inequality the root mean square of a sum of errors is at most
+// the sum of theirs, whether they are independent or not; so the same s of typical errors bounds it, with the rule's
+// typical error √(1.6·ksb)·u of a dot product in place of its worst case 2·ksb·u, and for the other rules, which
+// promise nothing about the mean, b itself. A result is right if Σ(err / typical)² <= T over T elements.
+//
+// A mean error says something only about graphs whose errors are as likely above as below: see groups/graph.cpp.
+#include "judge/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace backplane::conform {
+namespace {
+
+struct Own {
+  double worst, typical;
+};
+// What the node itself adds to an element that may already be `spread` off.
+Own own_error(const Rule& rule, const FloatType& type, double value, double scale, double spread) {
+  const double at = std::fabs(value) + spread, wide = scale + spread, margin = 1 + 1.0 / 64;
+  const double worst = bound(rule, type, at, wide) * margin;
+  if (rule.kind != Rule::kDot) return {worst, worst};
+  const double ksb = piled_up(rule.terms, type, std::max(type.fraction_bits, 23));
+  return {worst, std::min(worst, std::sqrt(1.6 * ksb) * dot_unit(type, wide) * margin)};
+}
+
+}  // namespace
+
+Reference Estimate::reference() const {
+  Reference result(value, Rule::of(Rule::kGraph));
+  result.scale = error;
+  result.typical = typical;
+  return result;
+}
+
+std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes) {
+  const Spread spread = find_spread(node.op_type);
+  if (spread == nullptr) throw std::invalid_argument("no bound is known behind operator '" + node.op_type + "'");
+  std::vector<const Array*> arrays;
+  Errors errors, typical;
+  for (const Estimate* input : inputs) {
+    arrays.push_back(input == nullptr ? nullptr : &input->value);
+    const auto moves = [](const std::vector<double>& e) {
+      return std::any_of(e.begin(), e.end(), [](double x) { return x != 0; });
+    };
+    errors.push_back(input != nullptr && moves(input->error) ? input->error : std::vector<double>());
+    typical.push_back(input != nullptr && moves(input->typical) ? input->typical : std::vector<double>());
+  }
+  const Call call(arrays, node.attributes, static_cast<uint32_t>(node.outputs.size()));
+  References results = compute(node.op_type, call);
+  const Errors far = spread(node.op_type, call, errors, results), near = spread(node.op_type, call, typical, results);
+
+  std::vector<Estimate> outputs;
+  for (size_t o = 0; o < results.size(); ++o) {
+    const Reference& result = results[o];
+    Estimate output{result.value, far[o], near[o]};
+    if (result.rule.kind == Rule::kStep) {  // certain, or no bound is given
+      for (size_t i = 0; i < output.error.size(); ++i) {
+        double& value = output.value.values[i];
+        const double rounded = std::nearbyint(value), away = std::fabs(value - rounded) + result.scale[i];
+        value = rounded;
+        for (double* error : {&output.error[i], &output.typical[i]}) *error = away + *error < 0.5 ? 0 : HUGE_VAL;
+      }
+    }
+    if (is_float(result.value.dtype)) {
+      const FloatType& type = float_type(result.value.dtype);
+      for (size_t i = 0; i < output.error.size(); ++i) {
+        const double scale = result.scale.empty() ? 0 : result.scale[i];
+        const Own own = own_error(result.rule, type, result.value.values[i], scale, output.error[i]);
+        const double flushed = flushes ? type.min_normal() : 0;
+        output.error[i] += own.worst + flushed;
+        output.typical[i] += own.typical + flushed;
+      }
+    }
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+Estimate exact_estimate(const onnx::Tensor& tensor) {
+  Array array = to_array(tensor);
+  const std::vector<double> none(array.values.size(), 0.0);
+  return {std::move(array), none, none};
+}
+
+void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes) {
+  require(values.size() == graph.values.size(), "there is not one value for each of the graph");
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    if (graph.values[i].weight) values[i] = exact_estimate(*graph.values[i].weight);
+  }
+  for (const NodeSpec& node : graph.nodes) {
+    std::vector<const Estimate*> operands;
+    for (const uint32_t input : node.inputs) {
+      require(input == BP_NONE || input < values.size(), "a node takes a value that the graph has not");
+      require(input == BP_NONE || values[input].is_there(), "a node takes a value that nothing has computed yet");
+      operands.push_back(input == BP_NONE ? nullptr : &values[input]);
+    }
+    const Control control = find_control(node.op_type);
+    std::vector<Estimate> outputs =
+        control == nullptr ? estimate(node, operands, flushes) : control(node, operands, values, flushes);
+    require(outputs.size() >= node.outputs.size(), "a node has more outputs than its body");
+    for (size_t o = 0; o < node.outputs.size(); ++o) {
+      require(node.outputs[o] == BP_NONE || node.outputs[o] < values.size(),
+              "a node gives a value that the graph has not");
+      if (node.outputs[o] != BP_NONE) values[node.outputs[o]] = std::move(outputs[o]);
+    }
+  }
+}
+
+std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes) {
+  std::vector<Estimate> values(graph.values.size());
+  require(inputs.size() == graph.inputs.size(), "there is not one tensor for each input of the graph");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    require(graph.inputs[i] < values.size(), "an input is a value that the graph has not");
+    values[graph.inputs[i]] = exact_estimate(inputs[i]);
+  }
+  evaluate(graph, values, flushes);
+  return values;
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/oracle.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace backplane::conform {
+namespace {
+
+template <class T>
+const T* find(const Attributes& attributes, std::string_view name) {
+  for (const Attribute& attribute : attributes) {
+    if (attribute.name != name) continue;
+    const T* value = std::get_if<T>(&attribute.value);
+    if (value == nullptr) throw std::invalid_argument("attribute '" + attribute.name + "' has another type");
+    return value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Array& Call::in(size_t i) const {
+  if (!has(i)) throw std::invalid_argument("input " + std::to_string(i) + " is missing");
+  return *inputs_[i];
+}
+
+const Array& Call::in(size_t i, int64_t least_rank) const {
+  const Array& array = in(i);
+  if (array.rank() >= least_rank) return array;
+  throw std::invalid_argument("input " + std::to_string(i) + " has rank " + std::to_string(array.rank()) + ", not " +
+                              std::to_string(least_rank) + " or more");
+}
+
+std::vector<int64_t> Call::integers(size_t i) const {
+  const Array& array = in(i);
+  if (array.rank() > 1 || is_float(array.dtype))
+    throw std::invalid_argument("input " + std::to_string(i) + " is no vector of integers");
+  std::vector<int64_t> integers;
+  for (const double x : array.values) integers.push_back(whole(x));
+  return integers;
+}
+
+double Call::single(size_t i) const {
+  if (in(i).count() != 1) throw std::invalid_argument("input " + std::to_string(i) + " is not one element");
+  return in(i).values[0];
+}
+
+const std::vector<double>& Call::vector(size_t i, int64_t count) const {
+  if (in(i).extents != Extents{count})
+    throw std::invalid_argument("input " + std::to_string(i) + " is no vector of " + std::to_string(count));
+  return in(i).values;
+}
+
+int64_t Call::integer(std::string_view name, int64_t otherwise) const {
+  const auto* value = find<int64_t>(attributes_, name);
+  return value == nullptr ? otherwise : *value;
+}
+
+double Call::real(std::string_view name, double otherwise) const {
+  const auto* value = find<float>(attributes_, name);
+  return value == nullptr ? otherwise : *value;
+}
+
+std::string_view Call::text(std::string_view name) const {
+  const auto* value = find<std::string>(attributes_, name);
+  return value == nullptr ? std::string_view() : *value;
+}
+
+std::vector<int64_t> Call::ints(std::string_view name, std::vector<int64_t> otherwise) const {
+  const auto* value = find<std::vector<int64_t>>(attributes_, name);
+  return value == nullptr ? otherwise : *value;
+}
+
+std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain) {
+  // Operators with a form of operator set 22 learnt BFLOAT16 there; the others know it in their first form listed.
+  const auto since_22 = std::find(versions.begin(), versions.end(), 22u);
+  const auto first = brain && since_22 != versions.end() ? since_22 : versions.begin();
+  const auto newer = std::upper_bound(first, versions.end(), opset);
+  if (newer == first) return std::nullopt;
+  return *(newer - 1);
+}
+
+// Each family's operators, defined in families/<family>/oracle.cpp.
+#define BACKPLANE_ENTRY(family) std::span<const Operator> family##_operators();
+#include "families.inc"
+#undef BACKPLANE_ENTRY
+
+std::vector<const Operator*> all_operators() {
+  const std::span<const Operator> families[] = {
+#define BACKPLANE_ENTRY(family) family##_operators(),
+#include "families.inc"
+#undef BACKPLANE_ENTRY
+  };
+  std::vector<const Operator*> all;
+  for (const auto family : families) {
+    for (const Operator& op : family) all.push_back(&op);
+  }
+  return all;
+}
+
+const Operator& find_operator(std::string_view name) {
+  for (const Operator* op : all_operators()) {
+    if (op->name == name) return *op;
+  }
+  throw std::invalid_argument("the oracle has no operator '" + std::string(name) + "'");
+}
+
+References compute(std::string_view op, const Call& call) {
+  References results = find_operator(op).compute(call);
+  if (results.size() >= call.output_count()) return results;
+  throw std::invalid_argument("the oracle gives " + std::to_string(results.size()) + " outputs of '" + std::string(op) +
+                              "', not " + std::to_string(call.output_count()));
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle against ONNX's own node data: it judges others, so somebody must judge it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "judge/estimate.h"
+#include "onnx/wire.h"
+
+namespace backplane::conform {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+// Cases write every default out, models do not.
+Attributes with_defaults(const onnx::NodeProto& node) {
+  static const std::map<std::string, Attributes> kDefaults = {
+      {"LeakyRelu", {{"alpha", 0.01f}}},
+      {"Elu", {{"alpha", 1.0f}}},
+      {"Selu", {{"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f}}},
+      {"HardSigmoid", {{"alpha", 0.2f}, {"beta", 0.5f}}},
+      {"BatchNormalization", {{"epsilon", 1e-5f}}},
+      {"LayerNormalization", {{"axis", int64_t{-1}}, {"epsilon", 1e-5f}}},
+      {"InstanceNormalization", {{"epsilon", 1e-5f}}},
+      {"Softmax", {{"axis", int64_t{-1}}}},
+      {"LogSoftmax", {{"axis", int64_t{-1}}}},
+      {"Flatten", {{"axis", int64_t{1}}}},
+      {"Pad", {{"mode", std::string("constant")}}},
+  };
+  Attributes attributes;
+  for (const onnx::AttributeProto& one : node.attribute()) {
+    switch (one.type()) {
+      case onnx::AttributeProto::INT:
+        attributes.push_back({one.name(), one.i()});
+        break;
+      case onnx::AttributeProto::FLOAT:
+        attributes.push_back({one.name(), one.f()});
+        break;
+      case onnx::AttributeProto::STRING:
+        attributes.push_back({one.name(), one.s()});
+        break;
+      case onnx::AttributeProto::INTS:
+        attributes.push_back({one.name(), std::vector<int64_t>(one.ints().begin(), one.ints().end())});
+        break;
+      default:
+        break;
+    }
+  }
+  const auto defaults = kDefaults.find(node.op_type());
+  if (defaults == kDefaults.end()) return attributes;
+  for (const Attribute& one : defaults->second) {
+    if (std::none_of(attributes.begin(), attributes.end(), [&](const Attribute& a) { return a.name == one.name; })) {
+      attributes.push_back(one);
+    }
+  }
+  return attributes;
+}
+
+// What the profiles do not ask for, of operators that they have.
+bool is_outside(const onnx::NodeProto& node, const Attributes& attributes) {
+  const auto text = [&](const char* name) {
+    for (const Attribute& one : attributes) {
+      if (const auto* value = std::get_if<std::string>(&one.value); one.name == name && value != nullptr) return *value;
+    }
+    return std::string();
+  };
+  const auto whole = [&](const char* name) {
+    for (const Attribute& one : attributes) {
+      if (const auto* value = std::get_if<int64_t>(&one.value); one.name == name && value != nullptr) return *value;
+    }
+    return int64_t{0};
+  };
+  const std::string& op = node.op_type();
+  if (op == "Resize") {  // by scales or sizes of all axes, of the modes that networks use
+    const std::string where = text("coordinate_transformation_mode");
+    return text("mode") == "cubic" || where == "tf_crop_and_resize" || where == "half_pixel_symmetric" ||
+           whole("antialias") != 0 || text("keep_aspect_ratio_policy").starts_with("not") ||
+           std::any_of(attributes.begin(), attributes.end(), [](const Attribute& a) { return a.name == "axes"; });
+  }
+  if (op == "Pad") return node.input_size() > 3;
+  if (op == "MaxPool") return node.output_size() > 1;
+  if (op == "BatchNormalization") return whole("training_mode") != 0;
+  if (op == "LayerNormalization") return node.output_size() > 1;
+  if (op == "ConvTranspose") {
+    return (!text("auto_pad").empty() && text("auto_pad") != "NOTSET") ||
+           std::any_of(attributes.begin(), attributes.end(),
+                       [](const Attribute& a) { return a.name == "output_shape"; });
+  }
+  return false;
+}
+
+bool is_known(bp_dtype_t dtype) {
+  const std::set<bp_dtype_t> known = {BP_DTYPE_FLOAT, BP_DTYPE_DOUBLE, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16,
+                                      BP_DTYPE_BOOL,  BP_DTYPE_UINT8,  BP_DTYPE_INT8,    BP_DTYPE_UINT16,
+                                      BP_DTYPE_INT16, BP_DTYPE_INT32,  BP_DTYPE_UINT32,  BP_DTYPE_INT64,
+                                      BP_DTYPE_UINT64};
+  return known.contains(dtype);
+}
+
+bp_dtype_t declared(const onnx::ValueInfoProto& info) {
+  return static_cast<bp_dtype_t>(info.type().tensor_type().elem_type());
+}
+
+const Operator* find(const std::string& name) {
+  for (const Operator* op : all_operators()) {
+    if (op->name == name) return op;
+  }
+  return nullptr;
+}
+
+// False if the case is of no concern here; adds to `failures` what the oracle sees otherwise.
+bool check(const fs::path& folder, std::string& failures) {
+  onnx::ModelProto model;
+  if (!model.ParseFromString(content(folder / "model.onnx"))) return false;
+  if (model.graph().node_size() != 1 || model.opset_import_size() != 1) return false;
+  const onnx::NodeProto& node = model.graph().node(0);
+  const Operator* op = node.domain().empty() ? find(node.op_type()) : nullptr;
+  if (op == nullptr || !newest_form(op->versions, static_cast<uint32_t>(model.opset_import(0).version()), false))
+    return false;
+  const Attributes attributes = with_defaults(node);
+  if (is_outside(node, attributes)) return false;
+
+  std::map<std::string, Array> values;
+  const fs::path data = folder / "test_data_set_0";
+  for (int i = 0; i < model.graph().input_size(); ++i) {
+    const onnx::ValueInfoProto& info = model.graph().input(i);
+    if (!info.type().has_tensor_type()) return false;
+    const onnx::Tensor tensor =
+        onnx::parse_value(content(data / ("input_" + std::to_string(i) + ".pb")), BP_KIND_TENSOR).tensor;
+    // Some older data are of another type than their model says.
+    if (!is_known(tensor.dtype) || tensor.dtype != declared(info)) return false;
+    values[info.name()] = to_array(tensor);
+  }
+  std::vector<const Array*> inputs;
+  for (const std::string& name : node.input()) inputs.push_back(name.empty() ? nullptr : &values.at(name));
+
+  std::vector<onnx::Tensor> outputs;
+  for (int i = 0; i < node.output_size(); ++i) {
+    outputs.push_back(
+        onnx::parse_value(content(data / ("output_" + std::to_string(i) + ".pb")), BP_KIND_TENSOR).tensor);
+    if (!is_known(outputs.back().dtype) || outputs.back().dtype != declared(model.graph().output(i))) return false;
+  }
+  try {
+    const References seen = op->compute(Call(inputs, attributes, static_cast<uint32_t>(node.output_size())));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Judgement judgement = judge(seen.at(i), outputs[i], {});
+      if (judgement.answer == Judgement::kWrong)
+        failures += folder.filename().string() + ": " + judgement.reason + "\n";
+    }
+  } catch (const std::exception& error) {
+    failures += folder.filename().string() + ": " + error.what() + "\n";
+  }
+  return true;
+}
+
+void run_suite(const fs::path& data, const std::set<std::string>& wrong_data, size_t floor, size_t operators) {
+  if (!fs::is_directory(data)) GTEST_SKIP() << data << " is missing; this fetches it: scripts/setup.sh";
+  std::string failures;
+  std::set<std::string> names;
+  size_t checked = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(data)) {
+    if (wrong_data.contains(entry.path().filename().string()) || !check(entry.path(), failures)) continue;
+    ++checked;
+    onnx::ModelProto model;
+    model.ParseFromString(content(entry.path() / "model.onnx"));
+    names.insert(model.graph().node(0).op_type());
+  }
+  std::printf("%zu cases of %zu operators\n", checked, names.size());
+  EXPECT_EQ(failures, "");
+  EXPECT_GE(checked, floor);
+  EXPECT_GE(names.size(), operators);
+}
+
+TEST(Oracle, AgreesWithTheNodeDataOfOnnx) {
+  const char* given = std::getenv("BACKPLANE_DATA");
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const fs::path base = given != nullptr   ? fs::path(given)
+                        : cache != nullptr ? fs::path(cache) / "backplane"
+                                           : fs::path(home == nullptr ? "" : home) / ".cache/backplane";
+  // The result expected is written down with four digits.
+  run_suite(base / "onnx/node", {"test_averagepool_2d_ceil_last_window_starts_on_pad"}, 560, 96);
+}
+
+TEST(Oracle, AgreesWithTheOlderNodeData) {
+  run_suite("/usr/share/libonnx-testdata/data/node", {}, 360, 79);
+}
+
+}  // namespace
+}  // namespace backplane::conform

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far from the reference a result may be: the bounds of the conformance page, each with its derivation.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "judge/float_type.h"
+#include "judge/histogram.h"
+#include "onnx/value.h"
+
+namespace backplane::conform {
+
+struct Reference;
+
+// A class of the page. `terms` and `ulps` belong to the rule, a `scale` for each element to the reference.
+struct Rule {
+  enum Kind {
+    kBits,     // the same number, zeros of the same sign: data that is only moved
+    kExact,    // the same number: integers, comparisons, rounding, exact sums
+    kUlps,     // `ulps` units in the last place of the reference
+    kSmooth,   // 16 ULP and an absolute term; scale: Σ|intermediate results| (see bounds.cpp)
+    kExp,      // scale: |x|
+    kSigmoid,  // scale: |x|
+    kPower,    // scale: |y·ln|x||
+    kProduct,  // of `terms` factors
+    kDot,      // of length `terms`; scale: Σ|a·b|
+    kSum,      // a sum of `terms` inside a smooth function; scale: Σ|summand| in units of the result
+    kResize,   // linear; scale: max|input|
+    kStep,     // the number is rounded to an integer; scale: what is granted beyond that half step
+    kGraph,    // the result of several operators; scale: the bound itself (see estimate.cpp)
+  } kind;
+  double terms = 1;
+  double ulps = 0;
+
+  static Rule bits() { return {kBits}; }
+  static Rule exact() { return {kExact}; }
+  static Rule within(double ulps) { return {kUlps, 1, ulps}; }
+  static Rule smooth(double terms = 1) { return {kSmooth, terms}; }
+  static Rule of(Kind kind, double terms = 1) { return {kind, terms}; }
+};
+
+// The bound of one element: how far it may be from `value` on either side.
+double bound(const Rule& rule, const FloatType& type, double value, double scale);
+
+// TOSA's number of roundings that a sum of `terms` may pile up, with an accumulator of `accumulator_bits` fraction
+// bits: ksb = ceil(terms / 2^((frac_acc - frac) / 2)).
+double piled_up(double terms, const FloatType& type, int accumulator_bits);
+// u = max(2^-(frac+1)·Σ|a·b|, smallest normal): the rounding error that an element of a dot product is measured in.
+double dot_unit(const FloatType& type, double scale);
+
+struct Judgement {
+  enum Answer { kRight, kWrong, kMistrusted } answer = kRight;
+  std::string reason;  // one line; empty when right
+  double worst = 0;    // the largest error as a fraction of its bound
+  bool close = true;   // within ONNX's bounds for whole models: 1e-3 relative, 1e-7 absolute
+  Histogram errors = {};
+};
+
+struct Circumstances {
+  bool flushes = false;            // the device declares that it flushes subnormals
+  bool drawn_around_zero = false;  // the inputs of a dot product are, and it has no bias: its error must be unbiased
+};
+
+Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circumstances& circumstances);
+
+}  // namespace backplane::conform

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows that slide over the spatial axes of an image: what convolutions and pools share.
+#pragma once
+
+#include "judge/oracle.h"
+
+namespace backplane::conform {
+
+// All entries are by spatial axis.
+struct Window {
+  Extents kernel, strides, dilations, begin, end, in, out;  // `begin` and `end`: padding
+
+  // From the attributes, for an input of [batch, channels, spatial…]; `kernel` where the attribute is absent. Throws
+  // std::invalid_argument where they make no window.
+  Window(const Call& call, const Extents& input, Extents kernel_extents);
+  // Where in the input element `tap` of the window at `position` lies, -1 in the padding.
+  int64_t source(size_t axis, int64_t position, int64_t tap) const;
+  // Whether it lies in the input or its padding; with ceil_mode a window may reach beyond.
+  bool in_padded(size_t axis, int64_t position, int64_t tap) const;
+};
+
+}  // namespace backplane::conform

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What results add up to.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "journal/header.h"
+#include "journal/level.h"
+#include "journal/result.h"
+
+namespace backplane::conform {
+
+// Neither passed nor set apart: what makes a run fail.
+bool is_failure(State state);
+
+struct Summary {
+  std::array<uint32_t, kStateNames.size()> counts = {};  // by State
+  uint32_t no_node = 0;                                  // passes of models of which nothing was left to run
+  uint32_t statistical = 0;                              // passes of random draws, by their law
+  uint32_t executed = 0;                                 // cases in which the device under test ran a node
+  uint32_t total = 0;
+  double seconds = 0;
+
+  uint32_t operator[](State state) const { return counts[static_cast<size_t>(state)]; }
+  bool has_failures() const;
+  // One JSON object with the keys of the harness's reports.
+  std::string to_json(const std::vector<std::string>& levels = {}) const;
+  std::string to_text() const;
+};
+
+// A model of which nothing was left to run passes only beside others that did run: a device that runs nothing passes
+// nothing. `seconds` is what the run took.
+Summary summarise(const std::vector<Result>& results, double seconds);
+
+// What a run proves; it follows from its journal alone.
+struct Verdict {
+  Summary summary;
+  std::vector<Level> levels;
+  std::string fault;  // one line; empty: something passed and nothing failed
+
+  std::vector<std::string> reached() const;  // the names of the levels
+};
+// With `required`, a level's name or empty, no fault if that level is reached.
+Verdict verdict(const Header& header, const std::vector<Result>& results, const std::string& required = "",
+                double seconds = 0);
+
+}  // namespace backplane::conform

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checks/group.h"
+#include "journal/digest.h"
+
+namespace backplane::conform {
+namespace {
+
+void check_profiles(const std::vector<std::string>& names) {
+  std::string known;
+  for (const Profile& profile : profiles()) known += fmt::format("{}{}", known.empty() ? "" : ", ", profile.name);
+  for (const std::string& name : names) {
+    const bool is_known =
+        std::any_of(profiles().begin(), profiles().end(), [&](const Profile& one) { return one.name == name; });
+    if (!is_known) throw Usage(fmt::format("--profile '{}' is not known: there are {}", name, known));
+  }
+}
+
+}  // namespace
+
+void declare_choice(cli::Command command, Choice& choice) {
+  command
+      .add_option("--profile", choice.profiles,
+                  "Profiles that the backend claims: only their cases, and what is not supported is a failure")
+      .separated_by(',');
+  command.add_flag("--quick", choice.quick, "One draw of each case's inputs (the default)");
+  command.add_flag("--full", choice.full, "Ten draws, and longer loops");
+  command.add_option("--filter", choice.filter, "Only cases whose name matches this glob");
+  command.add_option("--shard", choice.shard, "Only part i of n, as i/n");
+}
+
+void declare_models(cli::Command command, Choice& choice) {
+  command.add_option("--models", choice.models, "Folder of *.onnx whose parts become cases graph/models/*; repeatable")
+      .one_each();
+}
+
+namespace {
+
+// Those of which something can be cut; of the others, and of nodes that stay out, standard error tells why.
+std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
+  std::vector<ModelFile> files;
+  try {
+    files = find_models(folders);
+  } catch (const std::runtime_error& error) {
+    throw Usage(error.what());
+  }
+  std::erase_if(files, [](const ModelFile& file) {
+    try {
+      const Model model = read_model(file.path);
+      std::string why;
+      for (const auto& [reason, nodes] : model.left_out)
+        why += fmt::format("{}{} {}", why.empty() ? "; left out: " : ", ", nodes, reason);
+      fmt::print(stderr, "graph/models/{}: {} of {} nodes can be cut{}\n", file.name, model.usable, model.nodes.size(),
+                 why);
+      Random random(1, file.name);
+      if (cut_from(model, random, UINT32_MAX)) return false;
+      fmt::print(stderr, "graph/models/{}: left out: no weights tell the shapes that its nodes take\n", file.name);
+      return true;
+    } catch (const std::runtime_error& error) {
+      fmt::print(stderr, "graph/models/{}: left out: {}\n", file.name, error.what());
+      return true;
+    }
+  });
+  if (files.empty() && !folders.empty())
+    throw Usage(fmt::format("--models '{}' has no model that could be cut", folders.front()));
+  return files;
+}
+
+}  // namespace
+
+Plan plan(const Choice& choice) {
+  if (choice.quick && choice.full) throw Usage("--quick and --full exclude each other");
+  check_profiles(choice.profiles);
+  if (!choice.models.empty() && !choice.profiles.empty())
+    throw Usage("--models and --profile exclude each other: what a profile claims does not depend on files");
+  const std::vector<ModelFile> models = usable_models(choice.models);
+  Plan plan;
+  if (!models.empty()) {
+    std::vector<std::string> files;
+    for (const ModelFile& model : models) files.push_back(fmt::format("{} {}", sha256_of_file(model.path), model.name));
+    plan.models = sha256_of_list(std::move(files));
+  }
+  for (const GroupCase& one : all_cases({.full = choice.full, .models = models})) {
+    const bool is_claimed =
+        one.profile.empty() || choice.profiles.empty() ||
+        std::find(choice.profiles.begin(), choice.profiles.end(), one.profile) != choice.profiles.end();
+    if (is_claimed) plan.cases.push_back({one.name, one.name, std::string(one.profile)});
+  }
+  if (!choice.filter.empty()) plan.cases = filter(std::move(plan.cases), choice.filter);
+  std::vector<std::string> names;
+  for (const Case& one : plan.cases) names.push_back(one.name);
+  plan.total = names.size();
+  plan.list = sha256_of_list(std::move(names));
+  if (!choice.shard.empty()) {
+    plan.shard = parse_shard(choice.shard);
+    plan.cases = select(std::move(plan.cases), plan.shard);
+  }
+  if (plan.cases.empty()) throw Usage("--filter and --shard leave no case; `backplane-conform list` tells all");
+  return plan;
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which cases a run is to have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "journal/case.h"
+
+namespace backplane::conform {
+
+struct Choice {
+  std::vector<std::string> profiles;  // claimed; none: the cases of all, and nothing is claimed
+  bool quick = false, full = false;
+  std::string filter, shard;
+  std::vector<std::string> models;  // folders
+};
+
+void declare_choice(cli::Command command, Choice& choice);
+void declare_models(cli::Command command, Choice& choice);
+
+struct Plan {
+  std::vector<Case> cases;  // of this shard
+  Shard shard;
+  uint64_t total = 0;  // of all shards
+  std::string list;    // the SHA-256 of their names
+  std::string models;  // the SHA-256 of the models that cases are cut from; empty without
+};
+
+// Throws Usage.
+Plan plan(const Choice& choice);
+
+}  // namespace backplane::conform

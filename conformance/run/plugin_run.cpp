@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/plugin_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "journal/digest.h"
+#include "journal/level.h"
+#include "sandbox/batch.h"
+#include "sandbox/identity.h"
+
+namespace backplane::conform {
+namespace {
+
+namespace fs = std::filesystem;
+
+ChildSettings child_settings(const RunOptions& options, const Choice& choice) {
+  ChildSettings settings;
+  settings.deadline = std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
+  const auto machine = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  settings.memory = options.memory != 0 ? options.memory << 20 : machine / options.jobs;
+  settings.arguments = {"case-child",
+                        "--plugin",
+                        options.plugin,
+                        "--device",
+                        std::to_string(options.device),
+                        "--seed",
+                        std::to_string(options.seeds.seed)};
+  if (options.seeds.nonce)
+    settings.arguments.insert(settings.arguments.end(), {"--nonce-seed", std::to_string(*options.seeds.nonce)});
+  if (choice.full) settings.arguments.emplace_back("--full");
+  for (const std::string& folder : choice.models) settings.arguments.push_back("--models=" + folder);
+  return settings;
+}
+
+Header describe(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions) {
+  return {.harness = sha256_of_file("/proc/self/exe"),
+          .plugin = options.plugin,
+          .plugin_sha256 = sha256_of_file(options.plugin),
+          .selection = choice.full ? "full" : "quick",
+          .profiles = choice.profiles,
+          .filter = choice.filter,
+          .shard = plan.shard,
+          .seeds = options.seeds,
+          .cases = plan.total,
+          .list = plan.list,
+          .models = plan.models,
+          .waivers = exceptions.digest(),
+          .started = utc_now()};
+}
+
+std::string repro_line(const RunOptions& options, const Choice& choice, const Result& result) {
+  std::string models;
+  if (result.name.starts_with("graph/models/")) {
+    for (const std::string& folder : choice.models) models += fmt::format(" --models {}", folder);
+  }
+  return fmt::format("backplane-conform repro {} --plugin {}{}{}{} --seed {}", result.name, options.plugin,
+                     options.device == 0 ? "" : fmt::format(" --device {}", options.device),
+                     choice.full ? " --full" : "", models, result.seed);
+}
+
+// The cases that have no result yet; of a plugin that cannot be used only those that say why.
+std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::string& unusable) {
+  std::set<std::string> done;
+  for (const Result& result : journal.results()) done.insert(result.name);
+  std::vector<Case> cases = plan.cases;
+  std::erase_if(cases, [&](const Case& one) {
+    return done.count(one.name) != 0 || (!unusable.empty() && label_of(one.name).group != "abi");
+  });
+  return cases;
+}
+
+}  // namespace
+
+void check_plugin(const RunOptions& options) {
+  if (options.plugin.empty()) throw Usage("--plugin is missing: the library of the backend under test");
+  if (!fs::is_regular_file(options.plugin))
+    throw Usage(fmt::format("--plugin '{}' is no file; a build has its plugins in lib/backplane/", options.plugin));
+}
+
+std::string expectations_file(const RunOptions& options) {
+  if (!options.expect.empty()) return options.expect;
+  const fs::path beside = fs::path(options.plugin).replace_extension(".conformance.json");
+  return fs::exists(beside) ? beside.string() : "";
+}
+
+Exceptions exceptions_of(const RunOptions& options) {
+  Exceptions exceptions;
+  if (!options.waivers.empty()) exceptions.add_waivers(read_file(options.waivers), options.waivers);
+  const std::string expected = expectations_file(options);
+  if (!expected.empty()) exceptions.add_expectations(read_file(expected), expected);
+  return exceptions;
+}
+
+Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions) {
+  check_plugin(options);
+  const ChildSettings settings = child_settings(options, choice);
+  Header header = describe(options, choice, plan, exceptions);
+  header.identity.device_index = options.device;
+  std::string unusable;
+  try {
+    header.identity = identify(settings);
+  } catch (const Unusable& error) {
+    unusable = error.what();
+    fmt::print(stderr, "backplane-conform: '{}' cannot be used, only the group abi is run: {}\n", options.plugin,
+               unusable);
+  }
+  Journal journal(options.out, std::move(header), options.resume);
+  const std::string day = journal.header().started.substr(0, 10);  // of a resumed run: when it began
+  std::map<std::string_view, std::string_view> profiles;
+  for (const Case& one : plan.cases) profiles[one.name] = one.profile;
+  run_batches(options.jobs, settings, left_over(plan, journal, unusable), [&](Result result) {
+    const auto profile = profiles.find(result.name);
+    if (profile != profiles.end()) result.profile = profile->second;
+    result.seed = options.seeds.of(result.name);
+    result = exceptions.apply(std::move(result), journal.header().identity, day);
+    if (result.state != State::kPass && is_of_list(result)) result.repro = repro_line(options, choice, result);
+    const State state = result.state;
+    journal.add(std::move(result));
+    return state;
+  });
+  return journal;
+}
+
+void declare_target(cli::Command command, RunOptions& options) {
+  command.add_option("--plugin", options.plugin, "The library of the backend under test");
+  command.add_option("--device", options.device, "Which of its devices, from 0");
+}
+
+void declare_execution(cli::Command command, RunOptions& options) {
+  command.add_option("--jobs", options.jobs, "Processes at a time").range(1, 1024);
+  command
+      .add_option("--timeout", options.timeout,
+                  "Seconds for each case, beside those in which other processes had the machine")
+      .range(0.1, 86400.0);
+  command.add_option("--memory", options.memory, "MiB that a process may have; default: its share of the machine's")
+      .range(64, 1 << 26);
+}
+
+void declare_exceptions(cli::Command command, RunOptions& options) {
+  command.add_option("--waivers", options.waivers, "File of failures that are forgiven until a day");
+  command.add_option("--expect", options.expect,
+                     "File of failures that the vendor declares; default: the plugin's name with .conformance.json");
+}
+
+std::function<int()> declare_plugin_run(cli::Command app) {
+  struct Options {
+    RunOptions run;
+    Choice choice;
+    std::string require_level;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  declare_target(app, options->run);
+  declare_choice(app, options->choice);
+  declare_models(app, options->choice);
+  app.add_option("--seed", options->run.seeds.seed, "From which all inputs are drawn");
+  declare_execution(app, options->run);
+  declare_exceptions(app, options->run);
+  app.add_option("--out", options->run.out, "Folder for journal.jsonl, to which each result is appended");
+  app.add_flag("--resume", options->run.resume, "Go on with the journal in --out: what it has is not run again");
+  app.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
+      .one_of({"L0", "L1", "L2", "L3"});
+  app.add_flag("--json", options->json, "The summary as JSON on standard output");
+  return [options] {
+    if (options->run.resume && options->run.out.empty()) throw Usage("--resume needs --out: the folder of the journal");
+    const auto start = std::chrono::steady_clock::now();
+    const Plan cases = plan(options->choice);
+    Journal journal = run_plugin(options->run, options->choice, cases, exceptions_of(options->run));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const std::vector<Result>& results = journal.results();
+    return tell(journal.header(), results, verdict(journal.header(), results, options->require_level, seconds),
+                options->json);
+  };
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// `backplane-conform --plugin FILE`: a backend through the C ABI alone; and its parts, for the commands beside it.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "cli/command.h"
+#include "journal/journal.h"
+#include "journal/waiver.h"
+#include "report/summary.h"
+#include "run/choice.h"
+
+namespace backplane::conform {
+
+// How cases are run; what they are is a Choice.
+struct RunOptions {
+  std::string plugin;
+  uint32_t device = 0;
+  Seeds seeds;
+  uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
+  double timeout = 20;
+  uint64_t memory = 0;  // MiB for each process; 0: its share of the machine's
+  std::string waivers, expect;
+  std::string out;
+  bool resume = false;
+};
+
+void declare_target(cli::Command command, RunOptions& options);      // --plugin, --device
+void declare_execution(cli::Command command, RunOptions& options);   // --jobs, --timeout, --memory
+void declare_exceptions(cli::Command command, RunOptions& options);  // --waivers, --expect
+
+// Throws Usage where --plugin is no file.
+void check_plugin(const RunOptions& options);
+// The file of the vendor's expectations, told or found beside the plugin; empty if there is none.
+std::string expectations_file(const RunOptions& options);
+// Of the files that the options name. Throws Usage, std::runtime_error.
+Exceptions exceptions_of(const RunOptions& options);
+
+// Runs what `plan` has and the journal has not. Throws Usage, Fatal, std::runtime_error.
+Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions);
+
+// Failures with their repro lines, groups, the sum, levels. Gives the exit status.
+int tell(const Header& header, const std::vector<Result>& results, const Verdict& verdict, bool json);
+
+// Declares the options of a run without a command, and returns what runs it.
+std::function<int()> declare_plugin_run(cli::Command app);
+
+}  // namespace backplane::conform

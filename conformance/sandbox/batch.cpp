@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/batch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "sandbox/progress.h"
+
+namespace backplane::conform {
+
+void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, const Sink& sink) {
+  constexpr size_t kBatch = 32;
+  Progress progress(cases.size());
+  std::atomic<size_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex sink_mutex, failure_mutex;
+  const auto report = [&](Result result) {
+    const std::lock_guard lock(sink_mutex);
+    const State state = sink(std::move(result));
+    progress.step(state != State::kPass && state != State::kNotSupported);
+  };
+  const auto work = [&] {
+    try {
+      for (size_t first; (first = next.fetch_add(kBatch)) < cases.size();) {
+        const size_t last = std::min(first + kBatch, cases.size());
+        run_in_children(settings,
+                        {cases.begin() + static_cast<int64_t>(first), cases.begin() + static_cast<int64_t>(last)},
+                        report);
+      }
+    } catch (...) {
+      const std::lock_guard lock(failure_mutex);
+      failure = std::current_exception();
+      next = cases.size();
+    }
+  };
+  std::vector<std::thread> workers;
+  for (uint32_t i = 0; i < jobs; ++i) workers.emplace_back(work);
+  for (std::thread& worker : workers) worker.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace backplane::conform

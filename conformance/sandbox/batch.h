@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many cases on several processes at a time.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "sandbox/child.h"
+
+namespace backplane::conform {
+
+// Deals the cases in small batches to `jobs` workers, each with one child at a time. Every result goes to `sink`, one
+// call at a time, which gives it back as it counts; progress goes to a terminal. Throws Fatal, and what `sink` throws.
+using Sink = std::function<State(Result)>;
+void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, const Sink& sink);
+
+}  // namespace backplane::conform

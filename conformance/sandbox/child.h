@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases in child processes: what crashes or hangs there fails its own case and no other.
+//
+// The parent starts its own program again and names the cases; the child answers on descriptor kAnswers, a line at a
+// time: "ready" when it is set up, or "fatal TEXT" when it cannot be; then for each case "start" and a line of JSON.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "journal/case.h"
+#include "journal/result.h"
+
+namespace backplane::conform {
+
+// No case can run at all: the device does not exist, or the child dies before its first case.
+struct Fatal : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+constexpr int kPatience = 10;
+
+struct ChildSettings {
+  std::vector<std::string> arguments;  // of the child; the folders of its cases follow
+  // For each case, and for the setting up. Time in which the child could have run and other processes had the machine
+  // does not count, up to kPatience deadlines: see starved.h.
+  std::chrono::milliseconds deadline{20000};
+  uint64_t memory = 0;  // bytes that a child may have of its own; 0 is no limit
+};
+
+// Runs the cases in order in as many children as it takes, and reports each once. A case at which its child crashed is
+// run again alone, and where that does not crash, the reason names the earlier case after which it does, found by
+// bisection. Throws Fatal. [thread-safe]
+void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
+
+// The child's part: `set_up` is called once and gives what runs a folder; either may throw std::exception, and what
+// `set_up` throws is fatal. Gives the exit status of the process.
+using RunFolder = std::function<Result(const std::string& folder)>;
+int answer(const std::vector<std::string>& folders, const std::function<RunFolder()>& set_up);
+
+}  // namespace backplane::conform

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// This program is its own child: started with --child it answers for the cases of the test, which misbehave as they are
+// named.
+#include "sandbox/child.h"
+
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace backplane::conform {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+bool is_spoilt = false;
+const std::string kOnce = testing::TempDir() + "backplane_child_test_once";
+
+double processor_seconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+// Keeps a processor busy for so long, however often others have it in between.
+void work(double seconds) {
+  for (const double start = processor_seconds(); processor_seconds() < start + seconds;) continue;
+}
+
+Result misbehave(const std::string& folder) {
+  if (folder == "crash") raise(SIGSEGV);
+  if (folder == "abort") abort();
+  if (folder == "exit") _exit(0);
+  if (folder == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+  if (folder == "work") work(1.0);
+  if (folder == "throw") throw std::runtime_error("thrown");
+  if (folder == "spoil") is_spoilt = true;
+  if (folder == "spoilt" && is_spoilt) raise(SIGSEGV);
+  if (folder == "once" && !std::filesystem::exists(kOnce)) {
+    std::ofstream(kOnce).put('x');
+    raise(SIGSEGV);
+  }
+  if (folder == "eat" && calloc(1, size_t{1} << 30) == nullptr) throw std::runtime_error("no memory");
+  if (folder == "fork" && fork() == 0) std::this_thread::sleep_for(std::chrono::hours(1));
+  if (folder == "print") puts("{\"case\":\"print\",\"state\":\"pass\"}");
+  if (folder == "forge") std::atexit([] { raise(SIGSEGV); });
+  return {"", State::kPass, "", 0, 1};
+}
+
+std::vector<Result> run(const std::vector<std::string>& names, std::vector<std::string> arguments = {"--child"}) {
+  std::vector<Case> cases;
+  for (const std::string& name : names) cases.push_back({name, name});
+  std::vector<Result> results;
+  run_in_children({std::move(arguments), std::chrono::milliseconds(1500), size_t{512} << 20}, cases,
+                  [&](Result result) { results.push_back(std::move(result)); });
+  return results;
+}
+
+std::vector<std::string> states(const std::vector<Result>& results) {
+  std::vector<std::string> states;
+  for (const Result& result : results) states.push_back(result.name + " " + std::string(name_of(result.state)));
+  return states;
+}
+
+TEST(Child, EveryCaseHasOneResult) {
+  EXPECT_THAT(states(run({"a", "crash", "b", "abort", "exit", "print", "throw", "c"})),
+              ElementsAre("a pass", "crash crash", "b pass", "abort crash", "exit crash", "print pass",
+                          "throw infra_error", "c pass"));
+}
+
+TEST(Child, AHangFailsItsOwnCase) {
+  const std::vector<Result> results = run({"a", "hang", "b"});
+  EXPECT_THAT(states(results), ElementsAre("a pass", "hang timeout", "b pass"));
+  EXPECT_LT(results[1].seconds, 10);
+}
+
+// Four others want the same processor: the case takes about five times as long as it works, and that is not its fault.
+TEST(Child, ABusyMachineIsNoHang) {
+  if (std::ifstream file("/proc/thread-self/schedstat"); !file) GTEST_SKIP() << "this kernel does not count waiting";
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i) {
+    if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // what is started from here on inherits it
+  std::atomic<bool> is_done = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i)
+    others.emplace_back([&] {
+      while (!is_done) continue;
+    });
+  const std::vector<Result> results = run({"work", "hang", "b"});
+  is_done = true;
+  for (std::thread& other : others) other.join();
+  sched_setaffinity(0, sizeof before, &before);
+  EXPECT_THAT(states(results), ElementsAre("work pass", "hang timeout", "b pass"));
+  EXPECT_GT(results[0].seconds, 1.5);  // or nothing was tested
+}
+
+TEST(Child, TheReasonOfACrashIsItsSignal) {
+  EXPECT_THAT(run({"abort"})[0].reason, HasSubstr("signal 6"));
+}
+
+TEST(Child, ACrashThatAnEarlierCaseCausedNamesIt) {
+  const std::vector<Result> results = run({"a", "spoil", "b", "c", "spoilt", "d"});
+  EXPECT_THAT(states(results), ElementsAre("a pass", "spoil pass", "b pass", "c pass", "spoilt crash", "d pass"));
+  EXPECT_THAT(results[4].reason, HasSubstr("; not alone, but after spoil"));
+}
+
+TEST(Child, ACrashThatDoesNotComeBackIsTold) {
+  std::filesystem::remove(kOnce);
+  const std::vector<Result> results = run({"a", "once", "b"});
+  EXPECT_THAT(states(results), ElementsAre("a pass", "once crash", "b pass"));
+  EXPECT_THAT(results[1].reason, HasSubstr("not again"));
+  std::filesystem::remove(kOnce);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Child, MemoryIsLimited) {
+  EXPECT_THAT(states(run({"eat", "b"})), ElementsAre("eat infra_error", "b pass"));
+}
+#endif
+
+// A process that a case left behind keeps the pipe open: the end of the run would wait for it.
+TEST(Child, WhatACaseLeavesBehindIsEnded) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(states(run({"fork", "b"})), ElementsAre("fork pass", "b pass", "(end of process) timeout"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST(Child, ACrashAtTheEndIsAResultToo) {
+  EXPECT_THAT(states(run({"a", "forge"})), ElementsAre("a pass", "forge pass", "(end of process) crash"));
+}
+
+TEST(Child, SettingUpCanFail) {
+  EXPECT_THROW(run({"a"}, {"--child", "--refuse"}), Fatal);
+  EXPECT_THROW(run({"a"}, {"--child", "--die"}), Fatal);
+}
+
+}  // namespace
+}  // namespace backplane::conform
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--child") {
+    return backplane::conform::answer({argv + 2, argv + argc}, [&]() -> backplane::conform::RunFolder {
+      if (std::string(argv[2]) == "--refuse") throw std::runtime_error("no such device");
+      if (std::string(argv[2]) == "--die") abort();
+      return backplane::conform::misbehave;
+    });
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

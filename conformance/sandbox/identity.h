@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plugin calls itself, asked in a child process.
+#pragma once
+
+#include <stdexcept>
+
+#include "checks/group.h"
+#include "journal/header.h"
+#include "sandbox/child.h"
+
+namespace backplane::conform {
+
+// The plugin cannot be used at all: why, in one line.
+struct Unusable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// `settings` starts the child that runs cases. Throws Unusable.
+Identity identify(const ChildSettings& settings);
+
+// The child's answer, of the case that `identify` asks for; throws Breach.
+inline constexpr const char* kIdentityCase = "(identity)";
+Result tell_identity(Bench& bench);
+
+}  // namespace backplane::conform

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs what is put into a stream at any time.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static void falsify(bp_run_t& run) {
+  run.stream = nullptr;
+}
+
+const Lie kLie = {.settings = falsify};
+
+}  // namespace backplane::liar

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ABI's rules about structs (types.h of the API), each once.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "backplane/loader.h"
+#include "backplane/plugin.h"
+#include "backplane/sizes.h"
+#include "base/status.h"
+
+namespace backplane::abi {
+
+inline bp_text_t text(std::string_view text) {
+  return {text.data(), text.size()};
+}
+inline std::string_view view(bp_text_t text) {
+  return text.data ? std::string_view(text.data, text.size) : std::string_view();
+}
+inline std::string string(bp_text_t text) {
+  return std::string(view(text));
+}
+
+// BP_SIZE_1_0 for templates, of the ABI's structs alone.
+template <class T>
+struct Size;
+#define BACKPLANE_SIZE(type, bytes)          \
+  template <>                                \
+  struct Size<type> {                        \
+    static constexpr uint32_t k10 = (bytes); \
+  };
+BP_EACH_SIZE_1_0(BACKPLANE_SIZE)
+#undef BACKPLANE_SIZE
+
+// A sized struct that somebody else made, as this build knows it: what they did not know is zero.
+template <class T>
+Result<T> read(const T* given, std::string_view name) {
+  if (!given) return Status(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
+  if (given->size < Size<T>::k10)
+    return Status(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) +
+                                           ", less than the " + std::to_string(Size<T>::k10) +
+                                           " of ABI 1.0: set it to sizeof");
+  T known{};
+  std::memcpy(&known, given, std::min<size_t>(given->size, sizeof(T)));
+  known.size = sizeof(T);
+  return known;
+}
+
+// Writes at most the caller's `size` bytes and leaves its size as it was.
+template <class T>
+Status write(const T& value, T* out, std::string_view name) {
+  if (!out) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
+  if (out->size < sizeof out->size)
+    return {BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(out->size) + ": set it to sizeof"};
+  const uint32_t size = out->size;
+  std::memcpy(static_cast<void*>(out), &value, std::min<size_t>(size, sizeof(T)));
+  out->size = size;
+  return {};
+}
+
+// The loader knows no extension struct: one that must be understood is refused, the others are skipped.
+inline Status check_chain(const bp_chain_t* chain) {
+  for (; chain; chain = chain->next)
+    if (chain->required) return {BP_UNSUPPORTED, "extension \"" + string(chain->extension) + "\" is not known"};
+  return {};
+}
+
+// Element i of an array of structs without a size of their own, as this build knows it.
+template <class T>
+T element(const T* array, uint32_t i, uint32_t stride) {
+  T known{};
+  std::memcpy(static_cast<void*>(&known), reinterpret_cast<const char*>(array) + static_cast<size_t>(i) * stride,
+              std::min<size_t>(stride, sizeof(T)));
+  return known;
+}
+
+}  // namespace backplane::abi

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/builder.h"
+
+#include <span>
+
+#include "backplane/loader.h"
+#include "c_api/handles.h"
+
+using namespace backplane;
+using c_api::fenced;
+
+struct bp_builder_t {
+  std::unique_ptr<model::Builder> builder;
+  uint32_t generation = c_api::generation();
+};
+
+namespace {
+
+const void* bytes_of(const bp_tensor_t& tensor) {
+  return tensor.buffer.address ? static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset : nullptr;
+}
+
+Result<bp_tensor_t> read_constant(const bp_tensor_t* tensor, std::string_view name) {
+  BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, name));
+  if (known.layout != BP_LAYOUT_DENSE || known.buffer.memory)
+    return Status(BP_UNSUPPORTED, std::string(name) + ": a constant is a dense tensor in host memory");
+  if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
+    return Status(BP_INVALID_ARGUMENT, std::string(name) + ": rank or extents are not valid");
+  return known;
+}
+
+Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attribute_t& given) {
+  model::Attribute attribute;
+  attribute.name = abi::string(given.name);
+  attribute.type = given.type;
+  const std::string label = "attribute '" + attribute.name + "'";
+  if (given.count && !given.data) return Status(BP_INVALID_ARGUMENT, label + ": data is NULL");
+  const auto copy = [&]<class T>(std::type_identity<T>) {
+    const T* first = static_cast<const T*>(given.data);
+    return std::vector<T>(first, first + given.count);
+  };
+  switch (given.type) {
+    case BP_ATTR_INT:
+    case BP_ATTR_INTS:
+      attribute.data = copy(std::type_identity<int64_t>{});
+      break;
+    case BP_ATTR_FLOAT:
+    case BP_ATTR_FLOATS:
+      attribute.data = copy(std::type_identity<float>{});
+      break;
+    case BP_ATTR_STRING:
+    case BP_ATTR_STRINGS: {
+      std::vector<std::string> strings;
+      for (const bp_text_t& text : copy(std::type_identity<bp_text_t>{})) strings.push_back(abi::string(text));
+      attribute.data = std::move(strings);
+      break;
+    }
+    case BP_ATTR_TENSOR:
+    case BP_ATTR_TENSORS: {
+      std::vector<uint32_t> indices;
+      for (const bp_tensor_t* tensor : copy(std::type_identity<const bp_tensor_t*>{})) {
+        BP_ASSIGN(const bp_tensor_t known, read_constant(tensor, label));
+        BP_ASSIGN(const uint32_t index, builder.add_attribute_tensor(known.dtype, {known.extents, known.rank},
+                                                                     bytes_of(known), known.buffer.bytes));
+        indices.push_back(index);
+      }
+      attribute.data = std::move(indices);
+      break;
+    }
+    case BP_ATTR_GRAPH:
+    case BP_ATTR_GRAPHS: {
+      std::vector<uint32_t> indices;
+      for (bp_builder_t* body : copy(std::type_identity<bp_builder_t*>{})) {
+        BP_TRY(c_api::usable(body, label.c_str()));
+        BP_ASSIGN(const uint32_t index, builder.add_attribute_body(*body->builder));
+        indices.push_back(index);
+      }
+      attribute.data = std::move(indices);
+      break;
+    }
+    default:
+      return Status(BP_UNSUPPORTED,
+                    label + " has type " + std::to_string(given.type) + ", which a builder does not take");
+  }
+  const bool single = given.type == BP_ATTR_FLOAT || given.type == BP_ATTR_INT || given.type == BP_ATTR_STRING ||
+                      given.type == BP_ATTR_TENSOR || given.type == BP_ATTR_GRAPH;
+  if (single && given.count != 1)
+    return Status(BP_INVALID_ARGUMENT, label + " has " + std::to_string(given.count) + " values, its type takes one");
+  return attribute;
+}
+
+}  // namespace
+
+bp_status_t bp_builder_create(bp_env_t* env, const bp_opset_t* opsets, uint32_t opset_count, uint32_t opset_stride,
+                              bp_builder_t** out_builder, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_builder, "out_builder"));
+    if (env) BP_TRY(c_api::usable(env, "env"));
+    if (opset_count && !opsets) return {BP_INVALID_ARGUMENT, "opsets is NULL"};
+    std::map<std::string, uint32_t> versions;
+    for (uint32_t i = 0; i < opset_count; ++i) {
+      const bp_opset_t opset = abi::element(opsets, i, opset_stride);
+      versions[abi::string(opset.domain)] = opset.version;
+    }
+    BP_ASSIGN(auto builder, model::Builder::create(versions));
+    *out_builder = new bp_builder_t{std::move(builder)};
+    return {};
+  });
+}
+
+bp_status_t bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_builder, "out_builder"));
+    BP_TRY(c_api::usable(outer, "outer"));
+    *out_builder = new bp_builder_t{outer->builder->create_body()};
+    return {};
+  });
+}
+
+void bp_builder_destroy(bp_builder_t* builder) {
+  c_api::destroy(builder);
+}
+
+bp_status_t bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t dtype, uint32_t rank,
+                             const int64_t* extents, const bp_text_t* symbols, uint32_t* out_value, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(builder, "builder"));
+    if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
+    if (rank > BP_MAX_RANK || (rank && !extents)) return {BP_INVALID_ARGUMENT, "rank or extents are not valid"};
+    model::Type type;
+    type.kind = BP_KIND_TENSOR;
+    type.dtype = dtype;
+    type.rank = static_cast<int32_t>(rank);
+    for (uint32_t i = 0; i < rank; ++i) {
+      if (extents[i] < -1)
+        return {BP_INVALID_ARGUMENT, "extent " + std::to_string(i) + " is " + std::to_string(extents[i])};
+      const uint32_t symbol = extents[i] == -1 && symbols ? builder->builder->symbol(abi::view(symbols[i])) : BP_NONE;
+      type.dims.push_back({extents[i], symbol, 0});
+    }
+    BP_ASSIGN(*out_value, builder->builder->add_input(abi::view(name), std::move(type)));
+    return {};
+  });
+}
+
+bp_status_t bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_tensor_t* tensor, uint32_t* out_value,
+                              bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(builder, "builder"));
+    if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
+    BP_ASSIGN(const bp_tensor_t known, read_constant(tensor, "tensor"));
+    BP_ASSIGN(*out_value, builder->builder->add_weight(abi::view(name), known.dtype, {known.extents, known.rank},
+                                                       bytes_of(known), known.buffer.bytes));
+    return {};
+  });
+}
+
+bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, uint32_t* out_first_value,
+                            bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(builder, "builder"));
+    if (!out_first_value) return {BP_INVALID_ARGUMENT, "out_first_value is NULL"};
+    BP_ASSIGN(const bp_node_desc_t known, abi::read(node, "node"));
+    BP_TRY(abi::check_chain(known.chain));
+    if ((known.input_count && !known.inputs) || (known.attribute_count && !known.attributes))
+      return {BP_INVALID_ARGUMENT, "node.inputs or node.attributes is NULL"};
+    model::Node made;
+    made.op_type = abi::string(known.op_type);
+    made.domain = abi::string(known.domain);
+    made.overload = abi::string(known.overload);
+    made.name = abi::string(known.name);
+    made.inputs.assign({known.inputs, known.input_count});
+    for (uint32_t i = 0; i < known.attribute_count; ++i) {
+      BP_ASSIGN(model::Attribute attribute,
+                read_attribute(*builder->builder, abi::element(known.attributes, i, known.attribute_stride)));
+      made.set(std::move(attribute));
+    }
+    std::vector<std::string_view> names;
+    for (uint32_t i = 0; known.output_names && i < known.output_count; ++i)
+      names.push_back(abi::view(known.output_names[i]));
+    BP_ASSIGN(*out_first_value, builder->builder->add_node(std::move(made), known.output_count, names));
+    return {};
+  });
+}
+
+bp_status_t bp_builder_output(bp_builder_t* builder, uint32_t value, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(builder, "builder"));
+    return builder->builder->add_output(value);
+  });
+}
+
+bp_status_t bp_builder_finish(bp_builder_t* builder, bp_model_t** out_model, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_model, "out_model"));
+    BP_TRY(c_api::usable(builder, "builder"));
+    BP_ASSIGN(auto model, builder->builder->finish());
+    *out_model = c_api::wrap(std::move(model));
+    return {};
+  });
+}

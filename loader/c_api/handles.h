@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the opaque handles of loader.h are. Each keeps what it needs alive by itself.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "c_api/fence.h"
+#include "discover/environment.h"
+#include "ir/graph.h"
+#include "run/exec.h"
+#include "session/session.h"
+#include "view/view.h"
+
+struct bp_env_t {
+  std::shared_ptr<backplane::Environment> environment;
+  uint32_t generation = backplane::c_api::generation();
+};
+
+struct bp_model_t {
+  std::shared_ptr<const backplane::model::Model> model;
+  uint32_t generation = backplane::c_api::generation();
+
+  // The whole graph in canonical form. Sessions have views of their own: many models are never asked for this one.
+  const backplane::model::View& view() const;
+
+ private:
+  mutable std::once_flag viewed_;
+  mutable std::shared_ptr<const backplane::model::View> view_;
+};
+
+struct bp_session_t {
+  std::shared_ptr<backplane::Session> session;
+  uint32_t generation = backplane::c_api::generation();
+
+  // The whole graph in canonical form.
+  const backplane::model::View& view() const;
+  // The same text, kept as long as the session: one that follows it may be another by then.
+  std::string_view keep(std::string_view text) const;
+
+ private:
+  mutable std::once_flag viewed_;
+  mutable std::shared_ptr<const backplane::model::View> view_;
+  mutable std::mutex mutex_;
+  mutable std::set<std::string, std::less<>> texts_;
+};
+
+struct bp_exec_t {
+  std::unique_ptr<backplane::Exec> exec;
+  uint32_t generation = backplane::c_api::generation();
+};
+
+namespace backplane::c_api {
+
+// The handle of a model that was made.
+bp_model_t* wrap(std::shared_ptr<const model::Model> model);
+// What a buffer of a device holds.
+Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);
+
+}  // namespace backplane::c_api

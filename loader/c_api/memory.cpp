@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "backplane/loader.h"
+#include "c_api/handles.h"
+#include "run/framework_stream.h"
+
+using namespace backplane;
+using c_api::fenced;
+
+namespace {
+
+constexpr uint64_t kHostAlignment = 64;  // of what is allocated for devices without memory of their own
+
+// A device opened for its memory slots.
+struct Opened {
+  Device* device;
+  bp_device_t* handle;
+  const bp_memory_api_t* api;
+
+  Status needs(const void* slot, const char* what) const {
+    if (api && slot) return {};
+    return {BP_UNSUPPORTED, "device '" + device->name() + "' offers no " + what};
+  }
+  Status status(const PluginError& error, bp_status_t code) const {
+    return error.status(code, "device '" + device->name() + "'");
+  }
+};
+
+Result<Opened> open(bp_env_t* env, uint64_t id) {
+  BP_TRY(c_api::usable(env, "env"));
+  BP_ASSIGN(Device * device, env->environment->device_of(id));
+  BP_ASSIGN(bp_device_t * handle, device->open());
+  return Opened{device, handle, device->backend().plugin->memory};
+}
+
+template <class Slot>
+const void* slot(const bp_memory_api_t* api, Slot bp_memory_api_t::*which) {
+  return api ? reinterpret_cast<const void*>(api->*which) : nullptr;
+}
+
+// What the framework says of a stream, as the device's plugin knows it.
+Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
+  if (!stream) return static_cast<bp_stream_t*>(nullptr);
+  const FrameworkStream& known = *stream_of(stream);
+  if (&known.device() != device.device)
+    return Status(BP_INVALID_ARGUMENT, "the stream is of device '" + known.device().name() + "', the memory of '" +
+                                           device.device->name() + "'");
+  return known.plugin_stream();
+}
+
+Result<DeviceOrder> order_for(const Opened& device, const bp_run_t* run) {
+  BP_ASSIGN(const bp_run_t known, abi::read(run, "what.run"));
+  BP_ASSIGN(DeviceOrder order, DeviceOrder::of(known));
+  if (order.device() && order.device() != device.device)
+    return Status(BP_INVALID_ARGUMENT,
+                  "the run is of device '" + order.device()->name() + "', the work of '" + device.device->name() + "'");
+  return order;
+}
+
+// A copy that one device makes.
+Status copy_by(const Opened& device, const bp_copy_t& what) {
+  BP_TRY(device.needs(slot(device.api, &bp_memory_api_t::copy), "copies"));
+  PluginError error;
+  if (!what.run) return device.status(error, device.api->copy(device.handle, &what, error.get()));
+  BP_ASSIGN(const DeviceOrder order, order_for(device, what.run));
+  bp_copy_t own = what;
+  own.run = &order.run();
+  return device.status(error, device.api->copy(device.handle, &own, error.get()));
+}
+
+// Neither device reads the other's memory: over host memory.
+Status copy_in_two(const Opened& source, const Opened& target, const bp_copy_t& what) {
+  std::vector<char> between(what.bytes);
+  bp_buffer_t host{};
+  host.address = between.data();
+  host.bytes = what.bytes;
+  bp_copy_t half = what;
+  half.to = &host;
+  BP_TRY(copy_by(source, half));
+  half.from = &host;
+  half.to = what.to;
+  return copy_by(target, half);
+}
+
+}  // namespace
+
+Status c_api::copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to) {
+  BP_ASSIGN(bp_device_t * handle, device.open());
+  bp_copy_t what{};
+  what.size = sizeof what;
+  what.from = &from;
+  what.to = &to;
+  what.bytes = to.bytes;
+  return copy_by({&device, handle, device.backend().plugin->memory}, what);
+}
+
+bp_status_t bp_memory_space(bp_env_t* env, uint64_t device, uint32_t index, bp_space_t* out_space, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_ASSIGN(const Opened opened, open(env, device));
+    bp_space_t space{};
+    space.size = sizeof space;
+    if (slot(opened.api, &bp_memory_api_t::space)) {
+      PluginError plugin_error;
+      BP_TRY(opened.status(plugin_error, opened.api->space(opened.handle, index, &space, plugin_error.get())));
+    } else if (index == 0) {
+      space.name = abi::text("host");
+      space.flags = BP_SPACE_HOST | BP_SPACE_MAPPABLE | BP_SPACE_COHERENT;
+      space.alignment = kHostAlignment;
+    } else {
+      return {BP_NOT_FOUND, "device '" + opened.device->name() + "' has one memory space, number 0"};
+    }
+    return abi::write(space, out_space, "out_space");
+  });
+}
+
+bp_status_t bp_memory_allocate(bp_env_t* env, uint64_t device, const bp_allocate_t* what, bp_buffer_t* out_buffer,
+                               bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    if (!out_buffer) return {BP_INVALID_ARGUMENT, "out_buffer is NULL"};
+    BP_ASSIGN(bp_allocate_t known, abi::read(what, "what"));
+    BP_TRY(abi::check_chain(known.chain));
+    BP_ASSIGN(const Opened opened, open(env, device));
+    BP_ASSIGN(known.stream, stream_for(opened, known.stream));
+    bp_buffer_t buffer{};
+    if (slot(opened.api, &bp_memory_api_t::allocate)) {
+      PluginError plugin_error;
+      BP_TRY(opened.status(plugin_error, opened.api->allocate(opened.handle, &known, &buffer, plugin_error.get())));
+    } else {
+      if (known.space != 0)
+        return {BP_NOT_FOUND, "device '" + opened.device->name() + "' has one memory space, number 0"};
+      buffer.address = env->environment->services().allocate(known.bytes, kHostAlignment);
+      if (!buffer.address)
+        return {BP_RESOURCE_EXHAUSTED, "no host memory for " + std::to_string(known.bytes) + " bytes"};
+    }
+    buffer.device = device;
+    buffer.space = known.space;
+    buffer.bytes = known.bytes;
+    *out_buffer = buffer;
+    return {};
+  });
+}
+
+bp_status_t bp_memory_import(bp_env_t* env, uint64_t device, const bp_import_t* what, bp_buffer_t* out_buffer,
+                             bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    if (!out_buffer) return {BP_INVALID_ARGUMENT, "out_buffer is NULL"};
+    BP_ASSIGN(bp_import_t known, abi::read(what, "what"));
+    BP_ASSIGN(const bp_external_t external, abi::read(known.external, "what.external"));
+    BP_TRY(abi::check_chain(external.chain));
+    BP_ASSIGN(const Opened opened, open(env, device));
+    BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::import), "import of memory"));
+    known.external = &external;
+    bp_buffer_t buffer{};
+    PluginError plugin_error;
+    BP_TRY(opened.status(plugin_error, opened.api->import(opened.handle, &known, &buffer, plugin_error.get())));
+    buffer.device = device;
+    buffer.space = known.space;
+    buffer.bytes = external.bytes;
+    buffer.flags = external.flags;
+    *out_buffer = buffer;
+    return {};
+  });
+}
+
+bp_status_t bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external_t* out_external, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_ASSIGN(const bp_export_t known, abi::read(what, "what"));
+    if (!known.buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
+    BP_ASSIGN(bp_external_t external, abi::read(out_external, "out_external"));
+    BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
+    BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::export_), "export of memory"));
+    PluginError plugin_error;
+    BP_TRY(opened.status(plugin_error, opened.api->export_(opened.handle, &known, &external, plugin_error.get())));
+    return abi::write(external, out_external, "out_external");
+  });
+}
+
+void bp_memory_release(bp_env_t* env, const bp_release_t* what) {
+  fenced(nullptr, [&]() -> Status {
+    BP_ASSIGN(bp_release_t known, abi::read(what, "what"));
+    if (!known.buffer) return {};
+    BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
+    BP_ASSIGN(known.stream, stream_for(opened, known.stream));
+    if (slot(opened.api, &bp_memory_api_t::release))
+      opened.api->release(opened.handle, &known);
+    else if (known.buffer->address)
+      env->environment->services().release(known.buffer->address, known.buffer->bytes, kHostAlignment);
+    return {};
+  });
+}
+
+bp_status_t bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_pointer, "out_pointer"));
+    BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
+    if (!known.buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
+    if (!known.buffer->memory) {
+      *out_pointer = host_address(*known.buffer);
+      return {};
+    }
+    BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
+    BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::map), "mappings"));
+    PluginError plugin_error;
+    return opened.status(plugin_error, opened.api->map(opened.handle, &known, out_pointer, plugin_error.get()));
+  });
+}
+
+bp_status_t bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
+    if (!known.buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
+    if (!known.buffer->memory) return {};
+    BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
+    BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::unmap), "mappings"));
+    PluginError plugin_error;
+    return opened.status(plugin_error, opened.api->unmap(opened.handle, &known, pointer, plugin_error.get()));
+  });
+}
+
+bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(env, "env"));
+    BP_ASSIGN(bp_fill_t known, abi::read(what, "what"));
+    const bp_buffer_t* const buffer = known.buffer;
+    if (!buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
+    const uint32_t size = known.pattern_bytes;
+    if (size != 1 && size != 2 && size != 4 && size != 8)
+      return {BP_INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes: it has 1, 2, 4 or 8"};
+    const auto repeat = [&](char* to) {
+      for (uint64_t i = 0; i < buffer->bytes; ++i) to[i] = reinterpret_cast<const char*>(&known.pattern)[i % size];
+    };
+    if (!buffer->memory) {
+      if (known.run) return {BP_UNSUPPORTED, "the buffer is no device's: there is no order to fill it in"};
+      repeat(host_address(*buffer));
+      return {};
+    }
+    BP_ASSIGN(const Opened opened, open(env, buffer->device));
+    if (!slot(opened.api, &bp_memory_api_t::fill)) {
+      if (known.run)
+        return {BP_UNSUPPORTED, "device '" + opened.device->name() + "' fills no memory: the host would have to wait"};
+      std::vector<char> bytes(buffer->bytes);
+      repeat(bytes.data());
+      bp_buffer_t host{};
+      host.address = bytes.data();
+      host.bytes = bytes.size();
+      bp_copy_t copy{};
+      copy.size = sizeof copy;
+      copy.from = &host;
+      copy.to = buffer;
+      copy.bytes = buffer->bytes;
+      return copy_by(opened, copy);
+    }
+    PluginError plugin_error;
+    if (!known.run) return opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get()));
+    BP_ASSIGN(const DeviceOrder order, order_for(opened, known.run));
+    known.run = &order.run();
+    return opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get()));
+  });
+}
+
+bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(env, "env"));
+    BP_ASSIGN(const bp_copy_t known, abi::read(what, "what"));
+    const bp_buffer_t *const from = known.from, *const to = known.to;
+    if (!from || !to) return {BP_INVALID_ARGUMENT, "a buffer is NULL"};
+    if (known.bytes > from->bytes || known.bytes > to->bytes)
+      return {BP_BUFFER_TOO_SMALL, std::to_string(known.bytes) + " bytes do not fit: the buffers have " +
+                                       std::to_string(from->bytes) + " and " + std::to_string(to->bytes)};
+    if (!from->memory && !to->memory) {
+      if (known.run) return {BP_UNSUPPORTED, "neither buffer is a device's: there is no order to copy in"};
+      std::memmove(host_address(*to), host_address(*from), known.bytes);
+      return {};
+    }
+    BP_ASSIGN(const Opened target, open(env, to->memory ? to->device : from->device));
+    if (!from->memory || !to->memory || from->device == to->device) return copy_by(target, known);
+    BP_ASSIGN(const Opened source, open(env, from->device));
+    if (target.device->reads_from(*source.device)) return copy_by(target, known);
+    if (known.run)
+      return {BP_UNSUPPORTED, "device '" + target.device->name() + "' does not read the memory of '" +
+                                  source.device->name() + "': copy over host memory"};
+    return copy_in_two(source, target, known);
+  });
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backplane/loader.h"
+#include "c_api/handles.h"
+#include "import/import.h"
+#include "session/report.h"
+
+using namespace backplane;
+using c_api::fenced;
+
+bp_model_t* c_api::wrap(std::shared_ptr<const model::Model> model) {
+  auto handle = std::make_unique<bp_model_t>();
+  handle->model = std::move(model);
+  return handle.release();
+}
+
+const model::View& bp_model_t::view() const {
+  std::call_once(viewed_, [&] { view_ = model::View::whole(model, {}); });
+  return *view_;
+}
+
+bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_model, "out_model"));
+    if (env) BP_TRY(c_api::usable(env, "env"));
+    BP_ASSIGN(const bp_model_source_t known, abi::read(source, "source"));
+    BP_TRY(abi::check_chain(known.chain));
+    const int given = (known.path.size != 0) + (known.bytes.data != nullptr) + (known.descriptor >= 0);
+    if (given != 1)
+      return {BP_INVALID_ARGUMENT,
+              "source: " + std::to_string(given) +
+                  " of path, bytes and descriptor are set, exactly one must be (descriptor: -1 when not meant)"};
+    model::Source from;
+    from.path = abi::string(known.path);
+    from.bytes = known.bytes.data;
+    from.size = known.bytes.size;
+    from.descriptor = known.descriptor;
+    from.directory = abi::string(known.directory);
+    for (uint32_t i = 0; i < known.weight_count; ++i) {
+      if (!known.weights) return {BP_INVALID_ARGUMENT, "source.weights is NULL"};
+      const bp_named_tensor_t weight = abi::element(known.weights, i, known.weight_stride);
+      BP_ASSIGN(const bp_tensor_t tensor, abi::read(weight.tensor, "source.weights.tensor"));
+      from.weights.emplace_back(abi::string(weight.name), tensor);
+    }
+    BP_ASSIGN(auto model, model::import(from));
+    if (known.release) {
+      model->storage.reserve(model->storage.size() + 1);
+      model->storage.emplace_back(known.self, known.release);
+    }
+    *out_model = c_api::wrap(std::move(model));
+    return {};
+  });
+}
+
+void bp_model_destroy(bp_model_t* model) {
+  c_api::destroy(model);
+}
+
+const bp_graph_t* bp_model_graph(const bp_model_t* model) {
+  if (!model) return nullptr;
+  try {
+    return model->view().abi();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+bp_status_t bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(model, "model"));
+    return c_api::send(report(*model->model), sink, context);
+  });
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backplane/loader.h"
+#include "c_api/handles.h"
+#include "profiling/create_session.h"
+#include "session/report.h"
+
+using namespace backplane;
+using c_api::fenced;
+
+namespace {
+
+Status loader_option(std::string_view name, std::string_view value, SessionRequest& request) {
+  if (name == "max_island_nodes") {
+    const auto [end, failed] =
+        std::from_chars(value.data(), value.data() + value.size(), request.policy.max_island_nodes);
+    if (failed == std::errc() && end == value.data() + value.size()) return {};
+    return {BP_INVALID_ARGUMENT,
+            "option loader.max_island_nodes is '" + std::string(value) + "': it must be a number, 0 for no bound"};
+  }
+  if (name != "costs")
+    return {BP_NOT_FOUND, "a session has no option loader." + std::string(name) +
+                              ": there are loader.costs and loader.max_island_nodes"};
+  constexpr std::pair<std::string_view, Costs> kNames[] = {
+      {"told", Costs::kTold}, {"known", Costs::kKnown}, {"measure", Costs::kMeasure}};
+  const auto found = std::ranges::find(kNames, value, &std::pair<std::string_view, Costs>::first);
+  if (found == std::end(kNames))
+    return {BP_INVALID_ARGUMENT,
+            "option loader.costs is '" + std::string(value) + "': it must be told, known or measure"};
+  request.costs = found->second;
+  return {};
+}
+
+// "cpu.threads" = "2" goes to backend cpu as "threads".
+Status add_option(const Environment& environment, const bp_option_t& option, SessionRequest& request) {
+  const std::string_view name = abi::view(option.name);
+  const size_t dot = name.find('.');
+  const std::string_view id = name.substr(0, dot);
+  if (id == "loader" && dot != std::string_view::npos)
+    return loader_option(name.substr(dot + 1), abi::view(option.value), request);
+  bool known = false;
+  for (const auto& device : environment.devices()) known |= device->backend().id == id;
+  if (dot == std::string_view::npos || !known)
+    return {BP_NOT_FOUND,
+            "option '" + std::string(name) +
+                "': a session takes \"<backend>.<name>\" and \"loader.<name>\", and there is no backend '" +
+                std::string(id) + "'"};
+  request.options[std::string(id)][std::string(name.substr(dot + 1))] = abi::string(option.value);
+  return {};
+}
+
+constexpr uint32_t kComputeTypes =
+    BP_COMPUTE_TF32 | BP_COMPUTE_BF16 | BP_COMPUTE_FP16 | BP_COMPUTE_FP16_ACCUMULATE | BP_COMPUTE_FP8;
+
+Result<SessionRequest> read_request(const Environment& environment, const bp_session_desc_t* desc) {
+  SessionRequest request;
+  if (!desc) return request;
+  BP_ASSIGN(const bp_session_desc_t known, abi::read(desc, "desc"));
+  BP_TRY(abi::check_chain(known.chain));
+  if (known.compute_types & ~kComputeTypes)
+    return Status(BP_INVALID_ARGUMENT,
+                  "desc.compute_types is " + std::to_string(known.compute_types) + ": it has bits beyond BP_COMPUTE_*");
+  if (known.flags & ~(BP_SESSION_REFIT | BP_SESSION_PLACE_ONLY))
+    return Status(BP_INVALID_ARGUMENT,
+                  "desc.flags is " + std::to_string(known.flags) + ": it has bits beyond BP_SESSION_*");
+  if (known.fallback > BP_FALLBACK_FORBID)
+    return Status(BP_INVALID_ARGUMENT, "desc.fallback is " + std::to_string(known.fallback) + ", no BP_FALLBACK_*");
+  request.compute_types = known.compute_types;
+  request.flags = known.flags;
+  request.policy.fallback = known.fallback;
+  request.policy.max_islands = known.max_islands;
+  request.cancel = known.cancel;
+  for (uint32_t i = 0; i < known.device_count; ++i) request.devices.push_back(abi::string(known.devices[i]));
+  for (uint32_t i = 0; i < known.pin_count; ++i) {
+    const bp_pin_t pin = abi::element(known.pins, i, known.pin_stride);
+    request.policy.pins.push_back({abi::string(pin.pattern), abi::string(pin.device)});
+  }
+  for (uint32_t i = 0; i < known.option_count; ++i)
+    BP_TRY(add_option(environment, abi::element(known.options, i, known.option_stride), request));
+  for (uint32_t i = 0; i < known.symbol_count; ++i) {
+    if (!known.symbols) return Status(BP_INVALID_ARGUMENT, "desc.symbols is NULL");
+    const bp_symbol_t symbol = abi::element(known.symbols, i, known.symbol_stride);
+    if (symbol.min < 0 || symbol.max < symbol.min)
+      return Status(BP_INVALID_ARGUMENT, "dimension '" + abi::string(symbol.name) + "': from " +
+                                             std::to_string(symbol.min) + " to " + std::to_string(symbol.max) +
+                                             " is no range of extents");
+    request.symbols.push_back({abi::string(symbol.name), symbol.min, symbol.max});
+  }
+  if (known.progress)
+    request.progress = [self = known.self, progress = known.progress](uint32_t done, uint32_t total) {
+      progress(self, done, total);
+    };
+  return request;
+}
+
+}  // namespace
+
+const model::View& bp_session_t::view() const {
+  const std::shared_ptr<const model::Model> model(session, &session->model());
+  std::call_once(viewed_, [&] { view_ = model::View::whole(model, {}); });
+  return *view_;
+}
+
+std::string_view bp_session_t::keep(std::string_view text) const {
+  const std::lock_guard lock(mutex_);
+  return *texts_.emplace(text).first;
+}
+
+bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
+                              bp_session_t** out_session, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_session, "out_session"));
+    BP_TRY(c_api::usable(env, "env"));
+    BP_TRY(c_api::usable(model, "model"));
+    BP_ASSIGN(const SessionRequest request, read_request(*env->environment, desc));
+    BP_ASSIGN(auto session, create_session(env->environment, model->model, request));
+    auto handle = std::make_unique<bp_session_t>();
+    handle->session = std::move(session);
+    *out_session = handle.release();
+    return {};
+  });
+}
+
+void bp_session_destroy(bp_session_t* session) {
+  c_api::destroy(session);
+}
+
+bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(session, "session"));
+    const std::shared_ptr<const Session> latest = session->session->latest();
+    const Session& s = *latest;
+    const Placement& placement = s.placement();
+    if (i >= placement.device.size())
+      return {BP_NOT_FOUND,
+              "the graph has " + std::to_string(placement.device.size()) + " nodes, no number " + std::to_string(i)};
+    const uint32_t chosen = placement.device[i];
+    bp_placed_node_t out{};
+    out.size = sizeof out;
+    out.island = BP_NONE;
+    if (chosen == BP_NONE) return abi::write(out, out_node, "out_node");
+    out.device = s.coverage()[chosen].device->id();
+    out.island = placement.island[i];
+    out.seconds = placement.seconds[i * s.coverage().size() + chosen];
+    if (!placement.pin[i].empty())
+      out.reason = abi::text("pinned by the user");
+    else if (chosen > 0)
+      out.reason = s.coverage()[chosen - 1].nodes[i].usable() ? abi::text("cheaper, copies and launches included")
+                                                              : abi::text(s.coverage()[chosen - 1].nodes[i].detail);
+    return abi::write(out, out_node, "out_node");
+  });
+}
+
+bp_status_t bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(session, "session"));
+    return c_api::send(report(*session->session->latest()), sink, context);
+  });
+}
+
+bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device, bp_node_verdict_t* out_verdict,
+                               bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(session, "session"));
+    const std::shared_ptr<const Session> latest = session->session->latest();
+    for (const DeviceCoverage& known : latest->coverage()) {
+      if (known.device->id() != device) continue;
+      if (i >= known.nodes.size())
+        return {BP_NOT_FOUND,
+                "the graph has " + std::to_string(known.nodes.size()) + " nodes, no number " + std::to_string(i)};
+      const NodeVerdict& verdict = known.nodes[i];
+      bp_node_verdict_t out{};
+      out.answer = verdict.answer;
+      out.reason = verdict.reason;
+      out.compute_types = verdict.compute_types;
+      out.detail = abi::text(session->keep(verdict.detail));
+      out.seconds = verdict.seconds;
+      out.bytes = verdict.bytes;
+      out.confidence = verdict.confidence;
+      return abi::write(out, out_verdict, "out_verdict");
+    }
+    return {BP_NOT_FOUND, "the session uses no device with that id"};
+  });
+}
+
+const bp_graph_t* bp_session_graph(const bp_session_t* session) {
+  const bp_graph_t* graph = nullptr;
+  fenced(nullptr, [&]() -> Status {
+    BP_TRY(c_api::usable(session, "session"));
+    graph = session->view().abi();
+    return {};
+  });
+  return graph;
+}
+
+bp_status_t bp_session_refit(bp_session_t* session, const bp_named_tensor_t* weights, uint32_t count, uint32_t stride,
+                             bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(session, "session"));
+    if (count && !weights) return {BP_INVALID_ARGUMENT, "weights is NULL"};
+    const std::shared_ptr<const Session> latest = session->session->latest();
+    std::vector<std::pair<std::string, bp_tensor_t>> known;
+    std::deque<std::vector<char>> copies;  // of tensors in a device's memory
+    for (uint32_t i = 0; i < count; ++i) {
+      const bp_named_tensor_t weight = abi::element(weights, i, stride);
+      BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "weights.tensor"));
+      if (tensor.buffer.memory) {
+        BP_ASSIGN(Device * device, latest->environment().device_of(tensor.buffer.device));
+        bp_buffer_t host{};
+        host.address = copies.emplace_back(tensor.buffer.bytes).data();
+        host.bytes = tensor.buffer.bytes;
+        BP_TRY(c_api::copy_to_host(*device, tensor.buffer, host));
+        tensor.buffer = host;
+      }
+      known.emplace_back(abi::string(weight.name), tensor);
+    }
+    return latest->refit(known);
+  });
+}
+
+bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
+                                   bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(session, "session"));
+    BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));
+    return session->session->latest()->read_weight(abi::view(weight), known);
+  });
+}

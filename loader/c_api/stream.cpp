@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backplane/loader.h"
+#include "c_api/handles.h"
+#include "run/framework_stream.h"
+
+using namespace backplane;
+using c_api::fenced;
+
+namespace {
+
+using Stream = std::shared_ptr<FrameworkStream>;
+using Semaphore = std::shared_ptr<FrameworkSemaphore>;
+
+FrameworkSemaphore& of(bp_native_semaphore_t* handle) {
+  return **reinterpret_cast<Semaphore*>(handle);
+}
+
+Status check(const bp_native_t* native) {
+  if (!native) return {};
+  BP_ASSIGN(const bp_native_t known, abi::read(native, "how.native"));
+  return abi::check_chain(known.chain);
+}
+
+Status present(const void* handle, const char* name) {
+  return handle ? Status() : Status(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
+}
+
+}  // namespace
+
+bp_status_t bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how, bp_stream_t** out_stream,
+                             bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_stream, "out_stream"));
+    BP_TRY(c_api::usable(env, "env"));
+    BP_ASSIGN(const bp_stream_create_t known, abi::read(how, "how"));
+    BP_TRY(abi::check_chain(known.chain));
+    BP_TRY(check(known.native));
+    BP_ASSIGN(Device * found, env->environment->device_of(device));
+    BP_ASSIGN(Stream stream, FrameworkStream::create(env->environment, *found, known));
+    *out_stream = reinterpret_cast<bp_stream_t*>(new Stream(std::move(stream)));
+    return {};
+  });
+}
+
+void bp_stream_destroy(bp_stream_t* stream) {
+  fenced(nullptr, [&]() -> Status {
+    if (!stream) return {};
+    stream_of(stream)->close();
+    delete reinterpret_cast<Stream*>(stream);
+    return {};
+  });
+}
+
+bp_status_t bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(present(stream, "stream"));
+    return stream_of(stream)->wait(deadline);
+  });
+}
+
+bp_status_t bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(present(stream, "stream"));
+    BP_ASSIGN(bp_native_t native, abi::read(out_native, "out_native"));
+    BP_TRY(stream_of(stream)->export_native(native));
+    return abi::write(native, out_native, "out_native");
+  });
+}
+
+bp_status_t bp_native_semaphore_create(bp_env_t* env, uint64_t device, const bp_semaphore_create_t* how,
+                                       bp_native_semaphore_t** out_semaphore, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_semaphore, "out_semaphore"));
+    BP_TRY(c_api::usable(env, "env"));
+    BP_ASSIGN(const bp_semaphore_create_t known, abi::read(how, "how"));
+    BP_TRY(abi::check_chain(known.chain));
+    BP_TRY(check(known.native));
+    BP_ASSIGN(Device * found, env->environment->device_of(device));
+    BP_ASSIGN(Semaphore semaphore, FrameworkSemaphore::create(env->environment, *found, known));
+    *out_semaphore = reinterpret_cast<bp_native_semaphore_t*>(new Semaphore(std::move(semaphore)));
+    return {};
+  });
+}
+
+void bp_native_semaphore_destroy(bp_native_semaphore_t* semaphore) {
+  fenced(nullptr, [&]() -> Status {
+    delete reinterpret_cast<Semaphore*>(semaphore);
+    return {};
+  });
+}
+
+bp_status_t bp_native_semaphore_wait(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
+                                     bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(present(semaphore, "semaphore"));
+    return of(semaphore).wait(value, deadline);
+  });
+}
+
+bp_status_t bp_native_semaphore_signal(bp_native_semaphore_t* semaphore, uint64_t value, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(present(semaphore, "semaphore"));
+    return of(semaphore).signal(value);
+  });
+}
+
+bp_status_t bp_native_semaphore_query(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(present(semaphore, "semaphore"));
+    BP_TRY(present(out_value, "out_value"));
+    return of(semaphore).query(*out_value);
+  });
+}
+
+bp_status_t bp_native_semaphore_export(bp_native_semaphore_t* semaphore, uint64_t value, bp_native_t* out_native,
+                                       bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(present(semaphore, "semaphore"));
+    BP_ASSIGN(bp_native_t native, abi::read(out_native, "out_native"));
+    BP_TRY(of(semaphore).export_native(value, native));
+    return abi::write(native, out_native, "out_native");
+  });
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way from bytes to the canonical graph, one call a stage.
+#include "import/import.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/names.h"
+#include "import/builder.h"
+#include "import/parse.h"
+#include "ir/hash.h"
+#include "ops/infer/infer.h"
+#include "ops/schema/schema.h"
+#include "ops/upgrade/upgrade.h"
+#include "passes/gradient.h"
+#include "passes/passes.h"
+
+namespace backplane::model {
+
+namespace {
+
+// Makes each an initializer of its name: in place of one that the model has, or of a graph input.
+Status add_weights(Model& model, const Source& source) {
+  Graph& graph = model.graph;
+  for (const auto& [name, tensor] : source.weights) {
+    const std::string called = "weight " + in_quotes(name);
+    const auto value = std::ranges::find(graph.values, name, &Value::name);
+    const ValueId id = static_cast<ValueId>(value - graph.values.begin());
+    const auto input = std::ranges::find(graph.inputs, id);
+    if (value == graph.values.end() || (value->weight == BP_NONE && input == graph.inputs.end()))
+      return {BP_NOT_FOUND, called + ": the model has neither an initializer nor an input of that name"};
+    if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
+      return {BP_UNSUPPORTED, called + ": it must be dense and in host memory"};
+    if (tensor.rank && !tensor.extents) return {BP_INVALID_ARGUMENT, called + ": its extents are missing"};
+    BP_ASSIGN(Weight weight,
+              lend_weight(model, name, tensor.dtype, {tensor.extents, tensor.rank},
+                          static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset, tensor.buffer.bytes));
+    const Type& declared = value->type;
+    bool fits = declared.dtype == tensor.dtype &&
+                (declared.rank < 0 || static_cast<size_t>(declared.rank) == weight.dims.size());
+    for (size_t d = 0; fits && declared.rank >= 0 && d < weight.dims.size(); ++d)
+      fits = declared.dims[d].extent < 0 || declared.dims[d].extent == weight.dims[d];
+    if (!fits) return {BP_TYPE_MISMATCH, called + ": its type or extents differ from what the model declares"};
+    if (value->weight == BP_NONE) {
+      graph.inputs.erase(input);
+      value->weight = static_cast<WeightId>(graph.weights.size());
+      value->type = type_of(weight);
+      graph.weights.push_back(std::move(weight));
+    } else {
+      graph.weights[value->weight] = std::move(weight);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Model>> import(const Source& source) {
+  auto parsed = parse(source);
+  if (!parsed.ok()) {
+    const bool is_named = source.path.empty() || parsed.status().text().find(source.path) != std::string_view::npos;
+    return is_named ? parsed.take_status() : parsed.take_status().context("model " + in_quotes(source.path));
+  }
+  std::shared_ptr<Model> model = parsed.take();
+  BP_TRY(add_weights(*model, source));
+  if (Status status = canonicalize(*model); !status.ok())
+    return std::move(status).context("model " + in_quotes(model->origin));
+  return model;
+}
+
+Status canonicalize(Model& model) try {
+  model.hashes = std::make_shared<WeightHashes>();
+  BP_TRY(check(model));
+  BP_TRY(inline_functions(model));
+  BP_TRY(absorb_constants(model));
+  BP_TRY(ops::upgrade(model));
+  BP_TRY(differentiate(model));
+  BP_TRY(ops::infer(model));
+  settle(model);
+  prune(model);
+  find_calls(model);
+  return {};
+} catch (const std::bad_alloc&) {
+  return Status(BP_RESOURCE_EXHAUSTED, "no memory left for the model");
+}
+
+uint32_t canonical_opset() {
+  return ops::newest_opset("");
+}
+
+}  // namespace backplane::model

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an ONNX model, however it comes, to the canonical graph.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backplane/memory.h"
+#include "ir/graph.h"
+
+namespace backplane::model {
+
+// Where a model comes from; exactly one of the three.
+struct Source {
+  std::string path;             // a file; external data is looked for beside it
+  const void* bytes = nullptr;  // borrowed as long as the model lives
+  uint64_t size = 0;
+  int descriptor = -1;    // an open file; not closed
+  std::string directory;  // of external data, for bytes and descriptors; empty: none allowed
+  // Beside the model: each becomes the initializer of that name. Borrowed as `bytes`.
+  std::vector<std::pair<std::string, bp_tensor_t>> weights;
+};
+
+// Everything from bytes to canonical graph. Thread-safe; blocks on the file.
+Result<std::shared_ptr<Model>> import(const Source& source);
+// The passes after parsing, for models that a framework built.
+Status canonicalize(Model& model);
+
+// The operator set that nodes of ai.onnx are in after import.
+uint32_t canonical_opset();
+
+}  // namespace backplane::model

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/mapping.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace backplane::model {
+namespace {
+
+Status failure(const std::string& name, const char* what, int error) {
+  bp_status_t code = BP_IO_ERROR;
+  if (error == ENOENT || error == ENOTDIR) code = BP_NOT_FOUND;
+  if (error == EACCES || error == EPERM) code = BP_PERMISSION_DENIED;
+  if (error == ENOMEM || error == EMFILE || error == ENFILE) code = BP_RESOURCE_EXHAUSTED;
+  return Status(code, name + ": " + what + ": " + std::strerror(error));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Mapping>> Mapping::open(const std::string& path) {
+  const std::string name = "file '" + path + "'";
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return failure(name, "cannot be opened", errno);
+  auto mapped = map(descriptor, name);
+  ::close(descriptor);
+  return mapped;
+}
+
+Result<std::shared_ptr<const Mapping>> Mapping::of_descriptor(int descriptor) {
+  return map(descriptor, "file descriptor " + std::to_string(descriptor));
+}
+
+Result<std::shared_ptr<const Mapping>> Mapping::map(int descriptor, const std::string& name) {
+  struct stat info;
+  if (::fstat(descriptor, &info) != 0) return failure(name, "cannot be examined", errno);
+  if (S_ISDIR(info.st_mode)) return Status(BP_INVALID_ARGUMENT, name + " is a directory; give the file in it");
+  if (!S_ISREG(info.st_mode))
+    return Status(BP_INVALID_ARGUMENT, name + " is not a regular file; copy its content to one");
+  if (info.st_size == 0) return Status(BP_INVALID_MODEL, name + " is empty");
+  const size_t size = static_cast<size_t>(info.st_size);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (data == MAP_FAILED) return failure(name, "cannot be mapped", errno);
+  return std::shared_ptr<const Mapping>(new Mapping(static_cast<const char*>(data), size, descriptor));
+}
+
+Mapping::~Mapping() {
+  ::munmap(const_cast<char*>(data_), size_);
+}
+
+}  // namespace backplane::model

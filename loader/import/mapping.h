@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file's bytes, mapped for reading. Nothing can guard a reader against a file that another process shortens later:
+// touching the lost pages then raises SIGBUS, as with every mapped file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "import/read_ahead.h"
+
+namespace backplane::model {
+
+class Mapping {
+ public:
+  // Regular files only; an empty one is refused.
+  static Result<std::shared_ptr<const Mapping>> open(const std::string& path);
+  // The descriptor stays open and the caller's.
+  static Result<std::shared_ptr<const Mapping>> of_descriptor(int descriptor);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::string_view bytes() const { return {data_, size_}; }
+
+ private:
+  Mapping(const char* data, size_t size, int descriptor) : data_(data), size_(size), read_ahead_(descriptor, size) {}
+  static Result<std::shared_ptr<const Mapping>> map(int descriptor, const std::string& name);
+
+  const char* data_;
+  size_t size_;
+  ReadAhead read_ahead_;
+};
+
+}  // namespace backplane::model

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes at all: an answer, never a crash or a hang. What comes in must go out again, and what was inferred once
+// must not contradict itself.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "import/import.h"
+#include "ops/infer/infer.h"
+#include "view/view.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace backplane;
+  model::Source source;
+  source.bytes = data;
+  source.size = size;
+  auto imported = model::import(source);
+  if (!imported.ok()) return 0;
+  const std::shared_ptr<model::Model> model = imported.take();
+  for (const auto& calls : {model::WholeCalls(), model::all_calls(*model)}) {
+    const auto view = model::View::whole(model, {{"", 13}}, calls);
+    const bp_graph_t* graph = view->abi();
+    graph->api->serialize(
+        graph, UINT64_MAX, [](void*, bp_text_t) {}, nullptr, nullptr);
+  }
+  if (!ops::infer(*model::copy(*model), {.fold = false, .foreign = {}}).ok()) std::abort();
+  return 0;
+}

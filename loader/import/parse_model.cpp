@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <new>
+#include <stdexcept>
+
+#include "import/parse.h"
+#include "import/parser.h"
+
+namespace backplane::model {
+
+void malformed(std::string text) {
+  throw Malformed{Status(BP_INVALID_MODEL, std::move(text))};
+}
+
+std::string_view Parser::text(Reader& reader, const char* what) {
+  const std::string_view view = reader.get_view();
+  if (!is_utf8(view)) malformed(std::string(what) + ", " + std::to_string(view.size()) + " bytes long, is not UTF-8");
+  return view;
+}
+
+void Parser::parse_model() {
+  namespace f = field::model;
+  Reader reader(bytes_);
+  std::vector<Reader> functions;
+  std::vector<Reader> graphs;
+  while (reader.next()) {
+    if (reader.tag() == f::kIrVersion && is_varint(reader)) {
+      model_.ir_version = reader.get_int64();
+    } else if (reader.tag() == f::kModelVersion && is_varint(reader)) {
+      model_.version = reader.get_int64();
+    } else if (!is_bytes(reader)) {
+      reader.skip();
+    } else if (reader.tag() == f::kProducerName) {
+      model_.producer = text(reader, "the producer's name");
+    } else if (reader.tag() == f::kProducerVersion) {
+      model_.producer_version = text(reader, "the producer's version");
+    } else if (reader.tag() == f::kDomain) {
+      model_.domain = text(reader, "the model's domain");
+    } else if (reader.tag() == f::kDocString) {
+      model_.doc = text(reader, "the model's doc string");
+    } else if (reader.tag() == f::kOpsetImport) {
+      parse_opset(reader.get_message(), model_.opsets);
+    } else if (reader.tag() == f::kMetadataProps) {
+      Reader property = reader.get_message();
+      std::pair<std::string, std::string> pair;
+      while (property.next()) {
+        if (is_bytes(property) && property.tag() == field::entry::kKey) {
+          pair.first = text(property, "a metadata key");
+        } else if (is_bytes(property) && property.tag() == field::entry::kValue) {
+          pair.second = text(property, "a metadata value");
+        } else {
+          property.skip();
+        }
+      }
+      model_.metadata.push_back(std::move(pair));
+    } else if (reader.tag() == f::kFunctions) {
+      functions.push_back(reader.get_message());
+    } else if (reader.tag() == f::kGraph) {
+      graphs.push_back(reader.get_message());
+    } else if (reader.tag() == f::kTrainingInfo) {
+      model_.problems.emplace_back("training information is left out: only inference is run");
+      reader.skip();
+    } else {
+      reader.skip();
+    }
+  }
+  if (graphs.empty()) malformed("there is no graph in it: this is not an ONNX model, or it was cut off");
+  if (graphs.size() > 1) malformed("there are " + std::to_string(graphs.size()) + " graphs in it instead of one");
+  if (model_.opsets.empty() && model_.ir_version < 3) model_.opsets[""] = 1;  // how IR versions 1 and 2 say it
+  parse_graph(graphs.front(), model_.graph, nullptr, 0);
+  for (const Reader& function : functions) model_.functions.push_back(parse_function(function));
+  model_.next_id = std::max(next_node_, next_weight_) + 1;
+}
+
+void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets) {
+  std::string_view domain;
+  int64_t version = 0;
+  while (reader.next()) {
+    if (reader.tag() == field::opset::kDomain && is_bytes(reader)) {
+      domain = text(reader, "an operator set's domain");
+    } else if (reader.tag() == field::opset::kVersion && is_varint(reader)) {
+      version = reader.get_int64();
+    } else {
+      reader.skip();
+    }
+  }
+  if (domain == "ai.onnx") domain = "";
+  if (version < 1 || version > INT32_MAX) {
+    malformed("opset version " + std::to_string(version) + " of " + std::string(spoken(domain)) + " is not possible");
+  }
+  const auto [place, added] = opsets.emplace(domain, static_cast<uint32_t>(version));
+  if (!added && place->second != version) {
+    malformed("two versions of the opset of " + std::string(spoken(domain)) +
+              " are imported: " + std::to_string(place->second) + " and " + std::to_string(version));
+  }
+}
+
+Function Parser::parse_function(Reader reader) {
+  namespace f = field::function;
+  Function function;
+  function.body = std::make_unique<Graph>();
+  Graph& body = *function.body;
+  Scope scope{body, nullptr, {}};
+  std::vector<Reader> nodes, defaults;
+  std::vector<std::string_view> outputs;
+  while (reader.next()) {
+    if (!is_bytes(reader)) {
+      reader.skip();
+    } else if (reader.tag() == f::kName) {
+      function.name = text(reader, "a function's name");
+    } else if (reader.tag() == f::kDomain) {
+      function.domain = text(reader, "a function's domain");
+    } else if (reader.tag() == f::kOverload) {
+      function.overload = text(reader, "a function's overload");
+    } else if (reader.tag() == f::kInput) {
+      const std::string_view name = text(reader, "a function's input");
+      function.inputs.emplace_back(name);
+      body.inputs.push_back(declare(name, scope));
+    } else if (reader.tag() == f::kOutput) {
+      outputs.push_back(text(reader, "a function's output"));
+    } else if (reader.tag() == f::kAttribute) {
+      function.attributes.emplace_back(text(reader, "a function's attribute"));
+    } else if (reader.tag() == f::kAttributeProto) {
+      defaults.push_back(reader.get_message());
+    } else if (reader.tag() == f::kNode) {
+      nodes.push_back(reader.get_message());
+    } else if (reader.tag() == f::kOpsetImport) {
+      parse_opset(reader.get_message(), function.opsets);
+    } else {
+      reader.skip();
+    }
+  }
+  if (function.domain == "ai.onnx") function.domain.clear();
+  body.name = function.name;
+  parse_nodes(nodes, scope, 1);
+  for (const std::string_view name : outputs) {
+    function.outputs.emplace_back(name);
+    body.outputs.push_back(resolve(name, scope));
+  }
+  for (const Reader& attribute : defaults) {
+    function.attribute_defaults.push_back(parse_attribute(attribute, scope, false, 1));
+  }
+  return function;
+}
+
+Result<std::shared_ptr<Model>> parse(const Source& source) {
+  if (!source.path.empty() + (source.bytes != nullptr) + (source.descriptor >= 0) != 1) {
+    return Status(BP_INVALID_ARGUMENT,
+                  "a model comes from a path, from bytes or from a descriptor: give exactly one of them");
+  }
+  auto model = std::make_shared<Model>();
+  std::string_view bytes;
+  std::string directory = source.directory;
+  if (source.bytes) {
+    bytes = {static_cast<const char*>(source.bytes), source.size};
+    model->origin = "<memory>";
+  } else {
+    BP_ASSIGN(auto mapping,
+              source.path.empty() ? Mapping::of_descriptor(source.descriptor) : Mapping::open(source.path));
+    bytes = mapping->bytes();
+    model->storage.push_back(std::move(mapping));
+    model->origin = source.path.empty() ? "<descriptor>" : source.path;
+    if (!source.path.empty() && directory.empty()) {
+      directory = std::filesystem::path(source.path).parent_path().string();
+      if (directory.empty()) directory = ".";
+    }
+  }
+  ExternalFiles external(directory, source.path);
+  try {
+    Parser(*model, bytes, source.path, external).parse_model();
+  } catch (Malformed& error) {
+    return std::move(error.status);
+  } catch (const protozero::exception&) {
+    return Status(BP_INVALID_MODEL, "not an ONNX model, or cut off: its bytes are no whole protobuf message");
+  } catch (const std::bad_alloc&) {
+    return Status(BP_RESOURCE_EXHAUSTED, "no memory left for the model");
+  } catch (const std::length_error&) {
+    return Status(BP_RESOURCE_EXHAUSTED, "the model's arrays are too long");
+  }
+  for (const auto& [location, file] : external.files()) model->storage.push_back(file.mapping);
+  return model;
+}
+
+}  // namespace backplane::model

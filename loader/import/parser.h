@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside of the parser: one message kind a method, one file a group of them. A method throws Malformed, or what
+// protozero throws; parse() turns both into a Status. Nothing else includes this.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/names.h"
+#include "import/external.h"
+#include "import/wire.h"
+#include "ir/graph.h"
+#include "ir/name_table.h"
+
+namespace backplane::model {
+
+using wire::is_bytes;
+using wire::is_fixed32;
+using wire::is_fixed64;
+using wire::is_varint;
+
+struct Malformed {
+  Status status;
+};
+
+[[noreturn]] void malformed(std::string text);
+
+// The names that a graph declares. Names that it does not are looked for outwards. Views of the mapped bytes.
+struct Scope {
+  Graph& graph;
+  Scope* outer;
+  NameTable names;
+};
+
+// A tensor and the name that stands in its message.
+struct NamedWeight {
+  std::string_view name;
+  Weight weight;
+};
+
+class Parser {
+ public:
+  Parser(Model& model, std::string_view bytes, std::string file, ExternalFiles& external)
+      : model_(model), bytes_(bytes), file_(std::move(file)), external_(external) {}
+
+  void parse_model();
+
+ private:
+  using Reader = wire::Reader;
+  // How deep messages may nest: graphs in attributes, types in types.
+  static constexpr int kDepth = 64;
+
+  // parse_model.cpp
+  void parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets);
+  Function parse_function(Reader reader);
+
+  // parse_graph.cpp
+  void parse_graph(Reader reader, Graph& graph, Scope* outer, int depth);
+  void parse_nodes(const std::vector<Reader>& nodes, Scope& scope, int depth);
+  void declare_outputs(Reader node, Scope& scope, std::vector<ValueId>& made);
+  ValueId declare(std::string_view name, Scope& scope);
+  ValueId resolve(std::string_view name, Scope& scope);
+  enum class Names {
+    kOwn,    // a graph's input: hides what the graphs around it call so
+    kAny,    // a graph's output: may be a value of a graph around it
+    kKnown,  // an unknown name is passed over
+  };
+  ValueId parse_value_info(Reader reader, Scope& scope, Names names, int depth);
+  void add_initializer(NamedWeight tensor, Scope& scope);
+  // `made`: its outputs, and those of all nodes behind it; left at the next node's.
+  void parse_node(Reader reader, Scope& scope, const ValueId*& made, int depth);
+  Attribute parse_attribute(Reader reader, Scope& scope, bool dense, int depth);
+  Type parse_type(Reader reader, int depth);
+  void parse_shape(Reader reader, Type& type);
+  uint32_t symbol(std::string_view name);
+
+  // parse_tensor.cpp
+  NamedWeight parse_tensor(Reader reader);
+  NamedWeight parse_sparse(Reader reader);
+  // The values and the indices, undone.
+  std::pair<Weight, Weight> parse_sparse_parts(Reader reader, std::vector<int64_t>& dims, std::string_view& name);
+  uint32_t add_weight(Graph& graph, Weight weight);
+
+  // Text that must be UTF-8, since tools print it.
+  static std::string_view text(Reader& reader, const char* what);
+
+  Model& model_;
+  std::string_view bytes_;
+  std::string file_;
+  ExternalFiles& external_;
+  std::unordered_map<std::string_view, uint32_t> symbols_;
+  uint64_t next_node_ = 0;
+  uint64_t next_weight_ = 0;
+};
+
+}  // namespace backplane::model

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// protozero, with std::string_view for its views, and guards for what its reader trusts.
+#pragma once
+
+#include <string_view>
+
+#define PROTOZERO_USE_VIEW std::string_view
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+
+#include "import/onnx_fields.h"
+
+namespace backplane::model::wire {
+
+using Reader = protozero::pbf_reader;
+using Writer = protozero::pbf_writer;
+
+// Each tells whether the current field has the wire type that the getter of that kind needs; other fields are skipped.
+// (The reader's getters only assert it.)
+inline bool is_varint(const Reader& r) {
+  return r.wire_type() == protozero::pbf_wire_type::varint;
+}
+inline bool is_bytes(const Reader& r) {
+  return r.wire_type() == protozero::pbf_wire_type::length_delimited;
+}
+inline bool is_fixed32(const Reader& r) {
+  return r.wire_type() == protozero::pbf_wire_type::fixed32;
+}
+inline bool is_fixed64(const Reader& r) {
+  return r.wire_type() == protozero::pbf_wire_type::fixed64;
+}
+
+}  // namespace backplane::model::wire

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/hash.h"
+
+#include <cstring>
+
+namespace backplane::model {
+namespace {
+
+// Odd constants with as many ones as zeros: digits of √2, √3, √5 and √7.
+constexpr uint64_t kKeys[4] = {0x6a09e667f3bcc909, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1};
+
+__extension__ using Wide = unsigned __int128;
+
+// The two halves of a full product, folded: every bit of both factors reaches every bit of the result.
+uint64_t mix(uint64_t a, uint64_t b) {
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+}  // namespace
+
+// Four lanes take 8 bytes each in turn, so that their multiplications overlap.
+Hash hash_bytes(const void* data, uint64_t size, uint64_t seed) {
+  const char* at = static_cast<const char*>(data);
+  uint64_t lanes[4];
+  for (int i = 0; i < 4; ++i) lanes[i] = mix(seed ^ kKeys[i], size + kKeys[3 - i]);
+  uint64_t left = size;
+  while (left > 0) {
+    uint64_t block[4] = {};
+    const uint64_t taken = left < sizeof block ? left : sizeof block;
+    std::memcpy(block, at, taken);
+    for (int i = 0; i < 4; ++i) lanes[i] = mix(lanes[i] ^ block[i], kKeys[i]) + block[(i + 1) & 3];
+    at += taken;
+    left -= taken;
+  }
+  const uint64_t low = mix(lanes[0] ^ kKeys[1], lanes[1] ^ kKeys[2]);
+  const uint64_t high = mix(lanes[2] ^ kKeys[3], lanes[3] ^ kKeys[0]);
+  return {mix(low ^ size, high ^ kKeys[0]), mix(low + kKeys[2], high + size)};
+}
+
+Hash WeightHashes::of(const Weight& weight) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = known_.find(weight.id); found != known_.end()) return found->second;
+  }
+  std::vector<int64_t> shape = weight.dims;
+  shape.push_back(weight.dtype);
+  const Hash head = hash_bytes(shape.data(), shape.size() * sizeof(int64_t), 0);
+  const Hash hash = hash_bytes(weight.data, weight.bytes, head[0] ^ head[1]);
+  const std::lock_guard lock(mutex_);
+  return known_.emplace(weight.id, hash).first->second;
+}
+
+}  // namespace backplane::model

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sub-graphs of a node, such as the branches of an If.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace backplane::model {
+
+// The sub-graphs that the node's attributes hold. Owned by `graph`.
+std::vector<Graph*> bodies(const Graph& graph, const Node& node);
+// The values of `graph` that the node's sub-graphs read, each once, in ascending order.
+std::vector<ValueId> captures(const Graph& graph, const Node& node);
+
+}  // namespace backplane::model

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of constant tensors, and reading small ones.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace backplane::model {
+
+// Product of the extents; nothing if one is negative or the product exceeds 2^60.
+std::optional<uint64_t> element_count(std::span<const int64_t> dims);
+// Bytes of a dense tensor, sub-byte types packed; nothing for strings, unknown types and absurd extents.
+std::optional<uint64_t> tensor_bytes(bp_dtype_t dtype, std::span<const int64_t> dims);
+// Strings in the ABI's layout: n+1 int64 offsets, then the bytes.
+std::vector<char> pack_strings(std::span<const std::string_view> strings);
+std::vector<std::string_view> unpack_strings(const Weight& weight);
+// Whether the offsets ascend and end with the bytes: to be asked of tensors from outside.
+bool strings_fit(const Weight& weight);
+// The numbers of an int32 or int64 tensor; nothing for other types.
+std::optional<std::vector<int64_t>> integers(const Weight& weight);
+// The numbers of a float, double, float16, bfloat16, int32 or int64 tensor; nothing for other types.
+std::optional<std::vector<double>> numbers(const Weight& weight);
+
+}  // namespace backplane::model

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mincut/minimum_cut.h"
+
+#include <algorithm>
+
+#include "mincut/eliminate.h"
+#include "mincut/residual.h"
+
+namespace backplane {
+
+uint32_t CutCosts::add_vertex() {
+  sink_cost.push_back(0);
+  return static_cast<uint32_t>(sink_cost.size() - 1);
+}
+
+void CutCosts::add_cost(uint32_t v, int64_t on_source_side, int64_t on_sink_side) {
+  sink_cost[v] += on_sink_side - on_source_side;  // what both sides cost changes no cut
+}
+
+void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost) {
+  if (from != to && (cost > 0 || reverse_cost > 0)) arcs.push_back({from, to, cost, reverse_cost});
+}
+
+namespace {
+
+// Whether one side has so much less to send than the other that it is likely to get rid of it.
+bool lopsided(const Residual& network) {
+  const auto [less, more] = std::minmax({network.unsent(), network.unsent_to_sink()});
+  return less < more / 4;
+}
+
+}  // namespace
+
+std::vector<bool> minimum_cut(CutCosts costs) {
+  Elimination elimination(std::move(costs));
+  Residual network(elimination.rest());
+  send_in_sweeps(network);
+  lopsided(network) ? send_by_labels(network) : send_in_waves(network);
+  return elimination.complete(reaches_sink(network));
+}
+
+}  // namespace backplane

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators with sub-graphs: their inputs get the types that the node gives them, then they are inferred as any graph.
+#include "ops/infer/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+using model::Graph;
+using model::Type;
+
+// The input of a sub-graph is of this type; what it declares itself is kept where the type says less.
+Status give(Context& c, Graph& graph, size_t slot, Type type) {
+  Type& declared = graph.values[graph.inputs[slot]].type;
+  std::string problem;
+  if (!merge_types(type, declared, problem)) {
+    return c.fail("input '" + graph.values[graph.inputs[slot]].name +
+                  "' of its sub-graph does not fit what it is given: " + problem);
+  }
+  declared = std::move(type);
+  return {};
+}
+
+const Type& result(const Graph& graph, size_t slot) {
+  static const Type kUnknown;
+  return graph.outputs[slot] == BP_NONE ? kUnknown : graph.values[graph.outputs[slot]].type;
+}
+
+Type without_shape(Type type) {
+  type.rank = -1;
+  type.dims.clear();
+  if (type.element) type.element = std::make_shared<Type>(without_shape(*type.element));
+  return type;
+}
+
+Type scalar_of(bp_dtype_t dtype) {
+  Type type;
+  type.kind = BP_KIND_TENSOR;
+  type.dtype = dtype;
+  type.rank = 0;
+  return type;
+}
+
+Status expect_outputs(Context& c, const Graph& graph, size_t count) {
+  if (graph.outputs.size() == count) return {};
+  return c.fail("its sub-graph '" + graph.name + "' gives " + std::to_string(graph.outputs.size()) + " results, but " +
+                std::to_string(count) + " are needed");
+}
+
+Status expect_inputs(Context& c, const Graph& graph, size_t count) {
+  if (graph.inputs.size() == count) return {};
+  return c.fail("its sub-graph '" + graph.name + "' takes " + std::to_string(graph.inputs.size()) +
+                " inputs, but gets " + std::to_string(count));
+}
+
+// Two shapes that no tensor can have both.
+bool exclude_each_other(const Type& a, const Type& b) {
+  if (a.rank < 0 || b.rank < 0) return false;
+  if (a.rank != b.rank) return true;
+  for (size_t i = 0; i < a.dims.size(); ++i) {
+    const int64_t x = a.dims[i].extent, y = b.dims[i].extent;
+    if (x >= 0 && y >= 0 && x != y) return true;
+  }
+  return false;
+}
+
+Status branch(Context& c) {
+  Graph *yes = c.subgraph("then_branch"), *no = c.subgraph("else_branch");
+  if (!yes || !no) return c.fail("lacks then_branch or else_branch");
+  for (Graph* graph : {yes, no}) {
+    BP_TRY(expect_inputs(c, *graph, 0));
+    BP_TRY(expect_outputs(c, *graph, c.outputs()));
+    BP_TRY(c.infer_subgraph(*graph));
+  }
+  auto condition = c.number(0);  // a branch that is never taken says nothing
+  for (size_t slot = 0; slot < c.outputs(); ++slot) {
+    Type type = result(condition && *condition == 0 ? *no : *yes, slot);
+    // Exporters declare one branch's shape for both: torch a scalar where the other branch has [1].
+    if (!condition && exclude_each_other(type, result(*no, slot))) c.forget_declared_shape(slot);
+    if (!condition && !join_types(type, result(*no, slot))) {
+      return c.fail("its branches give a " + type_text(type) + " and a " + type_text(result(*no, slot)) +
+                    " for output " + std::to_string(slot) + ": they must be alike");
+    }
+    c.copy_type(slot, type);
+  }
+  return {};
+}
+
+// Body: (iteration, condition, carried...) to (condition, carried..., scanned...). Shapes may change from one round to
+// the next.
+Status loop(Context& c) {
+  Graph* body = c.subgraph("body");
+  if (!body || c.inputs() < 2) return c.fail("lacks its body, or its two first inputs");
+  size_t carried = c.inputs() - 2;
+  if (c.outputs() < carried)
+    return c.fail("gives " + std::to_string(c.outputs()) + " outputs, but carries " + std::to_string(carried));
+  BP_TRY(expect_inputs(c, *body, carried + 2));
+  BP_TRY(expect_outputs(c, *body, c.outputs() + 1));
+  BP_TRY(give(c, *body, 0, without_shape(scalar_of(BP_DTYPE_INT64))));
+  BP_TRY(give(c, *body, 1, without_shape(scalar_of(BP_DTYPE_BOOL))));
+  for (size_t i = 0; i < carried; ++i) BP_TRY(give(c, *body, i + 2, without_shape(c.input(i + 2))));
+  BP_TRY(c.infer_subgraph(*body));
+  for (size_t i = 0; i < carried; ++i) {
+    Type type = result(*body, i + 1);
+    const Type& initial = c.input(i + 2);
+    // An optional may start empty and be filled by the body.
+    bool filled = initial.kind == BP_KIND_OPTIONAL && type.kind != BP_KIND_OPTIONAL;
+    if (initial.kind && !filled && !join_types(type, initial)) {
+      return c.fail("carries a " + type_text(initial) + " in, but its body gives a " + type_text(type));
+    }
+    c.copy_type(i, type);
+  }
+  for (size_t slot = carried; slot < c.outputs(); ++slot) {
+    Type type = result(*body, slot + 1);
+    if (type.rank >= 0 && type.rank < BP_MAX_RANK) {
+      // The body may end the loop in any round.
+      type.dims.insert(type.dims.begin(), {-1, BP_NONE, 0});
+      ++type.rank;
+    } else {
+      type = without_shape(type);
+    }
+    c.copy_type(slot, type);
+  }
+  return {};
+}
+
+// Body: (states..., one slice of each scanned input...) to (states..., one slice of each scanned output...).
+Status scan(Context& c) {
+  Graph* body = c.subgraph("body");
+  int64_t scanned = c.integer("num_scan_inputs");
+  if (!body || scanned < 1 || scanned > static_cast<int64_t>(c.inputs())) {
+    return c.fail("lacks its body, or num_scan_inputs is " + std::to_string(scanned) + " of " +
+                  std::to_string(c.inputs()) + " inputs");
+  }
+  size_t states = c.inputs() - static_cast<size_t>(scanned);
+  if (c.outputs() < states)
+    return c.fail("gives " + std::to_string(c.outputs()) + " outputs, but has " + std::to_string(states) + " states");
+  BP_TRY(expect_inputs(c, *body, c.inputs()));
+  BP_TRY(expect_outputs(c, *body, c.outputs()));
+  const auto &in_axes = c.integers("scan_input_axes"), &out_axes = c.integers("scan_output_axes");
+  Scalar length;
+  for (size_t slot = 0; slot < c.inputs(); ++slot) {
+    Type type = c.input(slot);
+    if (slot >= states && type.rank >= 0) {
+      size_t k = slot - states;
+      int64_t axis;
+      BP_TRY(c.axis(k < in_axes.size() ? in_axes[k] : 0, type.rank, axis));
+      BP_TRY(c.merge(length, c.dim(slot, axis), length, "the lengths of scanned inputs"));
+      type.dims.erase(type.dims.begin() + axis);
+      --type.rank;
+    }
+    BP_TRY(give(c, *body, slot, std::move(type)));
+  }
+  BP_TRY(c.infer_subgraph(*body));
+  for (size_t slot = 0; slot < c.outputs(); ++slot) {
+    Type type = result(*body, slot);
+    if (slot < states) {
+      std::string problem;
+      if (!merge_types(type, c.input(slot), problem))
+        return c.fail("its body changes state " + std::to_string(slot) + ": " + problem);
+    } else if (type.rank >= 0 && type.rank < BP_MAX_RANK) {
+      size_t k = slot - states;
+      int64_t axis;
+      BP_TRY(c.axis(k < out_axes.size() ? out_axes[k] : 0, type.rank + 1, axis));
+      type.dims.insert(type.dims.begin() + axis, c.math().to_dim(length));
+      ++type.rank;
+    } else {
+      type = without_shape(type);
+    }
+    c.copy_type(slot, type);
+  }
+  return {};
+}
+
+// Body: one element of each sequence (other inputs whole) to one element of each result.
+Status map_sequence(Context& c) {
+  Graph* body = c.subgraph("body");
+  if (!body) return c.fail("lacks its body");
+  BP_TRY(expect_inputs(c, *body, c.inputs()));
+  BP_TRY(expect_outputs(c, *body, c.outputs()));
+  for (size_t slot = 0; slot < c.inputs(); ++slot) {
+    const Type& type = c.input(slot);
+    bool sequence = type.kind == BP_KIND_SEQUENCE;
+    BP_TRY(give(c, *body, slot, !sequence ? type : type.element ? *type.element : Type()));
+  }
+  BP_TRY(c.infer_subgraph(*body));
+  for (size_t slot = 0; slot < c.outputs(); ++slot) {
+    Type type;
+    type.kind = BP_KIND_SEQUENCE;
+    if (result(*body, slot).kind) type.element = std::make_shared<Type>(result(*body, slot));
+    c.copy_type(slot, type);
+  }
+  return {};
+}
+
+constexpr RuleRow kRows[] = {
+    {"", "If", branch},
+    {"", "Loop", loop},
+    {"", "Scan", scan},
+    {"", "SequenceMap", map_sequence},
+};
+
+}  // namespace
+
+std::span<const RuleRow> control_rules() {
+  return kRows;
+}
+
+}  // namespace backplane::ops

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that make tensors of numbers: constants, ranges, windows, random numbers.
+#include <cmath>
+#include <cstring>
+
+#include "ops/infer/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+Status constant(Context& c) {
+  for (std::string_view name : {"value", "sparse_value"}) {
+    const model::Weight* weight = c.tensor(name);
+    if (!weight) continue;
+    c.set_dtype(0, weight->dtype);
+    if (name == "sparse_value") return {};  // `weight` is the values alone
+    Shape shape(weight->dims.begin(), weight->dims.end());
+    if (auto contents = contents_of_weight(*weight)) c.set_contents(0, std::move(*contents));
+    return c.set_shape(0, shape);
+  }
+  struct Form {
+    std::string_view name;
+    bp_dtype_t dtype;
+    bool list;
+  };
+  constexpr Form kForms[] = {
+      {"value_float", BP_DTYPE_FLOAT, false},   {"value_floats", BP_DTYPE_FLOAT, true},
+      {"value_int", BP_DTYPE_INT64, false},     {"value_ints", BP_DTYPE_INT64, true},
+      {"value_string", BP_DTYPE_STRING, false}, {"value_strings", BP_DTYPE_STRING, true},
+  };
+  for (const Form& form : kForms) {
+    if (!c.has_attribute(form.name)) continue;
+    c.set_dtype(0, form.dtype);
+    BP_TRY(c.set_shape(0, form.list ? Shape{static_cast<int64_t>(c.count(form.name))} : Shape{}));
+    const model::Attribute& attribute = *c.node().find(form.name);
+    if (const auto* ints = std::get_if<std::vector<int64_t>>(&attribute.data)) {
+      c.set_contents(0, Contents(ints->begin(), ints->end()));
+    } else if (const auto* floats = std::get_if<std::vector<float>>(&attribute.data)) {
+      Contents contents;
+      for (float value : *floats) contents.push_back(Scalar::of_real(value));
+      c.set_contents(0, std::move(contents));
+    }
+    return {};
+  }
+  return {};
+}
+
+// Only integers are followed: a large constant of reals is no shape arithmetic.
+Status constant_of_shape(Context& c) {
+  BP_TRY(c.expect_rank(0, 1, 1));
+  const model::Weight* value = c.tensor("value");
+  c.set_dtype(0, value ? value->dtype : BP_DTYPE_FLOAT);
+  const Contents* wanted = c.contents(0);
+  if (!wanted) {
+    auto rank = c.length(0);
+    return rank ? c.set_rank(0, *rank) : Status();
+  }
+  BP_TRY(c.set_shape(0, *wanted));
+  Scalar count = c.math().product(*wanted);
+  if (!value || !count.is_number() || count.value > static_cast<int64_t>(kMostContents)) return {};
+  auto element = contents_of_weight(*value);
+  if (element && element->size() == 1 && (*element)[0].is_number()) {
+    c.set_contents(0, Contents(count.value, (*element)[0]));
+  }
+  return {};
+}
+
+Status range(Context& c) {
+  for (size_t slot : {0, 1, 2}) BP_TRY(c.expect_rank(slot, 0, 1));
+  const Contents *start = c.contents(0), *limit = c.contents(1), *delta = c.contents(2);
+  Scalar count;
+  if (start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1) {
+    Scalar a = start->front(), b = limit->front(), step = delta->front();
+    Expressions& m = c.math();
+    if (step.is(0) || (step.kind == Scalar::kReal && step.real_value == 0))
+      return c.fail("delta is 0, but it must not be");
+    if (step.is_number() && !step.is(INT64_MIN)) {
+      bool down = step.value < 0;
+      Scalar span = down ? m.subtract(a, b) : m.subtract(b, a);
+      count = m.max(m.ceil_divide(span, down ? -step.value : step.value), 0);
+    } else if (a.kind == Scalar::kReal && b.kind == Scalar::kReal && step.kind == Scalar::kReal) {
+      double number = std::max(std::ceil((b.real_value - a.real_value) / step.real_value), 0.0);
+      if (number < 1e15) count = static_cast<int64_t>(number);
+    }
+    if (count.is_number() && count.value <= static_cast<int64_t>(kMostContents) && step.is_number()) {
+      Contents contents;
+      for (int64_t i = 0; i < count.value; ++i) contents.push_back(m.add(a, m.multiply(step, i)));
+      c.set_contents(0, std::move(contents));
+    }
+  }
+  return c.set_shape(0, {count});
+}
+
+Status window(Context& c) {
+  BP_TRY(c.set_dtype_number(0, c.integer("output_datatype")));
+  const Contents* size = c.contents(0);
+  return c.set_shape(0, {size && size->size() == 1 ? (*size)[0] : Scalar()});
+}
+
+Status random(Context& c) {
+  BP_TRY(c.set_dtype_number(0, c.integer("dtype")));
+  const auto& shape = c.integers("shape");
+  return c.set_shape(0, Shape(shape.begin(), shape.end()));
+}
+
+// With the input's type unless `dtype` says another.
+Status random_like(Context& c) {
+  if (int64_t dtype = c.integer("dtype")) {
+    BP_TRY(c.set_dtype_number(0, dtype));
+  } else {
+    c.set_dtype(0, c.input(0).dtype);
+  }
+  return same_shape(c);
+}
+
+Status eye_like(Context& c) {
+  BP_TRY(c.expect_rank(0, 2, 2));
+  return random_like(c);
+}
+
+Status multinomial(Context& c) {
+  BP_TRY(c.expect_rank(0, 2, 2));
+  BP_TRY(c.set_dtype_number(0, c.integer("dtype")));
+  return c.set_shape(0, {c.dim(0, 0), c.integer("sample_size")});
+}
+
+constexpr RuleRow kRows[] = {
+    {"", "Bernoulli", random_like}, {"", "BlackmanWindow", window},
+    {"", "Constant", constant},     {"", "ConstantOfShape", constant_of_shape},
+    {"", "EyeLike", eye_like},      {"", "HammingWindow", window},
+    {"", "HannWindow", window},     {"", "Multinomial", multinomial},
+    {"", "RandomNormal", random},   {"", "RandomNormalLike", random_like},
+    {"", "RandomUniform", random},  {"", "RandomUniformLike", random_like},
+    {"", "Range", range},
+};
+
+}  // namespace
+
+std::span<const RuleRow> generator_rules() {
+  return kRows;
+}
+
+}  // namespace backplane::ops

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/infer/infer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/dtype.h"
+#include "ops/infer/context.h"
+#include "ops/infer/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+using model::Graph;
+using model::Node;
+using model::Type;
+using model::Value;
+using model::ValueId;
+using model::Weight;
+using model::WeightId;
+
+constexpr uint32_t kDeepest = 64;
+
+Type weight_type(const Weight& weight) {
+  Type type;
+  type.kind = BP_KIND_TENSOR;
+  type.dtype = weight.dtype;
+  type.rank = static_cast<int32_t>(weight.dims.size());
+  for (int64_t extent : weight.dims) type.dims.push_back({extent, BP_NONE, 0});
+  return type;
+}
+
+template <class T>
+void write(std::vector<char>& bytes, const Contents& contents) {
+  for (const Scalar& scalar : contents) {
+    T value = scalar.kind == Scalar::kReal ? static_cast<T>(scalar.real_value) : static_cast<T>(scalar.value);
+    bytes.insert(bytes.end(), reinterpret_cast<const char*>(&value), reinterpret_cast<const char*>(&value) + sizeof(T));
+  }
+}
+
+template <class T>
+bool holds(int64_t value) {
+  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+}
+
+// Contents must be what the data type can hold: wrapped and rounded values are not worth following.
+void limit(Contents& contents, bp_dtype_t dtype) {
+  for (Scalar& scalar : contents) {
+    bool whole = scalar.is_number();
+    bool fits = true;
+    switch (dtype) {
+      case BP_DTYPE_INT64:
+        fits = scalar.kind != Scalar::kReal;
+        break;
+      case BP_DTYPE_INT32:
+        fits = !whole ? scalar.kind != Scalar::kReal : holds<int32_t>(scalar.value);
+        break;
+      case BP_DTYPE_UINT8:
+        fits = !whole ? scalar.kind != Scalar::kReal : holds<uint8_t>(scalar.value);
+        break;
+      case BP_DTYPE_BOOL:
+        fits = whole && (scalar.value == 0 || scalar.value == 1);
+        break;
+      case BP_DTYPE_FLOAT:
+      case BP_DTYPE_DOUBLE:
+        break;
+      default:
+        fits = false;
+    }
+    if (!fits) scalar = {};
+  }
+}
+
+bool known(const Contents& contents) {
+  return std::all_of(contents.begin(), contents.end(),
+                     [](const Scalar& s) { return s.kind == Scalar::kNumber || s.kind == Scalar::kReal; });
+}
+
+Weight make_weight(const Type& type, const Contents& contents, uint64_t id) {
+  auto bytes = std::make_shared<std::vector<char>>();
+  switch (type.dtype) {
+    case BP_DTYPE_INT64:
+      write<int64_t>(*bytes, contents);
+      break;
+    case BP_DTYPE_INT32:
+      write<int32_t>(*bytes, contents);
+      break;
+    case BP_DTYPE_DOUBLE:
+      write<double>(*bytes, contents);
+      break;
+    case BP_DTYPE_FLOAT:
+      write<float>(*bytes, contents);
+      break;
+    default:  // BOOL and UINT8
+      write<uint8_t>(*bytes, contents);
+  }
+  Weight weight;
+  weight.dtype = type.dtype;
+  for (const bp_dim_t& dim : type.dims) weight.dims.push_back(dim.extent);
+  weight.data = bytes->data();
+  weight.bytes = bytes->size();
+  weight.owned = std::move(bytes);
+  weight.id = id;
+  return weight;
+}
+
+// Whether a tensor of this type has exactly so many elements.
+bool has_elements(const Type& type, size_t count) {
+  if (type.kind != BP_KIND_TENSOR || type.rank < 0) return false;
+  size_t product = 1;
+  for (const bp_dim_t& dim : type.dims) {
+    if (dim.extent < 0 || static_cast<uint64_t>(dim.extent) > kMostContents) return false;
+    product *= static_cast<size_t>(dim.extent);
+    if (product > kMostContents) return false;
+  }
+  return product == count;
+}
+
+// Models whose extents were edited keep declarations of what they were before. What follows from the operators counts:
+// a number where it is another one, and a symbol of the inputs where the declaration has a number.
+Type without_stale_numbers(Type declared, const Type& inferred) {
+  if (declared.rank != inferred.rank || declared.dims.size() != inferred.dims.size()) return declared;
+  for (size_t i = 0; i < declared.dims.size(); ++i) {
+    if (inferred.dims[i].extent < 0 && inferred.dims[i].symbol != BP_NONE) declared.dims[i] = inferred.dims[i];
+  }
+  return declared;
+}
+
+bool same_elements(const Type& a, const Type& b) {
+  return a.kind == BP_KIND_TENSOR && b.kind == BP_KIND_TENSOR && (!a.dtype || !b.dtype || a.dtype == b.dtype);
+}
+
+// Writes what the rule found into the graph.
+Status finish(Knowledge& knowledge, Scope& scope, Context& context, Node& node) {
+  for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
+    ValueId id = node.outputs[slot];
+    if (id == BP_NONE) continue;
+    Value& value = scope.graph.values[id];
+    const Type inferred = std::move(context.output(slot));
+    Type type = inferred;
+    std::string problem;
+    if (!merge_types(type, without_stale_numbers(value.type, inferred), problem)) {
+      const Status contradiction =
+          context.fail("output '" + value.name +
+                       "' contradicts what the model declares of it: inferred and declared are " + problem);
+      if (!node.schema || !same_elements(inferred, value.type)) return contradiction;
+      if (knowledge.contradictions++ == 0) knowledge.contradiction = contradiction.text();
+      type = inferred;
+    }
+    value.type = std::move(type);
+    if (value.weight != BP_NONE) continue;
+    if (slot >= context.result_contents().size()) continue;
+    Contents contents = context.result_contents()[slot];
+    if (!has_elements(value.type, contents.size())) continue;
+    limit(contents, value.type.dtype);
+    if (knowledge.how.fold && known(contents) && contents_dtype(value.type.dtype) && !scope.is_output[id]) {
+      value.weight = static_cast<WeightId>(scope.graph.weights.size());
+      scope.graph.weights.push_back(make_weight(value.type, contents, knowledge.model.next_id++));
+      node.outputs[slot] = BP_NONE;
+    }
+    scope.contents[id] = &knowledge.contents.emplace_back(std::move(contents));
+  }
+  return {};
+}
+
+Status infer_graph(Knowledge& knowledge, Scope& scope) {
+  Graph& graph = scope.graph;
+  if (scope.depth > kDeepest) {
+    return Status(BP_INVALID_MODEL,
+                  "graph '" + graph.name + "' is nested more than " + std::to_string(kDeepest) + " deep");
+  }
+  scope.contents.assign(graph.values.size(), nullptr);
+  scope.is_output.assign(graph.values.size(), false);
+  for (ValueId id : graph.outputs) {
+    if (id != BP_NONE) scope.is_output[id] = true;
+  }
+  for (Value& value : graph.values) {
+    if (value.weight != BP_NONE) {
+      value.type = weight_type(graph.weights[value.weight]);
+    } else if (value.outer != BP_NONE && scope.parent) {
+      value.type = scope.parent->graph.values[value.outer].type;
+    }
+  }
+  Context context(knowledge, scope);
+  for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    Node& node = graph.nodes[n];
+    Rule rule = node.schema ? rule_of(*node.schema) : foreign_rule(node.domain, node.op_type);
+    const bool is_foreign = !node.schema && !rule;
+    if (is_foreign && !knowledge.how.foreign) continue;  // whoever claims the node knows it
+    BP_TRY(context.begin(node));
+    if (rule) BP_TRY(rule(context));
+    if (is_foreign) {
+      std::vector<Type> outputs(node.outputs.size());
+      BP_TRY(knowledge.how.foreign(graph, n, outputs));
+      for (size_t slot = 0; slot < outputs.size(); ++slot) context.output(slot) = std::move(outputs[slot]);
+    }
+    BP_TRY(finish(knowledge, scope, context, node));
+  }
+  return {};
+}
+
+// Extents of inputs that have no name get one, so that what is computed from them can be compared.
+void name_extents(Graph& graph) {
+  for (ValueId id : graph.inputs) {
+    Value& value = graph.values[id];
+    for (size_t i = 0; i < value.type.dims.size(); ++i) {
+      bp_dim_t& dim = value.type.dims[i];
+      if (dim.extent >= 0 || dim.symbol != BP_NONE) continue;
+      dim.symbol = static_cast<uint32_t>(graph.symbols.size());
+      graph.symbols.push_back({value.name + "." + std::to_string(i), 0, INT64_MAX});
+    }
+  }
+}
+
+}  // namespace
+
+Status Context::infer_subgraph(Graph& graph) {
+  Scope inner{graph, &scope_, scope_.depth + 1, {}, {}};
+  return infer_graph(knowledge_, inner);
+}
+
+Status infer(model::Model& model, const Inference& how) {
+  name_extents(model.graph);
+  Knowledge knowledge(model, how);
+  Scope scope{model.graph, nullptr, 0, {}, {}};
+  BP_TRY(infer_graph(knowledge, scope));
+  if (knowledge.contradictions == 0) return {};
+  std::string note = knowledge.contradiction;
+  if (const size_t more = knowledge.contradictions - 1; more != 0)
+    note += ", and so do " + std::to_string(more) + " more";
+  note += "; what was inferred counts";
+  if (std::ranges::find(model.problems, note) == model.problems.end()) model.problems.push_back(std::move(note));
+  return {};
+}
+
+}  // namespace backplane::ops

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/infer/infer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <utility>
+
+#include "ops/schema/schema.h"
+
+namespace backplane::ops {
+namespace {
+
+using model::Attribute;
+using model::Graph;
+using model::Node;
+using model::Type;
+using model::ValueId;
+using testing::HasSubstr;
+
+// Builds a model of one graph, a call an entry. Extents are numbers, names of symbols, or "?".
+class Builder {
+ public:
+  model::Model model;
+  Graph* graph = &model.graph;
+
+  Type type(bp_dtype_t dtype, const std::vector<std::string>& dims) {
+    Type type;
+    type.kind = BP_KIND_TENSOR;
+    type.dtype = dtype;
+    type.rank = static_cast<int32_t>(dims.size());
+    for (const std::string& dim : dims) {
+      if (dim == "?") {
+        type.dims.push_back({-1, BP_NONE, 0});
+      } else if (std::isdigit(dim[0])) {
+        type.dims.push_back({std::stoll(dim), BP_NONE, 0});
+      } else {
+        auto& symbols = model.graph.symbols;
+        uint32_t at = 0;
+        while (at < symbols.size() && symbols[at].name != dim) ++at;
+        if (at == symbols.size()) symbols.push_back({dim, 0, INT64_MAX});
+        type.dims.push_back({-1, at, 0});
+      }
+    }
+    return type;
+  }
+  ValueId input(std::vector<std::string> dims, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
+    ValueId id = graph->add_value("in" + std::to_string(graph->values.size()), type(dtype, dims));
+    graph->inputs.push_back(id);
+    return id;
+  }
+  ValueId ints(std::vector<int64_t> values, bool scalar = false) {
+    std::vector<int64_t> dims;
+    if (!scalar) dims.push_back(static_cast<int64_t>(values.size()));
+    return graph->add_constant("ints", BP_DTYPE_INT64, dims, values.data(), values.size() * 8, model.next_id++);
+  }
+  ValueId floats(std::vector<float> values) {
+    return graph->add_constant("floats", BP_DTYPE_FLOAT, {static_cast<int64_t>(values.size())}, values.data(),
+                               values.size() * 4, model.next_id++);
+  }
+  std::vector<ValueId> nodes(std::string op, const std::vector<ValueId>& inputs, size_t outputs,
+                             std::vector<Attribute> attributes = {}, std::string domain = "") {
+    Node node;
+    node.op_type = op;
+    node.domain = domain;
+    node.name = op;
+    node.id = graph->nodes.size();
+    node.schema = newest_schema(domain, op);
+    node.inputs = inputs;
+    for (size_t i = 0; i < outputs; ++i)
+      node.outputs.push_back(graph->add_value("v" + std::to_string(graph->values.size())));
+    for (Attribute& attribute : attributes) node.set(std::move(attribute));
+    graph->nodes.push_back(node);
+    return {node.outputs.begin(), node.outputs.end()};
+  }
+  ValueId node(std::string op, const std::vector<ValueId>& inputs, std::vector<Attribute> attributes = {}) {
+    return nodes(std::move(op), inputs, 1, std::move(attributes))[0];
+  }
+  Status run() { return infer(model); }
+  void expect_ok() {
+    Status status = run();
+    ASSERT_TRUE(status.ok()) << status.text();
+  }
+  // "float[2,W,?]", "int64" for an unknown rank.
+  std::string text(ValueId id) { return text(graph->values[id].type); }
+  std::string text(const Type& type) {
+    if (type.kind == 0) return "unknown";
+    if (type.kind != BP_KIND_TENSOR) return "container of " + (type.element ? text(*type.element) : "unknown");
+    static constexpr const char* kNames[] = {"?",     "float", "uint8", "int8",   "uint16",
+                                             "int16", "int32", "int64", "string", "bool"};
+    std::string text = type.dtype < 10 ? kNames[type.dtype] : "other";
+    if (type.rank < 0) return text;
+    text += '[';
+    for (size_t i = 0; i < type.dims.size(); ++i) {
+      const bp_dim_t& dim = type.dims[i];
+      text += i ? "," : "";
+      text += dim.extent >= 0         ? std::to_string(dim.extent)
+              : dim.symbol == BP_NONE ? "?"
+                                      : model.graph.symbols[dim.symbol].name;
+    }
+    return text + "]";
+  }
+  std::vector<int64_t> constant(ValueId id) {
+    const model::Weight* weight = graph->weight_of(id);
+    if (!weight) return {};
+    auto* data = static_cast<const int64_t*>(weight->data);
+    return {data, data + weight->bytes / 8};
+  }
+};
+
+TEST(Infer, ElementwiseOperatorsBroadcast) {
+  Builder b;
+  ValueId x = b.input({"N", "3", "1"}), y = b.input({"5"}), z = b.input({"?", "3", "5"});
+  ValueId sum = b.node("Add", {x, y});
+  ValueId relu = b.node("Relu", {sum});
+  ValueId less = b.node("Less", {relu, z});
+  b.expect_ok();
+  EXPECT_EQ(b.text(relu), "float[N,3,5]");
+  EXPECT_EQ(b.text(less), "bool[?,3,5]");
+}
+
+TEST(Infer, NumbersOfConvolutionsAndPools) {
+  Builder b;
+  ValueId x = b.input({"1", "3", "224", "224"}), w = b.input({"64", "3", "7", "7"});
+  ValueId conv = b.node(
+      "Conv", {x, w},
+      {Attribute::of("strides", std::vector<int64_t>{2, 2}), Attribute::of("pads", std::vector<int64_t>{3, 3, 3, 3})});
+  ValueId pool = b.node("MaxPool", {conv},
+                        {Attribute::of("kernel_shape", std::vector<int64_t>{3, 3}),
+                         Attribute::of("strides", std::vector<int64_t>{2, 2}), Attribute::of("ceil_mode", int64_t{1})});
+  ValueId mean = b.node("GlobalAveragePool", {pool});
+  ValueId flat = b.node("Flatten", {mean}, {Attribute::of("axis", int64_t{1})});
+  b.expect_ok();
+  EXPECT_EQ(b.text(conv), "float[1,64,112,112]");
+  EXPECT_EQ(b.text(pool), "float[1,64,56,56]");
+  EXPECT_EQ(b.text(flat), "float[1,64]");
+}
+
+TEST(Infer, TheSameArithmeticOnASymbolGivesTheSameSymbol) {
+  Builder b;
+  ValueId x = b.input({"N", "3", "48", "W"}), w = b.input({"8", "3", "3", "3"}), v = b.input({"8", "3", "1", "1"});
+  auto strides = Attribute::of("strides", std::vector<int64_t>{2, 2});
+  ValueId left = b.node("Conv", {x, w}, {strides, Attribute::of("pads", std::vector<int64_t>{1, 1, 1, 1})});
+  ValueId right = b.node("Conv", {x, v}, {strides});
+  ValueId sum = b.node("Add", {left, right});
+  ValueId quarter = b.node("Conv", {b.node("Relu", {left}), b.input({"8", "8", "3", "3"})},
+                           {strides, Attribute::of("pads", std::vector<int64_t>{1, 1, 1, 1})});
+  ValueId joined = b.node("Concat", {left, right}, {Attribute::of("axis", int64_t{3})});
+  b.expect_ok();
+  EXPECT_EQ(b.text(sum), "float[N,8,24,floor((W + 1)/2)]");
+  EXPECT_EQ(b.text(quarter), "float[N,8,12,floor((W + 3)/4)]");
+  EXPECT_EQ(b.text(joined), "float[N,8,24,2*floor((W + 1)/2)]");
+}
+
+TEST(Infer, ShapeArithmeticIsFollowed) {
+  Builder b;
+  ValueId x = b.input({"N", "512", "1", "T"});
+  ValueId shape = b.node("Shape", {x});
+  ValueId batch = b.node("Gather", {shape, b.ints({0}, true)}, {Attribute::of("axis", int64_t{0})});
+  ValueId channels = b.node("Gather", {shape, b.ints({1}, true)});
+  ValueId half = b.node("Div", {channels, b.ints({2}, true)});
+  ValueId parts = b.node(
+      "Concat", {b.node("Unsqueeze", {batch, b.ints({0})}), b.ints({-1}), b.node("Unsqueeze", {half, b.ints({0})})},
+      {Attribute::of("axis", int64_t{0})});
+  ValueId y = b.node("Reshape", {x, parts});
+  ValueId back = b.node("Expand", {b.input({"1"}), shape});
+  b.expect_ok();
+  EXPECT_EQ(b.text(y), "float[N,2*T,256]");
+  EXPECT_EQ(b.text(back), "float[N,512,1,T]");
+  EXPECT_EQ(b.constant(half), std::vector<int64_t>{256});
+  for (const Node& node : b.graph->nodes) {
+    if (node.op_type == "Div") {
+      EXPECT_EQ(node.outputs[0], BP_NONE) << "a constant has no producer";
+    }
+  }
+}
+
+TEST(Infer, SlicesAndRanges) {
+  Builder b;
+  ValueId x = b.input({"10", "S", "7"});
+  ValueId a = b.node("Slice", {x, b.ints({-3, 0, 6}), b.ints({INT64_MAX, INT64_MAX, INT64_MIN}), b.ints({0, 1, 2}),
+                               b.ints({1, 2, -2})});
+  ValueId c = b.node("Slice", {x, b.ints({2}), b.ints({INT64_MAX}), b.ints({1})});
+  ValueId r = b.node("Range", {b.ints({10}, true), b.ints({0}, true), b.ints({-3}, true)});
+  ValueId length = b.node("Gather", {b.node("Shape", {x}), b.ints({1}, true)});
+  ValueId positions = b.node("Range", {b.ints({0}, true), length, b.ints({1}, true)});
+  b.expect_ok();
+  EXPECT_EQ(b.text(a), "float[3,floor((S + 1)/2),4]");
+  EXPECT_EQ(b.text(c), "float[10,max(S - 2, 0),7]");
+  EXPECT_EQ(b.constant(r), (std::vector<int64_t>{10, 7, 4, 1}));
+  EXPECT_EQ(b.text(positions), "int64[S]");
+}
+
+TEST(Infer, RealShapeArithmeticOfOldExporters) {
+  Builder b;
+  ValueId x = b.input({"1", "4", "15", "W"});
+  ValueId size = b.node("Slice", {b.node("Shape", {x}), b.ints({2}), b.ints({4})});
+  auto real = Attribute::of("to", int64_t{BP_DTYPE_FLOAT});
+  auto whole = Attribute::of("to", int64_t{BP_DTYPE_INT64});
+  ValueId doubled = b.node("Floor", {b.node("Mul", {b.node("Cast", {size}, {real}), b.floats({2})})});
+  ValueId sizes =
+      b.node("Concat", {b.ints({1, 4}), b.node("Cast", {doubled}, {whole})}, {Attribute::of("axis", int64_t{0})});
+  ValueId y = b.node("Resize", {x, BP_NONE, BP_NONE, sizes});
+  ValueId z = b.node("Resize", {x, BP_NONE, b.floats({1, 1, 0.5f, 2})});
+  b.expect_ok();
+  EXPECT_EQ(b.text(y), "float[1,4,30,2*W]");
+  EXPECT_EQ(b.text(z), "float[1,4,7,2*W]");
+}
+
+TEST(Infer, UnknownStaysUnknown) {
+  Builder b;
+  ValueId x = b.graph->add_value("x");
+  b.graph->inputs.push_back(x);
+  ValueId shape = b.input({"3"}, BP_DTYPE_INT64);
+  ValueId relu = b.node("Relu", {x});
+  ValueId y = b.node("Reshape", {relu, shape});
+  ValueId t = b.node("Transpose", {y}, {Attribute::of("perm", std::vector<int64_t>{2, 0, 1})});
+  ValueId open = b.node("Abs", {b.input({"?", "2"})});
+  ValueId foreign = b.nodes("Magic", {t}, 1, {}, "com.example")[0];
+  b.graph->values[foreign].type = b.type(BP_DTYPE_INT32, {"4"});
+  ValueId after = b.node("Neg", {foreign});
+  b.expect_ok();
+  EXPECT_EQ(b.text(relu), "?");
+  EXPECT_EQ(b.text(t), "?[?,?,?]");
+  EXPECT_EQ(b.text(open), "float[" + b.graph->values[b.graph->inputs.back()].name + ".0,2]");
+  EXPECT_EQ(b.text(after), "int32[4]");
+}
+
+TEST(Infer, DeclaredShapesFillGapsAndContradictionsFail) {
+  Builder b;
+  ValueId x = b.input({"N", "3"});
+  ValueId y = b.node("NonZero", {x});
+  b.graph->values[y].type = b.type(BP_DTYPE_INT64, {"2", "found"});
+  ValueId z = b.node("NonZero", {x});
+  b.graph->values[z].type = b.type(BP_DTYPE_INT64, {"2", "8"});
+  b.expect_ok();
+  EXPECT_EQ(b.text(y), "int64[2,found]");
+  EXPECT_EQ(b.text(z), "int64[2,8]");
+
+  ValueId w = b.node("Relu", {x});
+  b.graph->values[w].type = b.type(BP_DTYPE_DOUBLE, {"N", "3"});
+  Status status = b.run();
+  EXPECT_EQ(status.code(), BP_INVALID_MODEL);
+  EXPECT_THAT(std::string(status.text()), HasSubstr("node 'Relu' (Relu): output"));
+}
+
+TEST(Infer, ErrorsNameTheNodeAndWhatWasSeen) {
+  struct Case {
+    const char* op;
+    std::vector<std::vector<std::string>> inputs;
+    std::vector<Attribute> attributes;
+    const char* words;
+  };
+  const std::vector<Case> cases = {
+      {"Add", {{"2", "3"}, {"4"}}, {}, "[2, 3] and [4] do not broadcast"},
+      {"MatMul", {{"2", "3"}, {"4", "5"}}, {}, "3 columns do not meet 4 rows"},
+      {"Gemm", {{"2", "3"}, {"4", "3"}}, {}, "3 columns do not meet 4 rows"},
+      {"Concat", {{"2", "3"}, {"2", "4"}}, {Attribute::of("axis", int64_t{0})}, "axis 1 differ: 3 and 4"},
+      {"Conv", {{"1", "3", "8"}, {"4", "2", "3"}}, {}, "X has 3 channels, but W is made for 2"},
+      {"Conv", {{"1", "3", "2"}, {"4", "3", "5"}}, {}, "extents cannot be negative"},
+      {"Conv",
+       {{"1", "3", "8"}, {"4", "3", "3"}},
+       {Attribute::of("strides", std::vector<int64_t>{0})},
+       "strides has 0"},
+      {"Softmax", {{"2"}}, {Attribute::of("axis", int64_t{1})}, "axis 1 is outside of rank 1"},
+      {"Transpose", {{"2", "3"}}, {Attribute::of("perm", std::vector<int64_t>{0, 0})}, "axis 0 twice"},
+      {"Flatten", {{"2"}}, {Attribute::of("axis", INT64_MIN)}, "outside of rank 1"},
+      {"Einsum", {{"2", "3"}}, {Attribute::of("equation", std::string("ijk->i"))}, "names 3 axes"},
+      {"And", {{"2"}, {"2"}}, {}, "input A (0) is a float tensor, but it must be one of: bool"},
+      {"Cast", {{"2"}}, {Attribute::of("to", int64_t{99})}, "data type 99"},
+  };
+  for (const Case& one : cases) {
+    Builder b;
+    std::vector<ValueId> inputs;
+    for (const auto& dims : one.inputs) inputs.push_back(b.input(dims));
+    b.node(one.op, inputs, one.attributes);
+    Status status = b.run();
+    EXPECT_EQ(status.code(), BP_INVALID_MODEL) << one.op;
+    EXPECT_EQ(status.node(), 0u);
+    EXPECT_THAT(std::string(status.text()), HasSubstr(std::string("node '") + one.op));
+    EXPECT_THAT(std::string(status.text()), HasSubstr(one.words));
+  }
+}
+
+TEST(Infer, AbsurdValuesAreErrorsOrUnknown) {
+  Builder b;
+  ValueId x = b.input({"4611686018427387904", "4611686018427387904"});
+  ValueId flat = b.node("Flatten", {x}, {Attribute::of("axis", int64_t{0})});
+  ValueId tile = b.node("Tile", {x, b.ints({INT64_MAX, 2})});
+  ValueId r = b.node("Range", {b.ints({INT64_MIN}, true), b.ints({INT64_MAX}, true), b.ints({1}, true)});
+  ValueId fill = b.node("ConstantOfShape", {b.ints({INT64_MAX, INT64_MAX})});
+  ValueId slice = b.node("Slice", {x, b.ints({INT64_MIN}), b.ints({INT64_MAX}), b.ints({0}), b.ints({INT64_MAX})});
+  b.expect_ok();
+  EXPECT_EQ(b.text(flat), "float[1,?]");
+  EXPECT_EQ(b.text(tile), "float[?,?]");
+  EXPECT_EQ(b.text(r), "int64[?]");
+  EXPECT_EQ(b.text(fill), "float[9223372036854775807,9223372036854775807]");
+  EXPECT_EQ(b.text(slice), "float[1,4611686018427387904]");
+
+  Builder deep;
+  deep.node("Unsqueeze", {deep.input({"1"}), deep.ints(std::vector<int64_t>(40, 0))});
+  EXPECT_EQ(deep.run().code(), BP_INVALID_MODEL);
+  Builder negative;
+  negative.node("ConstantOfShape", {negative.ints({-5})});
+  EXPECT_THAT(std::string(negative.run().text()), HasSubstr("[-5]: extents cannot be negative"));
+}
+
+TEST(Infer, SubgraphsSeeTheOuterGraph) {
+  Builder b;
+  ValueId x = b.input({"N", "4"}), condition = b.input({}, BP_DTYPE_BOOL);
+  ValueId shape = b.node("Shape", {x});
+  Attribute branches[2] = {Attribute::of("then_branch", int64_t{0}), Attribute::of("else_branch", int64_t{0})};
+  for (uint32_t i = 0; i < 2; ++i) {
+    auto inner = std::make_unique<Graph>();
+    inner->parent = b.graph;
+    Graph* outer = std::exchange(b.graph, inner.get());
+    ValueId seen = b.graph->add_value("seen");
+    b.graph->values[seen].outer = shape;
+    ValueId y = i == 0 ? b.node("ConstantOfShape", {seen}) : b.node("ConstantOfShape", {b.ints({7, 4})});
+    b.graph->outputs.push_back(y);
+    b.graph = outer;
+    branches[i].type = BP_ATTR_GRAPH;
+    branches[i].data = std::vector<uint32_t>{i};
+    b.graph->subgraphs.push_back(std::move(inner));
+  }
+  ValueId y = b.node("If", {condition}, {branches[0], branches[1]});
+  b.expect_ok();
+  const Graph& then_graph = *b.graph->subgraphs[0];
+  EXPECT_EQ(b.text(then_graph.values[then_graph.outputs[0]].type), "float[N,4]");
+  EXPECT_EQ(b.text(y), "float[?,4]");
+}
+
+// Tools that edit a model's extents leave the declarations of inner values as they were.
+TEST(Infer, WhatFollowsOverrulesStaleExtents) {
+  Builder b;
+  const ValueId x = b.input({"4", "3"});
+  const ValueId y = b.node("Relu", {x}), z = b.node("Relu", {y});
+  const ValueId symbolic = b.node("Relu", {b.input({"N", "3"})});
+  b.graph->values[y].type = b.type(BP_DTYPE_FLOAT, {"1", "3"});
+  b.graph->values[z].type = b.type(BP_DTYPE_FLOAT, {"1", "3", "1"});
+  b.graph->values[symbolic].type = b.type(BP_DTYPE_FLOAT, {"1", "3"});
+  b.expect_ok();
+  EXPECT_EQ(b.text(symbolic), "float[N,3]");
+  EXPECT_EQ(b.text(y), "float[4,3]");
+  EXPECT_EQ(b.text(z), "float[4,3]");
+  EXPECT_THAT(b.model.problems, ElementsAre(AllOf(HasSubstr("inferred and declared are extents 4 and 1 of axis 0"),
+                                                  HasSubstr("and so do 1 more"))));
+}
+
+// torch declares the shape that one branch gives; that is no truth where the other gives another.
+TEST(Infer, BranchesThatDifferOverruleTheDeclaredShape) {
+  const auto declared_as = [](std::vector<std::string> declared, const std::vector<std::string>(&given)[2]) {
+    Builder b;
+    const ValueId condition = b.input({}, BP_DTYPE_BOOL);
+    Attribute branches[2] = {Attribute::of("then_branch", int64_t{0}), Attribute::of("else_branch", int64_t{0})};
+    for (uint32_t i = 0; i < 2; ++i) {
+      const ValueId x = b.input(given[i]);
+      auto inner = std::make_unique<Graph>();
+      inner->parent = b.graph;
+      const ValueId seen = inner->add_value("seen");
+      inner->values[seen].outer = x;
+      inner->outputs.push_back(seen);
+      branches[i].type = BP_ATTR_GRAPH;
+      branches[i].data = std::vector<uint32_t>{i};
+      b.graph->subgraphs.push_back(std::move(inner));
+    }
+    const ValueId y = b.node("If", {condition}, {branches[0], branches[1]});
+    b.graph->values[y].type = b.type(BP_DTYPE_FLOAT, declared);
+    b.expect_ok();
+    return b.text(y);
+  };
+  EXPECT_EQ(declared_as({}, {{"1"}, {}}), "float");
+  EXPECT_EQ(declared_as({"2", "3"}, {{"2", "3"}, {"4", "3"}}), "float[?,3]");
+  EXPECT_EQ(declared_as({"N", "3"}, {{"M", "3"}, {"K", "3"}}), "float[N,3]");
+}
+
+// Types follow through operators that have no schema; what is not known of a foreign domain stays so.
+TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
+  Builder b;
+  ValueId x = b.input({"N", "S", "64"}), weights = b.input({"32", "2", "16"}, BP_DTYPE_UINT8), scales = b.input({"64"});
+  ValueId lengths = b.input({"N"}, BP_DTYPE_INT32), total = b.input({}, BP_DTYPE_INT32);
+  const auto outputs = [&](const char* op, std::vector<ValueId> inputs, size_t count,
+                           std::vector<Attribute> attributes) {
+    return b.nodes(op, std::move(inputs), count, std::move(attributes), "com.microsoft");
+  };
+  auto product = outputs("MatMulNBits", {x, weights, scales}, 1, {Attribute::of("N", int64_t{32})});
+  auto attention = outputs("GroupQueryAttention", {x, BP_NONE, BP_NONE, BP_NONE, BP_NONE, lengths, total}, 3,
+                           {Attribute::of("num_heads", int64_t{4}), Attribute::of("kv_num_heads", int64_t{2})});
+  auto other = outputs("NobodyKnowsThis", {x}, 1, {});
+  b.expect_ok();
+  EXPECT_EQ(b.text(product[0]), "float[N,S,32]");
+  EXPECT_EQ(b.text(attention[0]), "float[N,S,32]");  // 64 hold 4 heads of queries and 2 each of keys and values
+  EXPECT_EQ(b.text(attention[1]), "float[N,2,?,8]");
+  EXPECT_EQ(b.text(other[0]), "unknown");
+}
+
+TEST(Infer, LongChainsTakeLinearTime) {
+  Builder b;
+  ValueId x = b.input({"N", "64", "56", "W"});
+  for (int i = 0; i < 10000; ++i) x = b.node(i % 2 ? "Relu" : "Sigmoid", {x});
+  auto begin = std::chrono::steady_clock::now();
+  b.expect_ok();
+  auto time = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(b.text(x), "float[N,64,56,W]");
+  RecordProperty("microseconds", std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+  EXPECT_LT(time, std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace backplane::ops

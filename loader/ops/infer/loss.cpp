@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/infer/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+// Scores [N, C, d...] and targets [N, d...]: one number, or one for each target.
+Status loss(Context& c) {
+  BP_TRY(c.expect_rank(0, 2, BP_MAX_RANK));
+  if (c.ranked(0)) BP_TRY(c.expect_rank(1, c.rank(0) - 1, c.rank(0) - 1));
+  if (c.text("reduction") != "none") return c.set_shape(0, {});
+  c.copy_shape(0, 1);
+  return {};
+}
+
+Status cross_entropy(Context& c) {
+  BP_TRY(loss(c));
+  c.copy_shape(1, 0);
+  return {};
+}
+
+// The tensors behind R and T: first all that are trained, then as many gradients, then states.
+Status optimizer(Context& c, size_t groups, size_t results) {
+  size_t tensors = c.inputs() < 2 ? 0 : (c.inputs() - 2) / groups;
+  if (tensors * groups + 2 != c.inputs() || c.outputs() > tensors * results) {
+    return c.fail("has " + std::to_string(c.inputs()) + " inputs and " + std::to_string(c.outputs()) +
+                  " outputs, which is no whole number of tensors");
+  }
+  for (size_t slot = 0; slot < c.outputs(); ++slot) {
+    size_t group = slot / tensors;  // the trained tensors, then the states, which follow the gradients
+    c.copy_type(slot, c.input(2 + slot % tensors + (group ? group + 1 : 0) * tensors));
+  }
+  return {};
+}
+
+Status adagrad(Context& c) {
+  return optimizer(c, 3, 2);
+}
+Status adam(Context& c) {
+  return optimizer(c, 4, 3);
+}
+
+constexpr RuleRow kRows[] = {
+    {"", "NegativeLogLikelihoodLoss", loss},           {"", "SoftmaxCrossEntropyLoss", cross_entropy},
+    {"ai.onnx.preview.training", "Adagrad", adagrad},  {"ai.onnx.preview.training", "Adam", adam},
+    {"ai.onnx.preview.training", "Momentum", adagrad},
+};
+
+}  // namespace
+
+std::span<const RuleRow> loss_rules() {
+  return kRows;
+}
+
+}  // namespace backplane::ops

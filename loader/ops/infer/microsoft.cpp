@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows for the outputs of com.microsoft operators that exported models use most. There are no schemas to check
+// them against: data types come from here, and extents where they are plain to see.
+#include "ops/infer/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+// Output `slot` is a tensor of the type of an input.
+void like(Context& c, size_t slot, size_t input_slot) {
+  if (c.input(input_slot).kind == BP_KIND_TENSOR) c.set_dtype(slot, c.input(input_slot).dtype);
+}
+
+Status same(Context& c) {
+  like(c, 0, 0);
+  return same_shape(c);
+}
+
+Status broadcast_two(Context& c, size_t a, size_t b) {
+  if (!c.ranked(a) || !c.ranked(b)) return {};
+  Shape shape;
+  BP_TRY(c.broadcast(c.shape(a), c.shape(b), shape));
+  return c.set_shape(0, shape);
+}
+
+// Shapes as MatMul makes them, if both are at least matrices.
+Status product(Context& c, size_t a_slot, size_t b_slot, bool a_transposed = false, bool b_transposed = false) {
+  if (!c.ranked(a_slot) || !c.ranked(b_slot) || c.rank(a_slot) < 2 || c.rank(b_slot) < 2) return {};
+  Shape a = c.shape(a_slot), b = c.shape(b_slot), shape;
+  BP_TRY(c.broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2), shape));
+  shape.push_back(a[a.size() - (a_transposed ? 1 : 2)]);
+  shape.push_back(b[b.size() - (b_transposed ? 2 : 1)]);
+  return c.set_shape(0, shape);
+}
+
+Status matmul_nbits(Context& c) {
+  like(c, 0, 0);
+  if (!c.ranked(0) || c.rank(0) < 1) return {};
+  Shape shape = c.shape(0);
+  shape.back() = Scalar(c.integer("N"));
+  return c.set_shape(0, shape);
+}
+
+Status fused_matmul(Context& c) {
+  like(c, 0, 0);
+  if (c.integer("transBatchA") || c.integer("transBatchB")) return {};
+  return product(c, 0, 1, c.integer("transA") != 0, c.integer("transB") != 0);
+}
+
+Status dynamic_matmul(Context& c) {
+  c.set_dtype(0, BP_DTYPE_FLOAT);
+  return product(c, 0, 1);
+}
+
+Status scaled_matmul(Context& c) {
+  like(c, 0, 2);
+  return product(c, 0, 1);
+}
+
+// [batch, length, heads * size] and the caches [batch, kv heads, total, size].
+Status group_query_attention(Context& c) {
+  for (size_t slot = 0; slot < 3; ++slot) like(c, slot, 0);
+  const int64_t heads = c.integer("num_heads"), kv_heads = c.integer("kv_num_heads");
+  if (heads < 1 || kv_heads < 1 || !c.ranked(0) || c.rank(0) != 3) return {};
+  Expressions& m = c.math();
+  const bool packed = !c.has(1);
+  Scalar size = m.floor_divide(c.dim(0, 2), Scalar(packed ? heads + 2 * kv_heads : heads));
+  BP_TRY(c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), m.multiply(size, Scalar(heads))}));
+  for (size_t slot : {1, 2}) BP_TRY(c.set_shape(slot, {c.dim(0, 0), Scalar(kv_heads), Scalar(), size}));
+  return {};
+}
+
+// Y, mean, inverse deviation, the sum of the inputs.
+Status skip_norm(Context& c) {
+  like(c, 0, 0);
+  c.copy_shape(0, 0);
+  like(c, 3, 0);
+  c.copy_shape(3, 0);
+  for (size_t slot : {1, 2}) c.set_dtype(slot, BP_DTYPE_FLOAT);
+  return {};
+}
+
+Status simplified_norm(Context& c) {
+  like(c, 0, 1);
+  c.copy_shape(0, 0);
+  c.set_dtype(1, BP_DTYPE_FLOAT);
+  return {};
+}
+
+Status quantized_binary(Context& c) {
+  like(c, 0, 0);
+  return broadcast_two(c, 0, 3);
+}
+
+// Pools and concatenations keep the type; extents of windows are left to who runs them.
+Status quantized_pool(Context& c) {
+  like(c, 0, 0);
+  if (!c.ranked(0) || c.rank(0) < 3) return {};
+  return c.set_rank(0, c.rank(0));
+}
+
+Status quantized_global_pool(Context& c) {
+  like(c, 0, 0);
+  if (!c.ranked(0) || c.rank(0) < 3) return {};
+  Shape shape = c.shape(0);
+  const bool last = c.integer("channels_last") != 0;
+  for (size_t i = last ? 1 : 2; i < shape.size() - (last ? 1 : 0); ++i) shape[i] = Scalar(1);
+  return c.set_shape(0, shape);
+}
+
+Status quantized_concat(Context& c) {
+  like(c, 0, 1);  // the zero point of the result
+  if (!c.ranked(2)) return {};
+  return c.set_rank(0, c.rank(2));
+}
+
+Status fused_conv(Context& c) {
+  like(c, 0, 0);
+  if (!c.ranked(0)) return {};
+  return c.set_rank(0, c.rank(0));
+}
+
+Status fused_gemm(Context& c) {
+  like(c, 0, 0);
+  return product(c, 0, 1, c.integer("transA") != 0, c.integer("transB") != 0);
+}
+
+constexpr std::string_view kDomain = "com.microsoft";
+constexpr RuleRow kRows[] = {
+    {"", "SimplifiedLayerNormalization", simplified_norm},  // where ONNX Runtime puts it
+    {kDomain, "BiasGelu", same},
+    {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
+    {kDomain, "FastGelu", same},
+    {kDomain, "FusedConv", fused_conv},
+    {kDomain, "FusedGemm", fused_gemm},
+    {kDomain, "FusedMatMul", fused_matmul},
+    {kDomain, "Gelu", same},
+    {kDomain, "GroupQueryAttention", group_query_attention},
+    {kDomain, "MatMulIntegerToFloat", scaled_matmul},
+    {kDomain, "MatMulNBits", matmul_nbits},
+    {kDomain, "QLinearAdd", quantized_binary},
+    {kDomain, "QLinearAveragePool", quantized_pool},
+    {kDomain, "QLinearConcat", quantized_concat},
+    {kDomain, "QLinearGlobalAveragePool", quantized_global_pool},
+    {kDomain, "QLinearMul", quantized_binary},
+    {kDomain, "QuickGelu", same},
+    {kDomain, "RotaryEmbedding", same},
+    {kDomain, "SimplifiedLayerNormalization", simplified_norm},
+    {kDomain, "SkipLayerNormalization", skip_norm},
+    {kDomain, "SkipSimplifiedLayerNormalization", skip_norm},
+};
+
+}  // namespace
+
+std::span<const RuleRow> microsoft_rules() {
+  return kRows;
+}
+
+}  // namespace backplane::ops

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape rules of the operators' newest forms, a table for each family.
+#pragma once
+
+#include <span>
+
+#include "ops/infer/context.h"
+
+namespace backplane::ops {
+
+using Rule = Status (*)(Context&);
+
+struct RuleRow {
+  std::string_view domain;
+  std::string_view op;
+  Rule rule;
+};
+
+std::span<const RuleRow> attention_rules();
+std::span<const RuleRow> control_rules();
+std::span<const RuleRow> convolution_rules();
+std::span<const RuleRow> elementwise_rules();
+std::span<const RuleRow> generator_rules();
+std::span<const RuleRow> gather_rules();
+std::span<const RuleRow> layout_rules();
+std::span<const RuleRow> loss_rules();
+std::span<const RuleRow> matmul_rules();
+std::span<const RuleRow> microsoft_rules();
+std::span<const RuleRow> ml_rules();
+std::span<const RuleRow> normalization_rules();
+std::span<const RuleRow> pooling_rules();
+std::span<const RuleRow> quantization_rules();
+std::span<const RuleRow> recurrent_rules();
+std::span<const RuleRow> reduction_rules();
+std::span<const RuleRow> sequence_rules();
+std::span<const RuleRow> shape_rules();
+std::span<const RuleRow> signal_rules();
+std::span<const RuleRow> slice_rules();
+std::span<const RuleRow> text_rules();
+std::span<const RuleRow> vision_rules();
+
+// Null where the form is not the newest, or where nothing is known beyond data types.
+Rule rule_of(const Schema& schema);
+// The rule of an operator that has no schema; null for most. It does not fail: what it cannot tell stays unknown.
+Rule foreign_rule(std::string_view domain, std::string_view op);
+
+// Rules that several families share.
+Status same_shape(Context& c);  // output 0 has the shape of input 0
+// Sets the output's contents to what `f(math, x)` makes of each element.
+template <class F>
+void map_contents(Context& c, F&& f) {
+  const Contents* x = c.contents(0);
+  if (!x) return;
+  Contents result(*x);
+  for (Scalar& scalar : result) scalar = f(scalar);
+  c.set_contents(0, std::move(result));
+}
+
+}  // namespace backplane::ops

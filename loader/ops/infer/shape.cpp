@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that ask for a shape or give one: Shape, Size, Reshape, Flatten, Squeeze, Unsqueeze, Expand, Tile.
+#include <algorithm>
+
+#include "ops/infer/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+Status shape_of(Context& c) {
+  if (!c.ranked(0)) {
+    return c.set_rank(0, 1);
+  }
+  Shape shape = c.shape(0);
+  int64_t rank = static_cast<int64_t>(shape.size());
+  auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at < 0 && at >= -rank ? at + rank : at, 0, rank); };
+  int64_t first = clamped(c.integer("start"));
+  int64_t last = c.has_attribute("end") ? clamped(c.integer("end")) : rank;
+  Contents part(shape.begin() + first, shape.begin() + std::max(first, last));
+  BP_TRY(c.set_shape(0, {static_cast<int64_t>(part.size())}));
+  c.set_contents(0, std::move(part));
+  return {};
+}
+
+Status size_of(Context& c) {
+  BP_TRY(c.set_shape(0, {}));
+  if (c.ranked(0)) c.set_contents(0, {c.math().product(c.shape(0))});
+  return {};
+}
+
+void same_contents(Context& c) {
+  if (const Contents* x = c.contents(0)) c.set_contents(0, *x);
+}
+
+Status reshape(Context& c) {
+  BP_TRY(c.expect_rank(1, 1, 1));
+  const Contents* wanted = c.contents(1);
+  if (!wanted) {
+    if (auto rank = c.length(1)) return c.set_rank(0, *rank);
+    return {};
+  }
+  Expressions& m = c.math();
+  bool keep_zero = c.integer("allowzero") != 0;
+  Shape shape(*wanted);
+  size_t open = shape.size();  // the extent that follows from the others
+  bool certain = true;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    Scalar& extent = shape[i];
+    if (extent.is(-1)) {
+      if (open != shape.size()) return c.fail("asks for shape " + c.describe(*wanted) + ": only one extent may be -1");
+      open = i;
+      continue;
+    }
+    if (extent.is(0) && !keep_zero) {
+      if (c.ranked(0) && static_cast<int64_t>(i) >= c.rank(0)) {
+        return c.fail("asks for shape " + c.describe(*wanted) + ": 0 copies an extent, but the input has rank " +
+                      std::to_string(c.rank(0)));
+      }
+      extent = c.dim(0, static_cast<int64_t>(i));
+    } else if (!extent.is_number() && m.lower(extent) < 0) {
+      certain = false;  // it may be -1 at run time
+      extent = {};
+    } else if (extent.is_number() && extent.value < 0) {
+      return c.fail("asks for shape " + c.describe(*wanted) + ": extents cannot be negative, except one -1");
+    }
+    if (extent.kind == Scalar::kUnknown) certain = false;
+  }
+  Scalar total = c.ranked(0) ? m.product(c.shape(0)) : Scalar();
+  if (open != shape.size()) {
+    Shape others(shape);
+    others[open] = 1;
+    Scalar rest = m.product(others);
+    Scalar quotient = rest.is(0) ? Scalar() : m.floor_divide(total, rest);
+    bool whole = m.multiply(quotient, rest).same(total);
+    if (total.is_number() && rest.is_number() && !whole && rest.value != 0) {
+      return c.fail("cannot make shape " + c.describe(*wanted) + " of " + c.describe(c.shape(0)) + ": " +
+                    std::to_string(total.value) + " elements are no multiple of " + std::to_string(rest.value));
+    }
+    shape[open] = quotient;
+  } else if (certain) {
+    Scalar made = m.product(shape);
+    if (made.is_number() && total.is_number() && made.value != total.value) {
+      return c.fail("cannot make shape " + c.describe(*wanted) + " of " + c.describe(c.shape(0)) + ": " +
+                    std::to_string(total.value) + " elements are not " + std::to_string(made.value));
+    }
+  }
+  BP_TRY(c.set_shape(0, shape));
+  same_contents(c);
+  return {};
+}
+
+Status flatten(Context& c) {
+  if (!c.ranked(0)) {
+    return c.set_rank(0, 2);
+  }
+  Shape shape = c.shape(0);
+  int64_t rank = c.rank(0), axis = c.integer("axis");
+  if (axis < -rank || axis > rank) {
+    return c.fail("axis " + std::to_string(axis) + " is outside of rank " + std::to_string(rank));
+  }
+  auto cut = shape.begin() + (axis < 0 ? axis + rank : axis);
+  return c.set_shape(0, {c.math().product(Shape(shape.begin(), cut)), c.math().product(Shape(cut, shape.end()))});
+}
+
+Status squeeze(Context& c) {
+  same_contents(c);
+  if (!c.ranked(0)) return {};
+  Shape shape = c.shape(0), result;
+  std::vector<int64_t> axes;
+  if (c.has(1)) {
+    auto given = c.numbers(1);
+    if (!given) {
+      if (auto count = c.length(1); count && *count <= c.rank(0)) return c.set_rank(0, c.rank(0) - *count);
+      return {};
+    }
+    BP_TRY(c.axes(*given, c.rank(0), axes));
+  } else {
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i].is(1)) axes.push_back(static_cast<int64_t>(i));
+      if (!shape[i].is_number()) return {};  // whether it is 1 decides the rank
+    }
+  }
+  for (int64_t axis : axes) {
+    if (shape[axis].is_number() && !shape[axis].is(1)) {
+      return c.fail("cannot drop axis " + std::to_string(axis) + " of shape " + c.describe(shape) +
+                    ": its extent is not 1");
+    }
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) == axes.end()) result.push_back(shape[i]);
+  }
+  return c.set_shape(0, result);
+}
+
+Status unsqueeze(Context& c) {
+  same_contents(c);
+  if (!c.ranked(0)) return {};
+  auto given = c.numbers(1);
+  if (!given) {
+    if (auto count = c.length(1)) return c.set_rank(0, c.rank(0) + *count);
+    return {};
+  }
+  int64_t rank = c.rank(0) + static_cast<int64_t>(given->size());
+  std::vector<int64_t> axes;
+  BP_TRY(c.axes(*given, rank, axes));
+  Shape shape = c.shape(0);
+  std::sort(axes.begin(), axes.end());
+  for (int64_t axis : axes) shape.insert(shape.begin() + axis, Scalar(1));
+  return c.set_shape(0, shape);
+}
+
+Status expand(Context& c) {
+  BP_TRY(c.expect_rank(1, 1, 1));
+  const Contents* wanted = c.contents(1);
+  if (!c.ranked(0)) return {};
+  if (!wanted) {
+    if (auto rank = c.length(1)) return c.set_rank(0, std::max(c.rank(0), *rank));
+    return {};
+  }
+  Shape shape;
+  BP_TRY(c.broadcast(c.shape(0), *wanted, shape));
+  BP_TRY(c.set_shape(0, shape));
+  Scalar count = c.math().product(shape);
+  const Contents* x = c.contents(0);
+  if (x && x->size() == 1 && count.is_number() && count.value >= 0 &&
+      count.value <= static_cast<int64_t>(kMostContents)) {
+    c.set_contents(0, Contents(count.value, (*x)[0]));
+  } else if (x && count.is(static_cast<int64_t>(x->size()))) {
+    same_contents(c);
+  }
+  return {};
+}
+
+Status tile(Context& c) {
+  BP_TRY(c.expect_rank(1, 1, 1));
+  if (!c.ranked(0)) return {};
+  auto count = c.length(1);
+  if (count && *count != c.rank(0)) {
+    return c.fail("repeats has " + std::to_string(*count) + " entries, but the input has rank " +
+                  std::to_string(c.rank(0)));
+  }
+  const Contents* repeats = c.contents(1);
+  Shape shape = c.shape(0);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    shape[i] = repeats && i < repeats->size() ? c.math().multiply(shape[i], (*repeats)[i]) : Scalar();
+  }
+  return c.set_shape(0, shape);
+}
+
+constexpr RuleRow kRows[] = {
+    {"", "Expand", expand}, {"", "Flatten", flatten}, {"", "Reshape", reshape}, {"", "Shape", shape_of},
+    {"", "Size", size_of},  {"", "Squeeze", squeeze}, {"", "Tile", tile},       {"", "Unsqueeze", unsqueeze},
+};
+
+}  // namespace
+
+std::span<const RuleRow> shape_rules() {
+  return kRows;
+}
+
+}  // namespace backplane::ops

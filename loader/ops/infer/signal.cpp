@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/infer/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+Scalar only(const Contents* contents) {
+  return contents && contents->size() == 1 ? contents->front() : Scalar();
+}
+
+// floor(n / 2) + 1 frequencies of a real signal tell all.
+Scalar half(Expressions& m, const Scalar& length) {
+  return m.add(m.floor_divide(length, 2), 1);
+}
+
+// Input [..., 1 or 2]: real or complex numbers; output complex, except the inverse of half a spectrum.
+Status fourier(Context& c) {
+  BP_TRY(c.expect_rank(0, 2, BP_MAX_RANK));
+  if (!c.ranked(0)) return {};
+  Shape shape = c.shape(0);
+  bool onesided = c.integer("onesided") != 0, inverse = c.integer("inverse") != 0;
+  auto given = c.has(2) ? c.number(2) : std::optional<int64_t>(-2);
+  if (!given) return c.set_rank(0, c.rank(0));
+  int64_t axis;
+  BP_TRY(c.axis(*given, c.rank(0), axis));
+  if (axis == c.rank(0) - 1)
+    return c.fail("axis " + std::to_string(*given) + " holds real and imaginary parts: choose another");
+  Expressions& m = c.math();
+  if (c.has(1)) {
+    shape[axis] = only(c.contents(1));
+  } else if (onesided && inverse) {
+    shape[axis] = m.multiply(m.subtract(shape[axis], 1), 2);
+  }
+  if (onesided && !inverse) shape[axis] = half(m, shape[axis]);
+  shape.back() = onesided && inverse ? 1 : 2;
+  return c.set_shape(0, shape);
+}
+
+// Signal [batch, length, 1 or 2]: [batch, frames, frequencies, 2].
+Status short_fourier(Context& c) {
+  BP_TRY(c.expect_rank(0, 2, 3));
+  BP_TRY(c.expect_rank(2, 1, 1));
+  Scalar step = only(c.contents(1));
+  if (step.is_number() && step.value < 1)
+    return c.fail("frame_step is " + std::to_string(step.value) + ", but it must be at least 1");
+  Scalar frame = c.has(3) ? only(c.contents(3)) : c.dim(2, 0);
+  Expressions& m = c.math();
+  Scalar frames;
+  if (step.is_number()) frames = m.add(m.floor_divide(m.subtract(c.dim(0, 1), frame), step), 1);
+  return c.set_shape(0, {c.dim(0, 0), frames, c.integer("onesided") ? half(m, frame) : frame, 2});
+}
+
+Status mel_weights(Context& c) {
+  BP_TRY(c.set_dtype_number(0, c.integer("output_datatype")));
+  return c.set_shape(0, {half(c.math(), only(c.contents(1))), only(c.contents(0))});
+}
+
+constexpr RuleRow kRows[] = {
+    {"", "DFT", fourier},
+    {"", "MelWeightMatrix", mel_weights},
+    {"", "STFT", short_fourier},
+};
+
+}  // namespace
+
+std::span<const RuleRow> signal_rules() {
+  return kRows;
+}
+
+}  // namespace backplane::ops

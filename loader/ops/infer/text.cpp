@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/infer/rules.h"
+
+namespace backplane::ops {
+namespace {
+
+Status concat(Context& c) {
+  if (!c.ranked(0) || !c.ranked(1)) return {};
+  Shape shape;
+  BP_TRY(c.broadcast(c.shape(0), c.shape(1), shape));
+  return c.set_shape(0, shape);
+}
+
+Status split(Context& c) {
+  c.copy_shape(1, 0);
+  if (!c.ranked(0)) return {};
+  Shape shape = c.shape(0);
+  shape.push_back({});
+  return c.set_shape(0, shape);
+}
+
+// Stop words leave, so that the last extent is open.
+Status normalize(Context& c) {
+  BP_TRY(c.expect_rank(0, 1, 2));
+  if (!c.ranked(0)) return {};
+  if (c.texts("stopwords").empty()) return same_shape(c);
+  Shape shape = c.shape(0);
+  shape.back() = {};
+  return c.set_shape(0, shape);
+}
+
+Status tf_idf(Context& c) {
+  BP_TRY(c.expect_rank(0, 1, 2));
+  if (!c.ranked(0)) return {};
+  const auto& columns = c.integers("ngram_indexes");
+  int64_t width = 0;
+  for (int64_t column : columns) {
+    if (column < 0 || column > INT32_MAX) return c.fail("ngram_indexes has " + std::to_string(column));
+    width = std::max(width, column + 1);
+  }
+  Shape shape = c.shape(0);
+  shape.back() = width;
+  return c.set_shape(0, shape);
+}
+
+constexpr RuleRow kRows[] = {
+    {"", "RegexFullMatch", same_shape}, {"", "StringConcat", concat},    {"", "StringNormalizer", normalize},
+    {"", "StringSplit", split},         {"", "TfIdfVectorizer", tf_idf},
+};
+
+}  // namespace
+
+std::span<const RuleRow> text_rules() {
+  return kRows;
+}
+
+}  // namespace backplane::ops

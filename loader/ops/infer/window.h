@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows that slide over the spatial axes: what convolutions and pools have in common.
+#pragma once
+
+#include "ops/infer/context.h"
+
+namespace backplane::ops {
+
+// The attributes strides, dilations, pads and auto_pad for so many spatial axes, checked and with their defaults.
+struct Window {
+  std::vector<int64_t> strides, dilations, pads;
+  bool same = false;  // auto_pad SAME_UPPER or SAME_LOWER: pads follow from the input
+  bool up = false;    // ceil_mode
+
+  static Status read(Context& c, size_t spatial, Window& out);
+  // How many positions a kernel has along a spatial axis.
+  Scalar positions(Expressions& m, size_t axis, const Scalar& extent, const Scalar& kernel) const;
+};
+
+// The spatial extents of the kernel: attribute kernel_shape, or what follows the first two axes of input `weights`.
+Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out);
+
+}  // namespace backplane::ops

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ONNX says of its operators: a table read from schemas.txt, which scripts/make_schemas.py writes from the onnx
+// package.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/types.h"
+#include "ir/graph.h"
+
+namespace backplane::ops {
+
+struct Formal {
+  enum Option : uint8_t { kRequired, kOptional, kVariadic };
+  std::string_view name;
+  std::string_view type;      // the name of a type parameter ("T"), or a type itself
+  bp_dtype_set_t dtypes = 0;  // tensor element types allowed; 0: containers only
+  uint32_t kinds = 0;         // bits (1 << BP_KIND_*)
+  Option option = kRequired;
+  bool homogeneous = true;  // variadic: all of one type
+};
+
+struct AttributeRule {
+  std::string_view name;
+  uint32_t type = 0;  // BP_ATTR_*
+  bool required = false;
+  bool has_default = false;
+  model::Attribute fallback;  // with has_default
+};
+
+// One form of an operator: from `since_version` of its domain until the next form.
+struct Schema {
+  std::string_view domain;  // "" is ai.onnx
+  std::string_view name;
+  uint32_t since_version = 0;
+  bool deprecated = false;
+  bool function = false;  // it has a body in terms of other operators
+  bool deterministic = true;
+  uint32_t min_inputs = 0, max_inputs = 0;  // UINT32_MAX: any number
+  uint32_t min_outputs = 0, max_outputs = 0;
+  std::vector<Formal> inputs, outputs;
+  std::vector<AttributeRule> attributes;  // sorted by name
+  const Schema* newer = nullptr;          // the next form, or null for the newest
+  const Schema* older = nullptr;
+
+  const AttributeRule* attribute(std::string_view name) const;
+};
+
+// The form of an operator that is in force in version `opset` of its domain; null where there is none.
+const Schema* find_schema(std::string_view domain, std::string_view name, uint32_t opset);
+// The newest form, or null.
+const Schema* newest_schema(std::string_view domain, std::string_view name);
+// The newest version of a domain in the table; 0 for foreign domains.
+uint32_t newest_opset(std::string_view domain);
+// Every form of every operator, sorted by domain, name and version.
+std::span<const Schema> all_schemas();
+
+}  // namespace backplane::ops

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/symbolic/scalar.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace backplane::ops {
+namespace {
+
+constexpr size_t kMostTerms = 12;
+constexpr size_t kMostAtoms = 8;
+constexpr size_t kLongestName = 80;
+
+constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
+constexpr int64_t kHigh = std::numeric_limits<int64_t>::max();
+
+// kLow and kHigh stand for "no bound".
+int64_t saturate(__int128 value) {
+  return value <= kLow ? kLow : value >= kHigh ? kHigh : static_cast<int64_t>(value);
+}
+
+int64_t bounded_add(int64_t a, int64_t b, int64_t no_bound) {
+  return a == no_bound || b == no_bound ? no_bound : saturate(static_cast<__int128>(a) + b);
+}
+
+int64_t bounded_multiply(int64_t a, int64_t b) {
+  return saturate(static_cast<__int128>(a) * b);
+}
+
+int64_t floor_quotient(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+bool divides_safely(int64_t a, int64_t b) {
+  return b != 0 && !(a == kLow && b == -1);
+}
+
+void append(std::string& key, int64_t value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// Brackets around a sum that becomes an operand.
+std::string operand(const std::string& name) {
+  bool sum = name.find(" + ") != std::string::npos || name.find(" - ") != std::string::npos;
+  return sum && name.back() != ')' ? "(" + name + ")" : name;
+}
+
+}  // namespace
+
+Expressions::Expressions(std::vector<model::Symbol>& symbols) : symbols_(symbols) {
+  for (const model::Symbol& symbol : symbols) names_.insert(symbol.name);
+}
+
+Scalar Expressions::of_dim(const bp_dim_t& dim) {
+  if (dim.extent >= 0) return dim.extent;
+  if (dim.symbol >= symbols_.size()) return {};
+  of_symbol_.resize(symbols_.size(), BP_NONE);
+  uint32_t& id = of_symbol_[dim.symbol];
+  if (id == BP_NONE) {
+    const model::Symbol& symbol = symbols_[dim.symbol];
+    std::string key = "S";
+    append(key, dim.symbol);
+    id = add_expression(std::move(key), symbol.name, symbol.min, symbol.max);
+    expressions_[id].symbol = dim.symbol;
+  }
+  Scalar scalar;
+  scalar.kind = Scalar::kSymbol;
+  scalar.id = id;
+  return scalar;
+}
+
+bp_dim_t Expressions::to_dim(const Scalar& scalar) {
+  if (scalar.kind == Scalar::kNumber) return {scalar.value, BP_NONE, 0};
+  if (scalar.kind != Scalar::kSymbol) return {-1, BP_NONE, 0};
+  Expression& expression = expressions_[scalar.id];
+  if (expression.symbol == BP_NONE) {
+    expression.symbol = static_cast<uint32_t>(symbols_.size());
+    if (expression.name.empty()) expression.name = "s" + std::to_string(expression.symbol);
+    while (!names_.insert(expression.name).second) expression.name += '\'';
+    symbols_.push_back({expression.name, std::max<int64_t>(expression.min, 0), std::max<int64_t>(expression.max, 0)});
+    of_symbol_.resize(symbols_.size(), BP_NONE);
+    of_symbol_.back() = static_cast<uint32_t>(scalar.id);
+  }
+  return {-1, expression.symbol, 0};
+}
+
+Scalar Expressions::add(const Scalar& a, const Scalar& b) {
+  if (a.kind == Scalar::kNumber && b.kind == Scalar::kNumber) {
+    int64_t sum;
+    return __builtin_add_overflow(a.value, b.value, &sum) ? Scalar() : Scalar(sum);
+  }
+  if (a.is(0)) return b;
+  if (b.is(0)) return a;
+  Polynomial sum, other;
+  if (!polynomial(a, sum) || !polynomial(b, other)) return {};
+  for (const Term& term : other) {
+    if (!accumulate(sum, term)) return {};
+  }
+  return intern(std::move(sum));
+}
+
+Scalar Expressions::subtract(const Scalar& a, const Scalar& b) {
+  if (a.same(b) && a.kind != Scalar::kReal) return 0;
+  return add(a, multiply(b, -1));
+}
+
+Scalar Expressions::multiply(const Scalar& a, const Scalar& b) {
+  if (a.kind == Scalar::kNumber && b.kind == Scalar::kNumber) {
+    int64_t product;
+    return __builtin_mul_overflow(a.value, b.value, &product) ? Scalar() : Scalar(product);
+  }
+  if (a.is(0) || b.is(0)) return 0;
+  if (a.is(1)) return b;
+  if (b.is(1)) return a;
+  Polynomial left, right, product;
+  if (!polynomial(a, left) || !polynomial(b, right)) return {};
+  for (const Term& x : left) {
+    for (const Term& y : right) {
+      Term term;
+      if (__builtin_mul_overflow(x.factor, y.factor, &term.factor)) return {};
+      term.atoms.resize(x.atoms.size() + y.atoms.size());
+      std::merge(x.atoms.begin(), x.atoms.end(), y.atoms.begin(), y.atoms.end(), term.atoms.begin());
+      if (!accumulate(product, term)) return {};
+    }
+  }
+  return intern(std::move(product));
+}
+
+Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
+  if (b.is(1)) return a;
+  if (a.kind == Scalar::kNumber && b.kind == Scalar::kNumber) {
+    return divides_safely(a.value, b.value) ? Scalar(floor_quotient(a.value, b.value)) : Scalar();
+  }
+  if (a.same(b)) return 1;
+  Polynomial dividend, divisor;
+  if (!polynomial(a, dividend) || !polynomial(b, divisor) || divisor.size() != 1) return {};
+  // A product divides every term that contains it; only the rest needs rounding.
+  Polynomial quotient, rest;
+  const Term& by = divisor.front();
+  for (const Term& term : dividend) {
+    if (!divides_safely(term.factor, by.factor)) return {};
+    Term remaining = term;
+    if (std::includes(term.atoms.begin(), term.atoms.end(), by.atoms.begin(), by.atoms.end())) {
+      Term whole{floor_quotient(term.factor, by.factor), {}};
+      std::set_difference(term.atoms.begin(), term.atoms.end(), by.atoms.begin(), by.atoms.end(),
+                          std::back_inserter(whole.atoms));
+      bool constant = term.atoms.empty();
+      if (term.factor % by.factor == 0 || constant) {
+        remaining.factor = term.factor - whole.factor * by.factor;
+        if (whole.factor != 0 && !accumulate(quotient, whole)) return {};
+      }
+    }
+    if (remaining.factor != 0 && !accumulate(rest, remaining)) return {};
+  }
+  Scalar whole = intern(std::move(quotient));
+  Scalar part = intern(std::move(rest));
+  if (part.kind == Scalar::kNumber && b.kind == Scalar::kNumber) return add(whole, floor_quotient(part.value, b.value));
+  if (part.is(0)) return whole;
+  if (part.kind == Scalar::kUnknown || whole.kind == Scalar::kUnknown) return {};
+  // floor((floor(x/m) + c)/n) is floor((x + c*m)/(m*n)).
+  int64_t shift, both;
+  const Expression* inner = b.is_number() && b.value > 0 ? shifted_quotient(part, shift) : nullptr;
+  if (inner && inner->divisor > 0 && !__builtin_mul_overflow(inner->divisor, b.value, &both)) {
+    Scalar x = add(inner->dividend, multiply(shift, inner->divisor));
+    return add(whole, floor_divide(x, both));
+  }
+  int64_t min = kLow, max = kHigh;
+  if (b.kind == Scalar::kNumber && b.value > 0) {
+    min = lower(part) == kLow ? kLow : floor_quotient(lower(part), b.value);
+    max = upper(part) == kHigh ? kHigh : floor_quotient(upper(part), b.value);
+  } else if (lower(part) >= 0 && lower(b) >= 0) {
+    min = 0;
+    max = upper(part);
+  }
+  Scalar quotient_of_rest = atom('/', part, b, "floor(" + operand(text(part)) + "/" + operand(text(b)) + ")", min, max);
+  if (b.is_number()) {
+    expressions_[quotient_of_rest.id].dividend = part;
+    expressions_[quotient_of_rest.id].divisor = b.value;
+  }
+  return add(whole, quotient_of_rest);
+}
+
+Scalar Expressions::ceil_divide(const Scalar& a, const Scalar& b) {
+  if (a.is_number() && b.is_number())
+    return b.value > 0 ? Scalar(a.value / b.value + (a.value % b.value > 0)) : Scalar();
+  return floor_divide(add(a, subtract(b, 1)), b);
+}
+
+Scalar Expressions::truncate_divide(const Scalar& a, const Scalar& b) {
+  if (a.kind == Scalar::kNumber && b.kind == Scalar::kNumber) {
+    return divides_safely(a.value, b.value) ? Scalar(a.value / b.value) : Scalar();
+  }
+  if (lower(a) >= 0 && lower(b) >= 0) return floor_divide(a, b);
+  return {};
+}
+
+Scalar Expressions::min(const Scalar& a, const Scalar& b) {
+  if (a.same(b)) return a;
+  if (a.kind == Scalar::kUnknown || b.kind == Scalar::kUnknown) return {};
+  if (upper(a) <= lower(b)) return a;
+  if (upper(b) <= lower(a)) return b;
+  if (Scalar gap = subtract(a, b); gap.is_number()) return gap.value < 0 ? a : b;
+  if (a.kind == Scalar::kNumber) return min(b, a);
+  return atom('<', a, b, "min(" + text(a) + ", " + text(b) + ")", std::min(lower(a), lower(b)),
+              std::min(upper(a), upper(b)));
+}
+
+Scalar Expressions::max(const Scalar& a, const Scalar& b) {
+  if (a.same(b)) return a;
+  if (a.kind == Scalar::kUnknown || b.kind == Scalar::kUnknown) return {};
+  if (upper(a) <= lower(b)) return b;
+  if (upper(b) <= lower(a)) return a;
+  if (Scalar gap = subtract(a, b); gap.is_number()) return gap.value < 0 ? b : a;
+  if (a.kind == Scalar::kNumber) return max(b, a);
+  return atom('>', a, b, "max(" + text(a) + ", " + text(b) + ")", std::max(lower(a), lower(b)),
+              std::max(upper(a), upper(b)));
+}
+
+Scalar Expressions::product(const Shape& shape) {
+  Scalar product = 1;
+  for (const Scalar& extent : shape) product = multiply(product, extent);
+  return product;
+}
+
+int64_t Expressions::lower(const Scalar& a) const {
+  return a.kind == Scalar::kNumber ? a.value : a.kind == Scalar::kSymbol ? expressions_[a.id].min : kLow;
+}
+
+int64_t Expressions::upper(const Scalar& a) const {
+  return a.kind == Scalar::kNumber ? a.value : a.kind == Scalar::kSymbol ? expressions_[a.id].max : kHigh;
+}
+
+std::string Expressions::text(const Scalar& a) const {
+  if (a.kind == Scalar::kNumber) return std::to_string(a.value);
+  if (a.kind == Scalar::kReal) return std::to_string(a.real_value);
+  if (a.kind == Scalar::kUnknown) return "?";
+  const std::string& name = expressions_[a.id].name;
+  return name.empty() ? "e" + std::to_string(a.id) : name;
+}
+
+bool Expressions::polynomial(const Scalar& a, Polynomial& out) const {
+  if (a.kind == Scalar::kSymbol) {
+    out = expressions_[a.id].terms;
+    return true;
+  }
+  if (a.kind == Scalar::kNumber && a.value != 0) out.push_back({a.value, {}});
+  return a.kind == Scalar::kNumber;
+}
+
+bool Expressions::accumulate(Polynomial& sum, const Term& term) {
+  auto at =
+      std::lower_bound(sum.begin(), sum.end(), term, [](const Term& x, const Term& y) { return x.atoms < y.atoms; });
+  if (at == sum.end() || at->atoms != term.atoms) {
+    sum.insert(at, term);
+    return sum.size() <= kMostTerms && term.atoms.size() <= kMostAtoms;
+  }
+  if (__builtin_add_overflow(at->factor, term.factor, &at->factor)) return false;
+  if (at->factor == 0) sum.erase(at);
+  return true;
+}
+
+Scalar Expressions::intern(Polynomial&& terms) {
+  if (terms.empty()) return 0;
+  if (terms.size() == 1 && terms[0].atoms.empty()) return terms[0].factor;
+  Scalar scalar;
+  scalar.kind = Scalar::kSymbol;
+  if (terms.size() == 1 && terms[0].factor == 1 && terms[0].atoms.size() == 1) {
+    scalar.id = terms[0].atoms[0];
+    return scalar;
+  }
+  std::string key = "P";
+  for (const Term& term : terms) {
+    append(key, term.factor);
+    append(key, static_cast<int64_t>(term.atoms.size()));
+    for (uint32_t atom : term.atoms) append(key, atom);
+  }
+  if (auto found = by_key_.find(key); found != by_key_.end()) {
+    scalar.id = found->second;
+    return scalar;
+  }
+  int64_t min, max;
+  bounds(terms, min, max);
+  scalar.id = add_expression(std::move(key), name_of(terms), min, max);
+  expressions_[scalar.id].terms = std::move(terms);
+  return scalar;
+}
+
+const Expressions::Expression* Expressions::shifted_quotient(const Scalar& a, int64_t& shift) const {
+  if (a.kind != Scalar::kSymbol) return nullptr;
+  const Polynomial& terms = expressions_[a.id].terms;  // the constant comes first
+  bool shifted = terms.size() == 2 && terms[0].atoms.empty();
+  const Term& last = terms.back();
+  if (!(terms.size() == 1 || shifted) || last.factor != 1 || last.atoms.size() != 1) return nullptr;
+  shift = shifted ? terms[0].factor : 0;
+  const Expression& quotient = expressions_[last.atoms[0]];
+  return quotient.divisor != 0 ? &quotient : nullptr;
+}
+
+Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string name, int64_t min, int64_t max) {
+  std::string key(1, op);
+  for (const Scalar& operand : {a, b}) {
+    append(key, operand.kind);
+    append(key, operand.value);
+  }
+  Scalar scalar;
+  scalar.kind = Scalar::kSymbol;
+  auto found = by_key_.find(key);
+  scalar.id = found != by_key_.end() ? found->second : add_expression(std::move(key), std::move(name), min, max);
+  return scalar;
+}
+
+// An atom; intern() replaces its terms where it is a polynomial.
+uint32_t Expressions::add_expression(std::string key, std::string name, int64_t min, int64_t max) {
+  uint32_t id = static_cast<uint32_t>(expressions_.size());
+  if (name.size() > kLongestName) name.clear();
+  expressions_.push_back({{{1, {id}}}, std::move(name), min, max});
+  by_key_.emplace(std::move(key), id);
+  return id;
+}
+
+std::string Expressions::name_of(const Polynomial& terms) const {
+  std::string name;
+  auto write = [&](const Term& term) {
+    bool negative = term.factor < 0;
+    if (!name.empty()) {
+      name += negative ? " - " : " + ";
+    } else if (negative) {
+      name += '-';
+    }
+    std::string factor = std::to_string(term.factor).substr(negative);
+    bool first = term.atoms.empty() || factor != "1";
+    if (first) name += factor;
+    for (uint32_t atom : term.atoms) {
+      if (first) name += '*';
+      first = true;
+      name += text([&] {
+        Scalar scalar;
+        scalar.kind = Scalar::kSymbol;
+        scalar.id = atom;
+        return scalar;
+      }());
+    }
+  };
+  for (const Term& term : terms) {
+    if (!term.atoms.empty()) write(term);
+  }
+  for (const Term& term : terms) {
+    if (term.atoms.empty()) write(term);
+  }
+  return name;
+}
+
+void Expressions::bounds(const Polynomial& terms, int64_t& min, int64_t& max) const {
+  min = max = 0;
+  for (const Term& term : terms) {
+    int64_t low = 1, high = 1;
+    for (uint32_t atom : term.atoms) {
+      const Expression& e = expressions_[atom];
+      if (e.min < 0) low = kLow;  // products of signed atoms: no bound
+      low = low == kLow ? kLow : bounded_multiply(low, e.min);
+      high = low == kLow || e.max == kHigh || high == kHigh ? kHigh : bounded_multiply(high, e.max);
+    }
+    if (term.atoms.size() == 1) {
+      low = expressions_[term.atoms[0]].min;
+      high = expressions_[term.atoms[0]].max;
+    }
+    if (term.factor < 0) std::swap(low, high);
+    bool low_open = low == kLow || low == kHigh, high_open = high == kLow || high == kHigh;
+    min = bounded_add(min, low_open ? kLow : bounded_multiply(low, term.factor), kLow);
+    max = bounded_add(max, high_open ? kHigh : bounded_multiply(high, term.factor), kHigh);
+  }
+}
+
+}  // namespace backplane::ops

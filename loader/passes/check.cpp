@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "base/names.h"
+#include "ir/subgraphs.h"
+#include "ops/infer/rules.h"
+#include "ops/schema/schema.h"
+#include "passes/passes.h"
+
+namespace backplane::model {
+namespace {
+
+using Opsets = std::map<std::string, uint32_t>;
+using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
+
+Status wrong(const Node& node, const std::string& what) {
+  return Status(BP_INVALID_MODEL, node.label() + ": " + what).with_node(node.id);
+}
+
+std::string counted(size_t count, std::string_view thing) {
+  return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+}
+
+std::string allowed(uint32_t least, uint32_t most) {
+  if (least == most) return std::to_string(least);
+  if (most == UINT32_MAX) return std::to_string(least) + " or more";
+  return std::to_string(least) + " to " + std::to_string(most);
+}
+
+// "Conv-11".
+std::string form_name(const ops::Schema& schema) {
+  return std::string(schema.name) + "-" + std::to_string(schema.since_version);
+}
+
+Status check_counts(Node& node) {
+  while (!node.inputs.empty() && node.inputs.back() == BP_NONE) node.inputs.pop_back();
+  while (!node.outputs.empty() && node.outputs.back() == BP_NONE) node.outputs.pop_back();
+  if (!node.schema) return {};
+  const ops::Schema& schema = *node.schema;
+  const auto form = [&] { return form_name(schema); };
+  if (node.inputs.size() < schema.min_inputs || node.inputs.size() > schema.max_inputs) {
+    return wrong(node, counted(node.inputs.size(), "input") + " where " + form() + " takes " +
+                           allowed(schema.min_inputs, schema.max_inputs));
+  }
+  if (node.outputs.size() > schema.max_outputs) {
+    return wrong(node, counted(node.outputs.size(), "output") + " where " + form() + " gives " +
+                           allowed(schema.min_outputs, schema.max_outputs));
+  }
+  for (size_t slot = 0; slot < node.inputs.size() && slot < schema.inputs.size(); ++slot) {
+    if (node.inputs[slot] == BP_NONE && schema.inputs[slot].option == ops::Formal::kRequired) {
+      return wrong(node, "input " + std::to_string(slot) + " ('" + std::string(schema.inputs[slot].name) +
+                             "') is left out, but " + form() + " needs it");
+    }
+  }
+  return {};
+}
+
+Status check_attributes(const Node& node) {
+  if (!node.schema) return {};
+  const ops::Schema& schema = *node.schema;
+  const auto form = [&] { return form_name(schema); };
+  for (const Attribute& attribute : node.attributes) {
+    const ops::AttributeRule* rule = schema.attribute(attribute.name);
+    if (!rule) {
+      if (attribute.name.starts_with("__")) continue;  // ONNX leaves these to tools
+      return wrong(node, form() + " has no attribute " + in_quotes(attribute.name));
+    }
+    if (attribute.type != rule->type && attribute.type != 0) {
+      return wrong(node, "attribute " + in_quotes(attribute.name) + " has type " + std::to_string(attribute.type) +
+                             " where " + form() + " has " + std::to_string(rule->type));
+    }
+  }
+  for (const ops::AttributeRule& rule : schema.attributes) {
+    if (rule.required && !node.find(rule.name)) {
+      return wrong(node, form() + " needs attribute " + in_quotes(rule.name));
+    }
+  }
+  return {};
+}
+
+class Checker {
+ public:
+  explicit Checker(Model& model) : model_(model) {
+    for (const Function& f : model.functions) functions_.emplace(f.domain, f.name, f.overload);
+  }
+
+  Status check_model() {
+    if (functions_.size() < model_.functions.size()) {
+      return Status(BP_INVALID_MODEL, "two of the model's functions have the same domain, name and overload");
+    }
+    BP_TRY(check_opsets(model_.opsets));
+    BP_TRY(check_graph(model_.graph, model_.opsets));
+    if (model_.graph.outputs.empty()) return Status(BP_INVALID_MODEL, "the graph has no outputs");
+    for (Function& function : model_.functions) {
+      const std::string name = "function " + in_quotes(function.name);
+      if (Status status = check_function(function); !status.ok()) return std::move(status).context(name);
+    }
+    return {};
+  }
+
+ private:
+  Status check_opsets(const Opsets& opsets) const {
+    for (const auto& [domain, version] : opsets) {
+      const uint32_t newest = ops::newest_opset(domain);
+      if (newest > 0 && version > newest) {
+        return Status(BP_UNSUPPORTED, "opset " + std::to_string(version) + " of " + std::string(spoken(domain)) +
+                                          " is newer than " + std::to_string(newest) + ", the newest this build knows");
+      }
+    }
+    return {};
+  }
+
+  Status check_function(Function& function) {
+    BP_TRY(check_opsets(function.opsets));
+    if (function.body->inputs.size() !=
+        std::set<ValueId>(function.body->inputs.begin(), function.body->inputs.end()).size()) {
+      return Status(BP_INVALID_MODEL, "two of its inputs have the same name");
+    }
+    return check_graph(*function.body, function.opsets);
+  }
+
+  Status check_graph(Graph& graph, const Opsets& opsets) {
+    for (Node& node : graph.nodes) {
+      BP_TRY(resolve(node, opsets));
+      BP_TRY(check_node(node));
+    }
+    BP_TRY(check_values(graph));
+    for (const auto& body : graph.subgraphs) BP_TRY(check_graph(*body, opsets));
+    bool moved = false;
+    BP_TRY(sort_nodes(graph, moved));
+    if (moved) {
+      model_.problems.push_back("the nodes of graph " + in_quotes(graph.name) +
+                                " are not in topological order in the file: sorted");
+    }
+    return {};
+  }
+
+  // Finds the operator's form.
+  Status resolve(Node& node, const Opsets& opsets) {
+    const std::string domain(spoken(node.domain));
+    const auto opset = opsets.find(node.domain);
+    if (functions_.contains({node.domain, node.op_type, node.overload})) {
+      node.since_version = opset == opsets.end() ? 1 : opset->second;
+      return {};
+    }
+    if (opset == opsets.end()) {
+      return wrong(node, "the model imports no opset of " + domain);
+    }
+    if (ops::newest_opset(node.domain) == 0) {  // foreign: whoever claims the node knows it
+      node.since_version = opset->second;
+      return {};
+    }
+    const ops::Schema* schema = ops::find_schema(node.domain, node.op_type, opset->second);
+    if (!schema && ops::foreign_rule(node.domain, node.op_type)) {  // not ONNX's, though written in its domain
+      node.since_version = 1;
+      return {};
+    }
+    if (!schema) {
+      const ops::Schema* known = ops::newest_schema(node.domain, node.op_type);
+      while (known && known->older) known = known->older;
+      std::string text = "no operator " + in_quotes(node.op_type) + " exists in opset " +
+                         std::to_string(opset->second) + " of " + domain;
+      if (known) text += "; it came with opset " + std::to_string(known->since_version);
+      return wrong(node, text);
+    }
+    // A deprecated form says only that the operator should not be used: what it means stands in the form before.
+    if (schema->deprecated && schema->older) {
+      const std::string note = "operator " + std::string(schema->name) + " is deprecated since opset " +
+                               std::to_string(schema->since_version) + " of " + domain;
+      if (std::find(model_.problems.begin(), model_.problems.end(), note) == model_.problems.end()) {
+        model_.problems.push_back(note);
+      }
+      schema = schema->older;
+    }
+    node.schema = schema;
+    node.since_version = schema->since_version;
+    return {};
+  }
+
+  // Every value is made once, and nothing reads what nobody makes.
+  static Status check_values(const Graph& graph) {
+    constexpr uint32_t kGiven = BP_NONE - 1;
+    std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
+    for (size_t v = 0; v < graph.values.size(); ++v) {
+      if (graph.values[v].weight != BP_NONE || graph.values[v].outer != BP_NONE) made_by[v] = kGiven;
+    }
+    for (const ValueId input : graph.inputs) made_by[input] = kGiven;
+    for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
+      for (const ValueId output : graph.nodes[n].outputs) {
+        if (output == BP_NONE) continue;
+        if (made_by[output] != BP_NONE) {
+          return wrong(graph.nodes[n],
+                       "makes value " + in_quotes(graph.values[output].name) + ", which " +
+                           (made_by[output] == kGiven ? std::string("is given to the graph")
+                                                      : graph.nodes[made_by[output]].label() + " makes too"));
+        }
+        made_by[output] = n;
+      }
+    }
+    for (const Node& node : graph.nodes) {
+      for (const ValueId input : node.inputs) {
+        if (input != BP_NONE && made_by[input] == BP_NONE) {
+          return wrong(node, "reads value " + in_quotes(graph.values[input].name) + ", which nothing makes");
+        }
+      }
+      for (const ValueId captured : captures(graph, node)) {
+        if (made_by[captured] == BP_NONE) {
+          return wrong(node,
+                       "a sub-graph reads value " + in_quotes(graph.values[captured].name) + ", which nothing makes");
+        }
+      }
+    }
+    for (const ValueId output : graph.outputs) {
+      if (output == BP_NONE || made_by[output] == BP_NONE) {
+        return Status(BP_INVALID_MODEL, "output " + in_quotes(output == BP_NONE ? "" : graph.values[output].name) +
+                                            " of graph " + in_quotes(graph.name) + " is a value that nothing makes");
+      }
+    }
+    return {};
+  }
+
+  Model& model_;
+  std::set<FunctionKey> functions_;
+};
+
+}  // namespace
+
+Status check_node(Node& node) {
+  BP_TRY(check_counts(node));
+  return check_attributes(node);
+}
+
+Status check(Model& model) {
+  return Checker(model).check_model();
+}
+
+}  // namespace backplane::model

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes a Gradient becomes. That they compute the right numbers is for the conformance cases.
+#include "passes/gradient.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "import/import.h"
+#include "testing/onnx_writer.h"
+
+namespace backplane::model {
+namespace {
+
+using namespace testing::onnx;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kFloat = BP_DTYPE_FLOAT;
+constexpr const char* kTraining = "ai.onnx.preview.training";
+
+std::string strings_attribute(std::string_view name, const Texts& values) {
+  return attribute(name, BP_ATTR_STRINGS, [&](Writer& w) {
+    for (const std::string& one : values) w.add_string(field::attribute::kStrings, one);
+  });
+}
+
+std::string gradient(const Texts& given, const Texts& xs, const std::string& y, const Texts& outputs) {
+  return node("Gradient", given, outputs, {strings_attribute("xs", xs), string_attribute("y", y)}, kTraining, "grad");
+}
+
+// a [2, 3] and b [3] are inputs, w [3] is a constant, d the output.
+Result<std::shared_ptr<Model>> read(const Texts& nodes) {
+  const std::string bytes = model_bytes(
+      {{"", 17}, {kTraining, 1}},
+      graph(nodes,
+            {tensor_value("a", kFloat, {2, 3}), tensor_value("b", kFloat, {3}), tensor_value("n", kFloat, {"N"})},
+            {value("d")}, {tensor("w", kFloat, {3}, std::vector<float>{4, 5, 6})}));
+  Source source;
+  source.bytes = bytes.data();
+  source.size = bytes.size();
+  return import(source);
+}
+
+std::vector<std::string> operators(const Result<std::shared_ptr<Model>>& model) {
+  std::vector<std::string> names;
+  for (const Node& node : (*model)->graph.nodes) names.push_back(node.op_type);
+  return names;
+}
+
+std::vector<int64_t> extents(const Result<std::shared_ptr<Model>>& model) {
+  const Graph& graph = (*model)->graph;
+  std::vector<int64_t> found;
+  for (const bp_dim_t& dim : graph.values[graph.outputs[0]].type.dims) found.push_back(dim.extent);
+  return found;
+}
+
+TEST(Gradient, SumsOverWhatWasBroadcast) {
+  auto model = read({node("Mul", {"a", "b"}, {"y"}), gradient({"a", "b"}, {"a", "b"}, "y", {"", "d"})});
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_THAT(operators(model), ElementsAre("Mul", "ReduceSum"));
+  EXPECT_THAT(extents(model), ElementsAre(3));
+}
+
+TEST(Gradient, FollowsConstants) {
+  auto model = read({node("Mul", {"w", "w"}, {"y"}), gradient({"w"}, {"w"}, "y", {"d"})});
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_THAT(operators(model), ElementsAre("Mul", "Mul", "Add"));  // of ones and w, not zeros
+}
+
+TEST(Gradient, ComputesAgainWithTheTensorsItIsGiven) {
+  auto model = read({node("Exp", {"b"}, {"y"}), gradient({"w"}, {"b"}, "y", {"d"})});
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  const Graph& graph = (*model)->graph;
+  const auto exp = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](auto& n) { return n.op_type == "Exp"; });
+  ASSERT_NE(exp, graph.nodes.end());
+  EXPECT_EQ(graph.values[exp->inputs[0]].name, "w");
+}
+
+TEST(Gradient, HasGradientsItself) {
+  auto model = read(
+      {gradient({"b"}, {"b"}, "first", {"d"}), node("Tanh", {"b"}, {"y"}), gradient({"b"}, {"b"}, "y", {"first"})});
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_THAT(operators(model), ::testing::Not(::testing::Contains("Gradient")));
+  EXPECT_THAT(extents(model), ElementsAre(3));
+}
+
+struct Wrong {
+  Texts nodes;
+  bp_status_t code;
+  const char* text;
+};
+
+TEST(Gradient, SaysWhatItCannotDo) {
+  const Wrong cases[] = {
+      {{gradient({"a"}, {"a"}, "nothing", {"d"})}, BP_INVALID_MODEL, "names 'nothing', which is no value"},
+      {{gradient({"a", "b"}, {"a"}, "a", {"d"})}, BP_INVALID_MODEL, "2 inputs and 1 outputs where"},
+      {{gradient({"a"}, {"a"}, "y", {"d"}), node("Exp", {"d"}, {"y"})}, BP_INVALID_MODEL, "cycle"},
+      {{node("Selu", {"a"}, {"y"}, {}, "", "act"), gradient({"a"}, {"a"}, "y", {"d"})}, BP_UNSUPPORTED, "'act' (Selu)"},
+      {{node("Add", {"n", "b"}, {"y"}), gradient({"n"}, {"n"}, "y", {"d"})}, BP_UNSUPPORTED, "declare the shapes"},
+  };
+  for (const Wrong& wrong : cases) {
+    const auto model = read(wrong.nodes);
+    ASSERT_FALSE(model.ok()) << wrong.text;
+    EXPECT_EQ(model.status().code(), wrong.code) << model.status().text();
+    EXPECT_THAT(std::string(model.status().text()), HasSubstr(wrong.text));
+  }
+}
+
+}  // namespace
+}  // namespace backplane::model

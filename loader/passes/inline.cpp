@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the model's own functions become the nodes of their bodies, which remember the call: a device may claim it
+// whole (coverage/calls.h). The form of each node was found by the checker in the function's own opsets, so a body
+// moves unchanged.
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/names.h"
+#include "ops/schema/schema.h"
+#include "passes/passes.h"
+
+namespace backplane::model {
+namespace {
+
+// Functions that call functions twice each grow without bound; no real model comes near.
+constexpr uint64_t kMostNodes = 1'000'000;
+constexpr size_t kDepth = 64;
+
+using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
+
+class Inliner {
+ public:
+  explicit Inliner(Model& model) : model_(model) {
+    for (Function& f : model.functions) functions_.emplace(FunctionKey{f.domain, f.name, f.overload}, &f);
+  }
+
+  Status inline_graph(Graph& graph) {
+    for (size_t i = 0; i < graph.subgraphs.size(); ++i) BP_TRY(inline_graph(*graph.subgraphs[i]));
+    const bool calls = std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return callee(n); });
+    if (!calls) return {};
+    std::vector<Node> nodes = std::move(graph.nodes);
+    graph.nodes.clear();
+    for (Node& node : nodes) BP_TRY(add(graph, std::move(node), BP_NONE));
+    return {};
+  }
+
+ private:
+  // Values of a function's body → values of the graph that it goes into.
+  using ValueMap = std::vector<ValueId>;
+
+  // What one call gives the body.
+  struct Expansion {
+    const Function& function;
+    const Node& node;
+    Graph& graph;        // where the node stands
+    uint32_t index;      // in its calls
+    std::string suffix;  // makes names unique
+  };
+
+  Function* callee(const Node& node) const {
+    const auto found = functions_.find({node.domain, node.op_type, node.overload});
+    return found == functions_.end() ? nullptr : found->second;
+  }
+
+  // Adds a node, or the body of the function that it calls. `caller` is the call that the node comes from.
+  Status add(Graph& graph, Node node, uint32_t caller) {
+    if (++nodes_ > kMostNodes) {
+      return Status(BP_UNSUPPORTED, "the model's functions make more than " + std::to_string(kMostNodes) + " nodes");
+    }
+    const Function* function = callee(node);
+    if (!function) {
+      node.call = caller;
+      graph.nodes.push_back(std::move(node));
+      return {};
+    }
+    if (std::find(stack_.begin(), stack_.end(), function) != stack_.end()) {
+      return fail(node, "function " + in_quotes(function->name) + " calls itself");
+    }
+    if (stack_.size() >= kDepth) return fail(node, "functions call each other deeper than " + std::to_string(kDepth));
+    if (node.inputs.size() > function->inputs.size() || node.outputs.size() > function->outputs.size()) {
+      return fail(node, std::to_string(node.inputs.size()) + " inputs and " + std::to_string(node.outputs.size()) +
+                            " outputs where function " + in_quotes(function->name) + " has " +
+                            std::to_string(function->inputs.size()) + " and " +
+                            std::to_string(function->outputs.size()));
+    }
+    for (const std::string& required : function->attributes) {
+      if (!node.find(required))
+        return fail(node, "function " + in_quotes(function->name) + " needs attribute " + in_quotes(required));
+    }
+    stack_.push_back(function);
+    graph.calls.push_back({node, caller});
+    Status status = expand(graph, node, *function);
+    stack_.pop_back();
+    return status;
+  }
+
+  Status expand(Graph& graph, const Node& call_node, const Function& function) {
+    const Graph& body = *function.body;
+    const auto index = static_cast<uint32_t>(graph.calls.size() - 1);
+    const Expansion call{function, call_node, graph, index, "#" + std::to_string(call_node.id)};
+    constexpr ValueId kUnmapped = BP_NONE - 1;
+    ValueMap map(body.values.size(), kUnmapped);
+    for (size_t i = 0; i < body.inputs.size(); ++i) map[body.inputs[i]] = call_node.input(i);
+
+    std::vector<std::pair<ValueId, ValueId>> passed;  // outputs that are an input, or another output too
+    for (size_t i = 0; i < body.outputs.size(); ++i) {
+      const ValueId wanted = call_node.output(i);
+      if (wanted == BP_NONE) continue;
+      ValueId& mapped = map[body.outputs[i]];
+      if (mapped == kUnmapped) {
+        mapped = wanted;
+      } else {
+        passed.emplace_back(mapped, wanted);
+      }
+    }
+    for (ValueId v = 0; v < map.size(); ++v) {
+      if (map[v] != kUnmapped) continue;
+      map[v] = graph.add_value(body.values[v].name + call.suffix, body.values[v].type);
+    }
+    for (const Node& node : body.nodes) {
+      BP_ASSIGN(Node copy, clone(node, body, graph, map, call));
+      BP_TRY(add(graph, std::move(copy), index));
+    }
+    for (const auto& [from, to] : passed) {
+      if (from == BP_NONE)
+        return fail(call_node, "an output of function " + in_quotes(function.name) + " is an input that is left out");
+      Node identity;
+      identity.op_type = "Identity";
+      identity.id = model_.next_id++;
+      identity.schema = ops::newest_schema("", "Identity");
+      identity.since_version = identity.schema->since_version;
+      identity.inputs = {from};
+      identity.outputs = {to};
+      BP_TRY(add(graph, std::move(identity), index));
+    }
+    return {};
+  }
+
+  Result<Node> clone(const Node& node, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
+    Node copy = node;
+    copy.id = model_.next_id++;
+    copy.name = (call.node.name.empty() ? call.function.name : call.node.name) + "/" +
+                (node.name.empty() ? node.op_type : node.name);
+    bool changed = false;  // in a way that the checker has not seen
+    for (ValueId& input : copy.inputs) {
+      if (input == BP_NONE) continue;
+      input = map[input];
+      changed = changed || input == BP_NONE;
+    }
+    for (ValueId& output : copy.outputs) output = output == BP_NONE ? BP_NONE : map[output];
+    copy.attributes.clear();
+    for (const Attribute& attribute : node.attributes) {
+      if (attribute.type != 0) {
+        copy.attributes.push_back(attribute);
+        BP_TRY(move_indices(copy.attributes.back(), from, to, map, call));
+        continue;
+      }
+      changed = true;
+      const std::string& outer_name = attribute.strings().front();
+      const Attribute* given = call.node.find(outer_name);
+      const Graph* home = &call.graph;
+      if (!given) {
+        const auto& defaults = call.function.attribute_defaults;
+        const auto found =
+            std::find_if(defaults.begin(), defaults.end(), [&](const Attribute& a) { return a.name == outer_name; });
+        if (found == defaults.end()) continue;  // neither given nor defaulted: left out, as ONNX says
+        given = &*found;
+        home = call.function.body.get();
+      }
+      copy.attributes.push_back(*given);
+      copy.attributes.back().name = attribute.name;
+      if (home == &to) continue;
+      if (given->type == BP_ATTR_GRAPH || given->type == BP_ATTR_GRAPHS) {
+        return Status(BP_UNSUPPORTED,
+                      call.node.label() + ": attribute " + in_quotes(outer_name) +
+                          " hands a graph to a function's inner graph; inline the function in the model")
+            .with_node(call.node.id);
+      }
+      BP_TRY(move_indices(copy.attributes.back(), *home, to, map, call));
+    }
+    if (changed) BP_TRY(check_node(copy));
+    return copy;
+  }
+
+  // Brings what an attribute points at from one graph into another.
+  Status move_indices(Attribute& attribute, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
+    auto* indices = std::get_if<std::vector<uint32_t>>(&attribute.data);
+    if (!indices) return {};
+    for (uint32_t& index : *indices) {
+      if (attribute.type == BP_ATTR_GRAPH || attribute.type == BP_ATTR_GRAPHS) {
+        BP_ASSIGN(auto body, clone_graph(*from.subgraphs[index], to, map, call));
+        index = static_cast<uint32_t>(to.subgraphs.size());
+        to.subgraphs.push_back(std::move(body));
+      } else if (attribute.type == BP_ATTR_TYPE || attribute.type == BP_ATTR_TYPES) {
+        to.attribute_types.push_back(from.attribute_types[index]);
+        index = static_cast<uint32_t>(to.attribute_types.size() - 1);
+      } else {
+        to.weights.push_back(from.weights[index]);
+        index = static_cast<uint32_t>(to.weights.size() - 1);
+      }
+    }
+    return {};
+  }
+
+  // A sub-graph of a function's body, for the graph `parent`. `outer` maps the values of the graph that holds `from`.
+  Result<std::unique_ptr<Graph>> clone_graph(const Graph& from, Graph& parent, const ValueMap& outer,
+                                             const Expansion& call) {
+    auto copy = std::make_unique<Graph>();
+    copy->name = from.name;
+    copy->parent = &parent;
+    ValueMap map(from.values.size());
+    for (ValueId v = 0; v < map.size(); ++v) {
+      const Value& value = from.values[v];
+      map[v] = copy->add_value(value.name + call.suffix, value.type);
+      if (value.weight != BP_NONE) {
+        copy->values[v].weight = static_cast<WeightId>(copy->weights.size());
+        copy->weights.push_back(from.weights[value.weight]);
+      }
+      if (value.outer != BP_NONE) {
+        copy->values[v].outer = outer[value.outer];
+        if (outer[value.outer] == BP_NONE) map[v] = BP_NONE;  // an input that the call leaves out
+      }
+    }
+    copy->inputs = from.inputs;
+    for (const ValueId output : from.outputs) {
+      if (map[output] == BP_NONE) return fail(call.node, "a sub-graph gives out an input that the call leaves out");
+      copy->outputs.push_back(map[output]);
+    }
+    for (const Node& node : from.nodes) {
+      BP_ASSIGN(Node inner, clone(node, from, *copy, map, call));
+      BP_TRY(add(*copy, std::move(inner), BP_NONE));
+    }
+    return copy;
+  }
+
+  static Status fail(const Node& node, const std::string& what) {
+    return Status(BP_INVALID_MODEL, node.label() + ": " + what).with_node(node.id);
+  }
+
+  Model& model_;
+  std::map<FunctionKey, Function*> functions_;
+  std::vector<const Function*> stack_;
+  uint64_t nodes_ = 0;
+};
+
+}  // namespace
+
+Status inline_functions(Model& model) {
+  if (model.functions.empty()) return {};
+  return Inliner(model).inline_graph(model.graph);
+}
+
+}  // namespace backplane::model

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ir/subgraphs.h"
+#include "ops/schema/schema.h"
+#include "passes/passes.h"
+
+namespace backplane::model {
+namespace {
+
+// Identity; casts to the type at hand; Dropout where it drops nothing: the mask is not read, and training_mode is
+// absent or a constant false.
+bool passes_through(const Graph& graph, const Node& node) {
+  if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == BP_NONE) return false;
+  if (node.op_type == "Identity") return true;
+  if (node.op_type == "Cast" || node.op_type == "CastLike") {
+    const bp_dtype_t from = graph.values[node.inputs[0]].type.dtype;
+    return from != BP_DTYPE_UNDEFINED && from == graph.values[node.outputs[0]].type.dtype;
+  }
+  if (node.op_type != "Dropout" || node.output(1) != BP_NONE) return false;
+  const ValueId mode = node.input(2);
+  if (mode == BP_NONE) return true;
+  const Weight* weight = graph.weight_of(mode);
+  return weight && weight->bytes == 1 && *static_cast<const char*>(weight->data) == 0;
+}
+
+// How often each value is read, by sub-graphs and as the graph's output too.
+std::vector<uint32_t> count_reads(const Graph& graph) {
+  std::vector<uint32_t> reads(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    for (const ValueId input : node.inputs) {
+      if (input != BP_NONE) ++reads[input];
+    }
+    for (const ValueId captured : captures(graph, node)) ++reads[captured];
+  }
+  for (const ValueId output : graph.outputs) {
+    if (output != BP_NONE) ++reads[output];
+  }
+  return reads;
+}
+
+// Nodes that nobody reads go, last first. What stays loses trailing outputs that nobody reads, so that a Dropout's mask
+// does not keep it alive.
+void drop_dead(Graph& graph) {
+  std::vector<uint32_t> reads = count_reads(graph);
+  const auto unread = [&reads](ValueId value) { return value == BP_NONE || reads[value] == 0; };
+  std::vector<bool> dead(graph.nodes.size());
+  bool any = false;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    Node& node = graph.nodes[n];
+    if (std::all_of(node.outputs.begin(), node.outputs.end(), unread)) {
+      dead[n] = any = true;
+      for (const ValueId input : node.inputs) {
+        if (input != BP_NONE) --reads[input];
+      }
+      for (const ValueId captured : captures(graph, node)) --reads[captured];
+      continue;
+    }
+    if (!node.schema) continue;
+    while (node.outputs.size() > std::max(1u, node.schema->min_outputs) &&
+           node.schema->outputs.size() >= node.outputs.size() &&
+           node.schema->outputs[node.outputs.size() - 1].option == ops::Formal::kOptional &&
+           unread(node.outputs.back())) {
+      node.outputs.pop_back();
+    }
+  }
+  size_t n = 0;
+  if (any) std::erase_if(graph.nodes, [&](const Node&) { return dead[n++]; });
+  for (ValueId v = 0; graph.parent && v < reads.size(); ++v) {
+    if (reads[v] == 0) graph.values[v].outer = BP_NONE;
+  }
+}
+
+// Tells whether there was anything.
+bool bypass(Graph& graph) {
+  std::vector<bool> fixed(graph.values.size());  // given from outside, or seen there: they keep their name
+  std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
+  for (const ValueId output : graph.outputs) {
+    if (output != BP_NONE) fixed[output] = true;
+  }
+  std::vector<ValueId> stands_for(graph.values.size());
+  for (ValueId v = 0; v < stands_for.size(); ++v) stands_for[v] = v;
+  const auto resolve = [&stands_for](ValueId v) {
+    while (stands_for[v] != v) v = stands_for[v] = stands_for[stands_for[v]];
+    return v;
+  };
+  std::vector<bool> gone(graph.nodes.size());
+  bool any = false;
+  for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    for (const ValueId output : node.outputs) {
+      if (output != BP_NONE) made_by[output] = n;
+    }
+    if (!passes_through(graph, node)) continue;
+    const ValueId from = resolve(node.inputs[0]);
+    const ValueId to = node.outputs[0];
+    if (!fixed[to]) {
+      stands_for[to] = from;
+    } else if (!fixed[from] && made_by[from] != BP_NONE) {
+      // The graph's output is made by the node before instead.
+      for (ValueId& output : graph.nodes[made_by[from]].outputs) {
+        if (output == from) output = to;
+      }
+      made_by[to] = made_by[from];
+      stands_for[from] = to;
+    } else {
+      continue;  // a graph's input, constant or other output straight to an output
+    }
+    gone[n] = true;
+    any = true;
+  }
+  if (!any) return false;
+  size_t n = 0;
+  std::erase_if(graph.nodes, [&](const Node&) { return gone[n++]; });
+  const auto resolve_all = [&](Operands& values) {
+    for (ValueId& value : values) {
+      if (value != BP_NONE) value = resolve(value);
+    }
+  };
+  for (Node& node : graph.nodes) resolve_all(node.inputs);
+  for (Call& call : graph.calls) {
+    resolve_all(call.node.inputs);
+    resolve_all(call.node.outputs);
+  }
+  for (const auto& body : graph.subgraphs) {
+    for (Value& value : body->values) {
+      if (value.outer != BP_NONE) value.outer = resolve(value.outer);
+    }
+  }
+  return true;
+}
+
+// Inner graphs first, so that what they no longer read can go too.
+void prune_graph(Graph& graph) {
+  for (const auto& body : graph.subgraphs) prune_graph(*body);
+  drop_dead(graph);
+  if (bypass(graph)) drop_dead(graph);
+}
+
+}  // namespace
+
+void prune(Model& model) {
+  prune_graph(model.graph);
+}
+
+}  // namespace backplane::model

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/cover.h"
+
+#include <algorithm>
+
+#include "coverage/types.h"
+
+namespace backplane {
+namespace {
+
+// Accelerators first, then CPUs, then the rest (reference and test devices).
+int rank(uint32_t kind) {
+  switch (kind) {
+    case BP_DEVICE_GPU:
+    case BP_DEVICE_NPU:
+    case BP_DEVICE_FPGA:
+      return 0;
+    case BP_DEVICE_CPU:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+Result<std::vector<Device*>> choose_devices(const Environment& environment, const std::vector<std::string>& names) {
+  std::vector<Device*> devices;
+  for (const std::string& name : names) {
+    BP_ASSIGN(Device * device, environment.find(name));
+    if (std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
+  }
+  if (names.empty()) {
+    for (const auto& device : environment.devices()) devices.push_back(device.get());
+    std::ranges::stable_sort(devices, {}, [](const Device* device) { return rank(device->info().kind); });
+  }
+  if (devices.empty()) return Status(BP_NOT_FOUND, "there is no device: no backend was found (see `backplane list`)");
+  return devices;
+}
+
+// The model with the ranges that the framework gave for its dimensions.
+Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model::Model> model,
+                                                    const std::vector<model::Symbol>& ranges) {
+  if (ranges.empty()) return model;
+  const std::shared_ptr<model::Model> own = model::copy(*model);
+  for (const model::Symbol& range : ranges) {
+    const auto found = std::ranges::find(own->graph.symbols, range.name, &model::Symbol::name);
+    if (found == own->graph.symbols.end())
+      return Status(BP_NOT_FOUND, "the model has no dimension named '" + range.name + "'");
+    found->min = std::max(found->min, range.min);
+    found->max = std::min(found->max, range.max);
+  }
+  return std::shared_ptr<const model::Model>(own);
+}
+
+}  // namespace
+
+Result<Covered> cover(const Environment& environment, std::shared_ptr<const model::Model> model,
+                      const SessionRequest& request) {
+  Covered covered;
+  BP_ASSIGN(covered.model, bounded(std::move(model), request.symbols));
+  BP_ASSIGN(const std::vector<Device*> devices, choose_devices(environment, request.devices));
+  const CoverageOptions options{request.compute_types, request.costs, request.cancel, request.options};
+  // Types that a backend reports may let other devices accept more nodes.
+  for (bool changed = true; changed;) {
+    BP_ASSIGN(covered.devices, ask(covered.model, devices, options));
+    BP_ASSIGN(changed, learn_types(covered.model, covered.devices));
+  }
+  return covered;
+}
+
+}  // namespace backplane

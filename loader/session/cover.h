@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first stage of a session: which devices there are for a model, and what each of them says of each node.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "coverage/coverage.h"
+#include "discover/environment.h"
+#include "ir/graph.h"
+#include "place/place.h"
+
+namespace backplane {
+
+// What a framework asks for: bp_session_desc_t with its strings resolved.
+struct SessionRequest {
+  std::vector<std::string> devices;  // preferred first; none: all
+  Policy policy;
+  uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
+  uint32_t flags = 0;          // BP_SESSION_*
+  Costs costs = Costs::kKnown;
+  std::map<std::string, Host::Options, std::less<>> options;
+  std::vector<model::Symbol> symbols;  // extents that dimensions will have
+  const bp_cancel_t* cancel = nullptr;
+  std::function<void(uint32_t, uint32_t)> progress;
+};
+
+struct Covered {
+  std::shared_ptr<const model::Model> model;  // with the ranges of dimensions and the types that backends reported
+  std::vector<DeviceCoverage> devices;        // preferred first
+};
+
+// Errors: BP_NOT_FOUND (no such device or dimension), BP_CANCELLED, and those of the devices.
+Result<Covered> cover(const Environment& environment, std::shared_ptr<const model::Model> model,
+                      const SessionRequest& request);
+
+}  // namespace backplane

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The session that follows one of which a device failed.
+#include <algorithm>
+
+#include "session/session.h"
+
+namespace backplane {
+namespace {
+
+// The device is no longer asked for these nodes.
+void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const std::string& why) {
+  for (uint32_t node : nodes) {
+    NodeVerdict& verdict = coverage.nodes[node];
+    if (!verdict.usable()) continue;
+    verdict.answer = BP_ANSWER_NO;
+    verdict.reason = BP_REASON_OTHER;
+    verdict.detail = why;
+  }
+  std::erase_if(coverage.groups, [&](const NodeGroup& group) {
+    return std::ranges::any_of(group.nodes, [&](uint32_t node) { return !coverage.nodes[node].usable(); });
+  });
+}
+
+bool is_lost(const DeviceCoverage& coverage) {
+  if (coverage.device->given_up()) return true;
+  const auto health = coverage.device->backend().plugin->device->health;
+  PluginError error;
+  return health && health(coverage.handle, error.get()) != BP_OK;
+}
+
+}  // namespace
+
+std::shared_ptr<const Session> Session::latest() const {
+  std::shared_ptr<const Session> session = shared_from_this();
+  while (!session->is_latest()) {
+    const std::lock_guard lock(session->mutex_);
+    std::shared_ptr<const Session> next = session->next_;
+    session = std::move(next);
+  }
+  return session;
+}
+
+std::shared_ptr<Session> Session::copy() const {
+  auto session = std::shared_ptr<Session>(new Session);
+  session->environment_ = environment_;
+  session->model_ = model_;
+  session->request_ = request_;
+  session->coverage_ = coverage_;
+  session->placement_ = placement_;
+  session->programs_ = programs_;
+  session->faults_ = faults_;
+  session->compiled_ = compiled_;
+  session->refit_ = refit_;
+  return session;
+}
+
+Result<std::shared_ptr<const Session>> Session::without(const Fault& fault) const {
+  const std::lock_guard lock(mutex_);
+  if (next_) return next_;  // another run was first
+  if (request_.policy.fallback == BP_FALLBACK_FORBID)
+    return Status(BP_UNSUPPORTED, "the session forbids other devices than '" + coverage_[0].device->name() + "'");
+  auto next = copy();
+  std::vector<uint32_t> all(model_->graph.nodes.size());
+  for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+  bool excluded = false;
+  for (DeviceCoverage& device : next->coverage_) {
+    const std::string why = "it failed in a run: " + std::string(fault.status.text());
+    if (is_lost(device) || (fault.status.code() == BP_DEVICE_LOST && device.device == fault.device))
+      exclude(device, all, why);
+    else if (device.device == fault.device && fault.island < placement_.islands.size())
+      exclude(device, placement_.islands[fault.island].nodes, why);
+    else
+      continue;
+    excluded = true;
+    next->faults_.push_back("device '" + device.device->name() + "' was left: " + why);
+  }
+  if (!excluded) return Status(BP_UNSUPPORTED, "no device is to blame");
+  BP_TRY(next->place_and_compile(this));
+  environment_->services().log().warning(next->faults_.back());
+  next_ = std::move(next);
+  has_next_.store(true, std::memory_order_release);
+  return next_;
+}
+
+}  // namespace backplane

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replacing weights of a session, and reading them.
+#include <algorithm>
+#include <cstring>
+
+#include "run/edge.h"
+#include "session/session.h"
+
+namespace backplane {
+
+std::shared_ptr<const model::Weight> Session::weight_of(model::ValueId value) const {
+  const model::WeightId weight = model_->graph.values[value].weight;
+  if (weight == BP_NONE) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto replaced = refit_.replaced.find(weight);
+  if (replaced != refit_.replaced.end()) return replaced->second;
+  return {model_, &model_->graph.weights[weight]};
+}
+
+Result<model::WeightId> Session::find_weight(std::string_view name, const bp_tensor_t& tensor) const {
+  if (!refit_.possible || !compiled_)
+    return Status(BP_BAD_STATE, "the session was not made with BP_SESSION_REFIT: its weights are fixed");
+  const model::Graph& graph = model_->graph;
+  const auto value =
+      std::ranges::find_if(graph.values, [&](const model::Value& v) { return v.weight != BP_NONE && v.name == name; });
+  const std::string called = "weight '" + std::string(name) + "'";
+  if (value == graph.values.end()) return Status(BP_NOT_FOUND, "the model has no " + called);
+  const model::Weight& weight = graph.weights[value->weight];
+  if (tensor.dtype != weight.dtype || tensor.layout != BP_LAYOUT_DENSE || (tensor.rank && !tensor.extents) ||
+      !std::equal(weight.dims.begin(), weight.dims.end(), tensor.extents, tensor.extents + tensor.rank))
+    return Status(BP_TYPE_MISMATCH, called + ": the tensor's type or extents differ from the model's");
+  if (tensor.buffer.memory || (tensor.buffer.bytes && !tensor.buffer.address))
+    return Status(BP_UNSUPPORTED, called + ": the tensor must be in host memory; copy it with bp_memory_copy");
+  if (tensor.buffer.bytes < dense_bytes(tensor.dtype, tensor.rank, tensor.extents))
+    return Status(BP_BUFFER_TOO_SMALL, called + ": the tensor's buffer has " + std::to_string(tensor.buffer.bytes) +
+                                           " bytes, its extents need more");
+  return value->weight;
+}
+
+std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightId weight) const {
+  const uint64_t id = model_->graph.weights[weight].id;
+  std::vector<std::pair<const Program*, uint32_t>> found;
+  for (const auto& program : programs_) {
+    const bp_graph_t& island = *program->view->abi();
+    for (uint32_t w = 0; w < island.weight_count; ++w) {
+      const uint64_t known = bp_graph_weight(&island, w)->id;
+      const auto replaced = refit_.replaced.find(weight);
+      if (known == id || (replaced != refit_.replaced.end() && known == replaced->second->id))
+        found.emplace_back(program.get(), w);
+    }
+  }
+  return found;
+}
+
+Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const {
+  static std::atomic<uint64_t> last_id{uint64_t{1} << 63};  // beyond those of any model
+  std::vector<std::pair<model::WeightId, std::shared_ptr<model::Weight>>> fresh;
+  for (const auto& [name, tensor] : weights) {
+    BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
+    auto weight = std::make_shared<model::Weight>(model_->graph.weights[index]);
+    const char* bytes = host_address(tensor.buffer);
+    const uint64_t size =
+        tensor.dtype == BP_DTYPE_STRING ? tensor.buffer.bytes : dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
+    weight->owned = std::make_shared<const std::vector<char>>(bytes, bytes + size);
+    weight->data = weight->owned->data();
+    weight->bytes = size;
+    weight->file.clear();
+    weight->file_offset = 0;
+    weight->id = ++last_id;
+    fresh.emplace_back(index, std::move(weight));
+  }
+
+  const std::lock_guard lock(mutex_);
+  if (next_) return {BP_BUSY, "the session changed meanwhile: call again"};
+  std::map<const Program*, std::vector<bp_refit_weight_t>> wanted;
+  for (size_t i = 0; i < fresh.size(); ++i)
+    for (const auto& [program, slot] : holders(fresh[i].first))
+      wanted[program].push_back({slot, 0, &weights[i].second});
+  const auto native = [](const Program& program) { return program.plugin->weights && program.plugin->weights->refit; };
+  // What can fail without a trace comes first: programs that have to be compiled again.
+  std::shared_ptr<Session> next;
+  if (!std::ranges::all_of(wanted, [&](const auto& one) { return native(*one.first); })) {
+    next = copy();
+    for (const auto& [index, weight] : fresh) next->refit_.replaced[index] = weight;
+    BP_TRY(next->compile_again([&](const Program& program) { return wanted.contains(&program) && !native(program); }));
+  }
+  for (const auto& [program, slots] : wanted) {
+    if (!native(*program)) continue;
+    bp_refit_t what{};
+    what.size = sizeof what;
+    what.count = static_cast<uint32_t>(slots.size());
+    what.weights = slots.data();
+    what.stride = sizeof(bp_refit_weight_t);
+    PluginError error;
+    BP_TRY(error.status(program->plugin->weights->refit(program->handle, &what, error.get()),
+                        "device '" + program->device->name() + "'"));
+  }
+  if (!next) {
+    for (auto& [index, weight] : fresh) refit_.replaced[index] = std::move(weight);
+    return {};
+  }
+  next_ = std::move(next);
+  has_next_.store(true, std::memory_order_release);
+  return {};
+}
+
+Status Session::compile_again(const std::function<bool(const Program&)>& which) {
+  for (size_t k = 0; k < programs_.size(); ++k) {
+    const Program& old = *programs_[k];
+    if (!which(old)) continue;
+    const double seconds = old.seconds;
+    programs_[k] = propose(model_, coverage_[placement_.islands[k].device], placement_.islands[k], refit_);
+    programs_[k]->seconds = seconds;
+  }
+  CompileOptions compiling;
+  compiling.compute_types = request_.compute_types;
+  compiling.refit = true;
+  compiling.options = request_.options;
+  return compile(model_->graph, environment_->services(), coverage_, placement_, programs_, compiling);
+}
+
+Status Session::read_weight(std::string_view name, bp_tensor_t& tensor) const {
+  BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
+  const std::lock_guard lock(mutex_);
+  for (const auto& [program, slot] : holders(index)) {
+    const bp_weights_api_t* api = program->plugin->weights;
+    if (!api || !api->read) continue;
+    PluginError error;
+    return error.status(api->read(program->handle, slot, &tensor, error.get()),
+                        "device '" + program->device->name() + "'");
+  }
+  const auto replaced = refit_.replaced.find(index);
+  const model::Weight& weight = replaced == refit_.replaced.end() ? model_->graph.weights[index] : *replaced->second;
+  if (tensor.buffer.bytes < weight.bytes)
+    return {BP_BUFFER_TOO_SMALL, "weight '" + std::string(name) + "' has " + std::to_string(weight.bytes) +
+                                     " bytes, the tensor's buffer " + std::to_string(tensor.buffer.bytes)};
+  if (weight.bytes) std::memcpy(host_address(tensor.buffer), weight.data, weight.bytes);
+  return {};
+}
+
+}  // namespace backplane

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/abi.h"
+#include "base/dtype.h"
+#include "base/release.h"
+#include "import/import.h"
+#include "ops/schema/schema.h"
+
+namespace backplane {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// Text from outside may be no UTF-8; it is shown with the broken bytes replaced.
+std::string dump(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string version_text(uint32_t version) {
+  return version ? std::to_string(BP_VERSION_MAJOR(version)) + "." + std::to_string(BP_VERSION_MINOR(version))
+                 : std::string();
+}
+
+std::string_view refusal_name(uint32_t refusal) {
+  constexpr std::string_view kNames[] = {"",
+                                         "BP_REFUSED_MISSING",
+                                         "BP_REFUSED_MANIFEST",
+                                         "BP_REFUSED_NOT_A_LIBRARY",
+                                         "BP_REFUSED_ARCHITECTURE",
+                                         "BP_REFUSED_LINK",
+                                         "BP_REFUSED_SYMBOL",
+                                         "BP_REFUSED_DESCRIPTOR",
+                                         "BP_REFUSED_VERSION",
+                                         "BP_REFUSED_SANITIZER",
+                                         "BP_REFUSED_BY_PLUGIN",
+                                         "BP_REFUSED_ID",
+                                         "BP_REFUSED_DUPLICATE",
+                                         "BP_REFUSED_DISABLED",
+                                         "BP_REFUSED_CRASHED",
+                                         "BP_REFUSED_CREATE",
+                                         "BP_REFUSED_DEVICES",
+                                         "BP_REFUSED_UNTRUSTED",
+                                         "BP_REFUSED_UNTRIED"};
+  return refusal < std::size(kNames) ? kNames[refusal] : "BP_REFUSED_MISSING";
+}
+
+std::string_view kind_name(uint32_t kind) {
+  constexpr std::string_view kNames[] = {"unknown", "cpu", "gpu", "npu", "fpga", "other"};
+  return kind < std::size(kNames) ? kNames[kind] : "unknown";
+}
+
+std::string_view value_kind_name(uint32_t kind) {
+  constexpr std::string_view kNames[] = {"unknown", "tensor", "sparse_tensor", "sequence", "optional", "map"};
+  return kind < std::size(kNames) ? kNames[kind] : "unknown";
+}
+
+std::string domain_name(const std::string& domain) {
+  return domain.empty() ? "ai.onnx" : domain;
+}
+
+json dtypes(bp_dtype_set_t set) {
+  json names = json::array();
+  for (bp_dtype_t dtype = 1; dtype < 64; ++dtype)
+    if (set >> dtype & 1) names.push_back(std::string(ops::dtype_name(dtype)));
+  return names;
+}
+
+json describe(const model::Graph& graph, model::ValueId id) {
+  const model::Value& value = graph.values[id];
+  const model::Type* type = &value.type;
+  json out = {{"name", value.name}, {"kind", value_kind_name(type->kind)}};
+  if (type->element) type = type->element.get();
+  out["dtype"] = ops::dtype_name(type->dtype);
+  if (type->rank < 0) {
+    out["dims"] = nullptr;
+    return out;
+  }
+  out["dims"] = json::array();
+  for (const bp_dim_t& dim : type->dims) {
+    if (dim.extent >= 0)
+      out["dims"].push_back(dim.extent);
+    else if (dim.symbol < graph.symbols.size())
+      out["dims"].push_back(graph.symbols[dim.symbol].name);
+    else
+      out["dims"].push_back(nullptr);
+  }
+  return out;
+}
+
+json describe(const model::Graph& graph, const std::vector<model::ValueId>& values) {
+  json list = json::array();
+  for (model::ValueId value : values) list.push_back(describe(graph, value));
+  return list;
+}
+
+void count_operators(const model::Graph& graph, std::map<std::string, uint64_t>& counts) {
+  for (const model::Node& node : graph.nodes)
+    ++counts[node.domain.empty() ? node.op_type : node.domain + "::" + node.op_type];
+  for (const auto& inner : graph.subgraphs) count_operators(*inner, counts);
+}
+
+constexpr std::string_view kAnswers[] = {"no", "yes", "conditional"};
+
+}  // namespace
+
+std::string report(const Environment& environment) {
+  json out;
+  out["loader"] = {{"version", kRelease}, {"abi", version_text(BP_ABI_VERSION)}};
+  out["candidates"] = json::array();
+  for (const Candidate& c : environment.candidates())
+    out["candidates"].push_back({{"id", c.id},
+                                 {"library", c.library},
+                                 {"manifest", c.manifest},
+                                 {"found_by", c.found_by},
+                                 {"accepted", c.refusal == BP_REFUSED_NONE},
+                                 {"reason", refusal_name(c.refusal)},
+                                 {"text", c.text},
+                                 {"abi", version_text(c.version)},
+                                 {"devices", c.device_count}});
+  out["devices"] = json::array();
+  for (const auto& device : environment.devices()) {
+    const bp_device_info_t& info = device->info();
+    out["devices"].push_back({{"index", device->index()},
+                              {"name", device->name()},
+                              {"backend", device->backend().id},
+                              {"kind", kind_name(info.kind)},
+                              {"description", abi::view(info.name)},
+                              {"vendor", abi::view(info.vendor)},
+                              {"driver", abi::view(info.driver)},
+                              {"arch", abi::view(info.arch)},
+                              {"memory_bytes", info.memory_bytes},
+                              {"dtypes", dtypes(info.dtypes)}});
+  }
+  bp_topology_t topology{};
+  topology.size = sizeof topology;
+  if (environment.services().topology(topology).ok())
+    out["topology"] = {
+        {"cores", topology.core_count}, {"numa_nodes", topology.numa_count}, {"memory_bytes", topology.memory_bytes}};
+  else
+    out["topology"] = nullptr;
+  return dump(out);
+}
+
+std::string report(const model::Model& model) {
+  json out = {{"origin", model.origin},
+              {"ir_version", model.ir_version},
+              {"producer", model.producer},
+              {"producer_version", model.producer_version}};
+  out["opsets"] = json::object();
+  for (const auto& [domain, version] : model.opsets) out["opsets"][domain_name(domain)] = version;
+  out["canonical_opset"] = model::canonical_opset();
+  // What nodes are upgraded to; other domains are carried as they are.
+  out["read_as"] = json::object();
+  for (const auto& [domain, version] : model.opsets)
+    if (const uint32_t newest = ops::newest_opset(domain)) out["read_as"][domain_name(domain)] = newest;
+  out["inputs"] = describe(model.graph, model.graph.inputs);
+  out["outputs"] = describe(model.graph, model.graph.outputs);
+  std::map<std::string, uint64_t> counts;
+  count_operators(model.graph, counts);
+  out["operators"] = counts;
+  out["nodes"] = model.graph.nodes.size();
+  uint64_t bytes = 0, used = 0;
+  for (const model::Value& value : model.graph.values) {
+    if (value.weight == BP_NONE) continue;
+    ++used;
+    bytes += model.graph.weights[value.weight].bytes;
+  }
+  out["weights"] = {{"count", used}, {"bytes", bytes}};
+  out["metadata"] = json::object();
+  for (const auto& [key, value] : model.metadata) out["metadata"][key] = value;
+  out["problems"] = model.problems;
+  return dump(out);
+}
+
+std::string report(const Session& session) {
+  const model::Graph& graph = session.model().graph;
+  const Placement& placement = session.placement();
+  const auto& coverage = session.coverage();
+  const auto name = [&](uint32_t device) {
+    return device == BP_NONE ? std::string("host") : coverage[device].device->name();
+  };
+  json out;
+  out["devices"] = json::array();
+  for (const DeviceCoverage& device : coverage) out["devices"].push_back(device.device->name());
+  double compute = 0;  // as the backends said in review, where they did
+  out["islands"] = json::array();
+  for (uint32_t k = 0; k < placement.islands.size(); ++k) {
+    const Program& program = *session.programs()[k];
+    compute += program.seconds;
+    out["islands"].push_back({{"index", k},
+                              {"device", program.device->name()},
+                              {"nodes", placement.islands[k].nodes.size()},
+                              {"seconds", program.seconds},
+                              {"launch_seconds", placement.islands[k].launch_seconds},
+                              {"inputs", program.inputs.size()},
+                              {"outputs", program.outputs.size()}});
+    if (!program.cache.empty()) out["islands"].back()["cache"] = program.cache;
+    if (!program.cache_reason.empty()) out["islands"].back()["cache_reason"] = program.cache_reason;
+  }
+  // What share of the operations of all runs each device does.
+  std::vector<double> done(coverage.size());
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
+    if (placement.device[i] != BP_NONE && placement.island[i] != BP_NONE)
+      done[placement.device[i]] += operations(graph, graph.nodes[i]);
+  const double all_done = std::accumulate(done.begin(), done.end(), 0.0);
+  out["arithmetic"] = json::object();
+  for (uint32_t d = 0; d < done.size() && all_done > 0; ++d) out["arithmetic"][name(d)] = done[d] / all_done;
+  out["faults"] = session.faults();
+  out["nodes"] = json::array();
+  out["uncovered"] = json::array();  // positions in "nodes"
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    const model::Node& node = graph.nodes[i];
+    const double* seconds = &placement.seconds[i * coverage.size()];
+    json entry = {{"index", i},
+                  {"name", node.name},
+                  {"op_type", node.op_type},
+                  {"domain", domain_name(node.domain)},
+                  {"since_version", node.since_version},
+                  {"device", nullptr},
+                  {"island", nullptr},
+                  {"seconds", 0}};
+    if (placement.device[i] == BP_NONE) {
+      out["uncovered"].push_back(i);
+    } else {
+      entry["device"] = name(placement.device[i]);
+      if (placement.island[i] != BP_NONE) entry["island"] = placement.island[i];
+      entry["seconds"] = seconds[placement.device[i]];
+    }
+    if (!placement.pin[i].empty()) entry["pin"] = placement.pin[i];
+    // The call that its device runs whole, the node with it.
+    const uint64_t call = placement.device[i] == BP_NONE ? BP_NO_NODE : coverage[placement.device[i]].nodes[i].call;
+    for (uint32_t c = node.call; call != BP_NO_NODE && c != BP_NONE; c = graph.calls[c].caller)
+      if (graph.calls[c].node.id == call) entry["call"] = graph.calls[c].node.label();
+    entry["verdicts"] = json::array();
+    for (size_t d = 0; d < coverage.size(); ++d) {
+      const NodeVerdict& verdict = coverage[d].nodes[i];
+      json said = {{"device", coverage[d].device->name()},
+                   {"answer", verdict.answer < 3 ? kAnswers[verdict.answer] : "no"},
+                   {"reason", reason_name(verdict.reason)},
+                   {"detail", verdict.detail}};
+      if (std::ranges::binary_search(placement.no_room, NoRoom{i, static_cast<uint32_t>(d)})) {
+        said["answer"] = "no";
+        said["reason"] = reason_name(BP_REASON_MEMORY);
+        said["detail"] = "its " + std::to_string(coverage[d].device->info().memory_bytes) +
+                         " bytes of memory hold no more than the nodes that it has";
+      } else if (verdict.usable() && std::isfinite(seconds[d])) {
+        said["seconds"] = seconds[d];
+        said["source"] = source_name(verdict.source);
+      }
+      entry["verdicts"].push_back(std::move(said));
+    }
+    out["nodes"].push_back(std::move(entry));
+  }
+  // Values that pass between memories. Devices that share one copy nothing.
+  out["copies"] = json::array();
+  for (const Copy& copy : placement.copies)
+    out["copies"].push_back({{"value", graph.values[copy.value].name},
+                             {"from", name(copy.from)},
+                             {"to", name(copy.to)},
+                             {"bytes", static_cast<uint64_t>(std::min(copy.bytes, 0x1p63))},
+                             {"seconds", copy.seconds},
+                             {"source", source_name(copy.source)}});
+  // Nodes that another device would compute faster, and what it saves all in all that they are not there.
+  out["savings"] = json::array();
+  for (const Saving& saving : placement.savings)
+    out["savings"].push_back({{"island", saving.island},
+                              {"device", name(placement.islands[saving.island].device)},
+                              {"instead_of", name(saving.instead_of)},
+                              {"nodes", saving.nodes},
+                              {"seconds", saving.seconds}});
+  const double copies = placement.cost.copies, launches = placement.cost.launches;
+  if (!out["uncovered"].empty()) compute = 0;  // it cannot run
+  out["cost"] = {{"compute", compute}, {"copies", copies}, {"launches", launches}};
+  out["seconds"] = compute + copies + launches;
+  return dump(out);
+}
+
+}  // namespace backplane

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// From verdicts to programs, one call a stage: place → review → compile. Coverage (cover.h) comes before, running
+// (run/exec.h) after.
+#include "session/session.h"
+
+#include <utility>
+
+#include "place/partial.h"
+
+namespace backplane {
+namespace {
+
+// Placement is repeated when a backend rejects an island. Each round takes nodes away from a device, so rounds end by
+// themselves; the bound limits how long a backend that rejects node after node can delay a session.
+constexpr int kMaxReviewRounds = 16;
+
+}  // namespace
+
+Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> environment, Covered covered,
+                                                 const SessionRequest& request) {
+  auto session = std::shared_ptr<Session>(new Session);
+  session->environment_ = std::move(environment);
+  session->model_ = std::move(covered.model);
+  session->coverage_ = std::move(covered.devices);
+  session->request_ = request;
+  session->refit_.possible = request.flags & BP_SESSION_REFIT;
+  BP_TRY(session->place_and_compile(nullptr));
+  session->request_.cancel = nullptr;  // owned by the caller
+  session->request_.progress = nullptr;
+  return session;
+}
+
+Status Session::place_and_compile(const Session* before) {
+  const bool place_only = request_.flags & BP_SESSION_PLACE_ONLY;
+  CompileOptions compiling;
+  compiling.compute_types = request_.compute_types;
+  compiling.refit = refit_.possible;
+  compiling.cancel = request_.cancel;
+  compiling.cache = environment_->cache();
+  compiling.options = request_.options;
+  compiling.progress = request_.progress;
+  for (int round = 0;; ++round) {
+    BP_ASSIGN(placement_, (place_only ? place_partly : place)(model_->graph, coverage_, request_.policy));
+    programs_.clear();
+    for (const Island& island : placement_.islands)
+      programs_.push_back(propose(model_, coverage_[island.device], island, refit_));
+    BP_ASSIGN(const bool accepted, review(coverage_, placement_, programs_, compiling));
+    if (accepted) break;
+    if (round == kMaxReviewRounds)
+      return {BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) + " rounds of review"};
+  }
+  if (place_only) return {};
+
+  for (size_t k = 0; before && k < programs_.size(); ++k) {
+    const Island& island = placement_.islands[k];
+    for (size_t j = 0; j < before->programs_.size(); ++j) {
+      const Island& old = before->placement_.islands[j];
+      if (old.device == island.device && old.nodes == island.nodes && old.outputs == island.outputs)
+        programs_[k] = before->programs_[j];
+    }
+  }
+  BP_TRY(compile(model_->graph, environment_->services(), coverage_, placement_, programs_, compiling));
+  compiled_ = true;
+  return {};
+}
+
+}  // namespace backplane

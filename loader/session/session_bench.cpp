@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader's own cost, through the public API: what a run, a session and a scan take where there is nothing to
+// compute. scripts/bench.py prints these beside their goals.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "backplane/client.hpp"
+#include "testing/manifest_writer.h"
+#include "testing/onnx_writer.h"
+#include "testing/partial_backend/counters.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace testing::onnx;
+
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kNull = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so";
+const std::string kPartial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+
+Environment environment(std::vector<std::string> files, std::map<std::string, std::string> options = {}) {
+  EnvironmentOptions how;
+  how.backend_files = std::move(files);
+  how.only_given = true;
+  how.options = std::move(options);
+  how.options["loader.cache"] = "";  // each session is compiled
+  return Environment(how);
+}
+
+// Additions of a constant and Relus in turn, on one number.
+std::string chain(int64_t length) {
+  Texts nodes;
+  std::string before = "x";
+  for (int64_t i = 0; i < length; ++i) {
+    const std::string after = i + 1 == length ? "y" : "v" + std::to_string(i);
+    nodes.push_back(i % 2 == 0 ? node("Add", {before, "w"}, {after}) : node("Relu", {before}, {after}));
+    before = after;
+  }
+  return model_bytes({{"", 17}},
+                     graph(nodes, {tensor_value("x", BP_DTYPE_FLOAT, {1})}, {tensor_value("y", BP_DTYPE_FLOAT, {1})},
+                           {tensor("w", BP_DTYPE_FLOAT, {1}, std::vector<float>{1})}));
+}
+
+void run_bound(benchmark::State& state, const std::string& backend) {
+  const Environment env = environment({backend});
+  Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();
+  exec.bind("x", Tensor::of<float>({1}, {1}));
+  exec.bind_output("y", Tensor(BP_DTYPE_FLOAT, {1}));
+  for (auto _ : state) exec.run();
+}
+
+// A run of a bound session on the CPU. The difference between two lengths is what each further node costs.
+void bound_run(benchmark::State& state) {
+  run_bound(state, kCpu);
+}
+BENCHMARK(bound_run)->Arg(1)->Arg(1001);
+
+// The same by the backend that is a plain loop: what is left is the way there and back.
+void bound_run_null(benchmark::State& state) {
+  run_bound(state, kNull);
+}
+BENCHMARK(bound_run_null)->Arg(1);
+
+// Islands of one node each on an asynchronous device, one after the other. "beyond" is what each costs beside the time
+// that the device is at work. With a deadline the host waits for each island before it starts the next.
+void async_chain(benchmark::State& state, bool paced) {
+  const Environment env = environment({kPartial}, {{"partial.async", "1"}, {"partial.max_nodes", "1"}});
+  Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();
+  exec.bind("x", Tensor::of<float>({1}, {1}));
+  exec.bind_output("y", Tensor(BP_DTYPE_FLOAT, {1}));
+  RunOptions options;
+  if (paced) options.timeout = std::chrono::hours(1);
+  exec.run(options);
+  const auto* device = static_cast<const partial::Counters*>(
+      api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
+  const uint64_t busy_before = device->busy_ns, runs_before = device->runs;
+  const auto begin = std::chrono::steady_clock::now();
+  for (auto _ : state) exec.run(options);
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - begin;
+  const auto busy = static_cast<double>(device->busy_ns - busy_before);
+  state.counters["beyond_ns"] = (elapsed.count() - busy) / static_cast<double>(device->runs - runs_before);
+}
+BENCHMARK_CAPTURE(async_chain, streamed, false)->Arg(1)->Arg(20)->UseRealTime();
+BENCHMARK_CAPTURE(async_chain, with_a_deadline, true)->Arg(20)->UseRealTime();
+
+void import_model(benchmark::State& state) {
+  const Environment env = environment({kCpu});
+  const std::string bytes = chain(state.range(0));
+  for (auto _ : state) env.parse(bytes);
+}
+BENCHMARK(import_model)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+
+// From the model's bytes to a session that can run, and the end of both.
+void session(benchmark::State& state) {
+  const Environment env = environment({kCpu});
+  const std::string bytes = chain(state.range(0));
+  for (auto _ : state) env.compile(env.parse(bytes));
+}
+BENCHMARK(session)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+
+// Two devices, each of which takes every second node.
+void alternating_islands(benchmark::State& state) {
+  const Environment env =
+      environment({kPartial}, {{"partial.devices", "2"}, {"partial.0.ops", "Add"}, {"partial.1.ops", "Relu"}});
+  const std::string bytes = chain(state.range(0));
+  for (auto _ : state) env.compile(env.parse(bytes));
+}
+BENCHMARK(alternating_islands)->Arg(2000)->Unit(benchmark::kMillisecond);
+
+// Manifests of backends that were looked at before and are not wanted, so no library is opened.
+void known_backends(benchmark::State& state) {
+  testing::Sandbox sandbox;
+  EnvironmentOptions how;
+  how.only_given = true;
+  how.log_level = BP_LOG_ERROR;
+  for (int64_t i = 0; i < state.range(0); ++i) {
+    const std::string id = "known" + std::to_string(i), library = id + ".so";
+    fs::copy_file(BACKPLANE_BUILD_DIR "/tests/plugins/fake.so", sandbox.root() / library);
+    how.backend_files.push_back(sandbox.write(id + ".json", testing::manifest(id, library)).string());
+  }
+  const Environment first(how);  // probes each one, in a process of its own
+  for (auto _ : state) Environment again(how);
+  state.counters["candidates"] = static_cast<double>(first.candidates().size());
+}
+BENCHMARK(known_backends)->Arg(50)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace backplane
+
+BENCHMARK_MAIN();

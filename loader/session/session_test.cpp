@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a framework meets, through the public API alone: the C++ client over the built loader, the CPU backend and test
+// backends.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "backplane/client.hpp"
+#include "backplane/sdk/onnx.hpp"
+#include "testing/client_fixture.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kFake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
+const std::string kOld = BACKPLANE_BUILD_DIR "/tests/plugins/old.so";
+
+// y = relu(x + b), with a free first dimension.
+Model relu_of_sum() {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 2}, {"rows", ""});
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, -1}));
+  return graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {x, b})})});
+}
+
+TEST(Session, RunsABuiltGraphWithFreeExtents) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {-3, 5}));
+  exec.run();
+  EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(0, 4));
+  exec.bind("x", Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));
+  exec.extents(0, {2, 2});
+  exec.run();
+  EXPECT_EQ(exec.output("y").extents(), (std::vector<int64_t>{2, 2}));
+  EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(2, 1, 4, 3));
+}
+
+TEST(Session, WritesIntoTheFrameworksOutput) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  Tensor y(BP_DTYPE_FLOAT, {1, 2});
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  exec.bind_output("y", y);
+  exec.run();
+  EXPECT_THAT(y.values<float>(), ElementsAre(2, 1));
+  exec.bind("x", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_BUFFER_TOO_SMALL);
+  EXPECT_THAT(error.text(), HasSubstr("'y' needs 16 bytes"));
+}
+
+TEST(Session, WrongBindingsAreNamed) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_BAD_STATE);
+  EXPECT_THAT(error.text(), HasSubstr("input 'x' is not bound"));
+  error = failure([&] { exec.bind(0u, Tensor::of<float>({1, 3}, {1, 2, 3})); });
+  EXPECT_EQ(error.status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(error.text(), HasSubstr("input 'x': expects [rows,2], got [1,3]"));
+  error = failure([&] { exec.bind(0u, Tensor::of<int32_t>({1, 2}, {1, 2})); });
+  EXPECT_THAT(error.text(), HasSubstr("expects float, got int32"));
+  error = failure([&] { exec.bind(7u, Tensor::of<float>({1, 2}, {1, 2})); });
+  EXPECT_EQ(error.status(), BP_NOT_FOUND);
+}
+
+TEST(Session, ASymbolHasOneExtentInAllInputs) {
+  Graph graph;
+  const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const uint32_t b = graph.input("b", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(graph.finish({graph.node("Mul", "y", {a, b})})).exec();
+  exec.bind("a", Tensor::of<float>({2}, {1, 2}));
+  exec.bind("b", Tensor::of<float>({1}, {1}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(error.text(), HasSubstr("dimension 'n' is 1, but input 'a' has 2"));
+}
+
+TEST(Session, OutputsThatNoIslandWrites) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_INT64, {2});
+  const uint32_t w = graph.weight("w", Tensor::of<int64_t>({1}, {7}));
+  const uint32_t y = graph.node("Neg", "y", {x});
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(graph.finish({y, y, x, w})).exec();
+  exec.bind("x", Tensor::of<int64_t>({2}, {3, 4}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(-3, -4));
+  EXPECT_THAT(exec.output(1u).values<int64_t>(), ElementsAre(-3, -4));
+  EXPECT_THAT(exec.output(2u).values<int64_t>(), ElementsAre(3, 4));
+  EXPECT_THAT(exec.output(3u).values<int64_t>(), ElementsAre(7));
+}
+
+TEST(Session, TwoBackendsShareAGraph) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t a = graph.node("Neg", "a", {x});
+  const uint32_t b = graph.node("Abs", "b", {a});  // the fake hands its input on: this shows who ran it
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Abs"}});
+  SessionOptions how;
+  how.devices = {"fake", "cpu"};
+  how.fallback = BP_FALLBACK_PREFER;
+  const Session session = env.compile(graph.finish({graph.node("Neg", "y", {b}), b}), how);
+  EXPECT_EQ(env.device(session.node(1).device).name, "fake");
+  EXPECT_EQ(env.device(session.node(0).device).name, "cpu");
+  EXPECT_EQ(session.node(2).island, 2u);
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({2}, {1, -2}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2));
+  EXPECT_THAT(exec.output(1u).values<float>(), ElementsAre(-1, 2));
+}
+
+TEST(Session, ANodeThatNobodyTakesIsNamed) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Tanh", "squash", {x})});
+  const Environment env = environment({kFake});
+  const Error error = failure([&] { env.compile(model); });
+  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(error.text(), HasSubstr("'squash' (Tanh) is taken by no device: fake (operator)"));
+  EXPECT_NE(error.node(), BP_NO_NODE);
+}
+
+TEST(Session, APluginOfTheOpsetBeforeStillRuns) {
+  Graph graph;
+  const uint32_t start = graph.input("start", BP_DTYPE_INT64, {});
+  const uint32_t limit = graph.input("limit", BP_DTYPE_INT64, {});
+  const uint32_t delta = graph.input("delta", BP_DTYPE_INT64, {});
+  const Model model = graph.finish({graph.node("Range", "r", {start, limit, delta})});
+  EXPECT_EQ(model.graph().node(0).since_version(), 27u);
+  const Environment env = environment({kOld});
+  Exec exec = env.compile(model).exec();
+  exec.bind("start", Tensor::of<int64_t>({}, {3}));
+  exec.bind("limit", Tensor::of<int64_t>({}, {10}));
+  exec.bind("delta", Tensor::of<int64_t>({}, {3}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(3, 6, 9));
+}
+
+TEST(Session, AFormThatIsTooNewIsRefusedWithoutAsking) {
+  Graph graph;
+  const uint32_t a = graph.input("a", BP_DTYPE_FLOAT16, {});
+  const Model model = graph.finish({graph.node("Range", "r", {a, a, a})});  // float16 came with version 27
+  const Environment env = environment({kOld});
+  const Error error = failure([&] { env.compile(model); });
+  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(error.text(), HasSubstr("old (opset)"));
+}
+
+TEST(Session, ManyThreadsRunOneSession) {
+  const Environment env = environment({kCpu});
+  const Session session = env.compile(relu_of_sum());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      Exec exec = session.exec();
+      for (int i = 0; i < 200; ++i) {
+        const float v = static_cast<float>(t * 1000 + i);
+        exec.bind("x", Tensor::of<float>({1, 2}, {v, v}));
+        exec.run();
+        if (exec.output(0u).values<float>() != std::vector<float>{v + 1, std::max(v - 1, 0.0f)}) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Session, WaitsSignalsAndEndsInTheBackground) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  const Semaphore go, ended;
+  const bp_point_t wait = go.at(1), signal = ended.at(5);
+  std::atomic<int> done{0};
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.waits = &wait;
+  run.wait_count = 1;
+  run.signals = &signal;
+  run.signal_count = 1;
+  run.self = &done;
+  run.done = [](void* self, bp_status_t status, const bp_error_t*) {
+    *static_cast<std::atomic<int>*>(self) = status == BP_OK ? 1 : 2;
+  };
+  exec.submit(run);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_BUSY);
+  EXPECT_EQ(done, 0);
+  go.signal(1);
+  ended.wait(5);
+  EXPECT_EQ(done, 1);
+}
+
+TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
+  const Environment env = environment({kCpu});
+  const Session session = env.compile(relu_of_sum());
+  constexpr int kCount = 8;  // more than there are cores: each waits for the one submitted after it
+  const Semaphore order;
+  std::vector<Exec> execs;
+  std::vector<bp_point_t> points;
+  for (int i = 0; i <= kCount; ++i) points.push_back(order.at(static_cast<uint64_t>(i)));
+  std::vector<bp_run_t> runs(kCount);
+  for (int i = 0; i < kCount; ++i) {
+    Exec& exec = execs.emplace_back(session.exec());
+    exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+    runs[i].size = sizeof runs[i];
+    runs[i].waits = &points[static_cast<size_t>(kCount - 1 - i)];
+    runs[i].wait_count = 1;
+    runs[i].signals = &points[static_cast<size_t>(kCount - i)];
+    runs[i].signal_count = 1;
+    exec.submit(runs[i]);
+  }
+  order.wait(kCount);
+}
+
+// A call that fails leaves `done` and the signals to the caller; a run that was accepted does both.
+TEST(Session, AFailedRunIsReportedOnce) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();  // nothing is bound
+  const Semaphore ended;
+  const bp_point_t signal = ended.at(1);
+  std::atomic<int> done{0};
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.signals = &signal;
+  run.signal_count = 1;
+  run.self = &done;
+  run.done = [](void* self, bp_status_t, const bp_error_t*) { ++*static_cast<std::atomic<int>*>(self); };
+  EXPECT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_BAD_STATE);
+  EXPECT_EQ(done, 0);
+  EXPECT_EQ(ended.value(), 0u);
+  exec.submit(run);
+  const Error failed = failure([&] { ended.wait(1); });
+  EXPECT_EQ(failed.status(), BP_DEPENDENCY_FAILED);
+  EXPECT_THAT(failed.text(), HasSubstr("input 'x' is not bound"));
+  EXPECT_EQ(done, 1);
+
+  Exec next = env.compile(relu_of_sum()).exec();
+  next.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  RunOptions after;
+  after.waits = {ended.at(1)};
+  EXPECT_EQ(failure([&] { next.run(after); }).status(), BP_DEPENDENCY_FAILED);
+}
+
+TEST(Session, CancelledAndLateRunsEndWithTheirCodes) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  const Cancel cancel;
+  cancel.set();
+  RunOptions options;
+  options.cancel = &cancel;
+  EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_CANCELLED);
+  const Semaphore never;
+  RunOptions late;
+  late.timeout = std::chrono::milliseconds(20);
+  late.waits = {never.at(1)};
+  EXPECT_EQ(failure([&] { exec.run(late); }).status(), BP_TIMED_OUT);
+  exec.run();
+}
+
+TEST(Session, WhatIsNotKnownIsRefused) {
+  const Environment env = environment({kCpu});
+  const std::string name = "org.example.nobody";
+  bp_chain_t link{};
+  link.size = sizeof link;
+  link.required = 1;
+  link.extension = view::text(name);
+  bp_session_desc_t desc{};
+  desc.size = sizeof desc;
+  bp_session_t* session = nullptr;
+  const Model model = relu_of_sum();
+  desc.flags = 1u << 7;
+  EXPECT_EQ(api().session_create(env.get(), model.get(), &desc, &session, nullptr), BP_INVALID_ARGUMENT);
+  desc.flags = 0;
+  desc.chain = &link;
+  EXPECT_EQ(api().session_create(env.get(), model.get(), &desc, &session, nullptr), BP_UNSUPPORTED);
+  link.required = 0;
+  EXPECT_EQ(api().session_create(env.get(), model.get(), &desc, &session, nullptr), BP_OK);
+  api().session_destroy(session);
+  link.required = 1;
+  bp_model_source_t source{};
+  source.size = sizeof source;
+  source.descriptor = -1;
+  source.chain = &link;
+  bp_model_t* none = nullptr;
+  EXPECT_EQ(api().model_open(env.get(), &source, &none, nullptr), BP_UNSUPPORTED);
+  bp_env_desc_t how{};
+  how.size = sizeof how;
+  how.flags = 1u << 9;
+  bp_env_t* other = nullptr;
+  EXPECT_EQ(api().env_create(&how, &other, nullptr), BP_INVALID_ARGUMENT);
+}
+
+TEST(Session, PlaceOnlyReportsAndDoesNotRun) {
+  const Environment env = environment({kCpu});
+  SessionOptions how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  const Session session = env.compile(relu_of_sum(), how);
+  EXPECT_THAT(session.report(), HasSubstr("\"op_type\":\"Relu\""));
+  EXPECT_EQ(failure([&] { session.exec(); }).status(), BP_BAD_STATE);
+}
+
+TEST(Session, PlaceOnlyReportsWhatNoDeviceTakes) {
+  const Environment env = environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so"});
+  Graph graph;
+  const uint32_t neg = graph.node("Neg", "neg", {graph.input("x", BP_DTYPE_FLOAT, {4})});
+  const Model model = graph.finish({graph.node("Relu", "relu", {graph.node("Ceil", "ceil", {neg})})});
+  EXPECT_THAT(failure([&] { env.compile(model); }).text(), HasSubstr("'ceil' (Ceil) is taken by no device"));
+  SessionOptions how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  const Session session = env.compile(model, how);
+  EXPECT_EQ(session.node(0).island, 0u);
+  EXPECT_EQ(session.node(1).device, 0u);
+  EXPECT_EQ(session.node(1).island, BP_NONE);
+  EXPECT_EQ(session.node(2).island, 1u);
+  EXPECT_THAT(session.report(), HasSubstr("\"uncovered\":[1]"));
+}
+
+TEST(Session, UnknownDevicesAndOptionsAreNamed) {
+  const Environment env = environment({kCpu});
+  SessionOptions how;
+  how.devices = {"gpu9"};
+  Error error = failure([&] { env.compile(relu_of_sum(), how); });
+  EXPECT_EQ(error.status(), BP_NOT_FOUND);
+  EXPECT_THAT(error.text(), HasSubstr("gpu9"));
+  SessionOptions odd;
+  odd.options = {{"nobody.threads", "2"}};
+  error = failure([&] { env.compile(relu_of_sum(), odd); });
+  EXPECT_EQ(error.status(), BP_NOT_FOUND);
+  EXPECT_THAT(error.text(), HasSubstr("nobody.threads"));
+}
+
+TEST(Session, WithoutBackendsItSaysSo) {
+  const Environment env = environment({});
+  const Error error = failure([&] { env.compile(relu_of_sum()); });
+  EXPECT_EQ(error.status(), BP_NOT_FOUND);
+  EXPECT_THAT(error.text(), HasSubstr("no backend was found"));
+}
+
+#if !defined(__SANITIZE_THREAD__)  // the sanitizer does not follow forks of threaded programs
+TEST(Session, AChildOfAForkIsToldSo) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  exec.run();
+  const pid_t child = fork();
+  if (child == 0) _exit(api().exec_run(exec.get(), nullptr, nullptr) == BP_FORKED ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  exec.run();
+}
+#endif
+
+TEST(Session, WeightsAreReplacedAndReadBack) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, -1}));
+  const uint32_t unused = graph.weight("c", Tensor::of<float>({1}, {9}));
+  const Model model = graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {x, b})}), b, unused});
+  const Environment env = environment({kCpu});
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  const auto outputs = [&](Exec& e) {
+    e.bind("x", Tensor::of<float>({2}, {1, 2}));
+    e.run();
+    std::vector<float> all = e.output(0u).values<float>();
+    for (float value : e.output(1u).values<float>()) all.push_back(value);
+    return all;
+  };
+  EXPECT_THAT(outputs(exec), ElementsAre(2, 1, 1, -1));
+  for (float v = 10; v < 13; ++v) {
+    session.refit("b", Tensor::of<float>({2}, {v, -v}));
+    EXPECT_THAT(outputs(exec), ElementsAre(v + 1, 0, v, -v));
+    Tensor back(BP_DTYPE_FLOAT, {2});
+    session.read_weight("b", back);
+    EXPECT_THAT(back.values<float>(), ElementsAre(v, -v));
+  }
+  Exec fresh = session.exec();
+  EXPECT_THAT(outputs(fresh), ElementsAre(13, 0, 12, -12));
+}
+
+TEST(Session, RefitsThatCannotBeAreNamed) {
+  const Environment env = environment({kCpu});
+  const Tensor b = Tensor::of<float>({2}, {0, 0});
+  EXPECT_EQ(failure([&] { env.compile(relu_of_sum()).refit("b", b); }).status(), BP_BAD_STATE);
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(relu_of_sum(), how);
+  EXPECT_EQ(failure([&] { session.refit("nobody", b); }).status(), BP_NOT_FOUND);
+  EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<float>({1}, {0})); }).status(), BP_TYPE_MISMATCH);
+  EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<int32_t>({2}, {0, 0})); }).status(), BP_TYPE_MISMATCH);
+}
+
+// Several at once, also from a device's memory; where one cannot be, none is replaced.
+TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, 1}));
+  const uint32_t c = graph.weight("c", Tensor::of<float>({2}, {2, 2}));
+  const Model model = graph.finish({graph.node("Mul", "y", {graph.node("Add", "s", {x, b}), c})});
+  const Environment env =
+      environment({kCpu, BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
+  SessionOptions how;
+  how.devices = {"cpu"};
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  const auto y = [&] {
+    exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  EXPECT_THAT(y(), ElementsAre(4, 6));
+  session.refit({{"b", Tensor::of<float>({2}, {0, 0})}, {"c", Tensor::of<float>({2}, {5, 5})}});
+  EXPECT_THAT(y(), ElementsAre(5, 10));
+  const Tensor wrong = Tensor::of<float>({1}, {0}), zero = Tensor::of<float>({2}, {0, 0});
+  EXPECT_EQ(failure([&] { session.refit({{"c", zero}, {"b", wrong}}); }).status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(y(), ElementsAre(5, 10));
+  const Tensor seven = Tensor::of<float>({2}, {7, 7});
+  const Buffer there = env.allocate(env.devices()[1].info.id, 8);
+  env.copy(seven.abi().buffer, there.abi(), 8);
+  const std::vector<int64_t> extents = {2};
+  const bp_tensor_t tensor = there.tensor(BP_DTYPE_FLOAT, extents);
+  const bp_named_tensor_t weight{view::text("c"), &tensor};
+  detail::call(api().session_refit, session.get(), &weight, 1u, static_cast<uint32_t>(sizeof weight));
+  EXPECT_THAT(y(), ElementsAre(7, 14));
+}
+
+TEST(Session, VerdictsSayWhatEachDeviceSaid) {
+  const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Relu"}});
+  SessionOptions how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  const Session session = env.compile(relu_of_sum(), how);
+  const uint64_t cpu = env.devices()[0].info.id, fake = env.devices()[1].info.id;
+  EXPECT_EQ(session.verdict(0, cpu).answer, BP_ANSWER_YES);
+  const bp_node_verdict_t refused = session.verdict(0, fake);
+  EXPECT_EQ(refused.answer, BP_ANSWER_NO);
+  EXPECT_EQ(refused.reason, BP_REASON_OPERATOR);
+  EXPECT_EQ(session.verdict(1, fake).answer, BP_ANSWER_YES);
+  EXPECT_EQ(failure([&] { session.verdict(2, cpu); }).status(), BP_NOT_FOUND);
+  EXPECT_EQ(failure([&] { session.verdict(0, 1); }).status(), BP_NOT_FOUND);
+  const bp_graph_t* graph = api().session_graph(session.get());
+  ASSERT_NE(graph, nullptr);
+  EXPECT_EQ(graph->input_count, 1u);
+  EXPECT_EQ(view::text(bp_graph_value(graph, graph->outputs[0])->name), "y");
+}
+
+TEST(Model, WeightsMayComeBesideItsBytes) {
+  const Environment env = environment({kCpu});
+  const Model built = relu_of_sum();
+  const std::string bytes = sdk::onnx(sdk::Graph(built.graph().raw()));
+  const std::vector<float> values = {10, 20};
+  const int64_t extents[] = {2}, wrong_extents[] = {1};
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = BP_DTYPE_FLOAT;
+  tensor.rank = 1;
+  tensor.extents = extents;
+  tensor.buffer.address = const_cast<float*>(values.data());
+  tensor.buffer.bytes = 8;
+  bp_named_tensor_t weight{view::text("b"), &tensor};
+  int released = 0;
+  bp_model_source_t source{};
+  source.size = sizeof source;
+  source.descriptor = -1;
+  source.bytes = {bytes.data(), bytes.size()};
+  source.weights = &weight;
+  source.weight_count = 1;
+  source.weight_stride = sizeof weight;
+  source.self = &released;
+  source.release = [](void* self) { ++*static_cast<int*>(self); };
+  const auto open = [&] {
+    bp_model_t* model = nullptr;
+    detail::call(api().model_open, env.get(), static_cast<const bp_model_source_t*>(&source), &model);
+    return Model(model);
+  };
+  {
+    Exec exec = env.compile(open()).exec();
+    exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(11, 22));
+    EXPECT_EQ(released, 0);
+  }
+  EXPECT_EQ(released, 1);
+  // A call that fails gives nothing back.
+  weight.name = view::text("nobody");
+  EXPECT_EQ(failure(open).status(), BP_NOT_FOUND);
+  weight.name = view::text("b");
+  tensor.extents = wrong_extents;
+  tensor.buffer.bytes = 4;
+  EXPECT_EQ(failure(open).status(), BP_TYPE_MISMATCH);
+  tensor.buffer.bytes = 3;
+  EXPECT_EQ(failure(open).status(), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(released, 1);
+}
+
+TEST(Environment, TakesPluginsOfTheProgram) {
+  void* library = dlopen(kCpu.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  EnvironmentOptions how;
+  how.plugins = {reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL)), nullptr};
+  how.backend_files = {kCpu};  // of an id that is taken
+  how.only_given = true;
+  how.log = [](uint32_t, std::string_view) {};
+  {
+    const Environment env(how);
+    ASSERT_EQ(env.devices().size(), 1u);
+    ASSERT_EQ(env.candidates().size(), 3u);
+    EXPECT_EQ(view::text(env.candidates()[0].found_by), "plugins");
+    EXPECT_EQ(env.candidates()[1].refusal, BP_REFUSED_SYMBOL);
+    EXPECT_EQ(env.candidates()[2].refusal, BP_REFUSED_DUPLICATE);
+    Exec exec = env.compile(relu_of_sum()).exec();
+    exec.bind("x", Tensor::of<float>({1, 2}, {-3, 5}));
+    exec.run();
+    EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(0, 4));
+  }
+  dlclose(library);
+}
+
+TEST(Environment, OpensADeviceOnceAsTheFrameworkWants) {
+  const Environment env = environment({kCpu});
+  const uint64_t device = env.devices()[0].info.id;
+  EXPECT_NE(device, 0u);
+  EXPECT_EQ(environment({kCpu}).devices()[0].info.id, device);  // in each environment
+  const bp_native_t native{sizeof native, BP_NATIVE_CL_CONTEXT, 1, nullptr};
+  EXPECT_EQ(failure([&] { env.open_device(device, native); }).status(), BP_UNSUPPORTED);
+  bp_device_open_t how{};
+  how.size = sizeof how;
+  const auto open = [&] {
+    detail::call(api().env_open_device, env.get(), device, static_cast<const bp_device_open_t*>(&how));
+  };
+  open();
+  EXPECT_EQ(failure(open).status(), BP_BAD_STATE);
+  EXPECT_EQ(failure([&] { env.open_device(12345, native); }).status(), BP_NOT_FOUND);
+}
+
+TEST(Memory, IsMappedAndFilledWhereTheDeviceCan) {
+  const Environment env =
+      environment({kCpu, BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
+  float values[3] = {};
+  bp_buffer_t host{};
+  host.address = values;
+  host.bytes = sizeof values;
+  const auto fill = [&](const bp_buffer_t& buffer) {
+    const bp_fill_t what{sizeof what, 4, 0x40000000u /* 2.0f */, &buffer, nullptr};
+    detail::call(api().memory_fill, env.get(), &what);
+  };
+  fill(host);
+  EXPECT_THAT(values, ElementsAre(2, 2, 2));
+  values[0] = 0;
+  const Buffer there = env.allocate(env.devices()[1].info.id, sizeof values);
+  fill(there.abi());  // it has no `fill`: by a copy
+  env.copy(there.abi(), host, sizeof values);
+  EXPECT_THAT(values, ElementsAre(2, 2, 2));
+  void* mapped = nullptr;
+  bp_map_t what{sizeof what, BP_MAP_READ, &host};
+  detail::call(api().memory_map, env.get(), static_cast<const bp_map_t*>(&what), &mapped);
+  EXPECT_EQ(mapped, values);
+  what.buffer = &there.abi();
+  EXPECT_EQ(failure([&] {
+              detail::call(api().memory_map, env.get(), static_cast<const bp_map_t*>(&what), &mapped);
+            }).status(),
+            BP_UNSUPPORTED);
+}
+
+}  // namespace
+}  // namespace backplane

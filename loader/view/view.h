@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ABI's arrays of a graph, or of an island of it. Borrows names and weights from the model; owns the arrays.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "backplane/graph.h"
+#include "base/known_opsets.h"
+#include "ir/graph.h"
+
+namespace backplane::model {
+
+// Weights that are no longer those of the model.
+struct Refit {
+  bool possible = false;  // more may be replaced later: BP_WEIGHT_REFIT
+  std::map<WeightId, std::shared_ptr<const Weight>> replaced;
+};
+
+// Calls of functions that are shown as one node each, by node id, ascending. Where one lies within another, the outer
+// one is shown.
+using WholeCalls = std::vector<uint64_t>;
+
+// The calls that can be, in all graphs of a model.
+WholeCalls all_calls(const Model& model);
+
+class View {
+ public:
+  // The whole graph. View value i is graph value i; where no call is whole, view node i is graph node i.
+  static std::shared_ptr<const View> whole(const std::shared_ptr<const Model>& model, const KnownOpsets& known,
+                                           const WholeCalls& calls = {});
+  // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do
+  // not make (constants come along as weights); its outputs are those of `outputs` (graph values) in that order.
+  static std::shared_ptr<const View> island(const std::shared_ptr<const Model>& model, std::span<const uint32_t> nodes,
+                                            std::span<const ValueId> outputs, const KnownOpsets& known,
+                                            const Refit& refit = {}, const WholeCalls& calls = {});
+  // One node of any graph of the model as a graph of its own.
+  static std::shared_ptr<const View> node(const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t node,
+                                          const KnownOpsets& known);
+  ~View();
+
+  const bp_graph_t* abi() const;
+  // Which graph nodes an entry of the view is: one, or all of a call's body.
+  struct Nodes {
+    uint32_t first, count;
+  };
+  Nodes graph_nodes(uint32_t view_node) const;
+  ValueId graph_value(uint32_t view_value) const;
+  // Nodes whose form is too new for the plugin: the loader itself answers BP_REASON_OPSET for them.
+  bool too_new(uint32_t view_node) const;
+
+ private:
+  struct Impl;
+  explicit View(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace backplane::model

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values into a run of the loader and out of it.
+#pragma once
+
+#include <memory>
+
+#include "backplane/client.hpp"
+#include "onnx/value.h"
+
+namespace backplane::onnx {
+
+// What `bind` gave to the loader; it must outlive the runs that use it.
+using Bound = std::shared_ptr<void>;
+
+// Binds a value of any kind to an input. Throws Error.
+Bound bind_input(Exec& exec, uint32_t input, std::shared_ptr<Value> value);
+
+// Output `index` of the last run, copied to host memory. Throws Error, and Malformed if the loader shows no sound
+// value.
+Value read_output(const Environment& env, const Exec& exec, view::Graph graph, uint32_t index);
+
+}  // namespace backplane::onnx
