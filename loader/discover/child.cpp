@@ -34,23 +34,34 @@ class Descriptor {
   int number_;
 };
 
-// What the child begins with: no input, its voice, nothing of ours besides, no signal blocked or ignored.
+// NULL-terminated pointers to texts.
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+// What the child begins with: its input, its voice, its file, nothing of ours besides, no signal blocked or ignored,
+// and a process group of its own.
 class SpawnSetup {
  public:
-  explicit SpawnSetup(int voice) {
+  SpawnSetup(int input, int voice, int file) {
     posix_spawn_file_actions_init(&files_);
+    posix_spawn_file_actions_adddup2(&files_, input, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files_, voice, kChildVoice);
-    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files_, file, kChildFile);
     posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addclosefrom_np(&files_, kChildVoice + 1);
+    posix_spawn_file_actions_addclosefrom_np(&files_, kChildFile + 1);
     posix_spawnattr_init(&attributes_);
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
   ~SpawnSetup() {
     posix_spawn_file_actions_destroy(&files_);
@@ -58,9 +69,11 @@ class SpawnSetup {
   }
   SpawnSetup(const SpawnSetup&) = delete;
 
-  int spawn(pid_t& out_child, const char* program, const char* argument) const {
-    char* const arguments[] = {const_cast<char*>(program), const_cast<char*>(argument), nullptr};
-    return posix_spawn(&out_child, program, &files_, &attributes_, arguments, environ);
+  int spawn(pid_t& out_child, const ChildSetup& setup) const {
+    std::vector<std::string> words = setup.arguments;
+    words.insert(words.begin(), setup.program.string());
+    return posix_spawn(&out_child, setup.program.c_str(), &files_, &attributes_, pointers(words).data(),
+                       pointers(setup.environment).data());
   }
 
  private:
@@ -73,10 +86,10 @@ void listen(int voice, std::string& said) {
   for (ssize_t got; said.size() < kMaxSaid && (got = ::read(voice, piece, sizeof piece)) > 0;) said.append(piece, got);
 }
 
-// Until the child ended; false when a limit passed before.
-bool await(int process, int voice, const ChildLimits& limits, std::string& said) {
-  Clock::time_point deadline = Clock::now() + limits.first;
-  bool spoke = false, listening = true;
+// Until the child ended; false when the limit passed before.
+bool await(int process, int voice, std::chrono::milliseconds limit, std::string& said) {
+  const Clock::time_point deadline = Clock::now() + limit;
+  bool listening = true;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) return false;
@@ -87,10 +100,6 @@ bool await(int process, int voice, const ChildLimits& limits, std::string& said)
     if (watched[1].revents) {
       listen(voice, said);
       listening = (watched[1].revents & POLLIN) && said.size() < kMaxSaid;
-      if (!spoke && said.find(limits.word) != said.npos) {
-        spoke = true;
-        deadline = Clock::now() + limits.complete;
-      }
     }
     if (watched[0].revents) {
       listen(voice, said);
@@ -99,43 +108,65 @@ bool await(int process, int voice, const ChildLimits& limits, std::string& said)
   }
 }
 
+// A copy above the child's own numbers: dup2 of a descriptor onto itself would leave it closed on exec.
+int copy_above(int descriptor) {
+  return ::fcntl(descriptor, F_DUPFD_CLOEXEC, kChildFile + 1);
+}
+
+// Patterns of names; '*' at the end stands for anything.
+constexpr std::string_view kPassed[] = {
+    "PATH", "HOME", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "LD_*", "BACKPLANE_*",
+    // of the usual drivers and compute libraries
+    "CUDA_*", "NVIDIA_*", "NV_*", "OCL_*", "OPENCL_*", "POCL_*", "CLVK_*", "RUSTICL_*", "MESA_*", "HSA_*", "HIP_*",
+    "ROCR_*", "ROC_*", "AMD_*", "GPU_*", "ZE_*", "ZES_*", "ZET_*", "SYCL_*", "ONEAPI_*", "DNNL_*", "ONEDNN_*", "TBB_*",
+    "OMP_*", "KMP_*", "MKL_*", "VK_*", "HWLOC_*",
+    // of sanitizers and coverage
+    "ASAN_*", "LSAN_*", "TSAN_*", "UBSAN_*", "LLVM_PROFILE_FILE"};
+
 }  // namespace
 
-Result<ChildResult> run_child(const std::filesystem::path& program, const std::string& argument,
-                              const ChildLimits& limits) {
+Result<ChildResult> run_child(const ChildSetup& setup) {
   auto cannot = [&](const char* what, int error) {
     return Status(error == EPERM || error == EACCES ? BP_PERMISSION_DENIED : BP_UNSUPPORTED,
-                  fmt::format("{} for {}: {}", what, program.string(), std::strerror(error)));
+                  fmt::format("{} for {}: {}", what, setup.program.string(), std::strerror(error)));
   };
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return cannot("no pipe", errno);
-  const Descriptor read_end(ends[0]);
+  int report[2], input[2];
+  if (::pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) return cannot("no pipe", errno);
+  const Descriptor read_end(report[0]);
   ChildResult result;
   pid_t child = -1;
   {
-    const Descriptor write_end(ends[1]);
-    // dup2 onto itself would leave it closed on exec; above it this is a copy.
-    const Descriptor voice(::fcntl(write_end.get(), F_DUPFD_CLOEXEC, kChildVoice + 1));
-    if (voice.get() < 0) return cannot("no descriptor", errno);
-    if (const int error = SpawnSetup(voice.get()).spawn(child, program.c_str(), argument.c_str()))
+    const Descriptor write_end(report[1]);
+    if (::pipe2(input, O_CLOEXEC) != 0) return cannot("no pipe", errno);
+    const Descriptor input_read(input[0]);
+    {
+      const Descriptor input_write(input[1]);
+      // It fits into the pipe.
+      if (::write(input_write.get(), setup.input.data(), setup.input.size()) !=
+          static_cast<ssize_t>(setup.input.size()))
+        return cannot("no input", errno);
+    }
+    const Descriptor in(copy_above(input_read.get())), voice(copy_above(write_end.get()));
+    const Descriptor file(copy_above(setup.file >= 0 ? setup.file : input_read.get()));
+    if (in.get() < 0 || voice.get() < 0 || file.get() < 0) return cannot("no descriptor", errno);
+    if (const int error = SpawnSetup(in.get(), voice.get(), file.get()).spawn(child, setup))
       return cannot("no child process", error);
   }
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (process.get() < 0) {
     // Either the kernel has no such descriptors, or the framework ignores SIGCHLD and the child is already gone.
     const int error = errno;
+    ::kill(-child, SIGKILL);
     if (error != ESRCH) {
-      ::kill(child, SIGKILL);
       ::waitpid(child, nullptr, 0);
       return cannot("no descriptor of a child process", error);
     }
     listen(read_end.get(), result.said);
     return result;
   }
-  if (!await(process.get(), read_end.get(), limits, result.said)) {
-    result.timed_out = true;
-    ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
-  }
+  result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.said);
+  // The group while its leader is not reaped: its number belongs to no other group until then.
+  ::kill(-child, SIGKILL);
   siginfo_t end{};
   int reaped;
   do reaped = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(process.get()), &end, WEXITED);
@@ -143,6 +174,19 @@ Result<ChildResult> run_child(const std::filesystem::path& program, const std::s
   if (reaped == 0 && end.si_code == CLD_EXITED) result.exit_code = end.si_status;
   if (reaped == 0 && (end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)) result.signal = end.si_status;
   return result;
+}
+
+std::vector<std::string> minimal_environment() {
+  std::vector<std::string> passed;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (std::ranges::any_of(kPassed, [&](std::string_view pattern) {
+          return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
+        }))
+      passed.emplace_back(text);
+  }
+  return passed;
 }
 
 }  // namespace backplane

@@ -1,36 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// A helper program that is run for its verdict. The process may be a framework's: no bare fork, no SIGCHLD handler, no
+// A helper program that is run for its report. The process may be a framework's: no bare fork, no SIGCHLD handler, no
 // waitpid(-1), no descriptor leaked.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
 namespace backplane {
 
-// The descriptor on which the program speaks.
-inline constexpr int kChildVoice = 3;
+// The descriptors of the program: its input is standard input.
+inline constexpr int kChildVoice = 3;  // its report
+inline constexpr int kChildFile = 4;   // an open file, where there is one
 
-struct ChildLimits {
-  std::chrono::milliseconds first;  // until it said the first word
-  std::string_view word;
-  std::chrono::milliseconds complete;  // from then on until it ended
+struct ChildSetup {
+  std::filesystem::path program;
+  std::vector<std::string> arguments;    // without the program's name
+  std::vector<std::string> environment;  // "NAME=VALUE"
+  std::string input;                     // at most 4096 bytes
+  int file = -1;                         // passed as kChildFile
+  std::chrono::milliseconds limit;       // until it has ended
 };
 
 struct ChildResult {
   std::string said;
   bool timed_out = false;  // it was killed
   int signal = 0;          // that ended it, or 0
-  int exit_code = -1;      // -1 where the system does not tell (the framework ignores SIGCHLD or reaps all children)
+  int exit_code = -1;  // -1 where the system does not report it (the framework ignores SIGCHLD or reaps all children)
 };
 
-// Runs `program argument` with kChildVoice as its voice and all other descriptors closed or empty. BP_UNSUPPORTED or
-// BP_PERMISSION_DENIED where no child can be started or watched.
-Result<ChildResult> run_child(const std::filesystem::path& program, const std::string& argument,
-                              const ChildLimits& limits);
+// Runs it in a process group of its own, all of which is killed when the program ends or the limit has passed.
+// Descriptors beside those above are closed or empty. BP_UNSUPPORTED or BP_PERMISSION_DENIED where no child can be
+// started or watched.
+Result<ChildResult> run_child(const ChildSetup& setup);
+
+// Those of this process's environment variables that a plugin may need to find its libraries, its files and its
+// devices.
+std::vector<std::string> minimal_environment();
 
 }  // namespace backplane

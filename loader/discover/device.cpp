@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/abi.h"
+#include "discover/call.h"
 #include "discover/environment.h"
 #include "discover/negotiate.h"
 
@@ -16,7 +17,7 @@ Backend::Backend() : tables(std::make_unique<PluginTables>()), plugin(&tables->p
 Backend::~Backend() {
   if (!handle) return;
   host->finish();
-  plugin->destroy(handle);
+  call_plugin([&] { plugin->destroy(handle); });
 }
 
 Device::Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info)
@@ -27,9 +28,8 @@ Device::Device(Backend& backend, uint32_t index, std::string name, const bp_devi
     texts_[i] = abi::view(*fields[i]);
     *fields[i] = abi::text(texts_[i]);
   }
-  constexpr uint32_t kMost = 1000;  // peers, properties
-  if (info.peers) peers_.assign(info.peers, info.peers + std::min(info.peer_count, kMost));
-  for (uint32_t i = 0; info.properties && i < std::min(info.property_count, kMost); ++i) {
+  if (info.peers) peers_.assign(info.peers, info.peers + info.peer_count);
+  for (uint32_t i = 0; info.properties && i < info.property_count; ++i) {
     const bp_option_t property = abi::element(info.properties, i, info.property_stride);
     property_texts_.push_back({abi::string(property.name), abi::string(property.value)});
   }
@@ -46,7 +46,7 @@ bool Device::reads_from(const Device& other) const {
 }
 
 Device::~Device() {
-  if (handle_) backend_->plugin->device->close(handle_);
+  if (handle_) call_plugin([&] { backend_->plugin->device->close(handle_); });
 }
 
 Result<bp_device_t*> Device::open() {
@@ -70,12 +70,13 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   how.id = id();
   PluginError error;
   bp_device_t* opened = nullptr;
+  const bp_device_api_t& api = *backend_->plugin->device;
   if (const bp_status_t code =
-          backend_->plugin->device->open(backend_->handle, plugin_index_, &how, &opened, error.get()))
+          call_plugin(error, [&] { return api.open(backend_->handle, plugin_index_, &how, &opened, error.get()); }))
     return error.status(code, fmt::format("device {} cannot be opened", name_));
   if (!opened) return Status(BP_INTERNAL, fmt::format("device {}: its plugin said BP_OK and opened nothing", name_));
   if (Status status = ask_opsets(opened); !status.ok()) {
-    backend_->plugin->device->close(opened);
+    call_plugin([&] { api.close(opened); });
     return status;
   }
   framework_allocate_ = how.allocate;
@@ -86,6 +87,8 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
 // Those of the device, or the ones that hold for every device of its backend.
 Status Device::ask_opsets(bp_device_t* opened) {
   constexpr uint32_t kMost = 1000;  // domains
+  constexpr uint32_t kMaxStride = 4096;
+  constexpr uint64_t kMaxName = 4096;
   const bp_coverage_api_t& api = *backend_->plugin->coverage;
   bp_opsets_t known{};
   known.size = sizeof known;
@@ -96,12 +99,19 @@ Status Device::ask_opsets(bp_device_t* opened) {
     known.opsets = nullptr;
     known.opset_count = 0;
     PluginError error;
-    BP_TRY(error.status(api.opsets(opened, &known, error.get()), fmt::format("device {}: opsets", name_)));
+    BP_TRY(error.status(call_plugin(error, [&] { return api.opsets(opened, &known, error.get()); }),
+                        fmt::format("device {}: opsets", name_)));
   }
+  if (known.opsets && known.opset_count > 0 && (known.opset_count > kMost || known.opset_stride > kMaxStride))
+    return Status(BP_INTERNAL, fmt::format("device {}: its plugin reports {} operator sets of {} bytes each", name_,
+                                           known.opset_count, known.opset_stride));
   newest_ = {};
   newest_.ir_version = known.ir_version;
-  for (uint32_t i = 0; known.opsets && i < std::min(known.opset_count, kMost); ++i) {
+  for (uint32_t i = 0; known.opsets && i < known.opset_count; ++i) {
     const bp_opset_t opset = abi::element(known.opsets, i, known.opset_stride);
+    if (opset.domain.size > kMaxName)
+      return Status(BP_INTERNAL,
+                    fmt::format("device {}: its plugin reports a domain of {} bytes", name_, opset.domain.size));
     newest_.opsets[abi::string(opset.domain)] = opset.version;
   }
   return {};

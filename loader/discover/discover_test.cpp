@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Good and bad files side by side: each bad one gets exactly its reason, and the good one beside it still works.
 #include <elf.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <functional>
 
 #include "base/abi.h"
+#include "discover/child.h"
+#include "discover/digest.h"
 #include "discover/environment.h"
+#include "discover/library.h"
 #include "discover/manifest.h"
+#include "discover/probe.h"
+#include "discover/probe_report.h"
 #include "discover/search.h"
+#include "discover/testing.h"
+#include "discover/verdict.h"
+#include "discover/writers.h"
+#include "host/variable.h"
 #include "testing/elf_writer.h"
 #include "testing/manifest_writer.h"
 
@@ -23,51 +34,12 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kFake;
+using testing::kPlugins;
 using testing::manifest;
+using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
-
-const fs::path kPlugins = BACKPLANE_BUILD_DIR "/tests/plugins";
-const fs::path kFake = kPlugins / "fake.so";
-
-// What a framework passes, with the owner of the arrays.
-class Request {
- public:
-  Request& file(const fs::path& path) { return files_.push_back(path.string()), *this; }
-  Request& folder(const fs::path& path) { return folders_.push_back(path.string()), *this; }
-  Request& option(std::string name, std::string value) {
-    return options_.emplace_back(std::move(name), std::move(value)), *this;
-  }
-  Request& only_given() { return flags_ = BP_ENV_ONLY_GIVEN, *this; }
-
-  // Calls `use` with the descriptor.
-  template <class F>
-  auto with(F use) const {
-    std::vector<bp_text_t> files, folders;
-    std::vector<bp_option_t> options;
-    for (const std::string& path : files_) files.push_back(abi::text(path));
-    for (const std::string& path : folders_) folders.push_back(abi::text(path));
-    for (const auto& [name, value] : options_) options.push_back({abi::text(name), abi::text(value)});
-    bp_env_desc_t desc{};
-    desc.size = sizeof desc;
-    desc.flags = flags_;
-    desc.backend_files = files.data();
-    desc.backend_file_count = static_cast<uint32_t>(files.size());
-    desc.backend_folders = folders.data();
-    desc.backend_folder_count = static_cast<uint32_t>(folders.size());
-    desc.options = options.data();
-    desc.option_count = static_cast<uint32_t>(options.size());
-    desc.option_stride = sizeof(bp_option_t);
-    desc.log = [](void*, uint32_t, bp_text_t) {};
-    return use(desc);
-  }
-  Result<std::shared_ptr<Environment>> create() const { return with(Environment::create); }
-
- private:
-  uint32_t flags_ = 0;
-  std::vector<std::string> files_, folders_;
-  std::vector<std::pair<std::string, std::string>> options_;
-};
 
 // The bad candidate comes first, the good one second.
 void expect_refused(const fs::path& bad, uint32_t code, const std::string& in_text) {
@@ -99,7 +71,9 @@ struct PluginCase {
 class BadPlugin : public ::testing::TestWithParam<PluginCase> {};
 
 TEST_P(BadPlugin, IsRefusedWithItsReason) {
-  const Sandbox sandbox;
+  Sandbox sandbox;
+  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // is tried before the limit is short
+  if (GetParam().in_text == std::string_view("in time")) sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", "1500");
   const fs::path library = kPlugins / ("bad_" + std::string(GetParam().fault) + ".so");
   ASSERT_TRUE(fs::exists(library)) << library;
   // A manifest makes the id matter; a refusal that the manifest does not cause names the library.
@@ -483,31 +457,253 @@ TEST(Environment, WrongOptionsAreErrorsOfTheCall) {
   EXPECT_EQ(Environment::create(desc).status().code(), BP_INVALID_ARGUMENT);
 }
 
+// Tries a plugin for its verdict, so that a short limit cannot strike it later.
+void warm(const fs::path& library) {
+  ASSERT_TRUE(Request().only_given().file(library).create().ok());
+}
+
+Candidate tried(const fs::path& library, const char* policy) {
+  auto env = Request().only_given().file(library).option("loader.probe", policy).create();
+  EXPECT_TRUE(env.ok());
+  return (*env)->candidates()[0];
+}
+
+// ---- files that others can write or exchange
+// -----------------------------------------------------------------------------
+
+class Writable : public ::testing::Test {
+ protected:
+  Candidate look() const {
+    auto env = Request().only_given().file(library).create();
+    return (*env)->candidates()[0];
+  }
+  void expect_untrusted(const std::string& in_text) const {
+    const Candidate candidate = look();
+    EXPECT_EQ(candidate.refusal, BP_REFUSED_UNTRUSTED) << candidate.text;
+    EXPECT_THAT(candidate.text, HasSubstr(in_text));
+  }
+  void SetUp() override {
+    fs::create_directories(library.parent_path());
+    fs::copy_file(kFake, library);
+  }
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "a/b/x.so";
+};
+
+TEST_F(Writable, FilesAreRefused) {
+  EXPECT_EQ(look().refusal, BP_REFUSED_NONE) << look().text;
+  ::chmod(library.c_str(), 0777);
+  expect_untrusted("anybody can write it");
+}
+
+TEST_F(Writable, FoldersAreRefusedAlsoWithAStickyBit) {
+  for (const mode_t mode : {0777, 01777}) {
+    ::chmod(library.parent_path().c_str(), mode);
+    expect_untrusted((sandbox.root() / "a/b").string() + ": anybody can write it");
+  }
+}
+
+TEST_F(Writable, FoldersOnTheWayAreRefusedUnlessSticky) {
+  ::chmod((sandbox.root() / "a").c_str(), 0777);
+  expect_untrusted((sandbox.root() / "a").string() + ": anybody can write it");
+  ::chmod((sandbox.root() / "a").c_str(), 01777);
+  EXPECT_EQ(look().refusal, BP_REFUSED_NONE) << look().text;
+}
+
+TEST_F(Writable, LinksAreFollowedThroughTheirFolders) {
+  fs::create_directory(sandbox.root() / "open");
+  ::chmod((sandbox.root() / "open").c_str(), 0777);
+  fs::create_symlink(library, sandbox.root() / "open/x.so");
+  auto env = Request().only_given().file(sandbox.root() / "open/x.so").create();
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_UNTRUSTED) << (*env)->candidates()[0].text;
+}
+
+TEST_F(Writable, ElevatedPrivilegesTrustRootAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "the files would have to belong to root";
+  ::chmod(library.c_str(), 0775);
+  EXPECT_FALSE(check_writers(library));
+  pretend_elevated(true);
+  const Refusal group = check_writers(library);
+  ::chmod(library.c_str(), 0755);
+  const Refusal root = check_writers(library);
+  ASSERT_EQ(::chown(library.c_str(), 12345, 0), 0);
+  const Refusal other = check_writers(library);
+  pretend_elevated(false);
+  EXPECT_THAT(group.text, HasSubstr("its group can write it"));
+  EXPECT_FALSE(root) << root.text;
+  EXPECT_THAT(other.text, HasSubstr("does not belong to root"));
+}
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(Exchanged, AFileOfEqualSizeAndTimeIsNoticed) {
+  const Sandbox sandbox;
+  std::string good = bytes_of(kFake), bad = bytes_of(kPlugins / "bad_crash_in_query.so");
+  good.resize(std::max(good.size(), bad.size()));
+  bad.resize(good.size());
+  const fs::path library = sandbox.write("x.so", good);
+  const auto time = fs::last_write_time(library);
+  EXPECT_EQ(tried(library, "cached").refusal, BP_REFUSED_NONE);  // survived, and loaded
+
+  fs::remove(library);  // not in place: this process has it mapped
+  sandbox.write("x.so", bad);
+  fs::last_write_time(library, time);
+  const Candidate candidate = tried(library, "cached");
+  EXPECT_EQ(candidate.refusal, BP_REFUSED_CRASHED) << candidate.text;
+
+  fs::remove(library);
+  good.back() ^= 1;  // behind everything that is loaded
+  sandbox.write("x.so", good);
+  EXPECT_THAT(tried(library, "cached").text, HasSubstr("this process has loaded another content"));
+}
+
+TEST(Exchanged, AWriteInPlaceChangesWhatIsKnownOfTheFile) {
+  const Sandbox sandbox;
+  const fs::path file = sandbox.write("x.so", "one");
+  const auto time = fs::last_write_time(file);
+  const FileFacts before = facts_of(file);
+  ::usleep(20'000);  // the clock of the file system advances in steps
+  sandbox.write("x.so", "two");
+  fs::last_write_time(file, time);
+  EXPECT_EQ(facts_of(file).size, before.size);
+  EXPECT_EQ(facts_of(file).modified_ns, before.modified_ns);
+  EXPECT_NE(facts_of(file), before);
+}
+
+TEST(Exchanged, WhatIsLoadedIsWhatWasHashed) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "x.so";
+  fs::copy_file(kFake, library);
+  File opened;
+  ASSERT_FALSE(opened.open(library));
+  fs::remove(library);
+  fs::copy_file(kPlugins / "bad_crash_on_load.so", library);  // loading it would end this process
+  bp_plugin_query_t query = nullptr;
+  const Refusal refusal = load_library(library, opened, "content", query);
+  EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED);
+  EXPECT_THAT(refusal.text, HasSubstr("exchanged"));
+}
+
 // ---- the trial in a child process
 // --------------------------------------------------------------------------------------
 
-TEST(Probe, AnswersAreRememberedUntilTheFileChanges) {
+TEST(Probe, CrashesAreQuarantinedUntilTheContentChanges) {
   const Sandbox sandbox;
   const fs::path library = sandbox.root() / "x.so";
   fs::copy_file(kPlugins / "bad_crash_in_query.so", library);
-  auto refusal = [&](const char* policy) {
-    auto env = Request().only_given().file(library).option("loader.probe", policy).create();
-    const Candidate& candidate = (*env)->candidates()[0];
+  const auto refusal = [&](const char* policy) {
+    const Candidate candidate = tried(library, policy);
     EXPECT_EQ(candidate.refusal, BP_REFUSED_CRASHED) << candidate.text;
     return candidate.text;
   };
   EXPECT_THAT(refusal("cached"), HasSubstr("ask its vendor"));
   EXPECT_THAT(refusal("cached"), HasSubstr("remove " + (sandbox.root() / "cache/backplane/probe").string()));
   EXPECT_THAT(refusal("always"), HasSubstr("ask its vendor"));
+  fs::rename(library, sandbox.root() / "y.so");  // the verdict is the content's
+  EXPECT_THAT(tried(sandbox.root() / "y.so", "cached").text, HasSubstr("quarantined"));
+  fs::rename(sandbox.root() / "y.so", library);
 
   for (const auto& entry : fs::directory_iterator(sandbox.root() / "cache/backplane/probe"))
-    std::ofstream(entry.path()) << "scribbled\nsurvived\n";  // it would load and crash us
+    std::ofstream(entry.path()) << "backplane verdict 1\nscribbled\nsurvived\n";  // it would load and crash us
   EXPECT_THAT(refusal("cached"), HasSubstr("ask its vendor"));
 
   fs::remove(library);
   fs::copy_file(kFake, library);
-  auto env = Request().only_given().file(library).create();
-  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_NONE) << (*env)->candidates()[0].text;
+  EXPECT_EQ(tried(library, "cached").refusal, BP_REFUSED_NONE);
+}
+
+TEST(Probe, HangsAndKillsAreQuarantinedToo) {
+  Sandbox sandbox;
+  warm(kFake);
+  sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", "1000");
+  for (const char* fault : {"bad_hang_in_query.so", "bad_kills_itself.so"}) {
+    EXPECT_THAT(tried(kPlugins / fault, "cached").text, HasSubstr("ask its vendor"));
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_THAT(tried(kPlugins / fault, "cached").text, HasSubstr("quarantined"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(800));
+  }
+}
+
+TEST(Probe, AVerdictThatOthersCanWriteIsNotRead) {
+  const Sandbox sandbox;
+  EXPECT_THAT(tried(kPlugins / "bad_crash_in_query.so", "cached").text, HasSubstr("ask its vendor"));
+  for (const auto& entry : fs::directory_iterator(sandbox.root() / "cache/backplane/probe"))
+    ::chmod(entry.path().c_str(), 0666);
+  EXPECT_THAT(tried(kPlugins / "bad_crash_in_query.so", "cached").text, HasSubstr("ask its vendor"));
+}
+
+TEST(Probe, WhatThePluginStartsEndsWithTheTrial) {
+  Sandbox sandbox;
+  const fs::path lock = sandbox.root() / "lock";
+  sandbox.set("BACKPLANE_TEST_LOCK", lock.string());
+  const fs::path library = kPlugins / "bad_leaves_process.so";
+  File opened;
+  ASSERT_FALSE(opened.open(library));
+  const Refusal refusal = probe_library(library, opened, "content", {}, Log(BP_LOG_ERROR, nullptr, nullptr));
+  EXPECT_FALSE(refusal) << refusal.text;
+  EXPECT_TRUE(fs::exists(lock));
+  sandbox.set("BACKPLANE_TEST_LOCK", std::nullopt);
+  const int file = ::open(lock.c_str(), O_RDWR | O_CREAT, 0600);
+  bool is_free = false;
+  for (int i = 0; !is_free && i < 100; ++i, ::usleep(20'000)) is_free = ::lockf(file, F_TLOCK, 0) == 0;
+  EXPECT_TRUE(is_free) << "a process of the plugin's still holds " << lock;
+  ::close(file);
+}
+
+TEST(Probe, SeesNoSecretsOfTheEnvironment) {
+  Sandbox sandbox;
+  sandbox.set("SECRET_TOKEN", "x");
+  sandbox.set("CUDA_VISIBLE_DEVICES", "0");
+  const auto passed = minimal_environment();
+  EXPECT_THAT(passed, ::testing::Contains("CUDA_VISIBLE_DEVICES=0"));
+  EXPECT_THAT(passed, ::testing::Not(::testing::Contains(HasSubstr("SECRET"))));
+}
+
+TEST(Probe, WithoutAChildNothingIsLoadedUnlessAskedFor) {
+  const Sandbox sandbox;
+  std::vector<std::string> lines;
+  const Log log(
+      BP_LOG_WARNING,
+      [](void* self, uint32_t, bp_text_t text) {
+        static_cast<std::vector<std::string>*>(self)->push_back(abi::string(text));
+      },
+      &lines);
+  File file;
+  ASSERT_FALSE(file.open(kFake));
+  ProbeSettings settings;
+  settings.helper = sandbox.root() / "nowhere";
+  Refusal refusal = probe_library(kFake, file, "content", settings, log);
+  EXPECT_EQ(refusal.code, BP_REFUSED_UNTRIED);
+  EXPECT_THAT(refusal.text, HasSubstr("loader.probe=if_possible"));
+  EXPECT_THAT(lines, IsEmpty());
+  settings.policy = ProbePolicy::kIfPossible;
+  EXPECT_FALSE(probe_library(kFake, file, "content", settings, log));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("loaded untried")));
+}
+
+TEST(ProbeReport, OnlyItsKeyAndOrderMakeItAuthentic) {
+  const ProbeKey key = make_probe_key(), other = make_probe_key();
+  const std::string loaded = probe_message(key, 0, ProbeStep::kLoaded), done = probe_message(key, 1, ProbeStep::kDone);
+  EXPECT_EQ(read_probe_report(key, loaded + done).last, ProbeStep::kDone);
+  EXPECT_FALSE(read_probe_report(key, loaded + done).disturbed);
+  for (const std::string& forged : {done, loaded + loaded, probe_message(other, 0, ProbeStep::kDone),
+                                    loaded + done.substr(0, 20), std::string(33, '\7'), loaded + "survived\n"}) {
+    const ProbeProgress progress = read_probe_report(key, forged);
+    EXPECT_TRUE(progress.disturbed);
+    EXPECT_NE(progress.last, ProbeStep::kDone);
+  }
+}
+
+TEST(Verdict, IsReadForItsContentOnly) {
+  EXPECT_TRUE(parse_verdict("backplane verdict 1\nabc\nsurvived\n", "abc")->survived);
+  EXPECT_EQ(parse_verdict("backplane verdict 1\nabc\nquarantined: hung\n", "abc")->how, "hung");
+  for (const char* text : {"", "backplane verdict 1\nabc\nsurvived", "backplane verdict 2\nabc\nsurvived\n",
+                           "backplane verdict 1\nabd\nsurvived\n", "backplane verdict 1\nabc\nfine\n",
+                           "backplane verdict 1\nabc\nsurvived\nmore\n"})
+    EXPECT_FALSE(parse_verdict(text, "abc")) << text;
 }
 
 TEST(Probe, AFrameworkThatReapsAllChildrenIsNoObstacle) {

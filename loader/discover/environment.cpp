@@ -10,25 +10,28 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <string_view>
 
 #include "base/abi.h"
+#include "discover/digest.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
 #include "discover/negotiate.h"
 #include "discover/probe.h"
 #include "discover/search.h"
+#include "discover/survey.h"
+#include "discover/writers.h"
 #include "host/cache.h"
+#include "host/variable.h"
 
 namespace backplane {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kMaxDevices = 256;  // of one backend; more is a number that nobody set
-
 struct Settings {
   std::set<std::string, std::less<>> disabled;
-  ProbePolicy probe = ProbePolicy::kCached;
+  ProbeSettings probe;
   CacheSettings cache;
   std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
 };
@@ -48,14 +51,16 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
   }
   if (name == "probe") {
     if (value == "always")
-      settings.probe = ProbePolicy::kAlways;
+      settings.probe.policy = ProbePolicy::kAlways;
     else if (value == "cached")
-      settings.probe = ProbePolicy::kCached;
+      settings.probe.policy = ProbePolicy::kCached;
+    else if (value == "if_possible")
+      settings.probe.policy = ProbePolicy::kIfPossible;
     else if (value == "never")
-      settings.probe = ProbePolicy::kNever;
+      settings.probe.policy = ProbePolicy::kNever;
     else
       return {BP_INVALID_ARGUMENT,
-              fmt::format("option loader.probe is \"{}\": it must be always, cached or never", value)};
+              fmt::format("option loader.probe is \"{}\": it must be always, cached, if_possible or never", value)};
     return {};
   }
   if (name == "cache") {
@@ -85,7 +90,15 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   if (desc.flags & ~BP_ENV_ONLY_GIVEN)
     return Status(BP_INVALID_ARGUMENT,
                   fmt::format("bp_env_desc_t.flags is {:#x}: only BP_ENV_ONLY_GIVEN is known", desc.flags));
-  if (const char* list = secure_getenv("BACKPLANE_DISABLE_BACKENDS")) disable(list, settings);
+  if (const char* list = variable("BACKPLANE_DISABLE_BACKENDS")) disable(list, settings);
+  if (const char* text = variable("BACKPLANE_SCAN_TIMEOUT_MS")) {
+    uint32_t limit = 0;
+    const std::string_view digits = text;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), limit);
+    // A setting of the user's that cannot be read is no reason to fail the program: the default holds.
+    if (error == std::errc() && end == digits.data() + digits.size() && limit > 0)
+      settings.probe.limit = std::chrono::milliseconds(std::min<uint32_t>(limit, 3'600'000));
+  }
   for (uint32_t i = 0; i < desc.option_count; ++i) {
     const bp_option_t option = abi::element(desc.options, i, desc.option_stride);
     const std::string_view name = abi::view(option.name);
@@ -149,28 +162,6 @@ struct Environment::Maker {
     return {};
   }
 
-  Refusal create(Backend& backend, const fs::path& library) {
-    auto options = settings.backends.find(backend.id);
-    backend.host = std::make_shared<Host>(env.services_, backend.id,
-                                          options == settings.backends.end() ? Host::Options() : options->second,
-                                          backend.plugin->version);
-    const std::string folder = library.parent_path().string();
-    bp_backend_create_t how{};
-    how.size = sizeof how;
-    how.host = backend.host->table();
-    how.directory = abi::text(folder);
-    PluginError error;
-    const bp_status_t code = backend.plugin->create(&how, &backend.handle, error.get());
-    if (code != BP_OK) {
-      backend.handle = nullptr;
-      return {BP_REFUSED_CREATE,
-              std::string(error.status(code, fmt::format("{}: create failed", backend.library)).text())};
-    }
-    if (!backend.handle)
-      return {BP_REFUSED_CREATE, fmt::format("{}: create said BP_OK and made nothing", backend.library)};
-    return {};
-  }
-
   static uint64_t fnv1a(std::string_view text) {
     uint64_t hash = 0xcbf29ce484222325;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -190,31 +181,14 @@ struct Environment::Maker {
   }
 
   Refusal list_devices(Backend& backend, std::vector<std::unique_ptr<Device>>& out) const {
-    auto refused = [&](std::string_view why) {
-      return Refusal{BP_REFUSED_DEVICES, fmt::format("{}: {}", backend.library, why)};
-    };
-    uint32_t count = 0;
-    PluginError error;
-    if (const bp_status_t code = backend.plugin->device->count(backend.handle, &count, error.get()))
-      return refused(error.status(code, "its devices cannot be counted").text());
-    if (count == 0)
-      return refused(error.text().empty() ? "it finds no device here"
-                                          : "it finds no device here: " + std::string(error.text()));
-    if (count > kMaxDevices)
-      return refused(fmt::format("it reports {} devices; at most {} are believed", count, kMaxDevices));
-    for (uint32_t i = 0; i < count; ++i) {
-      bp_device_info_t info{};
-      info.size = sizeof info;
-      PluginError why;
-      if (const bp_status_t code = backend.plugin->device->info(backend.handle, i, &info, why.get()))
-        return refused(why.status(code, fmt::format("device {} cannot be described", i)).text());
-      info.size = sizeof info;
-      info.index = i;
+    std::vector<bp_device_info_t> infos;
+    if (Refusal refusal = survey_devices(backend, infos)) return refusal;
+    for (bp_device_info_t& info : infos) {
       info.id = id_of(backend.id, info);
-      if (i == 0) backend.host->set_first_device(info.id);
-      const uint32_t index = static_cast<uint32_t>(env.devices_.size()) + i + 1;
-      out.push_back(
-          std::make_unique<Device>(backend, index, i == 0 ? backend.id : fmt::format("{}:{}", backend.id, i), info));
+      if (info.index == 0) backend.host->set_first_device(info.id);
+      const uint32_t number = info.index, index = static_cast<uint32_t>(env.devices_.size()) + number + 1;
+      out.push_back(std::make_unique<Device>(
+          backend, index, number == 0 ? backend.id : fmt::format("{}:{}", backend.id, number), info));
     }
     return {};
   }
@@ -231,11 +205,17 @@ struct Environment::Maker {
       library = manifest.library;
     }
     candidate.library = library.string();
-    if (Refusal refusal = check_library(library)) return refusal;
-    if (Refusal refusal = probe_library(library, settings.probe, log())) return refusal;
+    File file;
+    if (Refusal refusal = file.open(library)) return refusal;
+    if (Refusal refusal = check_writers(library)) return refusal;
+    if (Refusal refusal = check_library(library, file)) return refusal;
+    const auto content = blake2b_of(file);
+    if (!content)
+      return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read", candidate.library)};
+    if (Refusal refusal = probe_library(library, file, *content, settings.probe, log())) return refusal;
 
     bp_plugin_query_t query = nullptr;
-    if (Refusal refusal = load_library(library, query)) return refusal;
+    if (Refusal refusal = load_library(library, file, *content, query)) return refusal;
     return take(query, library, candidate);
   }
 
@@ -245,7 +225,10 @@ struct Environment::Maker {
     backend->id = candidate.id = abi::string(backend->plugin->id);
     backend->library = candidate.library;
     if (Refusal refusal = may_take(backend->id, backend->library)) return refusal;  // without a manifest the id is news
-    if (Refusal refusal = create(*backend, library)) return refusal;
+    const auto options = settings.backends.find(backend->id);
+    if (Refusal refusal = create_backend(*backend, library.parent_path().string(), env.services_,
+                                         options == settings.backends.end() ? Host::Options() : options->second))
+      return refusal;
 
     std::vector<std::unique_ptr<Device>> devices;
     if (Refusal refusal = list_devices(*backend, devices)) return refusal;

@@ -10,6 +10,27 @@
 #include <system_error>
 
 namespace backplane {
+namespace {
+
+int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+FileFacts facts_from(const struct stat& seen) {
+  return {seen.st_dev, seen.st_ino, static_cast<uint64_t>(seen.st_size), nanoseconds(seen.st_mtim),
+          nanoseconds(seen.st_ctim)};
+}
+
+}  // namespace
+
+std::string FileFacts::text() const {
+  return fmt::format("{} {} {} {} {}", device, inode, size, modified_ns, changed_ns);
+}
+
+FileFacts facts_of(const std::filesystem::path& path) {
+  struct stat seen {};
+  return ::stat(path.c_str(), &seen) == 0 ? facts_from(seen) : FileFacts();
+}
 
 File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -17,14 +38,18 @@ File::~File() {
 
 Refusal File::open(const std::filesystem::path& path) {
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  struct stat facts {};
-  if (descriptor_ < 0 || ::fstat(descriptor_, &facts) != 0)
+  struct stat seen {};
+  if (descriptor_ < 0 || ::fstat(descriptor_, &seen) != 0)
     return {BP_REFUSED_MISSING,
             fmt::format("{} cannot be read: {}", path.string(), std::generic_category().message(errno))};
-  regular_ = S_ISREG(facts.st_mode);
-  size_ = static_cast<uint64_t>(facts.st_size);
-  modified_ns_ = facts.st_mtim.tv_sec * int64_t{1'000'000'000} + facts.st_mtim.tv_nsec;
+  regular_ = S_ISREG(seen.st_mode);
+  facts_ = facts_from(seen);
   return {};
+}
+
+FileFacts File::facts_now() const {
+  struct stat seen {};
+  return ::fstat(descriptor_, &seen) == 0 ? facts_from(seen) : FileFacts();
 }
 
 size_t File::read(uint64_t offset, void* out, size_t bytes) const {

@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading files that strangers put in our way: a pipe must not hang us, a device file must not feed us for ever.
+// Files from outside: a pipe must not block, a device file must not be read without end, and what was looked at must be
+// what is used.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "discover/refusal.h"
 
 namespace backplane {
+
+// Which file, in which state. Any write or replacement changes them: nobody but root can set `changed_ns`, which the
+// system advances also where size and time of modification are put back.
+struct FileFacts {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t modified_ns = 0, changed_ns = 0;
+
+  bool operator==(const FileFacts&) const = default;
+  std::string text() const;
+};
+
+// Of the file that a path names now; all zero where there is none.
+FileFacts facts_of(const std::filesystem::path& path);
 
 class File {
  public:
@@ -18,17 +33,18 @@ class File {
 
   // Never blocks. BP_REFUSED_MISSING with the system's reason.
   Refusal open(const std::filesystem::path& path);
+  int descriptor() const { return descriptor_; }
   bool regular() const { return regular_; }
-  uint64_t size() const { return size_; }
-  int64_t modified_ns() const { return modified_ns_; }
+  uint64_t size() const { return facts_.size; }
+  const FileFacts& facts() const { return facts_; }  // when it was opened
+  FileFacts facts_now() const;
   // Bytes read: fewer than `bytes` at the end of the file or on an error.
   size_t read(uint64_t offset, void* out, size_t bytes) const;
 
  private:
   int descriptor_ = -1;
   bool regular_ = false;
-  uint64_t size_ = 0;
-  int64_t modified_ns_ = 0;
+  FileFacts facts_;
 };
 
 }  // namespace backplane

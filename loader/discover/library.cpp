@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -51,9 +51,7 @@ uint32_t own_sanitizer() {
 #endif
 }
 
-Refusal check_library(const std::filesystem::path& path) {
-  File file;
-  if (Refusal refusal = file.open(path)) return refusal;
+Refusal check_library(const std::filesystem::path& path, const File& file) {
   std::vector<std::string> needed;
   if (Refusal refusal = read_elf(path.string(), file, needed)) return refusal;
   const uint32_t sanitizer = needed_sanitizer(needed);
@@ -65,25 +63,44 @@ Refusal check_library(const std::filesystem::path& path) {
   return {};
 }
 
-Refusal load_library(const std::filesystem::path& path, bp_plugin_query_t& out_query) {
+Refusal load_library(const std::filesystem::path& path, const File& file, const std::string& content,
+                     bp_plugin_query_t& out_query) {
+  struct Loaded {
+    boost::dll::shared_library library;
+    std::string content;
+  };
   // Never destroyed, so nothing is unloaded at the end of the process either.
-  static auto& loaded = *new std::deque<boost::dll::shared_library>;
+  static auto& loaded = *new std::map<std::string, Loaded>;
   static std::mutex mutex;
   std::lock_guard lock(mutex);
 
-  boost::dll::shared_library library;
-  std::error_code error;
-  library.load(path, error, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
-  if (error) {
-    const char* reason = dlerror();
-    return {BP_REFUSED_LINK,
-            fmt::format("the system cannot load {}: {}", path.string(), reason ? reason : error.message())};
+  auto untrusted = [&](std::string_view why) {
+    return Refusal{BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: {}", path.string(), why)};
+  };
+  const std::string name = path.string();
+  auto known = loaded.find(name);
+  if (known != loaded.end() && known->second.content != content)
+    return untrusted("this process has loaded another content of it: start again to load the new one");
+  if (known == loaded.end()) {
+    constexpr std::string_view kExchanged = "it was exchanged while it was looked at: try again";
+    if (facts_of(path) != file.facts()) return untrusted(kExchanged);
+    Loaded fresh{{}, content};
+    std::error_code error;
+    fresh.library.load(path, error, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+    if (error) {
+      const char* reason = dlerror();
+      return {BP_REFUSED_LINK, fmt::format("the system cannot load {}: {}", name, reason ? reason : error.message())};
+    }
+    known = loaded.emplace(name, std::move(fresh)).first;
+    if (facts_of(path) != file.facts() || file.facts_now() != file.facts()) {
+      known->second.content.clear();  // nobody knows what was loaded
+      return untrusted(kExchanged);
+    }
   }
-  void* symbol = dlsym(library.native(), BP_PLUGIN_SYMBOL);
-  loaded.push_back(std::move(library));
+  void* symbol = dlsym(known->second.library.native(), BP_PLUGIN_SYMBOL);
   if (!symbol)
     return {BP_REFUSED_SYMBOL, fmt::format("{} does not export {}: it is no Backplane plugin, or hides the symbol",
-                                           path.string(), BP_PLUGIN_SYMBOL)};
+                                           name, BP_PLUGIN_SYMBOL)};
   out_query = reinterpret_cast<bp_plugin_query_t>(symbol);
   return {};
 }

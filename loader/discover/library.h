@@ -3,20 +3,25 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "backplane/plugin.h"
+#include "discover/file.h"
 #include "discover/refusal.h"
 
 namespace backplane {
 
 // Whether the file is a whole shared library for this machine, built for this kind of process. The system's loader
-// would crash on a truncated one, and a sanitizer's runtime would end the process. BP_REFUSED_MISSING, _NOT_A_LIBRARY,
+// would crash on a truncated one, and a sanitizer's runtime would end the process. BP_REFUSED_NOT_A_LIBRARY,
 // _ARCHITECTURE, _SANITIZER.
-Refusal check_library(const std::filesystem::path& file);
+Refusal check_library(const std::filesystem::path& path, const File& file);
 
-// Loads it (all symbols resolved now, none exported to others) and finds bp_plugin_query. What was loaded is never
-// unloaded: drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL.
-Refusal load_library(const std::filesystem::path& file, bp_plugin_query_t& out_query);
+// Loads it (all symbols resolved now, none exported to others) and finds bp_plugin_query. `path` must name the open
+// `file`, whose content is `content`, before and afterwards. The path is what is loaded, so that $ORIGIN, debuggers and
+// the plugin itself find what lies beside it; check_writers() says who could exchange the file meanwhile. What was
+// loaded is never unloaded: drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
+Refusal load_library(const std::filesystem::path& path, const File& file, const std::string& content,
+                     bp_plugin_query_t& out_query);
 
 // BP_SANITIZER_* of this build.
 uint32_t own_sanitizer();

@@ -8,6 +8,7 @@
 
 #include "base/abi.h"
 #include "base/release.h"
+#include "discover/call.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
 
@@ -147,11 +148,9 @@ Refusal take_tables(PluginTables& t, std::string_view file) {
 Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_view expected_id, PluginTables& out) {
   const bp_host_offer_t offer = make_offer();
   const bp_plugin_t* given = nullptr;
-  try {
-    given = query(&offer);
-  } catch (...) {
-    return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {} let an exception out", file, BP_PLUGIN_SYMBOL)};
-  }
+  PluginError thrown;
+  if (call_plugin(thrown, [&] { return given = query(&offer), BP_OK; }) != BP_OK)
+    return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {}: {}", file, BP_PLUGIN_SYMBOL, thrown.text())};
   if (!given)
     return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {} gave NULL instead of a descriptor", file, BP_PLUGIN_SYMBOL)};
   auto known = abi::read(given, "bp_plugin_t");

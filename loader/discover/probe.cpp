@@ -5,123 +5,113 @@
 #include <signal.h>
 
 #include <cstring>
-#include <fstream>
-#include <optional>
 #include <system_error>
 
-#include "base/release.h"
 #include "discover/child.h"
-#include "discover/file.h"
+#include "discover/probe_report.h"
 #include "discover/search.h"
-#include "host/cache.h"
+#include "discover/verdict.h"
+#include "discover/writers.h"
 
 namespace backplane {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
-
-// Loading and asking are fast by contract; creating may start a driver.
-constexpr ChildLimits kLimits{milliseconds(2000), kProbeLoaded, milliseconds(10'000)};
-constexpr std::string_view kCrashed = "crashed: ";
 
 // The helper beside the loader: in the build tree and in an installation, with and without lib/<machine>.
-fs::path find_helper() {
+Refusal find_helper(fs::path& out_helper) {
   const fs::path own = loader_folder();
-  if (own.empty()) return {};
   for (const char* place : {"../bin", "../libexec/backplane", "../../libexec/backplane"}) {
     std::error_code error;
-    fs::path helper = fs::canonical(own / place / "backplane-probe", error);
-    if (!error) return helper;
+    fs::path helper = own.empty() ? fs::path() : fs::canonical(own / place / "backplane-probe", error);
+    if (helper.empty() || error) continue;
+    out_helper = std::move(helper);
+    return check_writers(out_helper);
   }
-  return {};
+  return {BP_REFUSED_UNTRIED, fmt::format("there is no backplane-probe beside {}", own.string())};
 }
-
-uint64_t fnv1a(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
-  return hash;
-}
-
-// An answer for one state of one file: two lines, the state and the answer. Anything else is as good as no entry.
-class CacheEntry {
- public:
-  explicit CacheEntry(const fs::path& library) {
-    const fs::path folder = cache_folder();
-    File file;
-    if (folder.empty() || library.native().find('\n') != std::string::npos || file.open(library)) return;
-    state_ = fmt::format("{} {} {} {}", library.string(), file.size(), file.modified_ns(), kBuildId);
-    path_ = folder / "probe" / fmt::format("{:016x}", fnv1a(state_));
-  }
-
-  const fs::path& path() const { return path_; }
-
-  std::optional<std::string> read() const {
-    std::string state, answer;
-    std::ifstream file(path_);
-    if (path_.empty() || !std::getline(file, state) || !std::getline(file, answer) || state != state_)
-      return std::nullopt;
-    if (answer != "survived" && !answer.starts_with(kCrashed)) return std::nullopt;
-    return answer;
-  }
-
-  // A cache that cannot be written costs time at the next start and nothing else.
-  void write(std::string_view answer) const {
-    if (!path_.empty()) write_whole(path_, fmt::format("{}\n{}\n", state_, answer));
-  }
-
- private:
-  std::string state_;
-  fs::path path_;
-};
 
 Refusal crashed(const fs::path& library, std::string_view how, std::string_view way_out) {
   return {BP_REFUSED_CRASHED,
           fmt::format("{} {} when it was tried in a process of its own: {}", library.string(), how, way_out)};
 }
 
-std::string how_it_ended(const ChildResult& child) {
-  const char* where = child.said.find(kProbeLoaded) == std::string::npos ? "was loaded and asked" : "was created";
+// What was being done when the last report had been made.
+const char* next_step(ProbeStep last) {
+  switch (last) {
+    case ProbeStep::kNone:
+      return "was loaded and asked";
+    case ProbeStep::kLoaded:
+      return "was created";
+    case ProbeStep::kCreated:
+      return "described its devices";
+    case ProbeStep::kListed:
+      return "opened a device";
+    case ProbeStep::kOpened:
+      return "was asked about an operator";
+    case ProbeStep::kAnswered:
+      return "closed a device";
+    default:
+      return "was destroyed";
+  }
+}
+
+std::string how_it_ended(const ChildResult& child, const ProbeProgress& progress) {
+  const char* where = next_step(progress.last);
   if (child.timed_out) return fmt::format("did not return in time while it {}", where);
   if (child.signal) {
     const char* name = sigabbrev_np(child.signal);
     return fmt::format("crashed (SIG{}) while it {}", name ? name : "?", where);
   }
+  if (progress.disturbed) return fmt::format("wrote to a descriptor that is not its own while it {}", where);
+  if (child.exit_code == kProbeUnheard)
+    return fmt::format("closed a descriptor that is not its own while it {}", where);
   return fmt::format("ended the process (exit code {}) while it {}", child.exit_code, where);
 }
 
 }  // namespace
 
-Refusal probe_library(const fs::path& library, ProbePolicy policy, const Log& log) {
-  if (policy == ProbePolicy::kNever) return {};
-  const CacheEntry entry(library);
-  if (policy == ProbePolicy::kCached) {
-    if (const auto answer = entry.read()) {
-      if (!answer->starts_with(kCrashed)) return {};
-      return crashed(library, std::string_view(*answer).substr(kCrashed.size()),
-                     fmt::format("remove {} or set loader.probe=always to try again", entry.path().string()));
+Refusal probe_library(const fs::path& path, const File& library, const std::string& content,
+                      const ProbeSettings& settings, const Log& log) {
+  auto untried = [&](std::string_view why) -> Refusal {
+    if (settings.policy == ProbePolicy::kIfPossible || settings.policy == ProbePolicy::kNever) {
+      log.warning(fmt::format("{} is loaded untried: {}", path.string(), why));
+      return {};
+    }
+    return {BP_REFUSED_UNTRIED, fmt::format("{} cannot be tried in a process of its own: {}; loader.probe=if_possible "
+                                            "loads it all the same",
+                                            path.string(), why)};
+  };
+  if (settings.policy == ProbePolicy::kNever) return untried("loader.probe is never");
+  if (settings.policy != ProbePolicy::kAlways) {
+    if (const auto verdict = recall_verdict(content)) {
+      if (verdict->survived) return {};
+      return crashed(
+          path, verdict->how,
+          fmt::format("it is quarantined until it changes; remove {} or set loader.probe=always to try again",
+                      verdict_path(content).string()));
     }
   }
-  const fs::path helper = find_helper();
-  if (helper.empty()) {
-    log.debug(fmt::format("{} is loaded without a trial: no backplane-probe beside {}", library.string(),
-                          loader_folder().string()));
+  fs::path helper = settings.helper;
+  if (helper.empty())
+    if (const Refusal refusal = find_helper(helper)) return untried(refusal.text);
+  const ProbeKey key = make_probe_key();
+  const auto child = run_child({.program = helper,
+                                .arguments = {path.string()},
+                                .environment = minimal_environment(),
+                                .input = std::string(reinterpret_cast<const char*>(key.data()), key.size()),
+                                .file = library.descriptor(),
+                                .limit = settings.limit});
+  if (!child.ok()) return untried(child.status().text());
+  // The authentic reports count, not the exit code: a plugin may call exit(0), and a framework may reap our child.
+  const ProbeProgress progress = read_probe_report(key, child->said);
+  if (!child->timed_out && !progress.disturbed && progress.last == ProbeStep::kDone) {
+    remember_verdict(content, {true, {}});
     return {};
   }
-  auto child = run_child(helper, library.string(), kLimits);
-  if (!child.ok()) {
-    log.debug(fmt::format("{} is loaded without a trial: {}", library.string(), child.status().text()));
-    return {};
-  }
-  // The child's word counts, not its exit code: a plugin may call exit(0), and a framework may reap our child.
-  if (!child->timed_out && child->said.ends_with(kProbeSurvived)) {
-    entry.write("survived");
-    return {};
-  }
-  const std::string how = how_it_ended(*child);
-  // A slow machine or a full one is no property of the file.
-  if (!child->timed_out && child->signal != SIGKILL) entry.write(std::string(kCrashed) + how);
-  return crashed(library, how, "ask its vendor, or set loader.probe=never to load it all the same");
+  const std::string how = how_it_ended(*child, progress);
+  remember_verdict(content, {false, how});
+  return crashed(path, how, "ask its vendor, or set loader.probe=never to load it all the same");
 }
 
 }  // namespace backplane

@@ -1,60 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
-// backplane-probe LIBRARY: loads a plugin, asks it, creates it and counts its devices. What it finds wrong is told by
-// the loader itself later; here only survival counts, and two words on kChildVoice tell of it.
+// backplane-probe LIBRARY: loads a plugin and uses it as discovery and coverage do. What it finds wrong is reported by
+// the loader itself later; here only survival counts. probe_report.h has the descriptors.
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <memory>
+#include <string>
 
+#include "base/abi.h"
+#include "discover/call.h"
 #include "discover/child.h"
+#include "discover/digest.h"
+#include "discover/environment.h"
 #include "discover/library.h"
 #include "discover/negotiate.h"
-#include "discover/probe.h"
-#include "host/host.h"
+#include "discover/probe_graph.h"
+#include "discover/probe_report.h"
+#include "discover/survey.h"
 
 namespace {
 
-void say(std::string_view word) {
-  [[maybe_unused]] const ssize_t written = write(backplane::kChildVoice, word.data(), word.size());
+using namespace backplane;
+
+constexpr size_t kMaxOpened = 16;  // devices
+
+// The library that the loader has opened and hashed.
+std::string own_descriptor(int descriptor) {
+  return "/proc/self/fd/" + std::to_string(descriptor);
 }
 
-void try_devices(const backplane::PluginTables& tables, std::string_view library) {
-  using namespace backplane;
+void limit(__rlimit_resource resource, rlim_t value) {
+  rlimit limits{};
+  if (getrlimit(resource, &limits) != 0) return;
+  limits.rlim_cur = limits.rlim_max = std::min(limits.rlim_max, value);
+  setrlimit(resource, &limits);
+}
+
+void set_limits() {
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_CPU, 600);  // of all threads; the loader's deadline comes first
+  limit(RLIMIT_FSIZE, rlim_t{1} << 30);
+  limit(RLIMIT_NOFILE, 4096);
+  struct sysinfo memory {};
+  if (own_sanitizer() == BP_SANITIZER_NONE && sysinfo(&memory) == 0)  // a sanitizer reserves more than there is
+    limit(RLIMIT_DATA, std::max<rlim_t>(rlim_t{memory.totalram} * memory.mem_unit / 2, rlim_t{1} << 30));
+  // If the loader dies, nothing else ends a plugin that hangs.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  alarm(3600);
+}
+
+void say(ProbeReporter& reporter, ProbeStep step) {
+  if (!reporter.report(step)) _exit(kProbeUnheard);
+}
+
+void ask_about_an_operator(const Device& device, bp_device_t* handle) {
+  bp_coverage_sink_t sink{};
+  sink.size = sizeof sink;
+  sink.verdicts = [](void*, const bp_verdict_t*, uint32_t, uint32_t) {};
+  sink.groups = [](void*, const bp_group_t*, uint32_t, uint32_t) {};
+  bp_coverage_query_t query{};
+  query.size = sizeof query;
+  query.graph = &probe_graph();
+  query.option_stride = sizeof(bp_option_t);
+  PluginError error;
+  const bp_coverage_api_t& api = *device.backend().plugin->coverage;
+  call_plugin(error, [&] { return api.query(handle, &query, &sink, error.get()); });
+}
+
+// Each step is reported when it is behind the plugin; a plugin that refuses politely ends the trial early.
+void use(Backend& backend, const std::string& folder, ProbeReporter& reporter) {
   bp_env_desc_t desc{};
   desc.size = sizeof desc;
   desc.log_level = BP_LOG_ERROR;
-  Host host(std::make_shared<Services>(desc), std::string(tables.plugin.id.data, tables.plugin.id.size), {},
-            tables.plugin.version);
-  const std::string_view folder = library.substr(0, library.rfind('/'));
-  bp_backend_create_t how{};
-  how.size = sizeof how;
-  how.host = host.table();
-  how.directory = {folder.data(), folder.size()};
-  bp_backend_t* backend = nullptr;
-  PluginError error;
-  if (tables.plugin.create(&how, &backend, error.get()) != BP_OK) return;
-  uint32_t count = 0;
-  tables.device.count(backend, &count, error.get());
-  tables.plugin.destroy(backend);
+  backend.id = abi::string(backend.plugin->id);
+  if (create_backend(backend, folder, std::make_shared<Services>(desc), {})) return;
+  say(reporter, ProbeStep::kCreated);
+  std::vector<bp_device_info_t> infos;
+  if (survey_devices(backend, infos)) return;
+  say(reporter, ProbeStep::kListed);
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<bp_device_t*> handles;
+  for (const bp_device_info_t& info : infos) {
+    if (devices.size() == kMaxOpened) break;
+    devices.push_back(std::make_unique<Device>(backend, info.index + 1, backend.id, info));
+    auto opened = devices.back()->open();
+    handles.push_back(opened.ok() ? *opened : nullptr);
+  }
+  say(reporter, ProbeStep::kOpened);
+  for (size_t i = 0; i < devices.size(); ++i)
+    if (handles[i]) ask_about_an_operator(*devices[i], handles[i]);
+  say(reporter, ProbeStep::kAnswered);
+  devices.clear();
+  say(reporter, ProbeStep::kClosed);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    constexpr std::string_view kUsage =
-        "usage: backplane-probe LIBRARY\nThe loader runs this; it answers on descriptor 3.\n";
+    constexpr std::string_view kUsage = "usage: backplane-probe LIBRARY\nThe loader runs this.\n";
     return write(STDERR_FILENO, kUsage.data(), kUsage.size()) < 0 ? 1 : 2;
   }
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
-  alarm(30);  // if the loader died, nobody else ends a plugin that hangs
+  set_limits();
+  ProbeReporter reporter(STDIN_FILENO, kChildVoice);
+  File file;
+  if (file.open(own_descriptor(kChildFile))) return 1;
+  close(kChildFile);
 
+  const std::string library = argv[1];
   bp_plugin_query_t query = nullptr;
-  backplane::PluginTables tables;
-  const bool loaded = !backplane::load_library(argv[1], query) && !backplane::negotiate(query, argv[1], "", tables);
-  say(backplane::kProbeLoaded);
-  if (loaded) try_devices(tables, argv[1]);
-  say(backplane::kProbeSurvived);
+  {
+    Backend backend;
+    const bool loaded = !load_library(library, file, {}, query) && !negotiate(query, library, "", *backend.tables);
+    say(reporter, ProbeStep::kLoaded);
+    if (loaded) use(backend, library.substr(0, library.rfind('/')), reporter);
+  }
+  say(reporter, ProbeStep::kDone);
   _exit(0);  // what a plugin does at the end of a process is no part of the trial
 }

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <span>
 #include <system_error>
 
 #include "base/abi.h"
+#include "host/variable.h"
 
 namespace backplane {
 namespace {
@@ -19,11 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kManifests = "backplane/backends.d";
-
-// NULL in a process with raised privileges.
-const char* variable(const char* name) {
-  return secure_getenv(name);
-}
 
 fs::path full_path(const fs::path& path) {
   std::error_code error;

@@ -6,17 +6,18 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <string>
 #include <system_error>
+
+#include "host/variable.h"
 
 namespace backplane {
 
 namespace fs = std::filesystem;
 
 fs::path cache_folder() {
-  const char* cache = secure_getenv("XDG_CACHE_HOME");
-  const char* home = secure_getenv("HOME");
+  const char* cache = variable("XDG_CACHE_HOME");
+  const char* home = variable("HOME");
   const fs::path base = cache && *cache ? fs::path(cache) : home && *home ? fs::path(home) / ".cache" : fs::path();
   return base.is_absolute() ? base / "backplane" : fs::path();
 }

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <string>
 
 #include "base/abi.h"
+#include "host/variable.h"
 
 namespace backplane {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kLevels[] = {"error", "warning", "info", "debug"};  // from BP_LOG_ERROR
 
 uint32_t level_from_environment() {
-  const char* value = secure_getenv("BACKPLANE_LOG");
+  const char* value = variable("BACKPLANE_LOG");
   const auto found = std::find(std::begin(kLevels), std::end(kLevels), std::string_view(value ? value : ""));
   return found == std::end(kLevels) ? BP_LOG_WARNING : BP_LOG_ERROR + static_cast<uint32_t>(found - kLevels);
 }

@@ -45,7 +45,9 @@ std::string_view refusal_name(uint32_t refusal) {
                                          "BP_REFUSED_DISABLED",
                                          "BP_REFUSED_CRASHED",
                                          "BP_REFUSED_CREATE",
-                                         "BP_REFUSED_DEVICES"};
+                                         "BP_REFUSED_DEVICES",
+                                         "BP_REFUSED_UNTRUSTED",
+                                         "BP_REFUSED_UNTRIED"};
   return refusal < std::size(kNames) ? kNames[refusal] : "BP_REFUSED_MISSING";
 }
 

@@ -33,8 +33,8 @@ class Sandbox {
     set("XDG_DATA_HOME", (root_ / "home").string());
     set("XDG_DATA_DIRS", (root_ / "system").string());
     set("XDG_CACHE_HOME", (root_ / "cache").string());
-    for (const char* name :
-         {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES", "BACKPLANE_DISABLE_BACKENDS", "BACKPLANE_LOG"})
+    for (const char* name : {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES", "BACKPLANE_DISABLE_BACKENDS",
+                             "BACKPLANE_LOG", "BACKPLANE_SCAN_TIMEOUT_MS"})
       set(name, std::nullopt);
   }
   ~Sandbox() {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A plugin with one fault. It is compiled once for each value of FAULT; without its fault every one of them would be
- * taken.
+ * taken. raise.cpp has the exceptions.
  */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "backplane/plugin.h"
@@ -36,7 +41,42 @@ enum fault {
   EXIT_ON_LOAD,
   CRASH_IN_QUERY,
   HANG_IN_QUERY,
-  CRASH_IN_CREATE
+  CRASH_IN_CREATE,
+  EATS_STACK,
+  EXIT_IN_CREATE,
+  HANG_IN_CREATE,
+  HANG_IN_INFO,
+  HANG_IN_OPEN,
+  HANG_IN_COVERAGE,
+  CRASH_IN_COUNT,
+  CRASH_IN_INFO,
+  CRASH_IN_OPEN,
+  CRASH_IN_COVERAGE,
+  CRASH_IN_CLOSE,
+  CRASH_IN_DESTROY,
+  THROW_IN_QUERY,
+  THROW_IN_CREATE,
+  THROW_IN_COUNT,
+  THROW_IN_INFO,
+  THROW_IN_OPEN,
+  THROW_IN_OPSETS,
+  THROW_IN_COVERAGE,
+  THROW_IN_CLOSE,
+  THROW_IN_DESTROY,
+  LONG_NAME,
+  MANY_PEERS,
+  WRONG_STRIDE,
+  MANY_OPSETS,
+  OPEN_NOTHING,
+  CHANGES_SIGNALS,
+  LEAKS_THREAD,
+  CLOSES_DESCRIPTORS,
+  WRITES_TO_OTHERS,
+  FORGES_WORDS,
+  FORGES_REPORT,
+  LEAVES_PROCESS,
+  KILLS_ITSELF,
+  EATS_MEMORY
 };
 static const enum fault kFault = FAULT;
 
@@ -61,9 +101,101 @@ static void crash(void) {
   abort();
 }
 
+static void hang(void) {
+  for (;;) pause();
+}
+
+void raise_exception(void);
+
+/* What a plugin would write that knows how the probe reports, but not its key. */
+static void forge(const char* words, size_t size) {
+  if (write(3, words, size) < 0) _exit(1);
+  _exit(0);
+}
+
+static void forge_report(void) {
+  char report[33 * 7];
+  for (int step = 1; step <= 7; ++step) {
+    report[(step - 1) * 33] = (char)step;
+    memset(report + (step - 1) * 33 + 1, 0x5a, 32);
+  }
+  forge(report, sizeof report);
+}
+
+/* A process that outlives its parent, and holds a lock on the file that BACKPLANE_TEST_LOCK names. */
+static void leave_process(void) {
+  const char* name = getenv("BACKPLANE_TEST_LOCK");
+  if (!name) return;
+  if (fork() != 0) {
+    for (int i = 0; i < 1000 && access(name, F_OK) != 0; ++i) usleep(1000);
+    return;
+  }
+  const int file = open(name, O_RDWR | O_CREAT, 0600);
+  if (file < 0 || lockf(file, F_LOCK, 0) != 0) _exit(1);
+  sleep(60);
+  _exit(0);
+}
+
+static int eat_stack(volatile int depth) {
+  volatile char piece[4096];
+  if (depth < 0) return 0;
+  memset((char*)piece, depth, sizeof piece);
+  return eat_stack(depth + 1) + piece[0];
+}
+
+/* Reserves without touching: what the machine has does not matter. */
+static void eat_memory(void) {
+  while (mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED)
+    continue;
+  abort();
+}
+
+static void* sleep_long(void* unused) {
+  (void)unused;
+  hang();
+  return NULL;
+}
+
+static void misbehave(void) {
+  sigset_t all;
+  pthread_t thread;
+  switch (kFault) {
+    case CHANGES_SIGNALS:
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, NULL);
+      break;
+    case LEAKS_THREAD:
+      pthread_create(&thread, NULL, sleep_long, NULL);
+      break;
+    case CLOSES_DESCRIPTORS:
+      for (int i = 0; i < 64; ++i) close(i);
+      break;
+    case WRITES_TO_OTHERS:
+      for (int i = 3; i < 64; ++i)
+        if (write(i, "hello", 5) < 0) continue;
+      break;
+    case KILLS_ITSELF:
+      kill(getpid(), SIGKILL);
+      break;
+    case EATS_STACK:
+      eat_stack(0);
+      break;
+    case EATS_MEMORY:
+      eat_memory();
+      break;
+    case EXIT_IN_CREATE:
+      exit(0);
+    default:
+      break;
+  }
+}
+
 __attribute__((constructor)) static void on_load(void) {
   if (kFault == CRASH_ON_LOAD) crash();
   if (kFault == EXIT_ON_LOAD) _exit(0);
+  if (kFault == FORGES_WORDS) forge("loaded\nsurvived\n", 16);
+  if (kFault == FORGES_REPORT) forge_report();
+  if (kFault == LEAVES_PROCESS) leave_process();
 }
 
 static char instance;
@@ -71,6 +203,9 @@ static char instance;
 static bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
   (void)how;
   if (kFault == CRASH_IN_CREATE) crash();
+  if (kFault == HANG_IN_CREATE) hang();
+  if (kFault == THROW_IN_CREATE) raise_exception();
+  misbehave();
   if (kFault == CREATE_FAILS) tell(error, "the moon is in the wrong house", 30);
   if (kFault == CREATE_FAILS || kFault == CREATE_MUTE) return BP_UNSUPPORTED;
   *out_backend = kFault == CREATE_NOTHING ? NULL : (bp_backend_t*)&instance;
@@ -79,34 +214,69 @@ static bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_bac
 
 static void destroy(bp_backend_t* backend) {
   (void)backend;
+  if (kFault == CRASH_IN_DESTROY) crash();
+  if (kFault == THROW_IN_DESTROY) raise_exception();
 }
 
 static bp_status_t count(bp_backend_t* backend, uint32_t* out_count, bp_error_t* error) {
   (void)backend;
   if (kFault == COUNT_FAILS) return BP_PERMISSION_DENIED;
+  if (kFault == CRASH_IN_COUNT) crash();
+  if (kFault == THROW_IN_COUNT) raise_exception();
   if (kFault == NO_DEVICES) tell(error, "nothing is plugged in", 21);
   *out_count = kFault == NO_DEVICES ? 0 : kFault == MANY_DEVICES ? 4000000000u : 1;
   return BP_OK;
 }
 
 static bp_status_t info(bp_backend_t* backend, uint32_t index, bp_device_info_t* out_info, bp_error_t* error) {
-  (void)backend, (void)index, (void)out_info, (void)error;
+  (void)backend, (void)index, (void)error;
+  if (kFault == CRASH_IN_INFO) crash();
+  if (kFault == HANG_IN_INFO) hang();
+  if (kFault == THROW_IN_INFO) raise_exception();
+  static const bp_option_t property = {TEXT("a"), TEXT("b")};
+  out_info->kind = BP_DEVICE_OTHER;
+  out_info->name.data = "a device";
+  out_info->name.size = kFault == LONG_NAME ? UINT64_MAX / 2 : 8;
+  if (kFault == MANY_PEERS) out_info->peers = &out_info->index;
+  if (kFault == MANY_PEERS) out_info->peer_count = 4000000000u;
+  if (kFault == WRONG_STRIDE) out_info->properties = &property;
+  if (kFault == WRONG_STRIDE) out_info->property_count = 1000;
+  if (kFault == WRONG_STRIDE) out_info->property_stride = 4000000000u;
   return kFault == INFO_FAILS ? BP_INTERNAL : BP_OK;
 }
 
 static bp_status_t open_device(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how,
                                bp_device_t** out_device, bp_error_t* error) {
-  (void)backend, (void)index, (void)how, (void)out_device, (void)error;
-  return BP_UNSUPPORTED;
+  (void)backend, (void)index, (void)how, (void)error;
+  if (kFault == CRASH_IN_OPEN) crash();
+  if (kFault == HANG_IN_OPEN) hang();
+  if (kFault == THROW_IN_OPEN) raise_exception();
+  *out_device = kFault == OPEN_NOTHING ? NULL : (bp_device_t*)&instance;
+  return BP_OK;
 }
 
 static void close_device(bp_device_t* device) {
   (void)device;
+  if (kFault == CRASH_IN_CLOSE) crash();
+  if (kFault == THROW_IN_CLOSE) raise_exception();
 }
 
 static bp_status_t query(bp_device_t* device, const bp_coverage_query_t* asked, const bp_coverage_sink_t* sink,
                          bp_error_t* error) {
   (void)device, (void)asked, (void)sink, (void)error;
+  if (kFault == CRASH_IN_COVERAGE) crash();
+  if (kFault == HANG_IN_COVERAGE) hang();
+  if (kFault == THROW_IN_COVERAGE) raise_exception();
+  return BP_OK;
+}
+
+static bp_status_t opsets(bp_device_t* device, bp_opsets_t* out_opsets, bp_error_t* error) {
+  (void)device, (void)error;
+  static const bp_opset_t known = {TEXT(""), 1, 0};
+  if (kFault == THROW_IN_OPSETS) raise_exception();
+  out_opsets->opsets = &known;
+  out_opsets->opset_count = kFault == MANY_OPSETS ? 4000000000u : 1;
+  out_opsets->opset_stride = sizeof known;
   return BP_OK;
 }
 
@@ -147,7 +317,7 @@ static bp_status_t run(bp_instance_t* i, const bp_run_t* how, bp_error_t* error)
 
 static bp_device_api_t devices = {
     .size = sizeof(bp_device_api_t), .count = count, .info = info, .open = open_device, .close = close_device};
-static bp_coverage_api_t coverage = {.size = sizeof(bp_coverage_api_t), .query = query};
+static bp_coverage_api_t coverage = {.size = sizeof(bp_coverage_api_t), .query = query, .opsets = opsets};
 static bp_program_api_t programs = {
     .size = sizeof(bp_program_api_t), .compile = compile, .destroy = destroy_program, .info = program_info};
 static bp_instance_api_t instances = {.size = sizeof(bp_instance_api_t),
@@ -229,6 +399,9 @@ BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offe
       break;
     case SANITIZER:
       plugin.sanitizer = BP_SANITIZER_MEMORY;
+      break;
+    case THROW_IN_QUERY:
+      raise_exception();
       break;
     case CRASH_IN_QUERY:
       crash();

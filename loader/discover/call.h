@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls into a plugin. What it throws ends here, and the thread's signal mask is as it was.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace backplane {
+
+class KeptSignalMask {
+ public:
+  KeptSignalMask() { pthread_sigmask(SIG_BLOCK, nullptr, &before_); }
+  ~KeptSignalMask() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  KeptSignalMask(const KeptSignalMask&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Where a plugin's call may put its text, as it was before the call: the plugin can change `error` itself.
+class ErrorText {
+ public:
+  explicit ErrorText(bp_error_t* error) : error_(error), text_(error->text), capacity_(error->text_capacity) {}
+  void set(std::string_view what) {
+    constexpr std::string_view kText = "it let an exception out: ";
+    uint64_t size = 0;
+    for (const std::string_view part : {kText, what}) {
+      const uint64_t bytes = std::min<uint64_t>(part.size(), capacity_ - size);
+      std::memcpy(text_ + size, part.data(), bytes);
+      size += bytes;
+    }
+    error_->text_size = size;
+  }
+
+ private:
+  bp_error_t* error_;
+  char* text_;
+  uint64_t capacity_;
+};
+
+// Returns what `call` returns. BP_INTERNAL with a text in `error` where it throws.
+template <class F>
+bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
+  const KeptSignalMask mask;
+  ErrorText text(error.get());
+  try {
+    return call();
+  } catch (const std::exception& thrown) {
+    text.set(thrown.what());
+  } catch (...) {
+    text.set("of an unknown type");
+  }
+  return BP_INTERNAL;
+}
+
+// For what destroys and returns nothing.
+template <class F>
+void call_plugin(F&& call) noexcept {
+  const KeptSignalMask mask;
+  try {
+    call();
+  } catch (...) {
+  }
+}
+
+}  // namespace backplane

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each fault of a plugin, tried in the probe and in this process: the host lives, the backend beside it works, the
+// reason is the expected one. The table is printed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "discover/testing.h"
+#include "testing/manifest_writer.h"
+
+namespace backplane {
+namespace {
+
+using testing::kFake;
+using testing::kPlugins;
+using testing::Request;
+using testing::Sandbox;
+
+// In a process of its own. A fault there that ends the process is nothing that a loader can survive.
+constexpr uint32_t kFatal = UINT32_MAX;
+
+struct Fault {
+  const char* name;
+  uint32_t probed;           // BP_REFUSED_* with the probe
+  uint32_t in_process;       // without it, or kFatal
+  const char* in_text = "";  // with the probe: of the refusal, or of opening the device
+};
+
+constexpr Fault kFaults[] = {
+    {"no_symbol", BP_REFUSED_SYMBOL, BP_REFUSED_SYMBOL, "does not export"},
+    {"null_descriptor", BP_REFUSED_DESCRIPTOR, BP_REFUSED_DESCRIPTOR, "NULL"},
+    {"small_descriptor", BP_REFUSED_DESCRIPTOR, BP_REFUSED_DESCRIPTOR, "size is 4"},
+    {"small_table", BP_REFUSED_DESCRIPTOR, BP_REFUSED_DESCRIPTOR, "size is 16"},
+    {"no_coverage", BP_REFUSED_DESCRIPTOR, BP_REFUSED_DESCRIPTOR, "coverage"},
+    {"no_run", BP_REFUSED_DESCRIPTOR, BP_REFUSED_DESCRIPTOR, "instance.run"},
+    {"no_create", BP_REFUSED_DESCRIPTOR, BP_REFUSED_DESCRIPTOR, "create"},
+    {"version_new", BP_REFUSED_VERSION, BP_REFUSED_VERSION, "9.0"},
+    {"long_id", BP_REFUSED_ID, BP_REFUSED_ID, "1 to 32"},
+    {"undefined", BP_REFUSED_LINK, BP_REFUSED_LINK, "backplane_nobody_has_this"},
+    {"crash_on_load", BP_REFUSED_CRASHED, kFatal, "crashed (SIGABRT) while it was loaded"},
+    {"exit_on_load", BP_REFUSED_CRASHED, kFatal, "ended the process (exit code 0) while it was loaded"},
+    {"forges_words", BP_REFUSED_CRASHED, kFatal, "wrote to a descriptor that is not its own"},
+    {"forges_report", BP_REFUSED_CRASHED, kFatal, "wrote to a descriptor that is not its own"},
+    {"crash_in_query", BP_REFUSED_CRASHED, kFatal, "while it was loaded and asked"},
+    {"hang_in_query", BP_REFUSED_CRASHED, kFatal, "in time while it was loaded and asked"},
+    {"throw_in_query", BP_REFUSED_DESCRIPTOR, BP_REFUSED_DESCRIPTOR, "thrown by a plugin"},
+    {"crash_in_create", BP_REFUSED_CRASHED, kFatal, "while it was created"},
+    {"exit_in_create", BP_REFUSED_CRASHED, kFatal, "exit code 0) while it was created"},
+    {"hang_in_create", BP_REFUSED_CRASHED, kFatal, "in time while it was created"},
+    {"throw_in_create", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "thrown by a plugin"},
+    {"create_fails", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "the moon"},
+    {"create_nothing", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "made nothing"},
+    {"eats_stack", BP_REFUSED_CRASHED, kFatal, "crashed (SIGSEGV) while it was created"},
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    {"eats_memory", BP_REFUSED_CRASHED, kFatal, "crashed (SIGABRT) while it was created"},
+#endif
+    {"kills_itself", BP_REFUSED_CRASHED, kFatal, "crashed (SIGKILL) while it was created"},
+    {"closes_descriptors", BP_REFUSED_CRASHED, kFatal, "closed a descriptor that is not its own"},
+    {"writes_to_others", BP_REFUSED_CRASHED, kFatal, "wrote to a descriptor that is not its own"},
+    {"changes_signals", BP_REFUSED_NONE, BP_REFUSED_NONE},
+    {"leaks_thread", BP_REFUSED_NONE, BP_REFUSED_NONE},
+    {"crash_in_count", BP_REFUSED_CRASHED, kFatal, "while it described its devices"},
+    {"throw_in_count", BP_REFUSED_DEVICES, BP_REFUSED_DEVICES, "thrown by a plugin"},
+    {"count_fails", BP_REFUSED_DEVICES, BP_REFUSED_DEVICES, "BP_PERMISSION_DENIED"},
+    {"many_devices", BP_REFUSED_DEVICES, BP_REFUSED_DEVICES, "4000000000"},
+    {"crash_in_info", BP_REFUSED_CRASHED, kFatal, "while it described its devices"},
+    {"hang_in_info", BP_REFUSED_CRASHED, kFatal, "in time while it described its devices"},
+    {"throw_in_info", BP_REFUSED_DEVICES, BP_REFUSED_DEVICES, "thrown by a plugin"},
+    {"info_fails", BP_REFUSED_DEVICES, BP_REFUSED_DEVICES, "device 0"},
+    {"long_name", BP_REFUSED_DEVICES, BP_REFUSED_DEVICES, "9223372036854775807 bytes"},
+    {"many_peers", BP_REFUSED_DEVICES, BP_REFUSED_DEVICES, "4000000000 peers"},
+    {"wrong_stride", BP_REFUSED_DEVICES, BP_REFUSED_DEVICES, "property_stride is 4000000000"},
+    {"crash_in_open", BP_REFUSED_CRASHED, kFatal, "while it opened a device"},
+    {"hang_in_open", BP_REFUSED_CRASHED, kFatal, "in time while it opened a device"},
+    {"throw_in_open", BP_REFUSED_NONE, BP_REFUSED_NONE, "thrown by a plugin"},
+    {"open_nothing", BP_REFUSED_NONE, BP_REFUSED_NONE, "opened nothing"},
+    {"throw_in_opsets", BP_REFUSED_NONE, BP_REFUSED_NONE, "thrown by a plugin"},
+    {"many_opsets", BP_REFUSED_NONE, BP_REFUSED_NONE, "4000000000 operator sets"},
+    {"crash_in_coverage", BP_REFUSED_CRASHED, BP_REFUSED_NONE, "while it was asked about an operator"},
+    {"hang_in_coverage", BP_REFUSED_CRASHED, BP_REFUSED_NONE, "in time while it was asked about an operator"},
+    {"throw_in_coverage", BP_REFUSED_NONE, BP_REFUSED_NONE},
+    {"crash_in_close", BP_REFUSED_CRASHED, kFatal, "while it closed a device"},
+    {"throw_in_close", BP_REFUSED_NONE, BP_REFUSED_NONE},
+    {"crash_in_destroy", BP_REFUSED_CRASHED, kFatal, "while it was destroyed"},
+    {"throw_in_destroy", BP_REFUSED_NONE, BP_REFUSED_NONE},
+};
+
+struct Cell {
+  bool lived = false;  // the host did
+  uint32_t refusal = 0;
+  char text[300] = {};  // of the refusal, otherwise of opening the device
+};
+
+// What a host sees of a plugin, and whether everything beside it is as it was.
+Cell look(const Fault& fault, const char* policy) {
+  Cell cell;
+  sigset_t before, after;
+  pthread_sigmask(SIG_BLOCK, nullptr, &before);
+  std::string text;
+  {
+    auto env = Request()
+                   .only_given()
+                   .file(kPlugins / ("bad_" + std::string(fault.name) + ".so"))
+                   .file(kFake)
+                   .option("loader.probe", policy)
+                   .create();
+    if (!env.ok()) return cell;
+    const auto candidates = (*env)->candidates();
+    cell.refusal = candidates[0].refusal;
+    if (cell.refusal != BP_REFUSED_NONE) text = candidates[0].text;
+    for (const auto& device : (*env)->devices()) {
+      const auto opened = device->open();
+      if (device->name() == "bad" && !opened.ok()) text = opened.status().text();
+      if (device->name() == "fake") cell.lived = opened.ok();
+    }
+  }
+  pthread_sigmask(SIG_BLOCK, nullptr, &after);
+  for (int signal = 1; signal < 32; ++signal)
+    cell.lived = cell.lived && sigismember(&before, signal) == sigismember(&after, signal);
+  std::snprintf(cell.text, sizeof cell.text, "%s", text.c_str());
+  return cell;
+}
+
+// The same in a child, which may die.
+Cell look_apart(const Fault& fault, const char* policy) {
+  int ends[2];
+  if (::pipe(ends) != 0) return {};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    alarm(60);
+    const Cell cell = look(fault, policy);
+    _exit(::write(ends[1], &cell, sizeof cell) == sizeof cell ? 0 : 1);
+  }
+  ::close(ends[1]);
+  Cell cell;
+  if (::read(ends[0], &cell, sizeof cell) != sizeof cell) cell = {};
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return cell;
+}
+
+std::string shown(uint32_t refusal) {
+  constexpr const char* kNames[] = {"taken",     "missing", "manifest",   "not a library", "architecture",
+                                    "link",      "symbol",  "descriptor", "version",       "sanitizer",
+                                    "by plugin", "id",      "duplicate",  "disabled",      "crashed",
+                                    "create",    "devices", "untrusted",  "untried"};
+  return refusal == kFatal ? "-" : refusal < std::size(kNames) ? kNames[refusal] : "?";
+}
+
+TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
+  Sandbox sandbox;
+  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // is tried before the limit is short
+  std::printf("%-20s %-11s %-11s %s\n", "fault", "probe", "in process", "reason");
+  for (const Fault& fault : kFaults) {
+    SCOPED_TRACE(fault.name);
+    const bool hangs = std::string_view(fault.name).starts_with("hang");
+    sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", hangs ? "1000" : "20000");
+    const Cell probed = look_apart(fault, "always");
+    EXPECT_TRUE(probed.lived) << "the host, the backend beside it or the signal mask";
+    EXPECT_EQ(shown(probed.refusal), shown(fault.probed)) << probed.text;
+    EXPECT_THAT(std::string(probed.text), ::testing::HasSubstr(fault.in_text));
+    if (fault.in_process != kFatal) {
+      const Cell inside = look_apart(fault, "never");
+      EXPECT_TRUE(inside.lived);
+      EXPECT_EQ(shown(inside.refusal), shown(fault.in_process)) << inside.text;
+    }
+    const std::string text = probed.text;
+    const size_t name = text.rfind(".so");
+    std::printf("%-20s %-11s %-11s %.80s\n", fault.name, shown(probed.refusal).c_str(), shown(fault.in_process).c_str(),
+                text.c_str() + (name == text.npos ? 0 : name + 3));
+  }
+  static_assert(std::size(kFaults) >= 50);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph that the probe asks about: y = Relu(x) over float[4].
+#pragma once
+
+#include "backplane/graph.h"
+
+namespace backplane {
+
+// Lives as long as the process.
+const bp_graph_t& probe_graph();
+
+}  // namespace backplane

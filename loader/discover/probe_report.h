@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the probe reports its progress. The plugin runs in the probe's process and can write to the same pipe, so each
+// message carries a MAC under a key that the loader sends before the plugin is loaded. While the plugin runs, the key
+// lies in memory that cannot be read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace backplane {
+
+// What is behind the plugin when it is reported, in this order.
+enum class ProbeStep : uint8_t { kNone, kLoaded, kCreated, kListed, kOpened, kAnswered, kClosed, kDone };
+
+using ProbeKey = std::array<unsigned char, 32>;
+
+// The exit status of a probe whose reports cannot be written.
+inline constexpr int kProbeUnheard = 4;
+
+ProbeKey make_probe_key();
+// A report of `step`, the `index`-th of this probe from 0.
+std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step);
+
+struct ProbeProgress {
+  ProbeStep last = ProbeStep::kNone;
+  bool disturbed = false;  // something that is no authentic report follows
+};
+
+// Reads reports until the first that is not authentic or not in order.
+ProbeProgress read_probe_report(const ProbeKey& key, std::string_view said);
+
+// The probe's end.
+class ProbeReporter {
+ public:
+  // Takes the key from `input` to its end, which is closed. Reports go to `output`.
+  ProbeReporter(int input, int output);
+  ~ProbeReporter();
+  ProbeReporter(const ProbeReporter&) = delete;
+
+  // False where it cannot be written: the plugin closed the descriptor, or the loader is gone.
+  bool report(ProbeStep step);
+
+ private:
+  int output_;
+  uint32_t index_ = 0;
+  void* page_;  // the key, readable while a report is made
+};
+
+}  // namespace backplane

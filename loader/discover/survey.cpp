@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discover/survey.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/abi.h"
+#include "discover/call.h"
+#include "discover/negotiate.h"
+
+namespace backplane {
+namespace {
+
+// More than any plugin means. What lies beyond is a size that was not set.
+constexpr uint32_t kMaxDevices = 256;
+constexpr uint64_t kMaxText = 4096;
+constexpr uint32_t kMaxElements = 1000;
+constexpr uint32_t kMaxStride = 4096;
+
+// Empty where the sizes can be believed.
+std::string wrong_size(const bp_device_info_t& info) {
+  const std::pair<const char*, const bp_text_t*> texts[] = {{"name", &info.name},
+                                                            {"vendor", &info.vendor},
+                                                            {"driver", &info.driver},
+                                                            {"arch", &info.arch},
+                                                            {"pci", &info.pci}};
+  for (const auto& [name, text] : texts)
+    if (text->size > kMaxText)
+      return fmt::format("its {} has {} bytes; at most {} are believed", name, text->size, kMaxText);
+  if (info.peer_count > kMaxElements)
+    return fmt::format("it has {} peers; at most {} are believed", info.peer_count, kMaxElements);
+  if (info.property_count > kMaxElements)
+    return fmt::format("it has {} properties; at most {} are believed", info.property_count, kMaxElements);
+  if (info.property_count > 0 && info.properties &&
+      (info.property_stride < sizeof(bp_option_t) || info.property_stride > kMaxStride))
+    return fmt::format("its property_stride is {}: it must be the size of bp_option_t", info.property_stride);
+  for (uint32_t i = 0; info.properties && i < info.property_count; ++i) {
+    const bp_option_t property = abi::element(info.properties, i, info.property_stride);
+    if (property.name.size > kMaxText || property.value.size > kMaxText)
+      return fmt::format("its property {} has {} bytes; at most {} are believed", i,
+                         std::max(property.name.size, property.value.size), kMaxText);
+  }
+  return {};
+}
+
+}  // namespace
+
+Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
+                       Host::Options options) {
+  backend.host = std::make_shared<Host>(std::move(services), backend.id, std::move(options), backend.plugin->version);
+  bp_backend_create_t how{};
+  how.size = sizeof how;
+  how.host = backend.host->table();
+  how.directory = abi::text(folder);
+  PluginError error;
+  const bp_status_t code =
+      call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });
+  if (code != BP_OK) {
+    backend.handle = nullptr;
+    return {BP_REFUSED_CREATE,
+            std::string(error.status(code, fmt::format("{}: create failed", backend.library)).text())};
+  }
+  if (!backend.handle)
+    return {BP_REFUSED_CREATE, fmt::format("{}: create said BP_OK and made nothing", backend.library)};
+  return {};
+}
+
+Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices) {
+  auto refused = [&](std::string_view why) {
+    return Refusal{BP_REFUSED_DEVICES, fmt::format("{}: {}", backend.library, why)};
+  };
+  const bp_device_api_t& api = *backend.plugin->device;
+  uint32_t count = 0;
+  PluginError error;
+  if (const bp_status_t code = call_plugin(error, [&] { return api.count(backend.handle, &count, error.get()); }))
+    return refused(error.status(code, "its devices cannot be counted").text());
+  if (count == 0)
+    return refused(error.text().empty() ? "it finds no device here"
+                                        : "it finds no device here: " + std::string(error.text()));
+  if (count > kMaxDevices)
+    return refused(fmt::format("it reports {} devices; at most {} are believed", count, kMaxDevices));
+  for (uint32_t i = 0; i < count; ++i) {
+    bp_device_info_t info{};
+    info.size = sizeof info;
+    PluginError why;
+    if (const bp_status_t code = call_plugin(why, [&] { return api.info(backend.handle, i, &info, why.get()); }))
+      return refused(why.status(code, fmt::format("device {} cannot be described", i)).text());
+    if (const std::string wrong = wrong_size(info); !wrong.empty())
+      return refused(fmt::format("device {}: {}", i, wrong));
+    info.size = sizeof info;
+    info.index = i;
+    out_devices.push_back(info);
+  }
+  return {};
+}
+
+}  // namespace backplane

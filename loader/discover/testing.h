@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of discovery share.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/abi.h"
+#include "discover/environment.h"
+
+namespace backplane::testing {
+
+inline const std::filesystem::path kPlugins = BACKPLANE_BUILD_DIR "/tests/plugins";
+inline const std::filesystem::path kFake = kPlugins / "fake.so";
+
+// What a framework passes, with the owner of the arrays.
+class Request {
+ public:
+  Request& file(const std::filesystem::path& path) { return files_.push_back(path.string()), *this; }
+  Request& folder(const std::filesystem::path& path) { return folders_.push_back(path.string()), *this; }
+  Request& option(std::string name, std::string value) {
+    return options_.emplace_back(std::move(name), std::move(value)), *this;
+  }
+  Request& only_given() { return flags_ = BP_ENV_ONLY_GIVEN, *this; }
+
+  // Calls `use` with the descriptor.
+  template <class F>
+  auto with(F use) const {
+    std::vector<bp_text_t> files, folders;
+    std::vector<bp_option_t> options;
+    for (const std::string& path : files_) files.push_back(abi::text(path));
+    for (const std::string& path : folders_) folders.push_back(abi::text(path));
+    for (const auto& [name, value] : options_) options.push_back({abi::text(name), abi::text(value)});
+    bp_env_desc_t desc{};
+    desc.size = sizeof desc;
+    desc.flags = flags_;
+    desc.backend_files = files.data();
+    desc.backend_file_count = static_cast<uint32_t>(files.size());
+    desc.backend_folders = folders.data();
+    desc.backend_folder_count = static_cast<uint32_t>(folders.size());
+    desc.options = options.data();
+    desc.option_count = static_cast<uint32_t>(options.size());
+    desc.option_stride = sizeof(bp_option_t);
+    desc.log = [](void*, uint32_t, bp_text_t) {};
+    return use(desc);
+  }
+  Result<std::shared_ptr<Environment>> create() const { return with(Environment::create); }
+
+ private:
+  uint32_t flags_ = 0;
+  std::vector<std::string> files_, folders_;
+  std::vector<std::pair<std::string, std::string>> options_;
+};
+
+}  // namespace backplane::testing

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discover/verdict.h"
+
+#include <fmt/format.h>
+
+#include "discover/digest.h"
+#include "discover/file.h"
+#include "discover/writers.h"
+#include "host/cache.h"
+
+namespace backplane {
+namespace {
+
+constexpr std::string_view kFormat = "backplane verdict 1";
+constexpr std::string_view kSurvived = "survived";
+constexpr std::string_view kQuarantined = "quarantined: ";
+constexpr size_t kMaxBytes = 4096;
+
+// Up to a line's end, which `rest` is then behind. None where there is no line.
+std::optional<std::string_view> next_line(std::string_view& rest) {
+  const size_t end = rest.find('\n');
+  if (end == rest.npos) return std::nullopt;
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(end + 1);
+  return line;
+}
+
+}  // namespace
+
+std::filesystem::path verdict_path(std::string_view content) {
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? folder : folder / "probe" / blake2b_of(fmt::format("{} {}", content, own_build_id()));
+}
+
+std::optional<Verdict> parse_verdict(std::string_view text, std::string_view content) {
+  const auto format = next_line(text), of = next_line(text), answer = next_line(text);
+  if (format != kFormat || of != content || !answer || !text.empty()) return std::nullopt;
+  if (answer == kSurvived) return Verdict{true, {}};
+  if (!answer->starts_with(kQuarantined)) return std::nullopt;
+  return Verdict{false, std::string(answer->substr(kQuarantined.size()))};
+}
+
+std::optional<Verdict> recall_verdict(std::string_view content) {
+  const std::filesystem::path path = verdict_path(content);
+  File file;
+  if (path.empty() || file.open(path) || !file.regular() || file.size() > kMaxBytes || check_writers(path))
+    return std::nullopt;
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  text.resize(file.read(0, text.data(), text.size()));
+  return parse_verdict(text, content);
+}
+
+void remember_verdict(std::string_view content, const Verdict& verdict) {
+  const std::filesystem::path path = verdict_path(content);
+  if (path.empty()) return;
+  const std::string answer = verdict.survived ? std::string(kSurvived) : std::string(kQuarantined) + verdict.how;
+  write_whole(path, fmt::format("{}\n{}\n{}\n", kFormat, content, answer));
+}
+
+}  // namespace backplane

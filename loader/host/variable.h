@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Environment variables. A process with elevated privileges (set-user-ID, file capabilities) reads none: who starts
+// it must not choose what it loads.
+#pragma once
+
+namespace backplane {
+
+// What the kernel says of this process (AT_SECURE).
+bool elevated();
+
+// NULL where the variable is not set, and in a process with elevated privileges.
+const char* variable(const char* name);
+
+// For tests: from now on elevated() returns `value`.
+void pretend_elevated(bool value);
+
+}  // namespace backplane
