@@ -29,7 +29,7 @@ struct bp_semaphore_t {
 
 namespace backplane::conform {
 
-// Nanoseconds on the monotonic clock, as deadlines are told.
+// Nanoseconds on the monotonic clock, the clock of deadlines.
 uint64_t now_ns();
 
 // Lives longer than the backends that it was given to. [thread-safe]

@@ -25,7 +25,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Of this program alone: what getrusage tells includes the memory of whoever started it.
+// Of this program alone: getrusage includes the memory of the process that started it.
 double peak_rss_mb() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

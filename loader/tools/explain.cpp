@@ -14,7 +14,7 @@ std::string expected_text(const Json& seconds) {
   return seconds.get<double>() > 0 ? seconds_text(seconds) : "";
 }
 
-// "1.5 ms, measured": a cost and where it comes from, unless the backend told it.
+// "1.5 ms, measured": a cost and where it comes from, unless it is the backend's estimate.
 std::string sourced_text(const Json& seconds, const Json& source) {
   std::string text = expected_text(seconds);
   if (!text.empty() && source != "backend") text += ", " + cell(source);
