@@ -47,7 +47,7 @@ Tensor to_host(const Environment& env, bp_tensor_t tensor) {
   return Tensor::copy(tensor);
 }
 
-// A container does not tell what its elements are; the type does.
+// A container does not know the type of its elements; the declared type does.
 Value read_container(const Environment& env, const bp_graph_t* graph, uint32_t type_index,
                      const bp_container_t* container, int depth) {
   if (type_index >= graph->type_count || depth > kMaxDepth) throw Malformed("the type of a container is not sound");

@@ -91,7 +91,7 @@ Runs loop_recurrence(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{around_zero(random, {2, 5})}}};
 }
 
-// Ends by its condition long before its limit, or does not begin; the number of steps is told at run time.
+// Ends by its condition long before its limit, or does not begin; the number of steps is a run-time input.
 Runs loop_until(Random& random, uint32_t opset) {
   Draft graph(opset);
   const uint32_t limit = graph.input(kInt, {}), begins = graph.input(kBool, {}), stop = graph.input(kInt, {}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents that are told at run time: one program, inputs of several sizes, one of them empty.
+// Extents that are known at run time only: one program, inputs of several sizes, one of them empty.
 #include "cases/draft.h"
 
 namespace backplane::conform {

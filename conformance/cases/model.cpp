@@ -115,7 +115,7 @@ std::optional<Attribute> attribute_of(const onnx::AttributeProto& from) {
   }
 }
 
-// The defaults of a window depend on its number of axes, which the kernel's shape or else the weight tells.
+// The defaults of a window depend on its number of axes, which follows from the kernel's shape or else from the weight.
 void write_out_window(const Model& model, ModelNode& node) {
   if (find(node.attributes, "kernel_shape") == nullptr) {
     const auto weight = node.inputs.size() > 1 ? model.weights.find(node.inputs[1]) : model.weights.end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cut begins at a node whose weights tell what it takes and follows the model from there.
+// A cut begins at a node whose weights determine the shapes that it takes and follows the model from there.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -59,7 +59,7 @@ class Cut {
     const std::map<std::string, uint32_t> before = values_;
     try {
       std::vector<uint32_t> inputs(node.inputs.size(), BP_NONE);
-      for (const bool outside : {false, true}) {  // what is known tells the shape of the rest
+      for (const bool outside : {false, true}) {  // what is known determines the shape of the rest
         for (size_t i = 0; i < inputs.size(); ++i) {
           const std::string& name = node.inputs[i];
           if (name.empty() || inputs[i] != BP_NONE) continue;
@@ -98,7 +98,7 @@ class Cut {
     return values_[name] = sketch_.input(std::move(extents));
   }
 
-  // A shape that `operand` may have beside what is known of the others; empty where they do not tell.
+  // A shape that `operand` may have with what is known of the others; empty where that does not determine one.
   Extents what_fits(const ModelNode& node, size_t operand, const std::vector<uint32_t>& inputs) {
     const auto shape = [&](size_t i) {
       return i < inputs.size() && inputs[i] != BP_NONE ? sketch_.shape(inputs[i]) : Extents();

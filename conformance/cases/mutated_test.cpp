@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"ConvTranspose", "group", int64_t{-1}}, Wrong{"ConvTranspose", "output_padding", Extents{1}},
                     Wrong{"Transpose", "perm", Extents{0, 0, 1}}, Wrong{"DepthToSpace", "blocksize", int64_t{0}},
                     Wrong{"SpaceToDepth", "blocksize", int64_t{7}}, Wrong{"Pad", "mode", std::string("mirror")},
-                    Wrong{"Resize", "mode", std::string("cubic")}, Wrong{"Cast", "to", int64_t{BP_DTYPE_STRING}},
+                    Wrong{"Resize", "mode", std::string("quintic")}, Wrong{"Cast", "to", int64_t{BP_DTYPE_STRING}},
                     Wrong{"Cast", "to", int64_t{4000}}, Wrong{"QuantizeLinear", "output_dtype", int64_t{BP_DTYPE_INT4}},
                     Wrong{"LeakyRelu", "alpha", std::string("0.1")}, Wrong{"Softmax", "axis", Extents{1}}),
     [](const auto& info) {

@@ -19,7 +19,7 @@ struct Recipe {
   bool linear = false;  // in the inputs, without a bias: their negatives give the negative results
 };
 
-// Each value that nobody reads is an output, and a few others.
+// Each value without a consumer is an output, and a few others.
 Network random_network(Random& random, const Recipe& recipe, uint32_t opset);
 
 // The nodes that `mask` allows, cut into graphs that can run one after the other: a value that comes from outside is an

@@ -13,7 +13,7 @@
 
 namespace backplane::conform {
 
-// An input: a tensor, constant or told at each run; or omitted.
+// An input: a tensor, constant or bound at each run; or omitted.
 struct Argument {
   std::optional<onnx::Tensor> tensor;
   bool constant = false;

@@ -51,7 +51,7 @@ Record record_of(const Parts& parts) {
 
 // --- the steps of `verify` ---
 
-// Calls `step`; what it throws is told as a fault of `name`.
+// Calls `step`; what it throws is reported as a fault of `name`.
 template <typename Step>
 auto of_part(const char* name, const Step& step) {
   try {
@@ -143,7 +143,7 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     if (!is_of_list(result)) continue;
     const auto found = left.find(result.name);
     if (found == left.end()) refuse("is there twice, or not of the list");
-    if (result.profile != found->second->profile) refuse("is told of another profile");
+    if (result.profile != found->second->profile) refuse("is recorded with another profile");
     if (result.seed != seeds.of(result.name)) refuse("was not drawn from its seed");
     left.erase(found);
   }
@@ -152,9 +152,9 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
 }
 
 void check_statement(const Parts& parts, const Statement& statement) {
-  const std::string derived = statement_of(parts, statement), told = part(parts, kStatement);
-  if (derived == told) return;
-  const Json a = Json::parse(told), b = Json::parse(derived);
+  const std::string derived = statement_of(parts, statement), stated = part(parts, kStatement);
+  if (derived == stated) return;
+  const Json a = Json::parse(stated), b = Json::parse(derived);
   for (const auto& [key, value] : b.items()) {
     if (!a.contains(key) || a[key] != value)
       throw Refused(kStatement,

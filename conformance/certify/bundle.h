@@ -39,7 +39,7 @@ struct Statement {
   std::string nonce, ended;
   std::string machine_json;
 };
-// Of the parts it stands beside.
+// Derived from the other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
 
 // Throws Refused at the first part that is not right. Runs nothing.

@@ -15,7 +15,7 @@ refused() {
     local part=$1 text
     shift
     if text=$("$@" 2>&1); then die "not refused: $* ($text)"; fi
-    [[ $text == *"backplane-conform: $part: "* ]] || die "the fault of $part is told as: $text"
+    [[ $text == *"backplane-conform: $part: "* ]] || die "the fault of $part is reported as: $text"
 }
 cases=(--profile core --filter 'ops/[AS]*')
 

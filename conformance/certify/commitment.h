@@ -30,7 +30,7 @@ Commitment commitment_of(const std::string& text);
 
 Choice choice_of(const Commitment& commitment);
 
-// The public seed, and the one that nobody could know before the nonce: it follows from both texts.
+// The public seed, and the one that could not be known before the nonce: it follows from both texts.
 Seeds seeds_of(const std::string& commitment_text, const std::string& nonce);
 
 }  // namespace backplane::conform

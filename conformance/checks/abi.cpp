@@ -142,7 +142,7 @@ Result unknown_extension(Bench& bench) {
                                                                  : failed("an extension without a name is given");
 }
 
-// A chained struct that nobody knows: skipped, or refused where it is required.
+// A chained struct that no plugin knows: skipped, or refused where it is required.
 Result unknown_chain(Bench& bench) {
   const Library& library = bench.library();
   const bp_plugin_t& plugin = *library.query();
@@ -252,7 +252,7 @@ constexpr Row kRows[] = {{"abi/layout", layout},
 
 }  // namespace
 
-void add_abi(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_abi(const Selection&, std::vector<Case>& out_cases) {
   for (const Row& row : kRows) out_cases.push_back({row.name, row.run});
 }
 

@@ -104,7 +104,7 @@ Result damaged(Bench& bench) {
 
 }  // namespace
 
-void add_cache(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_cache(const Selection&, std::vector<Case>& out_cases) {
   out_cases.push_back({"cache/round_trip", round_trip});
   out_cases.push_back({"cache/damaged", damaged});
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 10;
 
-// Runs `body(thread)` on ten threads; gives the first fault that one of them told.
+// Runs `body(thread)` on ten threads; returns the first fault that one of them reported.
 template <class F>
 std::string on_threads(F body) {
   std::mutex mutex;
@@ -32,7 +32,7 @@ std::string on_threads(F body) {
   return fault;
 }
 
-// Subjects with the same graph; inputs that are told at run time differ by thread.
+// Subjects with the same graph; run-time inputs differ by thread.
 std::vector<std::unique_ptr<Subject>> subjects(Bench& bench, const char* op_case, Result& out_result) {
   std::vector<std::unique_ptr<Subject>> all;
   const Problem first = problem_of(op_case, bench.seed(), "thread 0");
@@ -89,7 +89,7 @@ Result own_programs(Bench& bench, const char* op_case, int rounds) {
 
 }  // namespace
 
-void add_concurrency(const Selection& selection, std::vector<GroupCase>& out_cases) {
+void add_concurrency(const Selection& selection, std::vector<Case>& out_cases) {
   const int rounds = selection.full ? 100 : 10;
   for (const char* op_case : {"Add/float/same_long", "Relu/float/long", "MatMul/float/block_around_zero_constant",
                               "Conv/float/wide_around_zero", "Softmax/float/long", "LayerNormalization/float/bert",

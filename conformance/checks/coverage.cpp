@@ -71,14 +71,15 @@ Result check_unknown(Bench& bench, const std::function<void(NodeSpec&)>& change)
 
 }  // namespace
 
-void add_coverage(const Selection& selection, std::vector<GroupCase>& out_cases) {
+void add_coverage(const Selection& selection, std::vector<Case>& out_cases) {
   const size_t limit = selection.full ? SIZE_MAX : 12;
   std::set<std::pair<std::string_view, std::string_view>> added;
   for (const OpCase& one : op_cases()) {
     if (!added.emplace(one.op, one.profile).second) continue;
-    const std::string suffix = one.profile == "fp16" ? "/fp16" : "";  // operators that `core` has too
+    // These profiles have operators of `core`, too.
+    const std::string suffix = one.profile == "fp16" || one.profile == kExtended ? "/" + std::string(one.profile) : "";
     const auto check = [&one, limit](Bench& bench) { return check_operator(bench, one.op, one.profile, limit); };
-    out_cases.push_back({fmt::format("coverage/{}{}", one.op, suffix), check, one.profile});
+    out_cases.push_back({fmt::format("coverage/{}{}", one.op, suffix), check, std::string(one.profile)});
   }
   const auto add_unknown = [&](const char* name, void (*change)(NodeSpec&)) {
     out_cases.push_back(

@@ -26,7 +26,7 @@ Result repeat(Bench& bench, const char* op_case) {
 
 }  // namespace
 
-void add_determinism(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_determinism(const Selection&, std::vector<Case>& out_cases) {
   for (const char* op_case :
        {"Add/float/same_long", "MatMul/float/long_around_zero", "MatMul/float/block_around_zero",
         "Conv/float/wide_around_zero", "ReduceSum/float/long", "Softmax/float/long", "LayerNormalization/float/bert",

@@ -185,11 +185,12 @@ Result judge_network(Bench& bench, const Network& network) {
   return run_claimed(bench, network, std::vector<bool>(network.spec.nodes.size(), true));
 }
 
-void add_graph(const Selection& selection, std::vector<GroupCase>& out_cases) {
+void add_graph(const Selection& selection, std::vector<Case>& out_cases) {
   for (const Row& row : kRows) {
     for (uint32_t i = 0; i < (selection.full ? row.full : row.quick); ++i) {
       const std::string name = fmt::format("graph/{}/{}", row.name, i);
-      out_cases.push_back({name, [&row, name](Bench& bench) { return row.run(bench, row.recipe, name); }, row.profile});
+      out_cases.push_back(
+          {name, [&row, name](Bench& bench) { return row.run(bench, row.recipe, name); }, std::string(row.profile)});
     }
   }
 }

@@ -16,12 +16,12 @@ const Device& Bench::device() {
   return *device_;
 }
 
-std::vector<GroupCase> all_cases(const Selection& selection) {
+std::vector<Case> all_cases(const Selection& selection) {
   constexpr AddCases kGroups[] = {add_abi,         add_coverage,   add_programs, add_ops,         add_graph,
                                   add_models,      add_written,    add_negative, add_robustness,  add_memory,
                                   add_sync,        add_cache,      add_weights,  add_concurrency, add_lifecycle,
                                   add_determinism, add_performance};
-  std::vector<GroupCase> cases;
+  std::vector<Case> cases;
   for (const AddCases add : kGroups) add(selection, cases);
   return cases;
 }

@@ -11,6 +11,7 @@
 #include "cases/cases.h"
 #include "cases/model.h"
 #include "host/program.h"
+#include "journal/case.h"
 #include "journal/result.h"
 
 namespace backplane::conform {
@@ -40,39 +41,32 @@ class Bench {
   std::unique_ptr<Device> device_;
 };
 
-// `run` may throw Breach, which fails the case.
-struct GroupCase {
-  std::string name;  // "ops/Add/float/row/0"
-  std::function<Result(Bench& bench)> run;
-  std::string_view profile = "";  // of which it is a part; empty: of every one
-};
-
 struct Selection {
   bool full = false;
   std::vector<ModelFile> models = {};  // of which graphs are cut
 };
-using AddCases = void (*)(const Selection& selection, std::vector<GroupCase>& out_cases);
+using AddCases = void (*)(const Selection& selection, std::vector<Case>& out_cases);
 
-void add_abi(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_coverage(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_ops(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_graph(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_models(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_written(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_negative(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_programs(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_memory(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_sync(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_cache(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_weights(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_performance(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_robustness(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_concurrency(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_lifecycle(const Selection& selection, std::vector<GroupCase>& out_cases);
-void add_determinism(const Selection& selection, std::vector<GroupCase>& out_cases);
+void add_abi(const Selection& selection, std::vector<Case>& out_cases);
+void add_coverage(const Selection& selection, std::vector<Case>& out_cases);
+void add_ops(const Selection& selection, std::vector<Case>& out_cases);
+void add_graph(const Selection& selection, std::vector<Case>& out_cases);
+void add_models(const Selection& selection, std::vector<Case>& out_cases);
+void add_written(const Selection& selection, std::vector<Case>& out_cases);
+void add_negative(const Selection& selection, std::vector<Case>& out_cases);
+void add_programs(const Selection& selection, std::vector<Case>& out_cases);
+void add_memory(const Selection& selection, std::vector<Case>& out_cases);
+void add_sync(const Selection& selection, std::vector<Case>& out_cases);
+void add_cache(const Selection& selection, std::vector<Case>& out_cases);
+void add_weights(const Selection& selection, std::vector<Case>& out_cases);
+void add_performance(const Selection& selection, std::vector<Case>& out_cases);
+void add_robustness(const Selection& selection, std::vector<Case>& out_cases);
+void add_concurrency(const Selection& selection, std::vector<Case>& out_cases);
+void add_lifecycle(const Selection& selection, std::vector<Case>& out_cases);
+void add_determinism(const Selection& selection, std::vector<Case>& out_cases);
 
 // All groups, in the order in which they run.
-std::vector<GroupCase> all_cases(const Selection& selection);
+std::vector<Case> all_cases(const Selection& selection);
 
 // What a case says.
 Result passed(uint32_t nodes = 0);

@@ -32,7 +32,7 @@ struct Usage {
   int64_t heap = 0;      // bytes in use
   int64_t resident = 0;  // bytes
   size_t handles = 0, threads = 0;
-  uint64_t lent = 0;  // by the host
+  uint64_t allocated = 0;  // by the host for the plugin
 
   static Usage now(Host& host) {
     malloc_trim(0);
@@ -57,8 +57,8 @@ Result compare(const Usage& before, const Usage& after, int rounds) {
     return grew("open handles", static_cast<int64_t>(before.handles), static_cast<int64_t>(after.handles));
   if (after.threads > before.threads)
     return grew("threads", static_cast<int64_t>(before.threads), static_cast<int64_t>(after.threads));
-  if (after.lent > before.lent)
-    return grew("the host's memory", static_cast<int64_t>(before.lent), static_cast<int64_t>(after.lent));
+  if (after.allocated > before.allocated)
+    return grew("the host's memory", static_cast<int64_t>(before.allocated), static_cast<int64_t>(after.allocated));
   return passed(1);
 }
 
@@ -139,7 +139,7 @@ Result coverage_often(Bench& bench, int rounds) {
 
 }  // namespace
 
-void add_lifecycle(const Selection& selection, std::vector<GroupCase>& out_cases) {
+void add_lifecycle(const Selection& selection, std::vector<Case>& out_cases) {
   const int rounds = selection.full ? 2000 : 200;
   for (const char* op_case : {"Add/float/same", "MatMul/float/odd_positive_constant", "Conv/float/3x3_padded_positive",
                               "Softmax/float/last", "Transpose/float/nhwc"}) {

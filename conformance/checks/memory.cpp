@@ -333,7 +333,7 @@ Result too_much(Bench&, Table& table) {
 
 }  // namespace
 
-void add_memory(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_memory(const Selection&, std::vector<Case>& out_cases) {
   const struct {
     const char* name;
     Result (*check)(Bench&, Table&);

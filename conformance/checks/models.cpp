@@ -32,7 +32,7 @@ Result run_cut(Bench& bench, const ModelFile& file, const std::string& name) {
 
 }  // namespace
 
-void add_models(const Selection& selection, std::vector<GroupCase>& out_cases) {
+void add_models(const Selection& selection, std::vector<Case>& out_cases) {
   for (const ModelFile& file : selection.models) {
     for (int i = 0; i < (selection.full ? 40 : 8); ++i) {
       const std::string name = fmt::format("graph/models/{}/{}", file.name, i);

@@ -280,7 +280,7 @@ Result gather_out_of_range(Bench& bench) {
 
 }  // namespace
 
-void add_negative(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_negative(const Selection&, std::vector<Case>& out_cases) {
   for (const Row& row : kRows) {
     out_cases.push_back({fmt::format("negative/{}", row.name), [&row](Bench& bench) { return check(bench, row); }});
   }

@@ -32,12 +32,13 @@ Result run_op(Bench& bench, const OpCase& one, const std::string& name) {
 
 }  // namespace
 
-void add_ops(const Selection& selection, std::vector<GroupCase>& out_cases) {
+void add_ops(const Selection& selection, std::vector<Case>& out_cases) {
   const int draws = selection.full ? 10 : 1;  // of the inputs of each case
   for (const OpCase& one : op_cases()) {
     for (int draw = 0; draw < (one.once ? 1 : draws); ++draw) {
       const std::string name = fmt::format("ops/{}/{}", one.name, draw);
-      out_cases.push_back({name, [&one, name](Bench& bench) { return run_op(bench, one, name); }, one.profile});
+      out_cases.push_back(
+          {name, [&one, name](Bench& bench) { return run_op(bench, one, name); }, std::string(one.profile)});
     }
   }
 }

@@ -104,7 +104,7 @@ Result run(Bench& bench, Problem (*make)(Random& random), const std::string& nam
 
 }  // namespace
 
-void add_performance(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_performance(const Selection&, std::vector<Case>& out_cases) {
   struct Row {
     const char* name;
     Problem (*make)(Random& random);

@@ -255,7 +255,7 @@ Result extents(Bench& bench) {
 
 }  // namespace
 
-void add_programs(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_programs(const Selection&, std::vector<Case>& out_cases) {
   out_cases.push_back({"programs/health", health});
   out_cases.push_back({"programs/opsets", opsets});
   out_cases.push_back({"programs/infer", infer});

@@ -223,7 +223,7 @@ Result no_memory(Bench& bench, const char* op_case) {
 
 }  // namespace
 
-void add_robustness(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_robustness(const Selection&, std::vector<Case>& out_cases) {
   const struct {
     const char* name;
     std::string (*check)(Bench&, Stand&);

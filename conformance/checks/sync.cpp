@@ -441,7 +441,7 @@ constexpr Row kSemaphores[] = {
 
 }  // namespace
 
-void add_sync(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_sync(const Selection&, std::vector<Case>& out_cases) {
   for (const Row& row : kStreams) {
     out_cases.push_back({fmt::format("sync/{}", row.name),
                          [check = row.check](Bench& bench) { return with_rig(bench, bench.device(), check); }});

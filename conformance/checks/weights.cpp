@@ -130,7 +130,7 @@ Result refused(Bench& bench) {
 
 }  // namespace
 
-void add_weights(const Selection&, std::vector<GroupCase>& out_cases) {
+void add_weights(const Selection&, std::vector<Case>& out_cases) {
   out_cases.push_back({"weights/replaced", replaced});
   out_cases.push_back({"weights/refused", refused});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs written down by hand: control flow, and extents that are told at run time. One program and one instance serve
-// all runs of a case, which are judged one by one.
+// Graphs written down by hand: control flow, and extents that are known at run time only. One program and one instance
+// serve all runs of a case, which are judged one by one.
 #include "cases/draft.h"
 #include "checks/group.h"
 
@@ -53,18 +53,19 @@ Result run_written(Bench& bench, const NetworkCase& one, const std::string& name
   return result;
 }
 
-void add_cases(std::string_view group, std::span<const NetworkCase> all, uint32_t draws, std::vector<GroupCase>& out) {
+void add_cases(std::string_view group, std::span<const NetworkCase> all, uint32_t draws, std::vector<Case>& out) {
   for (const NetworkCase& one : all) {
     for (uint32_t draw = 0; draw < draws; ++draw) {
       const std::string name = fmt::format("{}/{}/{}", group, one.name, draw);
-      out.push_back({name, [&one, name](Bench& bench) { return run_written(bench, one, name); }, one.profile});
+      out.push_back(
+          {name, [&one, name](Bench& bench) { return run_written(bench, one, name); }, std::string(one.profile)});
     }
   }
 }
 
 }  // namespace
 
-void add_written(const Selection& selection, std::vector<GroupCase>& out_cases) {
+void add_written(const Selection& selection, std::vector<Case>& out_cases) {
   const uint32_t draws = selection.full ? 50 : 3;
   add_cases("graph/control-flow", control_networks(), draws, out_cases);
   add_cases("graph/dynamic", dynamic_networks(), draws, out_cases);

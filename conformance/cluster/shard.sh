@@ -19,5 +19,5 @@ fi
 
 status=0
 "${CONFORM:-backplane-conform}" "$@" --shard "$index/$count" --out "$out/shard-$index" --resume || status=$?
-# 1 is a failure of the backend: the task did its work, and merge tells the verdict. It also tells if a shard did not end.
+# 1 is a failure of the backend: the task did its work, and merge prints the verdict. It also reports a shard that did not finish.
 [[ $status -le 1 ]]

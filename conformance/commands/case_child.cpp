@@ -23,10 +23,10 @@ struct Options {
 int run_child(const Options& options) {
   return answer(options.cases, [&]() -> RunFolder {
     const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seeds.seed);
-    const auto cases = std::make_shared<std::map<std::string, GroupCase>>();
-    for (GroupCase& one : all_cases({.full = options.full, .models = find_models(options.models)}))
+    const auto cases = std::make_shared<std::map<std::string, Case>>();
+    for (Case& one : all_cases({.full = options.full, .models = find_models(options.models)}))
       cases->emplace(one.name, std::move(one));
-    cases->emplace(kIdentityCase, GroupCase{.name = kIdentityCase, .run = tell_identity});
+    cases->emplace(kIdentityCase, Case{.name = kIdentityCase, .run = tell_identity});
     return [bench, cases, seeds = options.seeds](const std::string& name) {
       bench->set_seed(seeds.of(name));
       try {

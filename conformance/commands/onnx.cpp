@@ -17,7 +17,7 @@ namespace backplane::conform {
 namespace {
 
 struct Options {
-  const char* command;  // onnx, or vendor: the same, with a file of tolerances and names that tell them apart
+  const char* command;  // onnx, or vendor: the same, with a file of tolerances and a prefix of the names
   std::string data, device, plugin, filter, out, shard;
   std::vector<std::string> child_folders;
   uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
@@ -48,7 +48,7 @@ Plan chosen_cases(const Options& options) {
   return {select(std::move(cases), shard), shard, names.size(), sha256_of_list(names)};
 }
 
-// Faults of the file are told before anything runs.
+// Faults of the file are reported before anything runs.
 void check_tolerances(const Options& options) {
   std::vector<std::string> names;
   for (const Case& one : find_cases(options.data)) names.push_back(one.name);

@@ -82,7 +82,7 @@ struct Lent {
   }
 };
 
-// Nothing where only the run can tell how large the output is.
+// Nothing where the output's extents are known after the run only.
 std::optional<Lent> lend(const view::Value& output) {
   if (!output.is_tensor() || !output.has_static_shape() || view::dtype_bits(output.dtype()) == 0) return std::nullopt;
   const uint64_t bytes = onnx::dense_bytes(output.dtype(), output.extents());
@@ -122,14 +122,14 @@ struct Run {
     }
   }
 
-  // What the device wrote: read from the memory that was lent, whatever the loader says of it.
+  // What the device wrote: read from the memory that was bound, whatever the loader reports.
   Value output(uint32_t i) {
     if (!outputs[i]) return onnx::read_output(env, exec, graph, i);
-    const bp_tensor_t told = exec.output_view(i);
+    const bp_tensor_t reported = exec.output_view(i);
     bp_tensor_t seen = outputs[i]->as_abi();
-    seen.dtype = told.dtype;
-    seen.rank = told.rank;
-    seen.extents = told.extents;
+    seen.dtype = reported.dtype;
+    seen.rank = reported.rank;
+    seen.extents = reported.extents;
     return {BP_KIND_TENSOR, onnx::Tensor::copy(seen), {}, {}};
   }
 };

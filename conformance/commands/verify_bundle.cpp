@@ -52,9 +52,9 @@ size_t run_sample(const Options& options, const Proof& proof, const Parts& parts
   Journal journal = run_plugin(run, choice_of(proof.commitment), sample, Exceptions());
   for (const Result& seen : journal.results()) {
     if (!is_of_list(seen)) continue;
-    const auto told = std::lower_bound(proof.record.results.begin(), proof.record.results.end(), seen,
-                                       [](const Result& a, const Result& b) { return a.name < b.name; });
-    const State before = told->was.value_or(told->state);
+    const auto recorded = std::lower_bound(proof.record.results.begin(), proof.record.results.end(), seen,
+                                           [](const Result& a, const Result& b) { return a.name < b.name; });
+    const State before = recorded->was.value_or(recorded->state);
     if (before != seen.state) {
       throw Refused(kJournal, fmt::format("case {} is {} there and {} when it is run again", seen.name, name_of(before),
                                           name_of(seen.state)));
@@ -78,7 +78,7 @@ int verify_bundle(const Options& options) {
     fmt::print("{} {}\n", level.name, level.reached ? "reached" : "not reached: " + level.reason);
   fmt::print(
       "signed by {} ({}){}\n", proof.vendor.owner, proof.vendor.public_hex,
-      options.vendor_key.empty() ? "; nobody vouches for this key: give the one you trust with --vendor-key" : "");
+      options.vendor_key.empty() ? "; this key is not verified: pass the one that you trust with --vendor-key" : "");
   if (!proof.lab.empty()) fmt::print("countersigned by {}\n", proof.lab);
   if (!options.run.plugin.empty()) {
     const size_t count = run_sample(options, proof, parts);

@@ -41,7 +41,7 @@ struct bp_semaphore_t {
 
 namespace backplane::conform {
 
-// Nanoseconds on the monotonic clock, as deadlines are told.
+// Nanoseconds on the monotonic clock, the clock of deadlines.
 uint64_t now_ns();
 
 // A span, with its nodes copied.

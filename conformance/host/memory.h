@@ -26,7 +26,7 @@ class Memory {
   void poison();
   void write(const onnx::Tensor& content);
   onnx::Tensor read() const;
-  // Whether something was written beside the tensor: one line, or empty.
+  // Whether something was written outside of the tensor: one line, or empty.
   std::string breach() const;
   uint64_t bytes() const { return bytes_; }
 

@@ -127,7 +127,7 @@ Answer Instance::run(const RunSettings& settings) {
     if (accepted && end.calls == 0) fault = "`done` was not called for a run that answered BP_OK";
     if (!accepted && end.calls != 0) fault = fmt::format("`done` was called for a run that answered {:#x}", status);
     if (accepted && end.calls == 1 && end.status != status) {
-      fault = fmt::format("`done` was told {:#x} and run answers {:#x}", end.status, status);
+      fault = fmt::format("`done` was called with {:#x} and run returned {:#x}", end.status, status);
     }
   }
   return {status, Stage::kRun, detail.text()};

@@ -55,13 +55,14 @@ class Instance {
   bp_instance_t* raw() const { return raw_; }
   Answer bind(uint32_t slot, const Memory& memory);
   Answer bind(uint32_t slot, bp_tensor_t tensor);
-  // Runs and waits for the end. Outputs whose extents the program cannot tell are written to the memory bound for them.
+  // Runs and waits for the end. Outputs whose extents the program does not know are written to the memory bound for
+  // them.
   Answer run(const RunSettings& settings = {});
   // Passes `run` on as it is and does not wait for its end.
   Answer start(const bp_run_t& run);
 
   // Binds inputs and fresh memory for every output. The memory is kept until the instance ends.
-  // `extents` of the outputs, where the graph does not tell all of them.
+  // `extents` of the outputs, where the graph does not have all of them.
   Answer bind_all(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents = {});
   Memory& input(uint32_t i) { return *inputs_[i]; }
   Memory& output(uint32_t i) { return *outputs_[i]; }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "journal/result.h"
+
 namespace backplane::conform {
 namespace {
 
@@ -17,7 +19,7 @@ constexpr int kMaxDepth = 3;
 void collect(const fs::path& data, const fs::path& folder, int depth, std::vector<Case>& cases) {
   std::error_code ignored;
   if (fs::is_regular_file(folder / "model.onnx", ignored)) {
-    cases.push_back({name_in(data, folder), folder});
+    cases.push_back({.name = name_in(data, folder), .argument = folder.string()});
     return;
   }
   if (depth == kMaxDepth) return;

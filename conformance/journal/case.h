@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of ONNX test data: model.onnx and test_data_set_*/{input,output}_*.pb.
+// Cases, and folders of ONNX test data: model.onnx and test_data_set_*/{input,output}_*.pb.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,19 +15,26 @@ namespace backplane::conform {
 
 using cli::Usage;
 
+class Bench;  // what the cases of one child process share: checks/group.h
+struct Result;
+
+// What the harness runs. The parent process lists and selects cases, and passes their names to its children, which run
+// them.
 struct Case {
-  std::string name;  // the folder's path below the data folder; the data folder's own name for itself
-  std::filesystem::path folder;
-  std::string profile = {};  // of which it is a part; empty: of every one, or of none
+  std::string name;                              // "ops/Add/float/row/0", or a folder's path below the data folder
+  std::function<Result(Bench& bench)> run = {};  // in the child; may throw Breach, which fails the case
+  std::string profile = {};                      // of which it is a part; empty: of every one, or of none
+  std::string argument = {};                     // what stands for it on the child's command line; empty: its name
 };
 
 // FNV-1a: the same on every machine.
 uint64_t hash(std::string_view text);
 
-// All folders with a model.onnx in `data`, itself included, at most three levels down, by name. Links are not followed.
-// Throws std::filesystem::filesystem_error if `data` cannot be read.
+// A case for each folder with a model.onnx, named by name_in and with the folder as its argument: `data` itself and
+// what is below it, at most three levels down, by name. Links are not followed. Throws
+// std::filesystem::filesystem_error if `data` cannot be read.
 std::vector<Case> find_cases(const std::filesystem::path& data);
-// The name of the case in `folder`.
+// The name of the case in `folder`: its path below `data`, or the last part of `data` for `data` itself.
 std::string name_in(const std::filesystem::path& data, const std::filesystem::path& folder);
 // Those whose name, or its last part, matches the glob.
 std::vector<Case> filter(std::vector<Case> cases, const std::string& glob);

@@ -47,7 +47,8 @@ std::string text_of(const Json& entry, const char* key) {
   return entry[key];
 }
 
-// Calls `add` with each entry of the list `key`, the only key of the file; its Usage is told with its place.
+// Calls `add` with each entry of the list `key`, the only key of the file; its Usage is rethrown with the place in the
+// file.
 void read(const std::string& text, const std::string& whose, const char* key,
           const std::function<void(const Json& entry)>& add) {
   Json json;

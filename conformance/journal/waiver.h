@@ -11,7 +11,7 @@
 
 namespace backplane::conform {
 
-// A failure that whoever accepts the backend forgives, until a day.
+// A failure that the person who accepts the backend forgives, until a day.
 struct Waiver {
   std::string device;    // a glob on the backend's id or the device's name
   std::string from, to;  // the backend's versions, both included; empty is open
@@ -20,7 +20,7 @@ struct Waiver {
   std::string expires;  // the last day, "2027-06-30"
 };
 
-// A failure that the backend's own vendor declares beside it, in conformance.json.
+// A failure that the backend's own vendor declares, in the conformance.json next to the plugin.
 struct Expectation {
   std::string cases;  // a glob
   std::string reason;

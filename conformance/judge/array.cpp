@@ -33,6 +33,10 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
+void require_known(bool holds, const char* what) {
+  if (!holds) throw NotKnown(what);
+}
+
 void require_steps(double steps) {
   require(steps <= kMaxSteps, "the call takes more steps than the oracle would");
 }

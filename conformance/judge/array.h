@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "backplane/types.h"
@@ -19,6 +20,12 @@ constexpr double kMaxSteps = 0x1p28;
 
 // Throws std::invalid_argument with `what` unless it holds.
 void require(bool holds, const char* what);
+// A call that seems valid, but that the oracle does not compute.
+struct NotKnown : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+// Throws NotKnown with `what` unless it holds.
+void require_known(bool holds, const char* what);
 // Throws std::invalid_argument for a call that would take more than kMaxSteps.
 void require_steps(double steps);
 

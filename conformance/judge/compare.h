@@ -21,7 +21,7 @@ struct Comparison {
 
 // Kinds, types, shapes, integers, bools and strings exactly; floats and complex numbers of all sizes within
 // `tolerance`, NaN matching NaN and infinities exact. Zeros that cover much of an output whose reference has few of
-// them are mistrusted even where they are close enough: that is how memory looks that nobody wrote.
+// them are mistrusted even where they are close enough: memory that was never written looks like that.
 Comparison compare(const onnx::Value& expected, const onnx::Value& seen, const Tolerance& tolerance);
 
 }  // namespace backplane::conform

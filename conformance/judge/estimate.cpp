@@ -17,7 +17,7 @@
 // typical error √(1.6·ksb)·u of a dot product in place of its worst case 2·ksb·u, and for the other rules, which
 // promise nothing about the mean, b itself. A result is right if Σ(err / typical)² <= T over T elements.
 //
-// A mean error says something only about graphs whose errors are as likely above as below: see groups/graph.cpp.
+// A mean error says something only about graphs whose errors are as likely above as below: see checks/graph.cpp.
 #include "judge/estimate.h"
 
 #include <algorithm>

@@ -38,9 +38,9 @@ bool close(double expected, double seen) {
   return expected == seen || std::fabs(seen - expected) <= 1e-7 + 1e-3 * std::fabs(expected);
 }
 
-// What the whole output of a dot product must keep beside the bound of each element: Σ(err/u)² <= 1.6·ksb·T, which no
-// error of fp16's size does, and for inputs around zero |Σ err/u| <= 4·√(ksb·T): four standard deviations of T sums of
-// ksb roundings, more is a rounding to one side.
+// What the whole output of a dot product must keep in addition to the bound of each element: Σ(err/u)² <= 1.6·ksb·T,
+// which no error of fp16's size does, and for inputs around zero |Σ err/u| <= 4·√(ksb·T): four standard deviations of T
+// sums of ksb roundings, more is a rounding to one side.
 std::string whole_dot_fault(const Reference& reference, const std::vector<double>& seen, const FloatType& type,
                             bool unbiased) {
   double squares = 0, sum = 0, elements = 0;
@@ -168,7 +168,7 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circ
     result.reason = mean_square_fault(reference, numbers);
     if (!result.reason.empty()) result.answer = Judgement::kWrong;
   }
-  // Zeros inside the bounds: that is how memory looks that nobody wrote.
+  // Zeros inside the bounds: memory that was never written looks like that.
   if (result.answer == Judgement::kRight && missing > std::max<size_t>(1, numbers.size() / 4)) {
     result.answer = Judgement::kMistrusted;
     result.reason = fmt::format("{} of {} elements are zero and should not be", missing, numbers.size());

@@ -58,6 +58,14 @@ Errors moved(std::string_view op, const Call& call, const Errors& errors, const 
   return inputs.compute(op, call);
 }
 
+// Weights of nearest and linear interpolation are not negative; cubic ones are, and a region of interest has values of
+// its own.
+Errors resized(std::string_view op, const Call& call, const Errors& errors, const References& result) {
+  if (call.text("mode") != "cubic" && call.text("coordinate_transformation_mode") != "tf_crop_and_resize")
+    return moved<>(op, call, errors, result);
+  return {std::vector<double>(result[0].value.values.size(), HUGE_VAL)};
+}
+
 // Functions that only grow or only fall: they are furthest away at the ends. An interval that holds 0 has no bound
 // where the function has a pole there.
 template <bool kPoleAtZero = false>
@@ -382,7 +390,7 @@ const Row kRows[] = {
     {"Slice", moved<>},
     {"Gather", moved<>},
     {"GatherElements", moved<>},
-    {"Resize", moved<>},
+    {"Resize", resized},
     {"Concat", moved<SIZE_MAX>},
     {"Pad", moved<1, true>},
     {"Shape", none},

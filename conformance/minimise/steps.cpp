@@ -101,7 +101,7 @@ void for_each_given(Network& candidate, F visit) {
   }
 }
 
-// Integers that tell a shape and hold `from` hold `to`.
+// Integers that state a shape and hold `from` hold `to`.
 void replace_number(Network& candidate, int64_t from, int64_t to) {
   for_each_given(candidate, [&](onnx::Tensor& tensor) {
     if (tensor.dtype != BP_DTYPE_INT64) return;
@@ -116,7 +116,7 @@ void replace_number(Network& candidate, int64_t from, int64_t to) {
   }
 }
 
-// An extent becomes 1, its half, or one less: wherever it is, with or without the numbers that tell it, or in one
+// An extent becomes 1, its half, or one less: wherever it is, with or without the numbers that state it, or in one
 // place.
 bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   Network copy = candidate;

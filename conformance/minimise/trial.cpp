@@ -79,7 +79,7 @@ Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds de
     close(ends[0]);
     throw std::system_error(error, std::generic_category(), "fork");
   }
-  setpgid(child, child);  // whoever is first
+  setpgid(child, child);  // in both processes: either may be first
   std::string line;
   const bool in_time = read_all(ends[0], Clock::now() + deadline, line);
   close(ends[0]);

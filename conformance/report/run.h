@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as its journal tells it (runner/README.md): where every report begins.
+// A run as its journal (journal/README.md) describes it: the input of every report.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Run {
   bool is_bad(const Result& result) const;  // neither passed nor declared beforehand
   double seconds() const;                   // in cases
   std::string title() const;                // the backend's id and version, or the plugin's file
-  // What the header tells, labelled for people. What is empty is left out.
+  // The fields of the header, labelled for people. What is empty is left out.
   std::vector<std::pair<std::string, std::string>> facts() const;
 };
 

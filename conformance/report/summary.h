@@ -30,7 +30,7 @@ struct Summary {
   std::string to_text() const;
 };
 
-// A model of which nothing was left to run passes only beside others that did run: a device that runs nothing passes
+// A model of which nothing was left to run passes only if others did run: a device that runs nothing passes
 // nothing. `seconds` is what the run took.
 Summary summarise(const std::vector<Result>& results, double seconds);
 

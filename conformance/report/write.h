@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of a run: each a text, made from the journal alone.
+// Reports of a run: each is a text, made from the journal alone.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ std::string summary_json(const Run& run);
 std::string junit_xml(const Run& run);
 // operator,type,opset and a count for each state.
 std::string coverage_csv(const Run& run);
-// One page that loads nothing else; with `comparison` (or NULL) it tells what changed too.
+// One page that loads nothing else; with `comparison` (or NULL) it also lists what changed.
 std::string html_page(const Run& run, const RunComparison* comparison);
 
 // summary.json, junit.xml, coverage.csv and report.html in `folder`. Throws std::runtime_error.

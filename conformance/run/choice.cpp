@@ -41,7 +41,7 @@ void declare_models(cli::Command command, Choice& choice) {
 
 namespace {
 
-// Those of which something can be cut; of the others, and of nodes that stay out, standard error tells why.
+// The models that graphs can be cut from. The reasons for leaving out others, and nodes, go to standard error.
 std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
   std::vector<ModelFile> files;
   try {
@@ -59,7 +59,7 @@ std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
                  why);
       Random random(1, file.name);
       if (cut_from(model, random, UINT32_MAX)) return false;
-      fmt::print(stderr, "graph/models/{}: left out: no weights tell the shapes that its nodes take\n", file.name);
+      fmt::print(stderr, "graph/models/{}: left out: no weights determine the shapes that its nodes take\n", file.name);
       return true;
     } catch (const std::runtime_error& error) {
       fmt::print(stderr, "graph/models/{}: left out: {}\n", file.name, error.what());
@@ -85,11 +85,11 @@ Plan plan(const Choice& choice) {
     for (const ModelFile& model : models) files.push_back(fmt::format("{} {}", sha256_of_file(model.path), model.name));
     plan.models = sha256_of_list(std::move(files));
   }
-  for (const GroupCase& one : all_cases({.full = choice.full, .models = models})) {
+  for (Case& one : all_cases({.full = choice.full, .models = models})) {
     const bool is_claimed =
         one.profile.empty() || choice.profiles.empty() ||
         std::find(choice.profiles.begin(), choice.profiles.end(), one.profile) != choice.profiles.end();
-    if (is_claimed) plan.cases.push_back({one.name, one.name, std::string(one.profile)});
+    if (is_claimed) plan.cases.push_back(std::move(one));
   }
   if (!choice.filter.empty()) plan.cases = filter(std::move(plan.cases), choice.filter);
   std::vector<std::string> names;
@@ -100,7 +100,7 @@ Plan plan(const Choice& choice) {
     plan.shard = parse_shard(choice.shard);
     plan.cases = select(std::move(plan.cases), plan.shard);
   }
-  if (plan.cases.empty()) throw Usage("--filter and --shard leave no case; `backplane-conform list` tells all");
+  if (plan.cases.empty()) throw Usage("--filter and --shard leave no case; `backplane-conform list` prints all");
   return plan;
 }
 

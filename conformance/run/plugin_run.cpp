@@ -85,8 +85,8 @@ void check_plugin(const RunOptions& options) {
 
 std::string expectations_file(const RunOptions& options) {
   if (!options.expect.empty()) return options.expect;
-  const fs::path beside = fs::path(options.plugin).replace_extension(".conformance.json");
-  return fs::exists(beside) ? beside.string() : "";
+  const fs::path file = fs::path(options.plugin).replace_extension(".conformance.json");
+  return fs::exists(file) ? file.string() : "";
 }
 
 Exceptions exceptions_of(const RunOptions& options) {
@@ -136,7 +136,7 @@ void declare_execution(cli::Command command, RunOptions& options) {
   command.add_option("--jobs", options.jobs, "Processes at a time").range(1, 1024);
   command
       .add_option("--timeout", options.timeout,
-                  "Seconds for each case, beside those in which other processes had the machine")
+                  "Seconds for each case, not counting those in which other processes had the machine")
       .range(0.1, 86400.0);
   command.add_option("--memory", options.memory, "MiB that a process may have; default: its share of the machine's")
       .range(64, 1 << 26);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform --plugin FILE`: a backend through the C ABI alone; and its parts, for the commands beside it.
+// `backplane-conform --plugin FILE`: a backend through the C ABI alone; and its parts, for other commands.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void declare_exceptions(cli::Command command, RunOptions& options);  // --waiver
 
 // Throws Usage where --plugin is no file.
 void check_plugin(const RunOptions& options);
-// The file of the vendor's expectations, told or found beside the plugin; empty if there is none.
+// The file of the vendor's expectations, given, or found next to the plugin; empty if there is none.
 std::string expectations_file(const RunOptions& options);
 // Of the files that the options name. Throws Usage, std::runtime_error.
 Exceptions exceptions_of(const RunOptions& options);

@@ -25,7 +25,7 @@ Result misbehave(const std::string& folder) {
 
 TEST(Batches, EveryCaseEndsInItsOwnState) {
   std::vector<Case> cases;
-  for (int i = 1; i <= 2000; ++i) cases.push_back({std::to_string(i), std::to_string(i)});
+  for (int i = 1; i <= 2000; ++i) cases.push_back({.name = std::to_string(i)});
   std::map<int, std::vector<State>> seen;
   const ChildSettings settings = {{"--child"}, std::chrono::milliseconds(1000)};
   run_batches(4, settings, cases, [&](const Result& result) {
@@ -44,7 +44,7 @@ TEST(Batches, EveryCaseEndsInItsOwnState) {
 }
 
 TEST(Batches, WhatTheSinkThrowsEndsTheRun) {
-  const std::vector<Case> cases = {{"1", "1"}, {"2", "2"}};
+  const std::vector<Case> cases = {{.name = "1"}, {.name = "2"}};
   const auto sink = [](const Result&) -> State { throw std::runtime_error("disk full"); };
   EXPECT_THAT(
       [&] {

@@ -87,7 +87,7 @@ class Child {
 
   milliseconds starved() const { return conform::starved(pid_); }
 
-  // Waits for the end and tells it in words; empty for a good one. A child that lingers is killed.
+  // Waits for the end and describes it; empty for a normal one. A child that lingers is killed.
   std::string end(Clock::time_point deadline) {
     siginfo_t info = {};
     bool lingered = false;
@@ -157,7 +157,8 @@ struct End {
 End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size_t first,
              const std::function<void(Result)>& report) {
   std::vector<std::string> arguments = settings.arguments;
-  for (size_t i = first; i < cases.size(); ++i) arguments.push_back(cases[i].folder.string());
+  for (size_t i = first; i < cases.size(); ++i)
+    arguments.push_back(cases[i].argument.empty() ? cases[i].name : cases[i].argument);
   Child child(arguments, settings.memory);
 
   bool ready = false;

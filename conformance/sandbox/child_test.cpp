@@ -57,7 +57,7 @@ Result misbehave(const std::string& folder) {
 
 std::vector<Result> run(const std::vector<std::string>& names, std::vector<std::string> arguments = {"--child"}) {
   std::vector<Case> cases;
-  for (const std::string& name : names) cases.push_back({name, name});
+  for (const std::string& name : names) cases.push_back({.name = name});
   std::vector<Result> results;
   run_in_children({std::move(arguments), std::chrono::milliseconds(1500), size_t{512} << 20}, cases,
                   [&](Result result) { results.push_back(std::move(result)); });

@@ -25,7 +25,7 @@ Result tell_identity(Bench& bench) {
 Identity identify(const ChildSettings& settings) {
   Result answer;
   try {
-    run_in_children(settings, {{kIdentityCase, kIdentityCase}}, [&](Result result) {
+    run_in_children(settings, {{.name = kIdentityCase}}, [&](Result result) {
       if (result.name == kIdentityCase) answer = std::move(result);
     });
   } catch (const Fatal& error) {

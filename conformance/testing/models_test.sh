@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # models_test.sh PROGRAM HONEST LIAR...: graphs cut from the models at hand find no fault in the honest plugin and one in each
-# liar; what is no model, or no folder, is told.
+# liar; what is not a model, or not a folder, is reported.
 set -euo pipefail
 program=$1 honest=$2
 shift 2
@@ -19,14 +19,14 @@ count() {
     local plugin=$1 state=$2
     shift 2
     rm -rf "$work/out"
-    "$program" --plugin "$plugin" "$@" --filter 'graph/models/*' --out "$work/out" >"$work/told" 2>&1 || true
+    "$program" --plugin "$plugin" "$@" --filter 'graph/models/*' --out "$work/out" >"$work/output" 2>&1 || true
     grep -cE "\"state\":\"($state)\"" "$work/out/journal.jsonl" || true
 }
 
 bad='fail|crash|timeout|mistrusted|infra_error'
 passed=$(count "$honest" pass "${models[@]}")
-grep -E "^graph/models/.*left out|^[0-9]+ of" "$work/told"
-! grep -qE "\"state\":\"($bad)\"" "$work/out/journal.jsonl" || { cat "$work/told"; exit 1; }
+grep -E "^graph/models/.*left out|^[0-9]+ of" "$work/output"
+! grep -qE "\"state\":\"($bad)\"" "$work/out/journal.jsonl" || { cat "$work/output"; exit 1; }
 # Of the eight cases of a model nearly all come to run.
 folders=$(grep -o '"case":"graph/models/[^"]*/0"' "$work/out/journal.jsonl" | wc -l)
 [[ $folders -ge 4 && $passed -ge $((6 * folders)) ]] || { echo "only $passed cases of $folders models passed"; exit 1; }
@@ -38,8 +38,8 @@ done
 refused() {
     local words=$1 status=0
     shift
-    "$program" --plugin "$honest" "$@" >"$work/told" 2>&1 || status=$?
-    { [[ $status -eq 2 ]] && grep -qF -- "$words" "$work/told"; } || { cat "$work/told"; echo "status $status: $*"; exit 1; }
+    "$program" --plugin "$honest" "$@" >"$work/output" 2>&1 || status=$?
+    { [[ $status -eq 2 ]] && grep -qF -- "$words" "$work/output"; } || { cat "$work/output"; echo "status $status: $*"; exit 1; }
 }
 mkdir "$work/empty" "$work/broken"
 head -c 4096 /dev/urandom >"$work/broken/noise.onnx"

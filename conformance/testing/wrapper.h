@@ -50,7 +50,7 @@ struct Lie {
   bp_status_t (*compile)(const std::string& op) = nullptr;  // anything but BP_OK is answered in place of compiling
   bp_status_t (*compile_nodes)(uint32_t nodes) = nullptr;   // likewise
   void (*bind)(bp_tensor_t& tensor) = nullptr;              // before it is passed on
-  bool (*bind_refused)() = nullptr;                         // true: the refusal is not told
+  bool (*bind_refused)() = nullptr;                         // true: the refusal is not reported
   void (*settings)(bp_run_t& run) = nullptr;                // before it is passed on
   void (*before)(Run& run) = nullptr;
   bool skip = false;                     // does not run at all and says it did

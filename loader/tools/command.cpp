@@ -9,7 +9,8 @@
 namespace backplane::tools {
 
 void EnvironmentFlags::declare(cli::Command command) {
-  command.add_option("--backend", backends, "A backend's library or manifest, beside those that are found").one_each();
+  command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
+      .one_each();
   command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4").one_each();
 }
 
@@ -32,8 +33,9 @@ void SessionFlags::declare(cli::Command command) {
                   "allow: the cheapest placement; prefer: in the order given; forbid: the first alone")
       .one_of({"allow", "prefer", "forbid"});
   command
-      .add_option("--costs", costs,
-                  "known: what backplane profile measured here counts before what backends tell; told: it does not")
+      .add_option(
+          "--costs", costs,
+          "known: measurements of backplane profile take precedence over estimates of backends; told: estimates alone")
       .one_of({"known", "told"});
   command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu").one_each();
 }

@@ -20,8 +20,8 @@ Outcome conform(const std::vector<std::string>& words) {
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
-  throw Failure(fmt::format("'{}' cannot be run ({}): the harness is installed beside this program", program.string(),
-                            std::strerror(errno)));
+  throw Failure(fmt::format("'{}' cannot be run ({}): the harness is installed in the same folder as this program",
+                            program.string(), std::strerror(errno)));
 }
 
 Action declare(cli::Command command) {

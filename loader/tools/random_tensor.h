@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random inputs, for those that were not given.
+// Random values for inputs that the command line does not give.
 #pragma once
 
 #include <cstdint>

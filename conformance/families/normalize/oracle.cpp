@@ -117,8 +117,8 @@ References softmax(const Call& call) {
     for (const size_t i : group) {
       const double share = std::exp(x.values[i] - top) / sum;
       result.value.values[i] = kLogarithm ? x.values[i] - top - std::log(sum) : share;
-      // The sum's relative error is the share's, beside 2·|x - top| ULP of exp, whose argument is rounded; the
-      // logarithm makes it absolute, beside the rounding of x and top.
+      // The sum's relative error is the share's, and 2·|x - top| ULP of exp, whose argument is rounded; the
+      // logarithm makes it absolute, and adds the rounding of x and top.
       result.scale[i] = kLogarithm ? 1 + std::fabs(x.values[i]) + std::fabs(top)
                                    : share * (1 + 2 * std::fabs(x.values[i] - top) / std::max(ksb, 1.0));
     }

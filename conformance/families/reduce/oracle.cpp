@@ -108,7 +108,7 @@ double log_sum_exp(const std::vector<double>& values) {
   for (const double x : values) s += std::exp(x - top);
   return top + std::log(s);
 }
-// The sum's relative error becomes absolute, beside the rounding of the largest.
+// The sum's relative error becomes absolute, and the rounding of the largest adds to it.
 double log_sum_exp_scale(const std::vector<double>& values) {
   return 1 + std::fabs(largest(values));
 }

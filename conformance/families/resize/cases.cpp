@@ -46,6 +46,69 @@ void add_resize_cases(OpCases& cases) {
       return problem;
     });
   }
+
+  struct Mode {
+    const char* variant;
+    const char* mode;
+    const char* coordinates;
+    std::vector<float> scales;  // or sizes
+    Extents sizes;
+    int64_t antialias = 0, exclude_outside = 0;
+    const char* policy = "stretch";
+    float a = -0.75f;
+    std::vector<float> region = {};
+  };
+  const Mode modes[] = {
+      {"cubic_up", "cubic", "half_pixel", {1, 1, 2, 2}, {}},
+      {"cubic_down", "cubic", "half_pixel", {1, 1, 0.5f, 0.5f}, {}},
+      {"cubic_a", "cubic", "asymmetric", {1, 1, 2, 4}, {}, 0, 0, "stretch", -0.5f},
+      {"cubic_corners", "cubic", "align_corners", {}, {1, 2, 7, 11}},
+      {"cubic_exclude_outside", "cubic", "half_pixel", {1, 1, 2, 2}, {}, 0, 1},
+      {"linear_antialias", "linear", "half_pixel", {1, 1, 0.5f, 0.25f}, {}, 1},
+      {"cubic_antialias", "cubic", "half_pixel", {1, 1, 0.5f, 0.5f}, {}, 1},
+      {"linear_symmetric", "linear", "half_pixel_symmetric", {1, 1, 0.625f, 1.5f}, {}},
+      {"linear_not_larger", "linear", "half_pixel", {}, {1, 2, 8, 9}, 0, 0, "not_larger"},
+      {"linear_not_smaller", "linear", "half_pixel", {}, {1, 2, 6, 12}, 0, 0, "not_smaller"},
+      {"linear_region",
+       "linear",
+       "tf_crop_and_resize",
+       {},
+       {1, 2, 3, 5},
+       0,
+       0,
+       "stretch",
+       -0.75f,
+       {0, 0, 0.25f, 0.125f, 1, 1, 0.75f, 1.25f}},
+  };
+  for (const Mode& row : modes) {
+    for (const bp_dtype_t dtype : real_types()) {
+      cases.add_to(kExtended, "Resize", dtype, row.variant, [=](Random& random) {
+        // The policies look at all sizes: a batch and channels that grow as well have no common scale.
+        const bool keeps = std::string_view(row.policy) != "stretch";
+        Problem problem{"Resize",
+                        {{"antialias", row.antialias},
+                         {"coordinate_transformation_mode", std::string(row.coordinates)},
+                         {"cubic_coeff_a", row.a},
+                         {"exclude_outside", row.exclude_outside},
+                         {"extrapolation_value", 1.5f},
+                         {"keep_aspect_ratio_policy", std::string(row.policy)},
+                         {"mode", std::string(row.mode)},
+                         {"nearest_mode", std::string("round_prefer_floor")}},
+                        {random_tensor(random, dtype, {1, 2, 4, 6}, Fill::kWide)}};
+        if (keeps) problem.attributes.push_back({"axes", Extents{2, 3}});
+        const auto count = static_cast<int64_t>(row.region.size());
+        problem.arguments.push_back(
+            row.region.empty() ? Argument() : constant(reals(dtype, {count}, {row.region.begin(), row.region.end()})));
+        if (row.sizes.empty()) {
+          problem.arguments.push_back(constant(floats({4}, row.scales)));
+        } else {
+          problem.arguments.emplace_back();
+          problem.arguments.push_back(constant(integers(keeps ? Extents{row.sizes[2], row.sizes[3]} : row.sizes)));
+        }
+        return problem;
+      });
+    }
+  }
 }
 
 }  // namespace backplane::conform

@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize by nearest neighbour and linear interpolation.
+// Resize by nearest neighbour, linear and cubic interpolation.
 #include "judge/oracle.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace backplane::conform {
 namespace {
 
+// One axis of a call.
+struct Axis {
+  int64_t in = 0, out = 0;
+  double scale = 1, first = 0, last = 1;  // `first`, `last`: the region of interest, as fractions
+};
+
 // Where in the input, as a real number, position `out` of an axis lies.
-double coordinate(std::string_view mode, int64_t out, int64_t in_extent, double out_extent, double scale) {
-  const auto x = static_cast<double>(out);
-  if (mode == "asymmetric") return x / scale;
-  if (mode == "align_corners") {
-    return out_extent == 1 ? 0 : x * static_cast<double>(in_extent - 1) / (out_extent - 1);
+double coordinate(std::string_view mode, int64_t out, const Axis& axis) {
+  const auto x = static_cast<double>(out), in = static_cast<double>(axis.in);
+  const double extent = in * axis.scale;  // as ONNX has it, the resized extent is the real number before it is cut down
+  if (mode == "asymmetric") return x / axis.scale;
+  if (mode == "align_corners") return extent == 1 ? 0 : x * (in - 1) / (extent - 1);
+  if (mode == "tf_crop_and_resize") {
+    const double from = axis.first * (in - 1), width = (axis.last - axis.first) * (in - 1);
+    return extent == 1 ? from + width / 2 : from + x * width / (extent - 1);
   }
-  if (mode == "pytorch_half_pixel" && out_extent == 1) return 0;
-  return (x + 0.5) / scale - 0.5;
+  const double half_pixel = (x + 0.5) / axis.scale - 0.5;
+  // The output is centred over the input, also where its extent was cut down.
+  if (mode == "half_pixel_symmetric") return in / 2 * (1 - static_cast<double>(axis.out) / extent) + half_pixel;
+  return mode == "pytorch_half_pixel" && extent == 1 ? 0 : half_pixel;
 }
 
 int64_t nearest(std::string_view mode, double x) {
@@ -26,63 +38,142 @@ int64_t nearest(std::string_view mode, double x) {
   return whole(std::ceil(x - 0.5));  // round_prefer_floor
 }
 
-// Inputs: data, region of interest (unused by these modes), scales, sizes.
+// The weight of an element at a distance: a triangle, or Keys' cubic with the parameter a.
+double kernel(bool cubic, double a, double distance) {
+  const double x = std::fabs(distance);
+  if (!cubic) return std::fmax(0, 1 - x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+struct Tap {
+  int64_t at;
+  double weight;
+};
+// The elements around x, edges repeated, and their weights. When it shrinks an image, antialias stretches the kernel
+// over all elements that one output stands for.
+std::vector<Tap> taps_of(const Call& call, double x, const Axis& axis) {
+  const bool cubic = call.text("mode") == "cubic";
+  if (call.text("mode") == "nearest")
+    return {{std::clamp<int64_t>(nearest(call.text("nearest_mode"), x), 0, axis.in - 1), 1}};
+  const bool antialias = call.integer("antialias") != 0;
+  const double stretch = antialias ? std::fmin(1, axis.scale) : 1, reach = (cubic ? 2 : 1) / stretch;
+  require(reach < 4096, "the scale is too small");
+  std::vector<Tap> taps;
+  double sum = 0;
+  for (int64_t at = whole(std::floor(x - reach)); at <= whole(std::ceil(x + reach)); ++at) {
+    double weight = kernel(cubic, call.real("cubic_coeff_a", -0.75), (static_cast<double>(at) - x) * stretch);
+    if (call.integer("exclude_outside") != 0 && (at < 0 || at >= axis.in)) weight = 0;
+    sum += weight;
+    if (weight != 0) taps.push_back({std::clamp<int64_t>(at, 0, axis.in - 1), weight});
+  }
+  require(sum != 0, "no element has a weight");
+  for (Tap& tap : taps) tap.weight /= sum;
+  return taps;
+}
+
+// Inputs: data, region of interest, scales, sizes; the last three for all axes or those that `axes` names.
+std::vector<Axis> axes_of(const Call& call) {
+  const Array& x = call.in(0);
+  Extents named = call.ints("axes");
+  if (named.empty()) {
+    named.resize(x.extents.size());
+    std::iota(named.begin(), named.end(), 0);
+  }
+  const bool by_size = call.has(3), has_region = call.text("coordinate_transformation_mode") == "tf_crop_and_resize";
+  const auto count = static_cast<int64_t>(named.size());
+  require(
+      by_size ? static_cast<int64_t>(call.integers(3).size()) == count : call.vector(2, count).size() == named.size(),
+      "there is not one size for each axis");
+  std::vector<Axis> axes;
+  for (const int64_t extent : x.extents) axes.push_back({extent, extent});
+  const std::string_view policy = call.text("keep_aspect_ratio_policy");
+  require(policy.empty() || policy == "stretch" || policy == "not_larger" || policy == "not_smaller",
+          "the policy is not known");
+  double kept = policy == "not_larger" ? HUGE_VAL : 0;  // the scale of all axes that keeps the aspect ratio
+  for (size_t i = 0; i < named.size(); ++i) {
+    Axis& axis = axes[static_cast<size_t>(normal_axis(named[i], x.rank()))];
+    const auto extent = static_cast<double>(axis.in);
+    axis.scale = by_size ? static_cast<double>(call.integers(3)[i]) / extent : call.in(2).values[i];
+    require(by_size || (axis.scale > 0 && extent * axis.scale < static_cast<double>(kMaxElements)),
+            "a scale is out of range");
+    axis.out = by_size ? call.integers(3)[i] : whole(std::floor(extent * axis.scale));
+    kept = policy == "not_larger" ? std::fmin(kept, axis.scale) : std::fmax(kept, axis.scale);
+    if (!has_region) continue;
+    const std::vector<double>& region = call.vector(1, 2 * count);
+    axis.first = region[i];
+    axis.last = region[i + named.size()];
+  }
+  for (const int64_t at : named) {
+    if (!by_size || policy.empty() || policy == "stretch") break;
+    Axis& axis = axes[static_cast<size_t>(normal_axis(at, x.rank()))];
+    require(kept > 0 && static_cast<double>(axis.in) * kept < static_cast<double>(kMaxElements),
+            "a scale is out of range");
+    axis.scale = kept;
+    axis.out = whole(std::floor(static_cast<double>(axis.in) * kept + 0.5));
+  }
+  return axes;
+}
+
 References resize(const Call& call) {
   const Array& x = call.in(0);
-  const std::string_view where = call.text("coordinate_transformation_mode");
-  const bool linear = call.text("mode") == "linear";
-  require(linear || call.text("mode") == "nearest", "the oracle knows the modes nearest and linear");
+  const std::string_view mode = call.text("mode"), where = call.text("coordinate_transformation_mode");
+  require(mode == "linear" || mode == "nearest" || mode == "cubic", "the mode is not known");
   require(where.empty() || where == "half_pixel" || where == "asymmetric" || where == "align_corners" ||
-              where == "pytorch_half_pixel",
-          "the oracle does not know this coordinate_transformation_mode");
-  require(call.integer("antialias") == 0 && call.ints("axes").empty(), "the oracle knows no antialias and no axes");
-  require(
-      call.has(3) ? call.integers(3).size() == x.extents.size() : call.vector(2, x.rank()).size() == x.extents.size(),
-      "there is not one size for each axis");
+              where == "pytorch_half_pixel" || where == "half_pixel_symmetric" || where == "tf_crop_and_resize",
+          "the coordinate_transformation_mode is not known");
+  const std::vector<Axis> axes = axes_of(call);
   Extents shape;
-  std::vector<double> scales;
-  for (size_t i = 0; i < x.extents.size(); ++i) {
-    const auto extent = static_cast<double>(x.extents[i]);
-    const bool by_size = call.has(3);
-    require(by_size || (call.in(2).values[i] > 0 && extent * call.in(2).values[i] < static_cast<double>(kMaxElements)),
-            "a scale is out of range");
-    shape.push_back(by_size ? call.integers(3)[i] : whole(std::floor(extent * call.in(2).values[i])));
-    scales.push_back(by_size ? static_cast<double>(shape[i]) / extent : call.in(2).values[i]);
-  }
+  for (const Axis& axis : axes) shape.push_back(axis.out);
   require(x.count() != 0 || count_of(shape) == 0, "there is nothing to resize");
   require(x.rank() <= 8, "the oracle resizes 8 axes at most");
-  const auto source = [&](size_t axis, int64_t out) {
-    // As ONNX has it, the resized extent is the real number before it is cut down.
-    return coordinate(where, out, x.extents[axis], static_cast<double>(x.extents[axis]) * scales[axis], scales[axis]);
-  };
-  const auto inside = [&](size_t axis, int64_t at) { return std::clamp<int64_t>(at, 0, x.extents[axis] - 1); };
 
-  Reference result(Array(x.dtype, shape), linear ? Rule::of(Rule::kResize) : Rule::bits());
   double largest = 0;
   for (const double value : x.values) largest = std::max(largest, std::fabs(value));
-  if (linear) result.scale.assign(result.value.values.size(), largest);
+  Reference result(Array(x.dtype, shape), mode == "nearest"  ? Rule::bits()
+                                          : mode == "linear" ? Rule::of(Rule::kResize)
+                                                             : Rule::of(Rule::kSum, 16));
+  if (count_of(shape) == 0) return {result};
+  double steps = static_cast<double>(count_of(shape));
+  std::vector<std::vector<std::vector<Tap>>> taps(axes.size());  // by axis and position
+  std::vector<std::vector<bool>> outside(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    size_t most = 1;
+    for (int64_t out = 0; out < axes[i].out; ++out) {
+      const double at = coordinate(where, out, axes[i]);
+      require(std::fabs(at) < 0x1p40, "a place is far outside");
+      taps[i].push_back(taps_of(call, at, axes[i]));
+      outside[i].push_back(where == "tf_crop_and_resize" && (at < 0 || at > static_cast<double>(axes[i].in - 1)));
+      most = std::max(most, taps[i].back().size());
+    }
+    steps *= static_cast<double>(most);
+  }
+  require_steps(steps);
 
   for_each_index(shape, [&](const Index& index) {
-    if (!linear) {
-      Index from(index.size());
-      for (size_t i = 0; i < index.size(); ++i)
-        from[i] = inside(i, nearest(call.text("nearest_mode"), source(i, index[i])));
-      result.value.at(index) = x.at(from);
-      return;
+    Extents counts;
+    bool is_outside = false;
+    for (size_t i = 0; i < index.size(); ++i) {
+      counts.push_back(static_cast<int64_t>(taps[i][static_cast<size_t>(index[i])].size()));
+      is_outside = is_outside || outside[i][static_cast<size_t>(index[i])];
     }
-    // The corners of the cell, each with the product of its axes' weights.
-    double sum = 0;
-    for_each_index(Extents(index.size(), 2), [&](const Index& corner) {
+    double sum = 0, scale = 0;
+    for_each_index(counts, [&](const Index& chosen) {
       Index from(index.size());
       double weight = 1;
       for (size_t i = 0; i < index.size(); ++i) {
-        const double at = source(i, index[i]), low = std::floor(at);
-        weight *= corner[i] == 0 ? 1 - (at - low) : at - low;
-        from[i] = inside(i, whole(low) + corner[i]);
+        const Tap& tap = taps[i][static_cast<size_t>(index[i])][static_cast<size_t>(chosen[i])];
+        from[i] = tap.at;
+        weight *= tap.weight;
       }
-      if (weight != 0) sum += weight * x.at(from);
+      sum += weight * x.at(from);
+      scale += std::fabs(weight * x.at(from));
     });
+    if (is_outside) sum = call.real("extrapolation_value");
     result.value.at(index) = sum;
+    // Linear: the page's bound. Cubic: a sum of 16 products, whose weights have the rounding of their coordinate times
+    // a slope of 2.
+    if (mode != "nearest") result.scale.push_back(mode == "linear" ? largest : scale + 2 * largest);
   });
   return {result};
 }

@@ -36,16 +36,16 @@ References identity(const Call& call) {
 References reshape(const Call& call) {
   const Array& x = call.in(0);
   Extents shape = call.integers(1);
-  Extents told;  // all but the -1
+  Extents given;  // all but the -1
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && call.integer("allowzero") == 0) {
       require(i < x.extents.size(), "there is no extent to copy");
       shape[i] = x.extents[i];
     }
-    if (shape[i] != -1) told.push_back(shape[i]);
+    if (shape[i] != -1) given.push_back(shape[i]);
   }
-  require(told.size() + 1 >= shape.size(), "more than one extent is left open");
-  const int64_t known = count_of(told);
+  require(given.size() + 1 >= shape.size(), "more than one extent is left open");
+  const int64_t known = count_of(given);
   for (int64_t& extent : shape) {
     if (extent == -1) extent = known == 0 ? 0 : x.count() / known;
   }
@@ -109,7 +109,7 @@ References concat(const Call& call) {
     Extents other = call.in(i).extents;
     require(other.size() == shape.size(), "the inputs have different ranks");
     const int64_t own = std::exchange(other[axis], shape[axis]);
-    require(other == shape && call.in(i).dtype == call.in(0).dtype, "the inputs differ beside the axis, or in type");
+    require(other == shape && call.in(i).dtype == call.in(0).dtype, "the inputs differ in other axes, or in type");
     shape[axis] += own;
   }
   Array result(call.in(0).dtype, shape);

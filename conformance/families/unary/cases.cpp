@@ -9,7 +9,7 @@ struct Row {
   Fill fill;     // where it is defined
   bool special;  // special values have a result that IEEE 754 or ONNX gives
   Attributes attributes = {};
-  std::vector<bp_dtype_t> others = {};  // types beside float
+  std::vector<bp_dtype_t> others = {};  // types other than floating-point ones
 };
 
 const std::vector<Row>& rows() {
