@@ -150,7 +150,7 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
                                ? HostTensor::of(test.dtype, test.x, std::vector<double>(x.begin(), x.end()))
                                : HostTensor::of(test.dtype, test.x, x);
 
-  Plugin forced("2", {{"implementation", test.family + "=" + test.name}});
+  Plugin forced("2", {{"implementation", test.family + "=" + test.name}, {"reference", "0"}});
   ASSERT_EQ(forced.status, BP_OK) << forced.error;
   const Outcome outcome = Compiled(forced, g.graph()).run({input});
   ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
