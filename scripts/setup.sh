@@ -13,7 +13,7 @@ a test, and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backp
   --demo         only what scripts/demo.sh builds and reads (about 100 MB of data)
   --no-data      the packages of a full build only, no data
   --gates        everything, and the compilers and emulators of scripts/gates.sh
-  --cuda         also CUDA's headers and run-time compiler, from the Python registry (about 300 MB; not where they are found already)
+  --cuda         also CUDA's headers and run-time compiler, from the Python registry (about 150 MB; not where they are found already)
   --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test of the report's page is skipped
   --help         this text
 

@@ -1,12 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# standin_test.sh CONFORM PLUGIN STANDIN SOURCES [SANITIZER]: the backend reaches level 3 of the core profile on the stand-in for a GPU.
+# standin_test.sh CONFORM PLUGIN STANDIN SOURCES: the backend reaches level 3 of the core profile on the stand-in for a GPU.
 # The folder SOURCES then has every kernel that was compiled, for nvrtc_check.
 set -euo pipefail
-if [[ -n ${5-} ]]; then
-    echo "skipped: the stand-in's kernels are compiled without the sanitizer $5"
-    exit 77
-fi
 rm -rf "$4"
 mkdir -p "$4"
 work=$(mktemp -d)
