@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/setup.sh [--demo | --no-data | --gates] [--no-browser]
+scripts/setup.sh [--demo | --no-data | --gates] [--cuda] [--no-browser]
 
 Installs the missing packages (Debian 12 or newer, Ubuntu 24.04 or newer), a Chromium where there is none, which draws the reports of
 a test, and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB). A second run does nothing.
@@ -13,6 +13,7 @@ a test, and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backp
   --demo         only what scripts/demo.sh builds and reads (about 100 MB of data)
   --no-data      the packages of a full build only, no data
   --gates        everything, and the compilers and emulators of scripts/gates.sh
+  --cuda         also CUDA's headers and run-time compiler, from the Python registry (about 150 MB; not where they are found already)
   --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test of the report's page is skipped
   --help         this text
 
@@ -39,12 +40,14 @@ data_packages=(libonnx-testdata "${drawing_packages[@]}" python3-torch)
 
 scope=all # demo, build, all or gates
 with_browser=yes
+with_cuda=no
 [[ -z ${BACKPLANE_NO_BROWSER-} ]] || with_browser=no
 for option in "$@"; do
     case $option in
         --demo) scope=demo ;;
         --no-data) scope=build ;;
         --gates) scope=gates ;;
+        --cuda) with_cuda=yes ;;
         --no-browser) with_browser=no ;;
         --help | -h) usage; exit 0 ;;
         *) echo "setup.sh: unknown option '$option'" >&2; usage >&2; exit 2 ;;
@@ -133,6 +136,17 @@ if [[ $with_browser == yes ]] && ! has_browser; then install_packages chromium; 
 data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
 python=/usr/bin/python3
 [[ -x $python ]] || python=$(command -v python3 || true)
+
+# --- CUDA's headers and compiler, of which the build needs the headers ---
+
+if [[ $with_cuda == yes && ! -e /usr/local/cuda/include/nvrtc.h && ! -e $data/cuda/nvidia/cu13/include/nvrtc.h ]]; then
+    install_packages python3-pip
+    say "fetching CUDA's headers and run-time compiler"
+    "$python" -m pip install -q --no-deps --target "$data/cuda" 'nvidia-cuda-runtime==13.*' 'nvidia-cuda-nvrtc==13.*' || {
+        say "could not fetch them; without them, or another toolkit, the CUDA backend is not built"
+        exit 1
+    }
+fi
 
 # The stamp of an item: a digest of what makes it. A change there makes the item anew.
 stamp_of() {

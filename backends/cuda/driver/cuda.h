@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's driver API, found at run time: the plugin loads on machines without it. Calls as C++ objects and errors of
+// the SDK.
+#pragma once
+
+#include <cuda.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::cuda {
+
+// The functions of libcuda.so.1 that the backend calls.
+#define BACKPLANE_CUDA_FUNCTIONS(X) \
+  X(cuInit);                        \
+  X(cuGetErrorName);                \
+  X(cuDriverGetVersion);            \
+  X(cuDeviceGetCount);              \
+  X(cuDeviceGet);                   \
+  X(cuDeviceGetName);               \
+  X(cuDeviceGetAttribute);          \
+  X(cuDeviceGetPCIBusId);           \
+  X(cuDeviceTotalMem);              \
+  X(cuDevicePrimaryCtxRetain);      \
+  X(cuDevicePrimaryCtxRelease);     \
+  X(cuCtxPushCurrent);              \
+  X(cuCtxPopCurrent);               \
+  X(cuCtxGetDevice);                \
+  X(cuModuleLoadData);              \
+  X(cuModuleUnload);                \
+  X(cuModuleGetFunction);           \
+  X(cuLaunchKernel);                \
+  X(cuMemAlloc);                    \
+  X(cuMemFree);                     \
+  X(cuMemHostAlloc);                \
+  X(cuMemFreeHost);                 \
+  X(cuMemHostGetDevicePointer);     \
+  X(cuMemHostRegister);             \
+  X(cuMemHostUnregister);           \
+  X(cuMemcpyHtoDAsync);             \
+  X(cuMemcpyDtoHAsync);             \
+  X(cuMemcpyDtoDAsync);             \
+  X(cuMemsetD32Async);              \
+  X(cuStreamCreate);                \
+  X(cuStreamDestroy);               \
+  X(cuStreamSynchronize);           \
+  X(cuStreamWaitEvent);             \
+  X(cuStreamWaitValue32);           \
+  X(cuStreamGetCtx);                \
+  X(cuEventCreate);                 \
+  X(cuEventDestroy);                \
+  X(cuEventRecord);                 \
+  X(cuEventQuery);                  \
+  X(cuEventSynchronize);            \
+  X(cuEventElapsedTime);
+
+struct Functions {
+#define BACKPLANE_CUDA_MEMBER(name) decltype(&::name) name
+  BACKPLANE_CUDA_FUNCTIONS(BACKPLANE_CUDA_MEMBER)
+#undef BACKPLANE_CUDA_MEMBER
+};
+
+// The driver's functions, opened once and never closed. Throws BP_UNSUPPORTED with the reason where there is no driver.
+const Functions& cuda();
+
+// Throws sdk::Error when `status` is not CUDA_SUCCESS; `what` names the call and the thing: "buffer of 12 bytes".
+void check(CUresult status, std::string_view what);
+sdk::Error error_of(CUresult status, std::string_view what);
+std::string error_name(CUresult status);
+
+// A context that is in use: the device's primary one, which is retained, or the framework's.
+class Context {
+ public:
+  Context(CUdevice device, CUcontext framework);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context();
+  CUcontext get() const { return context_; }
+
+ private:
+  CUdevice device_;
+  CUcontext context_;
+  bool primary_;
+};
+using SharedContext = std::shared_ptr<const Context>;
+
+// The context is the thread's own while this lives; the framework's comes back afterwards.
+class Current {
+ public:
+  explicit Current(const Context& context);
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+  ~Current();
+};
+
+}  // namespace backplane::cuda

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/driver.h"
+
+#include "driver/nvrtc.h"
+#include "engine/kernel_source.h"
+
+namespace backplane::cuda {
+namespace {
+
+SharedContext make_context(const Found& device, const bp_native_t* native) {
+  if (native == nullptr) return std::make_shared<const Context>(device.id, nullptr);
+  const bp_native_t given = sdk::read(native, "how.native");
+  const auto raw = reinterpret_cast<CUcontext>(given.handle);
+  if (given.kind != BP_NATIVE_CUDA_CONTEXT || raw == nullptr)
+    throw sdk::Error(BP_UNSUPPORTED, device.facts.name + " cannot be opened on a native of kind " +
+                                         std::to_string(given.kind) + "; on a CUcontext it can");
+  auto context = std::make_shared<const Context>(device.id, raw);
+  const Current current(*context);
+  CUdevice own = 0;
+  check(cuda().cuCtxGetDevice(&own), "device of a context");
+  if (own != device.id) throw sdk::Error(BP_UNSUPPORTED, "the context is not of the device " + device.facts.name);
+  return context;
+}
+
+std::shared_ptr<const Event> start_clock(const SharedContext& context) {
+  const Current current(*context);
+  return std::make_shared<const Event>(context, nullptr, nullptr, true);
+}
+
+class Module final : public gpu::KernelModule {
+ public:
+  Module(SharedContext context, std::string binary)
+      : binary_(std::move(binary)), loaded_(std::make_shared<const LoadedModule>(std::move(context), binary_)) {}
+  gpu::Kernel kernel(const std::string& entry) const override { return std::make_shared<Kernel>(loaded_, entry); }
+  std::string binary() const override { return binary_; }
+
+ private:
+  std::string binary_;
+  std::shared_ptr<const LoadedModule> loaded_;
+};
+
+}  // namespace
+
+Driver::Driver(const Found& device, const bp_native_t* context)
+    : device_(device),
+      context_(make_context(device, context)),
+      words_(std::make_shared<Words>(context_)),
+      clock_(start_clock(context_)) {}
+
+// ---- memory --------------------------------------------------------------------------------------------------------
+
+gpu::Buffer Driver::buffer(uint64_t bytes) const {
+  return std::make_shared<const Memory>(context_, bytes);
+}
+
+gpu::Buffer Driver::part(const gpu::Buffer& whole, uint64_t offset, uint64_t) const {
+  return std::make_shared<const Memory>(whole, raw(*whole) + offset);
+}
+
+std::shared_ptr<const void> Driver::pin(void* address, uint64_t bytes) const {
+  constexpr uint64_t kLeast = uint64_t{1} << 16;  // smaller copies are staged by the driver
+  if (bytes < kLeast) return nullptr;
+  const std::lock_guard lock(pinned_mutex_);
+  std::erase_if(pinned_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<const void>& known = pinned_[{address, bytes}];
+  if (auto pinned = known.lock()) return pinned;
+  const Current current(*context_);
+  // Memory that the framework has pinned is as good as it is.
+  if (cuda().cuMemHostRegister(address, bytes, CU_MEMHOSTREGISTER_PORTABLE) != CUDA_SUCCESS) return nullptr;
+  std::shared_ptr<const void> pinned(address, [context = context_](const void* pinned) {
+    static_cast<void>(sdk::caught([&] {
+      const Current current(*context);
+      cuda().cuMemHostUnregister(const_cast<void*>(pinned));
+    }));
+  });
+  known = pinned;
+  return pinned;
+}
+
+gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
+  return std::make_shared<const Memory>(gpu::Buffer(), static_cast<CUdeviceptr>(external.handle));
+}
+
+// ---- queues and events ---------------------------------------------------------------------------------------------
+
+gpu::Queue Driver::queue() const {
+  return std::make_shared<CommandQueue>(context_, words_, clock_);
+}
+
+gpu::Queue Driver::import_queue(const bp_native_t& native) const {
+  if (native.kind != BP_NATIVE_CUDA_STREAM)
+    throw sdk::Error(BP_UNSUPPORTED, "a stream cannot be made of a native of kind " + std::to_string(native.kind) +
+                                         "; a cudaStream_t can");
+  const auto stream = reinterpret_cast<CUstream>(native.handle);
+  const Current current(*context_);
+  CUcontext own = nullptr;
+  check(cuda().cuStreamGetCtx(stream, &own), "context of a stream");
+  if (own != context_->get())
+    throw sdk::Error(BP_UNSUPPORTED, "the stream is of another context than the device was opened in");
+  return std::make_shared<CommandQueue>(context_, words_, clock_, stream);
+}
+
+gpu::Event Driver::import_event(const bp_native_t& native) const {
+  if (native.kind != BP_NATIVE_CUDA_EVENT || native.handle == 0)
+    throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot be made of a native of kind " + std::to_string(native.kind) +
+                                         "; a cudaEvent_t can");
+  return std::make_shared<const Event>(context_, reinterpret_cast<CUevent>(native.handle));
+}
+
+// ---- kernels -------------------------------------------------------------------------------------------------------
+
+std::string_view Driver::prelude() const {
+  return gpu::kernel_text("cuda");
+}
+
+// Products and sums are rounded one after the other, as they are on other devices; where kernels want one rounding they
+// say fma.
+std::string Driver::options() const {
+  return "--std=c++17 --device-as-default-execution-space --fmad=false";
+}
+
+gpu::Module Driver::compile(const std::string& text, const std::string& options) const {
+  return std::make_shared<const Module>(context_, cuda::compile(text, options, device_.facts.arch));
+}
+
+gpu::Module Driver::load(const std::string& binary, const std::string&) const {
+  gpu::Module module;
+  // Refused where it is damaged or for another device.
+  static_cast<void>(sdk::caught([&] { module = std::make_shared<const Module>(context_, binary); }));
+  return module;
+}
+
+}  // namespace backplane::cuda

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device opened: its context, and what the engine makes in it.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "driver/facts.h"
+#include "driver/queue.h"
+#include "engine/driver.h"
+
+namespace backplane::cuda {
+
+class Driver final : public gpu::Driver {
+ public:
+  // In the framework's context, or, without one, in the device's primary one.
+  Driver(const Found& device, const bp_native_t* context);
+
+  gpu::Buffer buffer(uint64_t bytes) const override;
+  gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
+  std::shared_ptr<const void> pin(void* address, uint64_t bytes) const override;
+  gpu::Queue queue() const override;
+  gpu::Queue run_queue() const override { return queue(); }
+
+  std::string_view prelude() const override;
+  std::string options() const override;
+  gpu::Module compile(const std::string& text, const std::string& options) const override;
+  gpu::Module load(const std::string& binary, const std::string& options) const override;
+
+  gpu::Queue import_queue(const bp_native_t& native) const override;
+  gpu::Event import_event(const bp_native_t& native) const override;
+  MemoryKind memory_kind() const override { return {BP_EXTERNAL_CUDA_POINTER, "CUdeviceptr"}; }
+  gpu::Buffer import_memory(const bp_external_t& external) const override;
+  uint64_t export_memory(const gpu::DeviceMemory& memory) const override { return raw(memory); }
+
+ private:
+  Found device_;
+  SharedContext context_;
+  std::shared_ptr<Words> words_;
+  std::shared_ptr<const Event> clock_;  // what device times are counted from
+  // Host memory that is pinned, by address and size: bindings of the same memory share it.
+  mutable std::mutex pinned_mutex_;
+  mutable std::map<std::pair<void*, uint64_t>, std::weak_ptr<const void>> pinned_;
+};
+
+}  // namespace backplane::cuda

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's run-time compiler, opened when the first kernel is compiled.
+#pragma once
+
+#include <string>
+
+namespace backplane::cuda {
+
+// The compiler is looked up by name, then where CUDA's toolkit is installed.
+// Machine code for "sm_90" of kernels with "-DNAME=VALUE" options. Throws sdk::Error with the compiler's log, or the
+// reason why there is no compiler.
+// `out_log` may be NULL.
+std::string compile(const std::string& text, const std::string& options, const std::string& arch,
+                    std::string* out_log = nullptr);
+
+}  // namespace backplane::cuda

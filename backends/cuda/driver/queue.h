@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory, events, kernels and queues of the engine as CUDA's objects.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "driver/cuda.h"
+#include "engine/driver.h"
+
+namespace backplane::cuda {
+
+class Memory final : public gpu::DeviceMemory {
+ public:
+  // Allocated, and freed with this.
+  Memory(SharedContext context, uint64_t bytes);
+  // A part of `whole`; or, where that is NULL, the framework's.
+  Memory(gpu::Buffer whole, CUdeviceptr address) : whole_(std::move(whole)), address_(address) {}
+  ~Memory() override;
+  CUdeviceptr get() const { return address_; }
+
+ private:
+  SharedContext context_;
+  gpu::Buffer whole_;
+  CUdeviceptr address_ = 0;
+};
+inline CUdeviceptr raw(const gpu::DeviceMemory& memory) {
+  return static_cast<const Memory&>(memory).get();
+}
+inline CUdeviceptr raw(const gpu::Span& span) {
+  return raw(*span.memory) + span.offset;
+}
+
+// Events of the backend are destroyed with this; the framework's are its own.
+class Event final : public gpu::DeviceEvent {
+ public:
+  Event(SharedContext context, CUevent framework) : context_(std::move(context)), event_(framework), own_(false) {}
+  // Recorded in the stream now. `base`: the start of the device's clock; only an event with it can be asked for times.
+  Event(SharedContext context, CUstream stream, std::shared_ptr<const Event> base = {}, bool timed = false);
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() override;
+  CUevent get() const { return event_; }
+  CUresult wait() const;  // until it has ended
+  // The command whose end this is began with that event.
+  void begins_with(std::shared_ptr<const Event> begin) { begin_ = std::move(begin); }
+
+  bool ended_well() const override;
+  void check(std::string_view what) const override;
+  void when_ended(std::function<void(const sdk::Error*)> end) const override;
+  Times times() const override;
+
+ private:
+  uint64_t nanoseconds() const;
+
+  SharedContext context_;
+  CUevent event_ = nullptr;
+  bool own_ = true;
+  std::shared_ptr<const Event> base_, begin_;
+};
+
+// Kernels stay loaded while one of them is held.
+class LoadedModule {
+ public:
+  LoadedModule(SharedContext context, const std::string& binary);
+  LoadedModule(const LoadedModule&) = delete;
+  LoadedModule& operator=(const LoadedModule&) = delete;
+  ~LoadedModule();
+  CUmodule get() const { return module_; }
+  const Context& context() const { return *context_; }
+
+ private:
+  SharedContext context_;
+  CUmodule module_ = nullptr;
+};
+
+class Kernel final : public gpu::DeviceKernel {
+ public:
+  Kernel(std::shared_ptr<const LoadedModule> module, const std::string& entry);
+  void set(uint32_t index, const void* value, uint32_t bytes) override;
+  void set(uint32_t index, const gpu::DeviceMemory& memory) override;
+  void launch(CUstream stream, const gpu::Ranges& ranges);
+
+ private:
+  using Value = std::array<std::byte, 32>;
+  std::shared_ptr<const LoadedModule> module_;
+  std::string entry_;
+  CUfunction function_ = nullptr;
+  std::deque<Value> values_;  // a deque, as `pointers_` point into it
+  std::vector<void*> pointers_;
+};
+
+// Words that the host writes and streams wait for; each is used by one gate at a time.
+class Words {
+ public:
+  explicit Words(SharedContext context) : context_(std::move(context)) {}
+  Words(const Words&) = delete;
+  Words& operator=(const Words&) = delete;
+  ~Words();
+  // A word of value 0. `put_back` comes when no stream waits for it any more.
+  volatile uint32_t* take();
+  void put_back(volatile uint32_t* word);
+  CUdeviceptr device_address(volatile uint32_t* word) const;
+
+ private:
+  SharedContext context_;
+  mutable std::mutex mutex_;
+  std::vector<uint32_t*> pages_;
+  std::vector<volatile uint32_t*> free_;
+};
+
+class CommandQueue final : public gpu::CommandQueue {
+ public:
+  // A stream of its own, or the framework's.
+  CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock);
+  CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock,
+               CUstream framework);
+  ~CommandQueue() override;
+  bp_native_t native() const override;
+
+  gpu::Event launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, gpu::After after, bool timed) override;
+  gpu::Event write(const gpu::Span& to, const void* from, uint64_t bytes, bool blocking,
+                   std::string_view what) override;
+  gpu::Event read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, gpu::After after,
+                  std::string_view what) override;
+  gpu::Event copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, gpu::After after,
+                  std::string_view what) override;
+  void fill(const gpu::Span& to, uint32_t word, uint64_t bytes, std::string_view what) override;
+
+  gpu::Event mark() override;
+  void wait(gpu::After events) override;
+  std::unique_ptr<gpu::Gate> hold() override;
+  void keep(gpu::Buffer memory) override;
+  void when_done(std::function<void(const sdk::Error*)> end) override;
+  void flush() override {}  // CUDA starts what is enqueued
+  void finish(std::string_view what) override;
+
+ private:
+  // What a thread waits for, one after the other, and calls.
+  struct Reports {
+    struct Entry {
+      std::shared_ptr<const Event> event;
+      std::function<void(const sdk::Error*)> end;
+    };
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Entry> entries;
+    bool stopping = false;
+  };
+  static void report_ends(const std::shared_ptr<Reports>& reports);
+
+  SharedContext context_;
+  std::shared_ptr<Words> words_;
+  std::shared_ptr<const Event> clock_;
+  CUstream stream_ = nullptr;
+  bool own_ = true;
+  std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
+  std::mutex mutex_;
+  std::thread reporter_;  // started with the first `when_done`
+};
+
+}  // namespace backplane::cuda

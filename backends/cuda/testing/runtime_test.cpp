@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend in the loader over the stand-in for a GPU: results, what stays behind, and calls that fail.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "testing/client_fixture.h"
+#include "testing/standin/cuda.h"
+
+namespace backplane::cuda::testing {
+namespace {
+
+constexpr const char* kKinds[] = {"contexts", "modules", "memory", "pinned", "registered", "streams", "events"};
+
+std::map<std::string, int64_t> objects() {
+  std::map<std::string, int64_t> all;
+  for (const char* kind : kKinds) all[kind] = standin_objects(kind);
+  return all;
+}
+
+class Runtime : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    std::string name = (std::filesystem::temp_directory_path() / "backplane_cuda_XXXXXX").string();
+    folder = mkdtemp(name.data());
+    setenv("BACKPLANE_CACHE_DIR", folder.c_str(), 1);
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(folder); }
+  void TearDown() override { standin_fail(nullptr, CUDA_SUCCESS, 0); }
+
+  static Environment env() {
+    return environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cuda.so",
+                        BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so"},
+                       {{"cuda.tile", "4x4x2/16:8x8"}, {"cuda.winograd", "never"}});
+  }
+  static SessionOptions only(const char* device) {
+    SessionOptions how;
+    how.devices = {device};
+    how.fallback = BP_FALLBACK_FORBID;
+    how.options["loader.costs"] = "told";
+    return how;
+  }
+  // y = softmax(relu(x w) + b) over [rows, 8], rows open.
+  static Model model() {
+    Graph graph;
+    std::vector<float> w(64), b(8);
+    for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i * 7 % 11) - 5;
+    for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i);
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});
+    const uint32_t p = graph.node("MatMul", "p", {x, graph.weight("w", Tensor::of<float>({8, 8}, w))});
+    const uint32_t s =
+        graph.node("Add", "s", {graph.node("Relu", "r", {p}), graph.weight("b", Tensor::of<float>({8}, b))});
+    return graph.finish({graph.node("Softmax", "y", {s}, {{"axis", -1}})});
+  }
+  static Exec bound(const Environment& env, const char* device, int64_t rows = 3) {
+    std::vector<float> x(static_cast<size_t>(rows) * 8);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 5 % 7) / 8;
+    Exec exec = env.compile(model(), only(device)).exec();
+    exec.bind("x", Tensor::of<float>({rows, 8}, x));
+    return exec;
+  }
+  static std::vector<float> results(const Environment& env, const char* device, int64_t rows = 3) {
+    Exec exec = bound(env, device, rows);
+    exec.run();
+    return exec.output(0u).values<float>();
+  }
+
+  static inline std::filesystem::path folder;
+};
+
+TEST_F(Runtime, ResultsAreThoseOfTheCpu) {
+  const Environment env = Runtime::env();
+  for (const int64_t rows : {1, 3, 70}) {
+    const std::vector<float> expected = results(env, "cpu", rows), found = results(env, "cuda", rows);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5f);
+  }
+}
+
+TEST_F(Runtime, NothingStaysBehind) {
+  const std::map<std::string, int64_t> before = objects();
+  { results(env(), "cuda"); }
+  EXPECT_EQ(objects(), before);
+}
+
+TEST_F(Runtime, ManyRunsOnFourThreads) {
+  const Environment env = Runtime::env();
+  Exec warm = bound(env, "cuda");
+  warm.run();
+  const std::vector<float> expected = warm.output(0u).values<float>();
+  const std::map<std::string, int64_t> before = objects();
+  {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        Exec exec = bound(env, "cuda");
+        for (int i = 0; i < 250; ++i) {
+          exec.run();
+          EXPECT_EQ(exec.output(0u).values<float>(), expected);
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  EXPECT_EQ(objects(), before);
+}
+
+// Each call fails once, in turn, until a whole run finds nothing that fails: no run crashes, each error has its code,
+// and no object stays behind.
+TEST_F(Runtime, EveryCallMayFail) {
+  const Environment env = Runtime::env();
+  bound(env, "cuda").run();
+  const std::map<std::string, int64_t> before = objects();
+  for (const char* function :
+       {"cuMemAlloc_v2", "cuStreamCreate", "cuModuleGetFunction", "cuLaunchKernel", "cuMemcpyHtoDAsync_v2",
+        "cuMemcpyDtoHAsync_v2", "cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuStreamSynchronize"}) {
+    SCOPED_TRACE(function);
+    const uint64_t calls_before = standin_calls(function);
+    uint64_t good = 0;
+    bool refused = true;
+    while (refused) {
+      ASSERT_LT(good, 100u);
+      const uint64_t calls = standin_calls(function);
+      standin_fail(function, CUDA_ERROR_OUT_OF_MEMORY, good);
+      const Error error = failure([&] { bound(env, "cuda").run(); });
+      standin_fail(nullptr, CUDA_SUCCESS, 0);
+      refused = standin_calls(function) - calls > good;
+      ++good;
+      if (error.status() != BP_OK) {
+        EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << error.text();
+      }
+      EXPECT_TRUE(refused || error.status() == BP_OK) << error.text();
+      EXPECT_EQ(objects(), before);
+    }
+    EXPECT_GT(standin_calls(function), calls_before) << "it was never called";
+  }
+  bound(env, "cuda").run();
+}
+
+TEST_F(Runtime, ALostDeviceIsReportedAsLost) {
+  const Environment env = Runtime::env();
+  for (const char* where : {"cuLaunchKernel", "cuEventSynchronize"}) {
+    SCOPED_TRACE(where);
+    Exec exec = bound(env, "cuda");
+    exec.run();
+    standin_fail(where, CUDA_ERROR_ILLEGAL_ADDRESS, 0);
+    EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
+    standin_fail(nullptr, CUDA_SUCCESS, 0);
+  }
+}
+
+TEST_F(Runtime, ABoundRunDoesNotWaitForAStream) {
+  const Environment env = Runtime::env();
+  Exec exec = bound(env, "cuda");
+  exec.run();
+  const uint64_t before = standin_calls("cuStreamSynchronize"), allocated = standin_calls("cuMemAlloc_v2");
+  exec.run();
+  EXPECT_EQ(standin_calls("cuStreamSynchronize"), before);
+  EXPECT_EQ(standin_calls("cuMemAlloc_v2"), allocated);
+}
+
+}  // namespace
+}  // namespace backplane::cuda::testing

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Put before a kernel that the stand-in compiles for the host: the part of CUDA C++ that kernels/cuda.cl uses. A module
+// exports for each kernel how its arguments are copied and how a group of it runs; image.h is the other side.
+// Nothing is included, so that a kernel compiles in a tenth of a second.
+#define __global__ BACKPLANE_KERNEL
+#define __shared__ static thread_local
+#define __restrict__ __restrict
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+static thread_local Dim3 threadIdx, blockIdx, blockDim;
+
+// Set when the module is loaded: lets the other work items of the group run until all are here.
+extern "C" void (*standin_barrier)();
+void (*standin_barrier)() = nullptr;
+inline void __syncthreads() {
+  const Dim3 own = threadIdx;
+  standin_barrier();
+  threadIdx = own;
+}
+
+inline float __int_as_float(int bits) {
+  return __builtin_bit_cast(float, bits);
+}
+inline float __uint_as_float(unsigned bits) {
+  return __builtin_bit_cast(float, bits);
+}
+inline unsigned __float_as_uint(float value) {
+  return __builtin_bit_cast(unsigned, value);
+}
+#define HALF_CONVERSIONS
+inline float half_to_float(unsigned short bits) {
+  return static_cast<float>(__builtin_bit_cast(_Float16, bits));
+}
+inline unsigned short float_to_half(float value) {
+  return __builtin_bit_cast(unsigned short, static_cast<_Float16>(value));
+}
+
+#define UNARY(name)                \
+  inline float name(float v) {     \
+    return __builtin_##name##f(v); \
+  }                                \
+  inline double name(double v) {   \
+    return __builtin_##name(v);    \
+  }
+#define BINARY(name)                       \
+  inline float name(float a, float b) {    \
+    return __builtin_##name##f(a, b);      \
+  }                                        \
+  inline double name(double a, double b) { \
+    return __builtin_##name(a, b);         \
+  }
+UNARY(acos);
+UNARY(acosh);
+UNARY(asin);
+UNARY(asinh);
+UNARY(atan);
+UNARY(atanh);
+UNARY(ceil);
+UNARY(cos);
+UNARY(cosh);
+UNARY(erf);
+UNARY(exp);
+UNARY(expm1);
+UNARY(fabs);
+UNARY(floor);
+UNARY(log);
+UNARY(log1p);
+UNARY(rint);
+UNARY(sin);
+UNARY(sinh);
+UNARY(sqrt);
+UNARY(tan);
+UNARY(tanh);
+BINARY(copysign);
+BINARY(fmod);
+// As with CUDA, numbers of different types are computed with in the wider one.
+template <class A, class B>
+inline auto pow(A a, B b) {
+  if constexpr (sizeof(a + b) == sizeof(float))
+    return __builtin_powf(a, b);
+  else
+    return __builtin_pow(a, b);
+}
+inline float fma(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+inline double fma(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+inline float fmaf(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+template <class T>
+inline bool isnan(T v) {
+  return v != v;
+}
+template <class T>
+inline bool isinf(T v) {
+  return __builtin_isinf(v);
+}
+template <class T>
+inline bool isfinite(T v) {
+  return __builtin_isfinite(v);
+}
+template <class T>
+inline auto abs(T v) {
+  return v < 0 ? -v : +v;
+}
+template <class A, class B>
+inline auto min(A a, B b) {
+  return b < a ? b : a;
+}
+template <class A, class B>
+inline auto max(A a, B b) {
+  return a < b ? b : a;
+}
+
+// ---- kernels -------------------------------------------------------------------------------------------------------
+
+inline void* operator new(__SIZE_TYPE__, void* place) noexcept {
+  return place;
+}
+template <class... Values>
+struct Pack;
+template <>
+struct Pack<> {
+  explicit Pack(void**) {}
+  template <class Function, class... Before>
+  void call(Function function, Before... before) const {
+    function(before...);
+  }
+};
+template <class First, class... Rest>
+struct Pack<First, Rest...> {
+  First first;
+  Pack<Rest...> rest;
+  explicit Pack(void** values) : first(*static_cast<First*>(values[0])), rest(values + 1) {}
+  template <class Function, class... Before>
+  void call(Function function, Before... before) const {
+    rest.call(function, before..., first);
+  }
+};
+
+// How the stand-in calls a kernel (image.h).
+struct StandinKernel {
+  void* (*pack)(void** values);
+  void (*run_item)(const void* pack);   // of a group with barriers
+  void (*run_group)(const void* pack);  // all items of a group without
+  void (*place)(const unsigned* item, const unsigned* group, const unsigned* size);
+  int has_barrier;
+};
+template <class Signature>
+struct Launcher;
+template <class... Values>
+struct Launcher<void(Values...)> {
+  using Function = void(Values...);
+  template <Function* kFunction, int kHasBarrier>
+  static constexpr StandinKernel make() {
+    return {
+        [](void** values) -> void* { return new (__builtin_malloc(sizeof(Pack<Values...>))) Pack<Values...>(values); },
+        [](const void* pack) { static_cast<const Pack<Values...>*>(pack)->call(kFunction); },
+        [](const void* pack) {
+          for (threadIdx.z = 0; threadIdx.z < blockDim.z; ++threadIdx.z)
+            for (threadIdx.y = 0; threadIdx.y < blockDim.y; ++threadIdx.y)
+              for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
+                static_cast<const Pack<Values...>*>(pack)->call(kFunction);
+        },
+        [](const unsigned* item, const unsigned* group, const unsigned* size) {
+          threadIdx = {item[0], item[1], item[2]};
+          blockIdx = {group[0], group[1], group[2]};
+          blockDim = {size[0], size[1], size[2]};
+        },
+        kHasBarrier};
+  }
+};

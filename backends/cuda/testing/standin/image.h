@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stand-in for NVRTC makes and the stand-in for the driver loads: this header, then a shared library.
+#pragma once
+
+#include <cstdint>
+
+namespace standin {
+
+struct ImageHeader {
+  char magic[8] = {'S', 'T', 'A', 'N', 'D', 'I', 'N', '1'};
+  uint64_t bytes = 0;
+};
+
+// What a module exports of each kernel, as "standin_NAME" (host.h).
+struct Kernel {
+  void* (*pack)(void** values);  // to be freed with free()
+  void (*run_item)(const void* pack);
+  void (*run_group)(const void* pack);
+  void (*place)(const unsigned* item, const unsigned* group, const unsigned* size);
+  int has_barrier;
+};
+
+}  // namespace standin

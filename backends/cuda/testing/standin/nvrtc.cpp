@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test code: a stand-in for NVRTC that compiles kernels for the host, with the host's compiler. What it returns as
+// machine code is a shared library, which the stand-in for the driver loads (cuda.cpp).
+// STANDIN_SOURCES: a folder where it keeps what it was given, for the test of the real NVRTC.
+#include <nvrtc.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "testing/standin/image.h"
+
+struct _nvrtcProgram {
+  std::string text, log, binary;
+};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string contents(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// A folder that goes away with this.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "standin_XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  fs::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+void keep(const std::string& text, const std::string& options) {
+  const char* const folder = std::getenv("STANDIN_SOURCES");
+  if (folder == nullptr) return;
+  const std::string all = options + "\n" + text;
+  const fs::path path = fs::path(folder) / (std::to_string(std::hash<std::string>()(all)) + ".cu");
+  const fs::path own = path.string() + "." + std::to_string(getpid());
+  write(own, all);
+  fs::rename(own, path);
+}
+
+bool run(const std::string& command) {
+  return std::system(command.c_str()) == 0;
+}
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT const char* nvrtcGetErrorString(nvrtcResult result) {
+  return result == NVRTC_SUCCESS ? "NVRTC_SUCCESS" : "an error of the stand-in for NVRTC";
+}
+
+EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char*, int, const char* const*,
+                                      const char* const*) {
+  *program = new _nvrtcProgram{text, {}, {}};
+  return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
+  delete *program;
+  *program = nullptr;
+  return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* const* options) {
+  const Folder folder;
+  std::string macros, all;
+  for (int i = 0; i < count; ++i) {
+    const std::string option = options[i];
+    if (option.rfind("--gpu-architecture", 0) != 0) all += (all.empty() ? "" : " ") + option;
+    if (option.rfind("-D", 0) == 0) macros += " '" + option + "'";
+  }
+  keep(program->text, all);
+  write(folder / "source.cpp", std::string("#include \"") + STANDIN_FOLDER + "/host.h\"\n" + program->text);
+  const std::string log = " 2>'" + (folder / "log").string() + "'", compiler = STANDIN_COMPILER " -std=c++20 -w ";
+  const auto failed = [&] {
+    program->log = contents(folder / "log");
+    return NVRTC_ERROR_COMPILATION;
+  };
+  if (!run(compiler + "-E -P" + macros + " '" + (folder / "source.cpp").string() + "' -o '" +
+           (folder / "source.ii").string() + "'" + log))
+    return failed();
+  // Which kernels there are shows once conditions are decided.
+  std::string text = contents(folder / "source.ii");
+  static const std::regex kKernel("BACKPLANE_KERNEL\\s+void\\s+(\\w+)");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), kKernel), end; at != end; ++at) names.insert((*at)[1]);
+  // One use is that of the definition.
+  const size_t first = text.find("__syncthreads()");
+  const bool has_barrier = text.find("__syncthreads()", first + 1) != std::string::npos;
+  text = std::regex_replace(text, std::regex("BACKPLANE_KERNEL"), "");
+  for (const std::string& name : names)
+    text += "\nextern \"C\" const StandinKernel standin_" + name + ";\nconst StandinKernel standin_" + name +
+            " = Launcher<decltype(" + name + ")>::make<&" + name + ", " + (has_barrier ? "1" : "0") + ">();\n";
+  write(folder / "kernels.cpp", text);
+  if (!run(compiler + "-O1 -ffp-contract=off -fno-math-errno -fPIC -shared '" + (folder / "kernels.cpp").string() +
+           "' -o '" + (folder / "kernels.so").string() + "' -lm" + log))
+    return failed();
+  const std::string library = contents(folder / "kernels.so");
+  standin::ImageHeader header;
+  header.bytes = library.size();
+  program->binary = std::string(reinterpret_cast<const char*>(&header), sizeof header) + library;
+  return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) {
+  *size = program->log.size() + 1;
+  return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
+  std::memcpy(log, program->log.c_str(), program->log.size() + 1);
+  return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t* size) {
+  *size = program->binary.size();
+  return NVRTC_SUCCESS;
+}
+
+EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* binary) {
+  std::memcpy(binary, program->binary.data(), program->binary.size());
+  return NVRTC_SUCCESS;
+}
