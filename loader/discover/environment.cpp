@@ -4,21 +4,26 @@
 #include "discover/environment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string_view>
 
 #include "base/abi.h"
 #include "discover/digest.h"
+#include "discover/elf.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
 #include "discover/negotiate.h"
 #include "discover/probe.h"
 #include "discover/search.h"
+#include "discover/selection.h"
+#include "discover/signature.h"
 #include "discover/survey.h"
 #include "discover/writers.h"
 #include "host/cache.h"
@@ -30,23 +35,20 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Settings {
-  std::set<std::string, std::less<>> disabled;
+  Selection selection;
   ProbeSettings probe;
+  std::optional<std::set<std::string>> trusted_keys;  // where signatures are required
   CacheSettings cache;
   std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
 };
 
-void disable(std::string_view list, Settings& settings) {
-  for (size_t begin = 0; begin < list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) settings.disabled.emplace(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-}
-
 Status loader_option(std::string_view name, std::string_view value, Settings& settings) {
-  if (name == "disable") {
-    disable(value, settings);
+  if (name == "disable" || name == "select") {
+    name == "select" ? settings.selection.select(value) : settings.selection.disable(value);
+    return {};
+  }
+  if (name == "require_signed") {
+    BP_ASSIGN(settings.trusted_keys, read_trusted_keys(fs::path(value)));
     return {};
   }
   if (name == "probe") {
@@ -75,8 +77,8 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
     return {BP_INVALID_ARGUMENT, fmt::format("option loader.cache_bytes is \"{}\": it must be a number", value)};
   }
   return {BP_NOT_FOUND,
-          fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable and "
-                      "loader.probe",
+          fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable, "
+                      "loader.probe, loader.require_signed and loader.select",
                       name)};
 }
 
@@ -90,7 +92,10 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   if (desc.flags & ~BP_ENV_ONLY_GIVEN)
     return Status(BP_INVALID_ARGUMENT,
                   fmt::format("bp_env_desc_t.flags is {:#x}: only BP_ENV_ONLY_GIVEN is known", desc.flags));
-  if (const char* list = variable("BACKPLANE_DISABLE_BACKENDS")) disable(list, settings);
+  if (const char* patterns = variable("BACKPLANE_DISABLE")) settings.selection.disable(patterns);
+  if (const char* patterns = variable("BACKPLANE_SELECT")) settings.selection.select(patterns);
+  if (const char* folder = variable("BACKPLANE_REQUIRE_SIGNED"); folder && *folder)
+    BP_TRY(loader_option("require_signed", folder, settings));
   if (const char* text = variable("BACKPLANE_SCAN_TIMEOUT_MS")) {
     uint32_t limit = 0;
     const std::string_view digits = text;
@@ -130,11 +135,12 @@ struct Environment::Maker {
 
   const Log& log() const { return env.services_->log(); }
 
-  Refusal may_take(std::string_view id, std::string_view file) const {
-    if (settings.disabled.contains(id))
-      return {
-          BP_REFUSED_DISABLED,
-          fmt::format("{}: backend {} is disabled by BACKPLANE_DISABLE_BACKENDS or option loader.disable", file, id)};
+  std::map<std::string, std::string> masks;  // by full id: the first manifest that has it
+  std::map<fs::path, std::string> disabled;  // by name: an empty manifest
+
+  Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
+    if (const std::string_view why = settings.selection.unwanted(id, full_id); !why.empty())
+      return {BP_REFUSED_DISABLED, fmt::format("{}: backend {} {}", file, id, why)};
     for (const auto& taken : env.backends_)
       if (taken->id == id)
         return {BP_REFUSED_DUPLICATE,
@@ -142,23 +148,45 @@ struct Environment::Maker {
     return {};
   }
 
-  Refusal read_manifest(const fs::path& file, Candidate& candidate, Manifest& out) const {
-    candidate.manifest = file.string();
-    if (Refusal refusal = backplane::read_manifest(file, log(), out)) return refusal;
-    candidate.id = out.id;
-    candidate.library = out.library.string();
-    if (Refusal refusal = may_take(out.id, candidate.manifest)) return refusal;
-    if (out.version_max < BP_ABI_VERSION_MIN || out.version_min > BP_ABI_VERSION)
+  // What a manifest in a folder above says of this one.
+  Refusal unmasked(const Found& found, const Manifest& manifest) {
+    const std::string file = found.path.string();
+    if (manifest.disables) {
+      disabled.try_emplace(found.path.filename(), file);
+      return {BP_REFUSED_DISABLED, fmt::format("manifest {} is empty: it disables {} in lower folders", file,
+                                               found.path.filename().string())};
+    }
+    if (const auto empty = disabled.find(found.path.filename()); found.listed && empty != disabled.end())
+      return {BP_REFUSED_DISABLED, fmt::format("manifest {} is disabled by the empty {}", file, empty->second)};
+    const auto [first, is_new] = masks.try_emplace(manifest.full_id, file);
+    if (!is_new && found.listed)
+      return {BP_REFUSED_DUPLICATE, fmt::format("manifest {} is masked by {}, which has the id {} too", file,
+                                                first->second, manifest.full_id)};
+    return {};
+  }
+
+  Refusal check_manifest(const Found& found, const Manifest& manifest, Candidate& candidate) {
+    candidate.id = manifest.backend_id;
+    candidate.library = manifest.library.string();
+    if (Refusal refusal = unmasked(found, manifest)) return refusal;
+    if (Refusal refusal = may_take(manifest.backend_id, manifest.full_id, candidate.manifest)) return refusal;
+    if (manifest.version_max < BP_ABI_VERSION_MIN || manifest.version_min > BP_ABI_VERSION)
       return {
           BP_REFUSED_VERSION,
           fmt::format(
               "manifest {}: its backend speaks ABI {}.{} to {}.{}, this loader {}.{}: install a build for this loader",
-              candidate.manifest, BP_VERSION_MAJOR(out.version_min), BP_VERSION_MINOR(out.version_min),
-              BP_VERSION_MAJOR(out.version_max), BP_VERSION_MINOR(out.version_max), BP_VERSION_MAJOR(BP_ABI_VERSION),
-              BP_VERSION_MINOR(BP_ABI_VERSION))};
-    if (out.isolated)
+              candidate.manifest, BP_VERSION_MAJOR(manifest.version_min), BP_VERSION_MINOR(manifest.version_min),
+              BP_VERSION_MAJOR(manifest.version_max), BP_VERSION_MINOR(manifest.version_max),
+              BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION))};
+    if (const std::string own = own_machine();
+        !manifest.arch.empty() && std::ranges::find(manifest.arch, own) == manifest.arch.end())
+      return {BP_REFUSED_ARCHITECTURE, fmt::format("manifest {}: its library is for {}: this process needs {}",
+                                                   candidate.manifest, fmt::join(manifest.arch, ", "), own)};
+    if (settings.trusted_keys)
+      if (Refusal refusal = check_signature(manifest, candidate.manifest, *settings.trusted_keys)) return refusal;
+    if (manifest.isolated)
       log().warning(fmt::format("manifest {}: backend {} asks for a process of its own; it runs in this one",
-                                candidate.manifest, out.id));
+                                candidate.manifest, manifest.backend_id));
     return {};
   }
 
@@ -193,18 +221,49 @@ struct Environment::Maker {
     return {};
   }
 
-  Refusal consider(const Found& found, Candidate& candidate) {
+  // A file that was found, with its manifest if it is one.
+  struct Considered : Found {
+    Manifest manifest;
+    Refusal refusal;  // of the manifest
+  };
+
+  // Manifests of one folder by descending priority; everything else in the order found.
+  std::vector<Considered> read_manifests(std::vector<Found> found) const {
+    std::vector<Considered> read;
+    for (Found& one : found) {
+      read.push_back({std::move(one), {}, {}});
+      Considered& last = read.back();
+      if (!last.folder && last.path.extension() == ".json")
+        last.refusal = read_manifest(last.path, log(), last.manifest);
+    }
+    for (auto begin = read.begin(); begin != read.end();) {
+      const auto end = std::find_if(begin + 1, read.end(), [&](const Considered& other) {
+        return !other.listed || !begin->listed || other.path.parent_path() != begin->path.parent_path();
+      });
+      std::stable_sort(begin, end, [](const Considered& a, const Considered& b) {
+        return a.manifest.priority > b.manifest.priority;
+      });
+      begin = end;
+    }
+    return read;
+  }
+
+  Refusal consider(const Considered& found, Candidate& candidate) {
     if (found.folder) {
       candidate.manifest = found.path.string();
       return {BP_REFUSED_MISSING, fmt::format("folder {} cannot be read", candidate.manifest)};
     }
-    fs::path library = found.path;
-    if (library.extension() == ".json") {
-      Manifest manifest;
-      if (Refusal refusal = read_manifest(found.path, candidate, manifest)) return refusal;
-      library = manifest.library;
+    const bool has_manifest = found.path.extension() == ".json";
+    if (has_manifest) {
+      candidate.manifest = found.path.string();
+      if (found.refusal) return found.refusal;
+      if (Refusal refusal = check_manifest(found, found.manifest, candidate)) return refusal;
     }
+    const fs::path library = has_manifest ? found.manifest.library : found.path;
     candidate.library = library.string();
+    if (settings.trusted_keys && !has_manifest)
+      return {BP_REFUSED_UNTRUSTED,
+              fmt::format("{} has no manifest that signs it, and signatures are required", candidate.library)};
     File file;
     if (Refusal refusal = file.open(library)) return refusal;
     if (Refusal refusal = check_writers(library)) return refusal;
@@ -212,19 +271,25 @@ struct Environment::Maker {
     const auto content = blake2b_of(file);
     if (!content)
       return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read", candidate.library)};
+    if (const std::string& wanted = found.manifest.sha256; has_manifest && !wanted.empty())
+      if (const auto sha256 = sha256_of(file); sha256 != wanted)
+        return {BP_REFUSED_UNTRUSTED,
+                fmt::format("{} is not the library of manifest {}: its SHA-256 is {}, not {}", candidate.library,
+                            candidate.manifest, sha256.value_or("not to be read"), wanted)};
     if (Refusal refusal = probe_library(library, file, *content, settings.probe, log())) return refusal;
 
     bp_plugin_query_t query = nullptr;
     if (Refusal refusal = load_library(library, file, *content, query)) return refusal;
-    return take(query, library, candidate);
+    return take(query, library, found.manifest.full_id, candidate);
   }
 
-  Refusal take(bp_plugin_query_t query, const fs::path& library, Candidate& candidate) {
+  Refusal take(bp_plugin_query_t query, const fs::path& library, std::string_view full_id, Candidate& candidate) {
     auto backend = std::make_unique<Backend>();
     if (Refusal refusal = negotiate(query, candidate.library, candidate.id, *backend->tables)) return refusal;
     backend->id = candidate.id = abi::string(backend->plugin->id);
     backend->library = candidate.library;
-    if (Refusal refusal = may_take(backend->id, backend->library)) return refusal;  // without a manifest the id is news
+    // Without a manifest the id is news.
+    if (Refusal refusal = may_take(backend->id, full_id, backend->library)) return refusal;
     const auto options = settings.backends.find(backend->id);
     if (Refusal refusal = create_backend(*backend, library.parent_path().string(), env.services_,
                                          options == settings.backends.end() ? Host::Options() : options->second))
@@ -248,7 +313,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   std::shared_ptr<Environment> env(new Environment);
   env->services_ = std::make_shared<Services>(desc);
   env->cache_ = settings.cache;
-  Maker maker{*env, std::move(settings)};
+  Maker maker{*env, std::move(settings), {}, {}};
   const auto enter = [&](Candidate candidate, Refusal refusal, bool named) {
     candidate.refusal = refusal.code;
     candidate.text = refusal ? std::move(refusal.text)
@@ -263,11 +328,11 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
     Candidate candidate;
     candidate.found_by = "plugins";
     candidate.library = fmt::format("plugin {} of the program", i);
-    Refusal refusal = desc.plugins[i] ? maker.take(desc.plugins[i], {}, candidate)
+    Refusal refusal = desc.plugins[i] ? maker.take(desc.plugins[i], {}, {}, candidate)
                                       : Refusal{BP_REFUSED_SYMBOL, candidate.library + ": the function is NULL"};
     enter(std::move(candidate), std::move(refusal), true);
   }
-  for (const Found& found : search(desc)) {
+  for (const auto& found : maker.read_manifests(search(desc))) {
     Candidate candidate;
     candidate.found_by = found.found_by;
     Refusal refusal = maker.consider(found, candidate);

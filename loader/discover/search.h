@@ -16,6 +16,7 @@ struct Found {
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
   bool named;                  // somebody named this very file or folder: worth a warning if it is bad
   bool folder = false;         // a folder named by the framework that cannot be read
+  bool listed = false;  // a manifest of a folder: an earlier one of its id, or an empty one of its name, masks it
 };
 
 std::vector<Found> search(const bp_env_desc_t& desc);
