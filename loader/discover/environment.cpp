@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -15,11 +16,11 @@
 #include <string_view>
 
 #include "base/abi.h"
-#include "discover/digest.h"
 #include "discover/elf.h"
-#include "discover/library.h"
+#include "discover/known.h"
 #include "discover/manifest.h"
 #include "discover/negotiate.h"
+#include "discover/opening.h"
 #include "discover/probe.h"
 #include "discover/search.h"
 #include "discover/selection.h"
@@ -37,6 +38,7 @@ namespace fs = std::filesystem;
 struct Settings {
   Selection selection;
   ProbeSettings probe;
+  bool when_used = false;                             // libraries that are known are loaded when they are used
   std::optional<std::set<std::string>> trusted_keys;  // where signatures are required
   CacheSettings cache;
   std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
@@ -45,6 +47,12 @@ struct Settings {
 Status loader_option(std::string_view name, std::string_view value, Settings& settings) {
   if (name == "disable" || name == "select") {
     name == "select" ? settings.selection.select(value) : settings.selection.disable(value);
+    return {};
+  }
+  if (name == "load") {
+    if (value != "now" && value != "when_used")
+      return {BP_INVALID_ARGUMENT, fmt::format("option loader.load is \"{}\": it must be now or when_used", value)};
+    settings.when_used = value == "when_used";
     return {};
   }
   if (name == "require_signed") {
@@ -78,7 +86,7 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
   }
   return {BP_NOT_FOUND,
           fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable, "
-                      "loader.probe, loader.require_signed and loader.select",
+                      "loader.load, loader.probe, loader.require_signed and loader.select",
                       name)};
 }
 
@@ -133,10 +141,14 @@ struct Environment::Maker {
   Environment& env;
   Settings settings;
 
-  const Log& log() const { return env.services_->log(); }
+  const Log& log() const { return discovery; }
 
   std::map<std::string, std::string> masks;  // by full id: the first manifest that has it
   std::map<fs::path, std::string> disabled;  // by name: an empty manifest
+  Log discovery = env.services_->log().about(LogCategory::kDiscover);
+  CheckedFolders checked;
+  std::string plain_situation;                    // of backends without options
+  std::map<std::string, std::string> situations;  // of others, by id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
     if (const std::string_view why = settings.selection.unwanted(id, full_id); !why.empty())
@@ -208,17 +220,42 @@ struct Environment::Maker {
     return id;
   }
 
-  Refusal list_devices(Backend& backend, std::vector<std::unique_ptr<Device>>& out) const {
-    std::vector<bp_device_info_t> infos;
-    if (Refusal refusal = survey_devices(backend, infos)) return refusal;
+  std::vector<std::unique_ptr<Device>> make_devices(Backend& backend, std::vector<bp_device_info_t>& infos) const {
+    std::vector<std::unique_ptr<Device>> devices;
     for (bp_device_info_t& info : infos) {
       info.id = id_of(backend.id, info);
       if (info.index == 0) backend.host->set_first_device(info.id);
       const uint32_t number = info.index, index = static_cast<uint32_t>(env.devices_.size()) + number + 1;
-      out.push_back(std::make_unique<Device>(
+      devices.push_back(std::make_unique<Device>(
           backend, index, number == 0 ? backend.id : fmt::format("{}:{}", backend.id, number), info));
     }
-    return {};
+    return devices;
+  }
+
+  // `backend` is complete, or is loaded when it is used.
+  void enter(std::unique_ptr<Backend> backend, std::vector<bp_device_info_t>& infos, Candidate& candidate) {
+    auto devices = make_devices(*backend, infos);
+    if (!backend->load) candidate.version = backend->plugin->version;
+    candidate.device_count = static_cast<uint32_t>(devices.size());
+    env.backends_.push_back(std::move(backend));
+    for (auto& device : devices) {
+      env.services_->trace().name_device(device->id(), device->name());
+      env.devices_.push_back(std::move(device));
+    }
+  }
+
+  const Host::Options& options_of(std::string_view id) const {
+    static const Host::Options kNone;
+    const auto found = settings.backends.find(id);
+    return found == settings.backends.end() ? kNone : found->second;
+  }
+
+  // What a library's devices depend on beside itself; most backends have no options.
+  const std::string& situation_of(std::string_view id) {
+    const Host::Options& options = options_of(id);
+    std::string& known = options.empty() ? plain_situation : situations[std::string(id)];
+    if (known.empty()) known = situation(options);
+    return known;
   }
 
   // A file that was found, with its manifest if it is one.
@@ -228,13 +265,13 @@ struct Environment::Maker {
   };
 
   // Manifests of one folder by descending priority; everything else in the order found.
-  std::vector<Considered> read_manifests(std::vector<Found> found) const {
+  std::vector<Considered> read_manifests(std::vector<Found> found) {
     std::vector<Considered> read;
     for (Found& one : found) {
       read.push_back({std::move(one), {}, {}});
       Considered& last = read.back();
       if (!last.folder && last.path.extension() == ".json")
-        last.refusal = read_manifest(last.path, log(), last.manifest);
+        last.refusal = read_manifest(last.path, log(), last.manifest, &checked);
     }
     for (auto begin = read.begin(); begin != read.end();) {
       const auto end = std::find_if(begin + 1, read.end(), [&](const Considered& other) {
@@ -264,46 +301,74 @@ struct Environment::Maker {
     if (settings.trusted_keys && !has_manifest)
       return {BP_REFUSED_UNTRUSTED,
               fmt::format("{} has no manifest that signs it, and signatures are required", candidate.library)};
-    File file;
-    if (Refusal refusal = file.open(library)) return refusal;
-    if (Refusal refusal = check_writers(library)) return refusal;
-    if (Refusal refusal = check_library(library, file)) return refusal;
-    const auto content = blake2b_of(file);
-    if (!content)
-      return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read", candidate.library)};
-    if (const std::string& wanted = found.manifest.sha256; has_manifest && !wanted.empty())
-      if (const auto sha256 = sha256_of(file); sha256 != wanted)
-        return {BP_REFUSED_UNTRUSTED,
-                fmt::format("{} is not the library of manifest {}: its SHA-256 is {}, not {}", candidate.library,
-                            candidate.manifest, sha256.value_or("not to be read"), wanted)};
-    if (Refusal refusal = probe_library(library, file, *content, settings.probe, log())) return refusal;
-
-    bp_plugin_query_t query = nullptr;
-    if (Refusal refusal = load_library(library, file, *content, query)) return refusal;
-    return take(query, library, found.manifest.full_id, candidate);
+    const Opening opening{library, candidate.manifest, found.manifest.backend_id, found.manifest.sha256,
+                          settings.probe};
+    if (settings.when_used && !found.manifest.backend_id.empty() && take_known(opening, candidate)) return {};
+    auto backend = std::make_unique<Backend>();
+    FileFacts facts;
+    if (Refusal refusal = open_library(opening, log(), *backend, facts)) return refusal;
+    candidate.id = backend->id;
+    // Without a manifest the id is news.
+    if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
+    std::vector<bp_device_info_t> infos;
+    if (Refusal refusal = start(*backend, library, infos)) return refusal;
+    if (settings.probe.policy == ProbePolicy::kCached) remember(*backend, opening, facts, infos);
+    enter(std::move(backend), infos, candidate);
+    return {};
   }
 
-  Refusal take(bp_plugin_query_t query, const fs::path& library, std::string_view full_id, Candidate& candidate) {
+  Refusal start(Backend& backend, const fs::path& library, std::vector<bp_device_info_t>& out_infos) const {
+    if (Refusal refusal =
+            create_backend(backend, library.parent_path().string(), env.services_, options_of(backend.id)))
+      return refusal;
+    return survey_devices(backend, out_infos);
+  }
+
+  // What an earlier process found in the library is entered, and the library stays closed.
+  bool take_known(const Opening& opening, Candidate& candidate) {
+    if (check_writers(opening.library, &checked)) return false;
+    const std::string& where = situation_of(opening.expected_id);
+    const auto known = recall_backend(opening.library, where, checked);
+    if (!known || known->id != opening.expected_id || known->sha256 != opening.sha256) return false;
     auto backend = std::make_unique<Backend>();
-    if (Refusal refusal = negotiate(query, candidate.library, candidate.id, *backend->tables)) return refusal;
+    backend->id = known->id;
+    backend->library = candidate.library;
+    backend->host = std::make_shared<Host>(env.services_, backend->id, options_of(backend->id), known->version);
+    load_when_used(*backend, opening, env.services_, known->devices.size(), where);
+    std::vector<std::vector<bp_option_t>> properties(known->devices.size());
+    std::vector<bp_device_info_t> infos;
+    for (size_t i = 0; i < known->devices.size(); ++i) infos.push_back(known->devices[i].info(properties[i]));
+    candidate.version = known->version;
+    enter(std::move(backend), infos, candidate);
+    return true;
+  }
+
+  void remember(const Backend& backend, const Opening& opening, const FileFacts& facts,
+                const std::vector<bp_device_info_t>& infos) {
+    KnownBackend known;
+    known.facts = facts;
+    known.seen_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
+    known.id = backend.id;
+    known.sha256 = opening.sha256;
+    known.version = backend.plugin->version;
+    for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
+    const std::string& where = situation_of(backend.id);
+    // Written once: a start must not cost a write to the disk.
+    if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
+  }
+
+  // A plugin that is linked into the program.
+  Refusal take(bp_plugin_query_t query, Candidate& candidate) {
+    auto backend = std::make_unique<Backend>();
+    if (Refusal refusal = negotiate(query, candidate.library, {}, *backend->tables)) return refusal;
     backend->id = candidate.id = abi::string(backend->plugin->id);
     backend->library = candidate.library;
-    // Without a manifest the id is news.
-    if (Refusal refusal = may_take(backend->id, full_id, backend->library)) return refusal;
-    const auto options = settings.backends.find(backend->id);
-    if (Refusal refusal = create_backend(*backend, library.parent_path().string(), env.services_,
-                                         options == settings.backends.end() ? Host::Options() : options->second))
-      return refusal;
-
-    std::vector<std::unique_ptr<Device>> devices;
-    if (Refusal refusal = list_devices(*backend, devices)) return refusal;
-    candidate.version = backend->plugin->version;
-    candidate.device_count = static_cast<uint32_t>(devices.size());
-    env.backends_.push_back(std::move(backend));
-    for (auto& device : devices) {
-      env.services_->trace().name_device(device->id(), device->name());
-      env.devices_.push_back(std::move(device));
-    }
+    if (Refusal refusal = may_take(backend->id, {}, backend->library)) return refusal;
+    std::vector<bp_device_info_t> infos;
+    if (Refusal refusal = start(*backend, {}, infos)) return refusal;
+    enter(std::move(backend), infos, candidate);
     return {};
   }
 };
@@ -313,7 +378,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   std::shared_ptr<Environment> env(new Environment);
   env->services_ = std::make_shared<Services>(desc);
   env->cache_ = settings.cache;
-  Maker maker{*env, std::move(settings), {}, {}};
+  Maker maker{*env, std::move(settings)};
   const auto enter = [&](Candidate candidate, Refusal refusal, bool named) {
     candidate.refusal = refusal.code;
     candidate.text = refusal ? std::move(refusal.text)
@@ -328,7 +393,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
     Candidate candidate;
     candidate.found_by = "plugins";
     candidate.library = fmt::format("plugin {} of the program", i);
-    Refusal refusal = desc.plugins[i] ? maker.take(desc.plugins[i], {}, {}, candidate)
+    Refusal refusal = desc.plugins[i] ? maker.take(desc.plugins[i], candidate)
                                       : Refusal{BP_REFUSED_SYMBOL, candidate.library + ": the function is NULL"};
     enter(std::move(candidate), std::move(refusal), true);
   }

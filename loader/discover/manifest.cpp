@@ -10,7 +10,6 @@
 
 #include "backplane/version.h"
 #include "discover/file.h"
-#include "discover/writers.h"
 
 namespace backplane {
 namespace {
@@ -264,10 +263,10 @@ Refusal parse_manifest(std::string_view json, const std::filesystem::path& file,
   }
 }
 
-Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out) {
+Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out, CheckedFolders* checked) {
   File opened;
   if (Refusal refusal = opened.open(file)) return refusal;
-  if (Refusal refusal = check_writers(file)) return refusal;
+  if (Refusal refusal = check_writers(file, checked)) return refusal;
   if (!opened.regular()) return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is no regular file", file.string())};
   std::string text(static_cast<size_t>(std::min<uint64_t>(opened.size(), kMaxBytes + 1)), '\0');
   text.resize(opened.read(0, text.data(), text.size()));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "discover/refusal.h"
+#include "discover/writers.h"
 #include "host/log.h"
 
 namespace backplane {
@@ -42,6 +43,7 @@ bool legal_backend_id(std::string_view id);
 // BP_REFUSED_MISSING if it cannot be read, BP_REFUSED_MANIFEST if it breaks the format. `file` is named in texts and is
 // what `library` is relative to.
 Refusal parse_manifest(std::string_view json, const std::filesystem::path& file, const Log& log, Manifest& out);
-Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out);
+Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out,
+                      CheckedFolders* checked = nullptr);
 
 }  // namespace backplane

@@ -75,7 +75,9 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                       const ProbeSettings& settings, const Log& log) {
   auto untried = [&](std::string_view why) -> Refusal {
     if (settings.policy == ProbePolicy::kIfPossible || settings.policy == ProbePolicy::kNever) {
-      log.warning(fmt::format("{} is loaded untried: {}", path.string(), why));
+      // An error where the trial was wanted, so that it is seen by default.
+      const uint32_t level = settings.policy == ProbePolicy::kIfPossible ? BP_LOG_ERROR : BP_LOG_WARNING;
+      log.write(level, {}, fmt::format("{} is loaded untried: {}", path.string(), why));
       return {};
     }
     return {BP_REFUSED_UNTRIED, fmt::format("{} cannot be tried in a process of its own: {}; loader.probe=if_possible "

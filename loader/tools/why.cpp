@@ -99,7 +99,7 @@ Action declare(cli::Command command) {
   flags->declare(command);
   command.add_option("id", *id, "A backend's id, or the name of its file").required();
   return [flags, id] {
-    const Json report = parse_json(flags->make().report());
+    const Json report = parse_json(flags->make(true).report());
     Outcome outcome;
     outcome.json = {{"id", *id}, {"found", false}, {"loader", report.at("loader")}};
     outcome.json["candidates"] = Json::array();
