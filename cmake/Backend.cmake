@@ -30,7 +30,7 @@ function(backplane_add_backend id)
       set(ARG_DOMAIN ${BACKPLANE_BACKEND_DOMAIN})
     endif()
   endif()
-  # The keys of its manifest beside `library`: docs/reference/manifest.md.
+  # The keys of its manifest, without `library`: docs/reference/manifest.md.
   set(keys "\"format_version\": \"1.0\"" "\"id\": \"${ARG_DOMAIN}.${id}\"" "\"name\": \"${ARG_NAME}\"")
   if(ARG_VENDOR)
     list(APPEND keys "\"vendor\": \"${ARG_VENDOR}\"")

@@ -37,7 +37,7 @@ while [[ $# -gt 0 ]]; do
 done
 [[ ${#chosen[@]} -gt 0 ]] || chosen=("${all[@]}")
 
-# What a fuzzer may begin with, beside what it has found before.
+# What a fuzzer may begin with, in addition to what it has found before.
 seeds() {
     case $1 in
         manifest_fuzz) find build/*/share/backplane/backends.d -name '*.json' 2>/dev/null ;;
@@ -56,7 +56,7 @@ for fuzzer in "${chosen[@]}"; do
     mkdir -p "$corpus" "$crashes"
     seeds "$fuzzer" | while IFS= read -r seed; do cp -u "$seed" "$corpus/seed_$(basename "$seed")"; done
     status=0
-    # Crashes first, each alone: they are no longer crashes once they are mended.
+    # Earlier crashes first, each by itself: none of them may crash any more.
     find "$crashes" -type f -print0 | xargs -0r "build/fuzz/fuzz/$fuzzer" -timeout=10 -rss_limit_mb=2048 >"$log" 2>&1 || status=$?
     [[ $status -ne 0 ]] || "build/fuzz/fuzz/$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
         -artifact_prefix="$crashes/" "$corpus" >>"$log" 2>&1 || status=$?

@@ -250,7 +250,7 @@ struct Environment::Maker {
     return found == settings.backends.end() ? kNone : found->second;
   }
 
-  // What a library's devices depend on beside itself; most backends have no options.
+  // What a library's devices depend on in addition to its file; most backends have no options.
   const std::string& situation_of(std::string_view id) {
     const Host::Options& options = options_of(id);
     std::string& known = options.empty() ? plain_situation : situations[std::string(id)];
@@ -308,7 +308,7 @@ struct Environment::Maker {
     FileFacts facts;
     if (Refusal refusal = open_library(opening, log(), *backend, facts)) return refusal;
     candidate.id = backend->id;
-    // Without a manifest the id is news.
+    // Without a manifest the id is only known now.
     if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
     std::vector<bp_device_info_t> infos;
     if (Refusal refusal = start(*backend, library, infos)) return refusal;

@@ -39,8 +39,8 @@ struct KnownBackend {
   std::vector<KnownDevice> devices;
 };
 
-// Hash of what a plugin's devices may depend on beside its file: its options, the environment variables that it may
-// read, which devices and system libraries there are.
+// Hash of what a plugin's devices may depend on in addition to its file: its options, the environment variables that it
+// may read, which devices and system libraries there are.
 std::string situation(const Host::Options& options);
 
 // None where the library is not the same, has changed too shortly before it was seen, or the entry is broken.

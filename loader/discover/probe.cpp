@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The helper beside the loader: in the build tree and in an installation, with and without lib/<machine>.
+// The helper next to the loader: in the build tree and in an installation, with and without lib/<machine>.
 Refusal find_helper(fs::path& out_helper) {
   const fs::path own = loader_folder();
   for (const char* place : {"../bin", "../libexec/backplane", "../../libexec/backplane"}) {
@@ -28,7 +28,7 @@ Refusal find_helper(fs::path& out_helper) {
     out_helper = std::move(helper);
     return check_writers(out_helper);
   }
-  return {BP_REFUSED_UNTRIED, fmt::format("there is no backplane-probe beside {}", own.string())};
+  return {BP_REFUSED_UNTRIED, fmt::format("there is no backplane-probe next to {}", own.string())};
 }
 
 Refusal crashed(const fs::path& library, std::string_view how, std::string_view way_out) {

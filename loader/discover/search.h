@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files are looked at, in which order: the list in loader.h beside bp_env_desc_t.
+// Which files are looked at, in which order: the list in loader.h at bp_env_desc_t.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ struct Found {
 
 std::vector<Found> search(const bp_env_desc_t& desc);
 
-// The folder of the library or program that this code is linked into; empty if the system does not tell.
+// The folder of the library or program that this code is linked into; empty where the system does not know.
 std::filesystem::path loader_folder();
 
 }  // namespace backplane
