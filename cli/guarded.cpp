@@ -5,6 +5,7 @@
 
 #include <exception>
 
+#include "cli/printable.h"
 #include "cli/usage.h"
 
 namespace backplane::cli {
@@ -13,10 +14,10 @@ int guarded(std::string_view program, const std::function<int()>& run) {
   try {
     return run();
   } catch (const Usage& error) {
-    fmt::print(stderr, "{}: {}\n", program, error.what());
+    fmt::print(stderr, "{}: {}\n", program, printable(error.what()));
     return kWrongUsage;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", program, error.what());
+    fmt::print(stderr, "{}: {}\n", program, printable(error.what()));
     return kNegative;
   }
 }

@@ -5,7 +5,14 @@
 
 #include <algorithm>
 
+#include "cli/printable.h"
+
 namespace backplane::cli {
+
+void Table::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
+  rows_.push_back(std::move(cells));
+}
 
 std::string Table::text(std::string_view indent) const {
   std::vector<size_t> widths;

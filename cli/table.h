@@ -9,10 +9,10 @@
 
 namespace backplane::cli {
 
-// Columns as wide as their widest cell; two spaces between, none at line ends.
+// Columns as wide as their widest cell; two spaces between, none at line ends. Cells are made printable.
 class Table {
  public:
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void row(std::vector<std::string> cells);
   std::string text(std::string_view indent = "  ") const;
 
  private:

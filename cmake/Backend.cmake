@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# backplane_add_backend(<id> SOURCES … [LIBRARIES …] [NAME "for people"])
+# backplane_add_backend(<id> SOURCES … [LIBRARIES …] [NAME "for people"] [DOMAIN com.acme] [VENDOR "Acme"] [DEVICE_KINDS cpu …])
 # backplane_install_backend(backplane_<id>)
 #
-# A plugin: libbackplane_<id>.so that exports bp_plugin_query alone, and its manifest. Target backplane_<id>. This file is
-# installed: it works the same outside this tree after find_package(Backplane).
+# A plugin: libbackplane_<id>.so that exports bp_plugin_query alone, and its manifest, whose id is <DOMAIN>.<id> (DOMAIN is otherwise
+# BACKPLANE_BACKEND_DOMAIN or "local"). Target backplane_<id>. This file is installed: it works the same outside this tree after
+# find_package(Backplane).
 set(BACKPLANE_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 
 function(backplane_add_backend id)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;DOMAIN;VENDOR" "SOURCES;LIBRARIES;DEVICE_KINDS" ${ARGN})
   set(target backplane_${id})
   add_library(${target} MODULE ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE Backplane::sdk ${ARG_LIBRARIES})
@@ -23,7 +24,30 @@ function(backplane_add_backend id)
     set(BACKPLANE_MANIFEST_DIR ${CMAKE_CURRENT_BINARY_DIR})
   endif()
   set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${BACKPLANE_PLUGIN_DIR})
-  set_target_properties(${target} PROPERTIES BACKPLANE_ID ${id} BACKPLANE_NAME "${ARG_NAME}")
+  if(NOT ARG_DOMAIN)
+    set(ARG_DOMAIN local)
+    if(BACKPLANE_BACKEND_DOMAIN)
+      set(ARG_DOMAIN ${BACKPLANE_BACKEND_DOMAIN})
+    endif()
+  endif()
+  # The keys of its manifest, without `library`: docs/reference/manifest.md.
+  set(keys "\"format_version\": \"1.0\"" "\"id\": \"${ARG_DOMAIN}.${id}\"" "\"name\": \"${ARG_NAME}\"")
+  if(ARG_VENDOR)
+    list(APPEND keys "\"vendor\": \"${ARG_VENDOR}\"")
+  endif()
+  if(PROJECT_VERSION)
+    list(APPEND keys "\"version\": \"${PROJECT_VERSION}\"")
+  endif()
+  if(CMAKE_SYSTEM_PROCESSOR)
+    list(APPEND keys "\"arch\": \"${CMAKE_SYSTEM_PROCESSOR}\"")
+  endif()
+  list(APPEND keys "\"interface\": {\"min\": \"${BACKPLANE_ABI}\", \"max\": \"${BACKPLANE_ABI}\"}")
+  if(ARG_DEVICE_KINDS)
+    list(JOIN ARG_DEVICE_KINDS "\", \"" kinds)
+    list(APPEND keys "\"device_kinds\": [\"${kinds}\"]")
+  endif()
+  list(JOIN keys ",\n  " keys)
+  set_target_properties(${target} PROPERTIES BACKPLANE_ID ${id} BACKPLANE_KEYS "${keys}")
   backplane_write_manifest(${target} ${BACKPLANE_MANIFEST_DIR}/${id}.json ${BACKPLANE_MANIFEST_DIR} ${BACKPLANE_PLUGIN_DIR})
   set_property(GLOBAL APPEND PROPERTY BACKPLANE_BACKENDS ${target})
 endfunction()
@@ -31,10 +55,9 @@ endfunction()
 # Writes to `file` the manifest of a plugin that lies in `library_dir`, for use in `manifest_dir`: `library` is relative to it.
 function(backplane_write_manifest target file manifest_dir library_dir)
   get_target_property(id ${target} BACKPLANE_ID)
-  get_target_property(name ${target} BACKPLANE_NAME)
+  get_target_property(keys ${target} BACKPLANE_KEYS)
   file(RELATIVE_PATH relative ${manifest_dir} ${library_dir}/libbackplane_${id}.so)
-  file(CONFIGURE OUTPUT ${file} CONTENT
-    "{\n  \"manifest\": 1,\n  \"id\": \"${id}\",\n  \"name\": \"${name}\",\n  \"library\": \"${relative}\",\n  \"abi\": {\"min\": \"${BACKPLANE_ABI}\", \"max\": \"${BACKPLANE_ABI}\"}\n}\n")
+  file(CONFIGURE OUTPUT ${file} CONTENT "{\n  ${keys},\n  \"library\": \"${relative}\"\n}\n")
 endfunction()
 
 # The plugin to <libdir>/backplane, its manifest to <datadir>/backplane/backends.d.

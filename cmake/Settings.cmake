@@ -25,6 +25,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(BACKPLANE_PLUGIN_DIR ${CMAKE_BINARY_DIR}/lib/backplane)
 set(BACKPLANE_MANIFEST_DIR ${CMAKE_BINARY_DIR}/share/backplane/backends.d)
+set(BACKPLANE_BACKEND_DOMAIN org.backplane)
 
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)

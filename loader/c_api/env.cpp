@@ -92,8 +92,10 @@ const void* bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t v
     const size_t slash = whole.find('/');
     if (slash == std::string_view::npos) return {};  // the loader offers none of its own
     for (const auto& device : env->environment->devices()) {
-      const Backend& backend = device->backend();
-      if (backend.id != whole.substr(0, slash) || !backend.plugin->get_extension) continue;
+      Backend& backend = device->backend();
+      if (backend.id != whole.substr(0, slash)) continue;
+      BP_TRY(backend.ensure_loaded());
+      if (!backend.plugin->get_extension) continue;
       found = backend.plugin->get_extension(backend.handle, abi::text(whole.substr(slash + 1)), version);
       break;
     }

@@ -33,7 +33,7 @@ struct ChildResult {
 };
 
 // Runs it in a process group of its own, all of which is killed when the program ends or the limit has passed.
-// Descriptors beside those above are closed or empty. BP_UNSUPPORTED or BP_PERMISSION_DENIED where no child can be
+// All other descriptors are closed or empty. BP_UNSUPPORTED or BP_PERMISSION_DENIED where no child can be
 // started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 

@@ -20,6 +20,14 @@ Backend::~Backend() {
   call_plugin([&] { plugin->destroy(handle); });
 }
 
+Status Backend::ensure_loaded() {
+  const std::lock_guard lock(load_mutex);
+  if (!load) return {};
+  BP_TRY(load());
+  load = nullptr;
+  return {};
+}
+
 Device::Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info)
     : backend_(&backend), plugin_index_(info.index), name_(std::move(name)), info_(info) {
   info_.index = index;
@@ -66,6 +74,7 @@ Status Device::open_as(const bp_device_open_t& wanted) {
 }
 
 Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
+  BP_TRY(backend_->ensure_loaded());
   how.size = sizeof how;
   how.id = id();
   PluginError error;

@@ -4,17 +4,21 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sodium.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <functional>
 
 #include "base/abi.h"
 #include "discover/child.h"
 #include "discover/digest.h"
 #include "discover/environment.h"
+#include "discover/known.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
 #include "discover/probe.h"
@@ -23,6 +27,7 @@
 #include "discover/testing.h"
 #include "discover/verdict.h"
 #include "discover/writers.h"
+#include "host/cache.h"
 #include "host/variable.h"
 #include "testing/elf_writer.h"
 #include "testing/manifest_writer.h"
@@ -40,6 +45,11 @@ using testing::manifest;
 using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
 
 // The bad candidate comes first, the good one second.
 void expect_refused(const fs::path& bad, uint32_t code, const std::string& in_text) {
@@ -257,56 +267,98 @@ TEST_P(BadManifest, IsRefusedWithFileAndKey) {
   expect_refused(sandbox.write("broken.json", GetParam().text), GetParam().code, GetParam().in_text);
 }
 
+// The start of a manifest that lacks what is behind it.
+std::string begun(const std::string& rest) {
+  return R"({"format_version": "1.0", "id": "com.acme.fake")" + rest;
+}
+std::string with_library(const std::string& rest) {
+  return begun(R"(, "library": "x.so")" + rest);
+}
+// A good one with further keys.
+std::string with(const std::string& more) {
+  return manifest("fake", "x.so", ", " + more);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Texts, BadManifest,
     ::testing::Values(
-        ManifestCase{"empty", "", "JSON"}, ManifestCase{"cut", R"({"manifest": 1, "id": )", "JSON"},
+        ManifestCase{"blank", " ", "JSON"}, ManifestCase{"cut", R"({"format_version": "1.0", "id": )", "JSON"},
         ManifestCase{"trailing", manifest("fake", kFake.string()) + "}", "JSON"},
         ManifestCase{"bad_utf8", "{\"id\": \"\xff\"}", "UTF-8"}, ManifestCase{"no_object", "[1, 2]", "object"},
-        ManifestCase{"too_deep", deep(100), "deeper"}, ManifestCase{"very_deep", deep(200'000), "deeper"},
-        ManifestCase{"too_large", "{\"x\": \"" + std::string(1 << 20, 'x') + "\"}", "larger"},
-        ManifestCase{"no_format", R"({"id": "fake"})", "\"manifest\" is missing"},
-        ManifestCase{"newer_format", R"({"manifest": 2})", "\"manifest\" is 2"},
-        ManifestCase{"format_text", R"({"manifest": "1"})", "\"manifest\" is \"1\""},
-        ManifestCase{"no_id", R"({"manifest": 1, "library": "x.so"})", "\"id\" is missing"},
-        ManifestCase{"illegal_id", manifest("Fake One", "x.so"), "\"Fake One\""},
-        ManifestCase{"no_library", R"({"manifest": 1, "id": "fake"})", "\"library\" is missing"},
+        ManifestCase{"too_deep", deep(100), "deeper"}, ManifestCase{"very_deep", deep(20'000), "deeper"},
+        ManifestCase{"too_large", "{\"x\": \"" + std::string(64 << 10, 'x') + "\"}", "larger than 65536"},
+        ManifestCase{"key_twice", with(R"("vendor": "a", "vendor": "b")"), "\"vendor\" is there twice"},
+        ManifestCase{"inner_key_twice", with(R"("more": [{"a": 1, "b": {"c": 1}, "a": 2}])"), "\"a\" is there twice"},
+        ManifestCase{"no_format", R"({"id": "com.acme.fake"})", "\"format_version\" is missing"},
+        ManifestCase{"newer_format", R"({"format_version": "2.0"})", "\"format_version\" is \"2.0\""},
+        ManifestCase{"format_number", R"({"format_version": 1})", "\"format_version\" is 1"},
+        ManifestCase{"format_words", R"({"format_version": "1"})", "\"format_version\" is \"1\""},
+        ManifestCase{"no_id", R"({"format_version": "1.0", "library": "x.so"})", "\"id\" is missing"},
+        ManifestCase{"short_id", R"({"format_version": "1.0", "id": "fake"})",
+                     "\"fake\": expected a domain in reverse"},
+        ManifestCase{"illegal_id", manifest("Fake One", "x.so"), "Fake One"},
+        ManifestCase{"empty_label", manifest(".fake", "x.so"), "test..fake"},
+        ManifestCase{"long_id", manifest(std::string(200, 'x'), "x.so"), "expected a domain"},
+        ManifestCase{"no_library", begun("}"), "\"library\" is missing"},
         ManifestCase{"empty_library", manifest("fake", ""), "\"library\" is \"\""},
         ManifestCase{"nul_in_library", manifest("fake", "x\\u0000.so"), "\"library\""},
-        ManifestCase{"library_list", R"({"manifest": 1, "id": "fake", "library": ["x.so"]})", "[\"x.so\"]"},
-        ManifestCase{"no_abi", R"({"manifest": 1, "id": "fake", "library": "x.so"})", "\"abi\" is missing"},
-        ManifestCase{"abi_number",
-                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": 1.0, "max": "1.0"}})",
-                     "abi.min"},
-        ManifestCase{"abi_words",
-                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": "1.0", "max": "1.0beta"}})",
+        ManifestCase{"library_list", begun(R"(, "library": ["x.so"]})"), "[\"x.so\"]"},
+        ManifestCase{"no_interface", with_library("}"), "\"interface\" is missing"},
+        ManifestCase{"interface_number", with_library(R"(, "interface": {"min": 1.0, "max": "1.0"}})"),
+                     "interface.min"},
+        ManifestCase{"interface_words", with_library(R"(, "interface": {"min": "1.0", "max": "1.0beta"}})"),
                      "\"1.0beta\""},
-        ManifestCase{"abi_huge",
-                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": "1.0", "max": "1.70000"}})",
-                     "abi.max"},
-        ManifestCase{"abi_reversed",
-                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": "1.1", "max": "1.0"}})",
+        ManifestCase{"interface_huge", with_library(R"(, "interface": {"min": "1.0", "max": "1.70000"}})"),
+                     "interface.max"},
+        ManifestCase{"interface_reversed", with_library(R"(, "interface": {"min": "1.1", "max": "1.0"}})"),
                      "min not above max"},
-        ManifestCase{"isolation",
-                     R"({"manifest": 1, "id": "fake", "library": "x.so", "abi": {"min": "1.0", "max": "1.0"},
-                     "isolation": "maybe"})",
-                     "\"maybe\""},
-        ManifestCase{"newer_abi",
-                     R"({"manifest": 1, "id": "newer", "library": "x.so", "abi": {"min": "7.0", "max": "7.1"}})",
-                     "7.0 to 7.1", BP_REFUSED_VERSION}),
+        ManifestCase{"isolation", with(R"("isolation": "maybe")"), "\"maybe\""},
+        ManifestCase{"vendor", with(R"("vendor": 7)"), "\"vendor\" is 7"},
+        ManifestCase{"arch", with(R"("arch": [1])"), "\"arch\" is 1"},
+        ManifestCase{"other_arch", with(R"("arch": ["riscv32", "z80"])"), "for riscv32, z80", BP_REFUSED_ARCHITECTURE},
+        ManifestCase{"opsets", with(R"("opsets": {"min": 9})"), "\"opsets\""},
+        ManifestCase{"opsets_reversed", with(R"("opsets": {"min": 9, "max": 8})"), "min not above max"},
+        ManifestCase{"opsets_negative", with(R"("opsets": {"min": -1, "max": 8})"), "opsets.min"},
+        ManifestCase{"opsets_huge", with(R"("opsets": {"min": 1, "max": 18446744073709551615})"), "opsets.max"},
+        ManifestCase{"device_kinds", with(R"("device_kinds": ["tpu"])"), "[\"tpu\"]"},
+        ManifestCase{"priority", with(R"("priority": 1e3)"), "whole number"},
+        ManifestCase{"priority_huge", with(R"("priority": 5000)"), "-1000 to 1000"},
+        ManifestCase{"sha256", with(R"("sha256": "ABC")"), "64 hexadecimal"},
+        ManifestCase{"signature", with(R"("signature": {"key": "x"})"), "\"signature\""},
+        ManifestCase{"signature_value", with(R"("signature": {"key": "x", "value": "y"})"), "signature.key"},
+        ManifestCase{"conformance", with(R"("conformance": "L3")"), "\"conformance\""},
+        ManifestCase{"newer_abi", with_library(R"(, "interface": {"min": "7.0", "max": "7.1"}})"), "7.0 to 7.1",
+                     BP_REFUSED_VERSION}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(Manifest, LibraryIsRelativeToItsFolderAndUnknownKeysAreIgnored) {
+TEST(Manifest, HasEveryKeyOfTheReferenceAndIgnoresOthers) {
   const Log log(BP_LOG_ERROR, nullptr, nullptr);
   Manifest read;
-  const std::string text = R"({"manifest": 1, "id": "x", "library": "../lib/x.so", "abi": {"min": "1.0", "max": "1.12"},
-                               "name": "für Leute", "isolation": "process", "colour": {"of": ["the", "sea"]}})";
+  const std::string text = R"({"format_version": "1.7", "id": "com.acme-chips.x", "library": "../lib/x.so",
+      "interface": {"min": "1.0", "max": "1.12"}, "name": "für Leute", "vendor": "Acme", "version": "2.1",
+      "arch": "x86_64", "opsets": {"min": 7, "max": 24}, "device_kinds": ["npu", "cpu"], "priority": -3,
+      "isolation": "process", "sha256": ")" +
+                           std::string(64, 'a') + R"(",
+      "conformance": {"level": "L2", "bundle": "acme.bundle"}, "colour": {"of": ["the", "sea"]},
+      "signature": {"key": ")" +
+                           std::string(64, 'b') + R"(", "value": ")" + std::string(128, 'c') + R"("}})";
   const Refusal refusal = parse_manifest(text, "/opt/share/x.json", log, read);
   ASSERT_FALSE(refusal) << refusal.text;
+  EXPECT_EQ(read.full_id, "com.acme-chips.x");
+  EXPECT_EQ(read.backend_id, "x");
   EXPECT_EQ(read.library, "/opt/lib/x.so");
   EXPECT_EQ(read.version_max, BP_MAKE_VERSION(1, 12));
   EXPECT_EQ(read.name, "für Leute");
+  EXPECT_EQ(read.vendor, "Acme");
+  EXPECT_EQ(read.version, "2.1");
+  EXPECT_THAT(read.arch, ElementsAre("x86_64"));
+  EXPECT_EQ(read.opset_max, 24u);
+  EXPECT_THAT(read.device_kinds, ElementsAre("npu", "cpu"));
+  EXPECT_EQ(read.priority, -3);
   EXPECT_TRUE(read.isolated);
+  EXPECT_EQ(read.conformance_level, "L2");
+  EXPECT_EQ(read.signed_text.find("signature"), std::string::npos);
+  EXPECT_TRUE(read.signed_text.starts_with(R"({"arch":"x86_64","colour":{"of":["the","sea"]},"conformance":)"));
 }
 
 TEST(Manifest, MissingLibraryIsTheCandidatesAnswer) {
@@ -337,7 +389,8 @@ class Places : public ::testing::Test {
  protected:
   Places() {
     for (const char* file : {"env.json", "added.so", "folder/b.json", "folder/a.json", "folder/B.json", "folder/a.txt",
-                             "home/backplane/backends.d/h.json", "system/backplane/backends.d/s.json"})
+                             "home/backplane/backends.d/h.json", "system/backplane/backends.d/s.json",
+                             "home_config/backplane/backends.d/hc.json", "system_config/backplane/backends.d/sc.json"})
       sandbox.write(file, "");
     request.file(sandbox.root() / "given.so").folder(sandbox.root() / "folder");
   }
@@ -350,7 +403,9 @@ TEST_F(Places, FollowTheDocumentedOrder) {
   EXPECT_THAT(places(sandbox, request),
               ElementsAre("backend_files given.so", "BACKPLANE_ADD_BACKEND_FILES added.so",
                           "backend_folders folder/B.json", "backend_folders folder/a.json",
-                          "backend_folders folder/b.json", "XDG_DATA_HOME home/backplane/backends.d/h.json",
+                          "backend_folders folder/b.json", "XDG_CONFIG_HOME home_config/backplane/backends.d/hc.json",
+                          "XDG_CONFIG_DIRS system_config/backplane/backends.d/sc.json",
+                          "XDG_DATA_HOME home/backplane/backends.d/h.json",
                           "XDG_DATA_DIRS system/backplane/backends.d/s.json"));
 }
 
@@ -379,8 +434,22 @@ TEST_F(Places, AFolderIsReadOnceAndAMissingOneIsTold) {
   EXPECT_THAT((*env)->candidates().back().text, HasSubstr("nowhere"));
 }
 
+TEST_F(Places, ElevatedPrivilegesIgnoreTheEnvironmentAndTheHome) {
+  sandbox.set("BACKPLANE_BACKEND_FILES", (sandbox.root() / "env.json").string());
+  sandbox.set("HOME", (sandbox.root() / "home").string());
+  pretend_elevated(true);
+  const auto seen = places(sandbox, request);
+  const fs::path cache = cache_folder();
+  pretend_elevated(false);
+  EXPECT_THAT(seen, ElementsAre("backend_files given.so", "backend_folders folder/B.json",
+                                "backend_folders folder/a.json", "backend_folders folder/b.json"));
+  EXPECT_TRUE(cache.empty());
+}
+
 TEST_F(Places, RelativeDataFoldersAreIgnored) {
   sandbox.set("XDG_DATA_HOME", "home");
+  sandbox.set("XDG_CONFIG_HOME", "home_config");
+  sandbox.set("XDG_CONFIG_DIRS", "system_config");
   EXPECT_THAT(places(sandbox, Request()), ElementsAre("XDG_DATA_DIRS system/backplane/backends.d/s.json"));
 }
 
@@ -431,19 +500,172 @@ TEST(Environment, DevicesAreNumberedAndNamed) {
   EXPECT_EQ((*env)->device(4).status().code(), BP_NOT_FOUND);
 }
 
-TEST(Environment, UsersCanDisableBackends) {
+// The codes of all candidates.
+std::vector<uint32_t> refusals(const Request& request) {
+  auto env = request.create();
+  EXPECT_TRUE(env.ok()) << env.status().text();
+  std::vector<uint32_t> codes;
+  if (env.ok())
+    for (const Candidate& candidate : (*env)->candidates()) codes.push_back(candidate.refusal);
+  return codes;
+}
+
+TEST(Environment, UsersCanSelectAndDisableBackends) {
   Sandbox sandbox;
   const fs::path file = sandbox.write("fake.json", manifest("fake", kFake.string()));
-  sandbox.set("BACKPLANE_DISABLE_BACKENDS", "cpu,fake");
-  for (const auto& request : {Request().only_given().file(file), Request().only_given().file(kFake)}) {
-    auto env = request.create();
-    ASSERT_TRUE(env.ok());
-    EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_DISABLED);
-    EXPECT_THAT((*env)->devices(), IsEmpty());
+  struct {
+    const char *select, *disable;
+    uint32_t expected;
+  } const kCases[] = {{nullptr, "cpu,fake", BP_REFUSED_DISABLED},
+                      {nullptr, "f?k*", BP_REFUSED_DISABLED},
+                      {nullptr, "cpu,,f", BP_REFUSED_NONE},
+                      {"fake", nullptr, BP_REFUSED_NONE},
+                      {"*ak*,cpu", nullptr, BP_REFUSED_NONE},
+                      {"cpu", nullptr, BP_REFUSED_DISABLED},
+                      {"fake", "fake", BP_REFUSED_DISABLED},
+                      {"*", "*", BP_REFUSED_DISABLED},
+                      {"", nullptr, BP_REFUSED_NONE}};
+  for (const auto& one : kCases) {
+    SCOPED_TRACE(std::string(one.select ? one.select : "-") + " / " + (one.disable ? one.disable : "-"));
+    sandbox.set("BACKPLANE_SELECT", one.select ? std::optional<std::string>(one.select) : std::nullopt);
+    sandbox.set("BACKPLANE_DISABLE", one.disable ? std::optional<std::string>(one.disable) : std::nullopt);
+    EXPECT_THAT(refusals(Request().only_given().file(file)), ElementsAre(one.expected));
+    EXPECT_THAT(refusals(Request().only_given().file(kFake)), ElementsAre(one.expected));
   }
-  sandbox.set("BACKPLANE_DISABLE_BACKENDS", std::nullopt);
-  auto env = Request().only_given().file(file).option("loader.disable", "fake").create();
-  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_DISABLED);
+  sandbox.set("BACKPLANE_SELECT", std::nullopt);
+  sandbox.set("BACKPLANE_DISABLE", std::nullopt);
+  const auto given = Request().only_given().file(file);
+  EXPECT_THAT(refusals(Request(given).option("loader.disable", "fake")), ElementsAre(BP_REFUSED_DISABLED));
+  EXPECT_THAT(refusals(Request(given).option("loader.select", "org.backplane.test.*")), ElementsAre(BP_REFUSED_NONE));
+  EXPECT_THAT(refusals(Request(given).option("loader.select", "com.*")), ElementsAre(BP_REFUSED_DISABLED));
+}
+
+TEST(Environment, AHigherFolderMasksTheSameId) {
+  const Sandbox sandbox;
+  sandbox.write("high/a.json", manifest("fake", "gone.so"));
+  sandbox.write("low/b.json", manifest("fake", kFake.string()));
+  auto env = Request().only_given().folder(sandbox.root() / "high").folder(sandbox.root() / "low").create();
+  ASSERT_TRUE(env.ok());
+  ASSERT_THAT((*env)->candidates(), SizeIs(2));
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_MISSING);
+  EXPECT_EQ((*env)->candidates()[1].refusal, BP_REFUSED_DUPLICATE);
+  EXPECT_THAT((*env)->candidates()[1].text, HasSubstr("masked by " + (sandbox.root() / "high/a.json").string()));
+}
+
+TEST(Environment, AnEmptyManifestDisablesItsNameInLowerFolders) {
+  const Sandbox sandbox;
+  sandbox.write("high/a.json", "");
+  sandbox.write("low/a.json", manifest("fake", kFake.string()));
+  sandbox.write("low/b.json", manifest("other", "gone.so"));
+  EXPECT_THAT(refusals(Request().only_given().folder(sandbox.root() / "high").folder(sandbox.root() / "low")),
+              ElementsAre(BP_REFUSED_DISABLED, BP_REFUSED_DISABLED, BP_REFUSED_MISSING));
+  EXPECT_THAT(refusals(Request().only_given().folder(sandbox.root() / "low").folder(sandbox.root() / "high")),
+              ElementsAre(BP_REFUSED_NONE, BP_REFUSED_MISSING, BP_REFUSED_DISABLED));
+}
+
+TEST(Environment, PriorityOrdersTheManifestsOfAFolder) {
+  const Sandbox sandbox;
+  sandbox.write("x/a.json", manifest("a", "a.so", R"(, "priority": -1)"));
+  sandbox.write("x/b.json", manifest("b", "b.so"));
+  sandbox.write("x/c.json", manifest("c", "c.so", R"(, "priority": 7)"));
+  sandbox.write("y/d.json", manifest("d", "d.so", R"(, "priority": 9)"));
+  auto env = Request().only_given().folder(sandbox.root() / "x").folder(sandbox.root() / "y").create();
+  ASSERT_TRUE(env.ok());
+  std::vector<std::string> ids;
+  for (const Candidate& candidate : (*env)->candidates()) ids.push_back(candidate.id);
+  EXPECT_THAT(ids, ElementsAre("c", "b", "a", "d"));
+}
+
+TEST(Environment, AManifestThatAnybodyCanWriteIsRefused) {
+  const Sandbox sandbox;
+  const fs::path file = sandbox.write("fake.json", manifest("fake", kFake.string()));
+  ::chmod(file.c_str(), 0666);
+  EXPECT_THAT(refusals(Request().only_given().file(file)), ElementsAre(BP_REFUSED_UNTRUSTED));
+}
+
+// ---- hashes and signatures
+// ----------------------------------------------------------------------------------------------
+
+std::string hex(const unsigned char* bytes, size_t count) {
+  std::string text(2 * count + 1, '\0');
+  sodium_bin2hex(text.data(), text.size(), bytes, count);
+  text.pop_back();
+  return text;
+}
+
+class Signed : public ::testing::Test {
+ protected:
+  Signed() {
+    EXPECT_GE(sodium_init(), 0);
+    crypto_sign_keypair(open_, secret_);
+    sandbox.write("keys/acme.pub", hex(open_, sizeof open_) + "\n");
+    sandbox.write("keys/README", "no key");
+    File file;
+    EXPECT_FALSE(file.open(kFake));
+    sha256 = sha256_of(file).value_or("");
+  }
+  // With its signature, over the text that `change` makes of it.
+  fs::path signed_manifest(const std::string& more, const std::function<std::string(std::string)>& change = {}) {
+    const Log log(BP_LOG_ERROR, nullptr, nullptr);
+    Manifest read;
+    const std::string place = R"(, "signature": {"key": ")" + hex(open_, sizeof open_) + R"(", "value": ")";
+    EXPECT_FALSE(parse_manifest(manifest("fake", kFake.string(), more + place + std::string(128, '0') + "\"}"),
+                                "/x.json", log, read));
+    std::string message = "backplane manifest 1\n" + read.signed_text;
+    if (change) message = change(message);
+    unsigned char signature[crypto_sign_BYTES];
+    crypto_sign_detached(signature, nullptr, reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+                         secret_);
+    return sandbox.write("fake.json",
+                         manifest("fake", kFake.string(), more + place + hex(signature, sizeof signature) + "\"}"));
+  }
+  std::string text_of(const fs::path& file) const {
+    auto env =
+        Request().only_given().file(file).option("loader.require_signed", (sandbox.root() / "keys").string()).create();
+    if (!env.ok()) return std::string(env.status().text());
+    const Candidate& candidate = (*env)->candidates()[0];
+    EXPECT_TRUE(candidate.refusal == BP_REFUSED_NONE || candidate.refusal == BP_REFUSED_UNTRUSTED) << candidate.text;
+    return candidate.refusal == BP_REFUSED_NONE ? "taken" : candidate.text;
+  }
+
+  Sandbox sandbox;
+  std::string sha256;
+
+ private:
+  unsigned char open_[crypto_sign_PUBLICKEYBYTES], secret_[crypto_sign_SECRETKEYBYTES];
+};
+
+TEST_F(Signed, AManifestByATrustedKeyIsTaken) {
+  EXPECT_EQ(text_of(signed_manifest(R"(, "sha256": ")" + sha256 + "\"")), "taken");
+  sandbox.set("BACKPLANE_REQUIRE_SIGNED", (sandbox.root() / "keys").string());
+  EXPECT_THAT(refusals(Request().only_given().file(sandbox.root() / "fake.json")), ElementsAre(BP_REFUSED_NONE));
+}
+
+TEST_F(Signed, AnythingElseIsRefused) {
+  EXPECT_THAT(text_of(kFake), HasSubstr("no manifest that signs it"));
+  EXPECT_THAT(text_of(sandbox.write("plain.json", manifest("fake", kFake.string()))), HasSubstr("is not signed"));
+  EXPECT_THAT(text_of(signed_manifest(", \"vendor\": \"x\"")), HasSubstr("does not say the sha256"));
+  const std::string hash = R"(, "sha256": ")" + sha256 + "\"";
+  EXPECT_THAT(text_of(signed_manifest(hash, [](std::string text) { return text + " "; })),
+              HasSubstr("signature is wrong"));
+  const std::string good = bytes_of(signed_manifest(hash));
+  std::string changed = good;
+  changed.replace(changed.find("test.fake"), 9, "text.fake");
+  EXPECT_THAT(text_of(sandbox.write("changed.json", changed)), HasSubstr("signature is wrong"));
+  fs::remove(sandbox.root() / "keys/acme.pub");
+  EXPECT_THAT(text_of(sandbox.write("good.json", good)), HasSubstr("is not trusted"));
+  sandbox.write("keys/bad.pub", "x");
+  EXPECT_THAT(text_of(sandbox.write("good.json", good)), HasSubstr("64 hexadecimal digits"));
+}
+
+TEST_F(Signed, ALibraryWithAnotherHashIsRefused) {
+  const auto with_hash = [&](const std::string& hash) {
+    return sandbox.write("fake.json", manifest("fake", kFake.string(), R"(, "sha256": ")" + hash + "\""));
+  };
+  auto env = Request().only_given().file(with_hash(std::string(64, '0'))).create();
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_UNTRUSTED);
+  EXPECT_THAT((*env)->candidates()[0].text, HasSubstr("its SHA-256 is " + sha256));
+  EXPECT_THAT(refusals(Request().only_given().file(with_hash(sha256))), ElementsAre(BP_REFUSED_NONE));
 }
 
 TEST(Environment, WrongOptionsAreErrorsOfTheCall) {
@@ -534,11 +756,6 @@ TEST_F(Writable, ElevatedPrivilegesTrustRootAlone) {
   EXPECT_THAT(other.text, HasSubstr("does not belong to root"));
 }
 
-std::string bytes_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 TEST(Exchanged, AFileOfEqualSizeAndTimeIsNoticed) {
   const Sandbox sandbox;
   std::string good = bytes_of(kFake), bad = bytes_of(kPlugins / "bad_crash_in_query.so");
@@ -585,6 +802,129 @@ TEST(Exchanged, WhatIsLoadedIsWhatWasHashed) {
   const Refusal refusal = load_library(library, opened, "content", query);
   EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED);
   EXPECT_THAT(refusal.text, HasSubstr("exchanged"));
+}
+
+// ---- listings that open nothing
+// ----------------------------------------------------------------------------------------
+
+// Files of a folder that this process, or any other, opens while this lives.
+class Opened {
+ public:
+  explicit Opened(const fs::path& folder) : watch_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    EXPECT_GE(::inotify_add_watch(watch_, folder.c_str(), IN_OPEN), 0);
+  }
+  ~Opened() { ::close(watch_); }
+  Opened(const Opened&) = delete;
+
+  // Since the last call.
+  size_t count() const {
+    char events[64 << 10];
+    size_t number = 0;
+    for (ssize_t got; (got = ::read(watch_, events, sizeof events)) > 0;)
+      for (ssize_t at = 0; at < got; ++number)
+        at += static_cast<ssize_t>(sizeof(inotify_event)) + reinterpret_cast<const inotify_event*>(events + at)->len;
+    return number;
+  }
+
+ private:
+  int watch_;
+};
+
+TEST(Listing, OfFiftyKnownBackendsOpensNoLibrary) {
+  const Sandbox sandbox;
+  const std::string where = situation({});
+  for (int i = 0; i < 50; ++i) {
+    const std::string id = "b" + std::to_string(i);
+    const fs::path library = sandbox.write("lib/" + id + ".so", "opening this would refuse it");
+    sandbox.write("home/backplane/backends.d/" + id + ".json", manifest(id, library.string()));
+    KnownBackend known;
+    known.facts = facts_of(library);
+    known.seen_ns = known.facts.changed_ns + 3'000'000'000;
+    known.id = id;
+    known.version = BP_ABI_VERSION;
+    bp_device_info_t info{};
+    info.kind = BP_DEVICE_NPU;
+    info.name = abi::text("a device");
+    known.devices.emplace_back(info);
+    remember_backend(library, where, known);
+  }
+  const auto request = Request().option("loader.load", "when_used").option("loader.select", "b*");
+  const Opened opened(sandbox.root() / "lib");
+  auto fastest = std::chrono::nanoseconds::max();
+  for (int run = 0; run < 30; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto env = request.create();
+    fastest = std::min(fastest, std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin));
+    ASSERT_TRUE(env.ok()) << env.status().text();
+    ASSERT_THAT((*env)->devices(), SizeIs(50));
+    EXPECT_EQ((*env)->devices()[49]->backend().id.substr(0, 1), "b");
+    EXPECT_EQ(abi::view((*env)->devices()[7]->info().name), "a device");
+    EXPECT_EQ((*env)->devices()[7]->info().kind, BP_DEVICE_NPU);
+  }
+  EXPECT_EQ(opened.count(), 0u);
+  const double ms = std::chrono::duration<double, std::milli>(fastest).count();
+  RecordProperty("milliseconds", std::to_string(ms));
+  std::printf("50 known backends in %.2f ms\n", ms);
+  if (own_sanitizer() == BP_SANITIZER_NONE) {
+    EXPECT_LT(ms, 2.0);
+  }
+}
+
+TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "lib/x.so";
+  fs::create_directory(library.parent_path());
+  fs::copy_file(kFake, library);
+  const fs::path file = sandbox.write("fake.json", manifest("fake", library.string()));
+  ::usleep(2'100'000);  // younger files are not believed
+  const auto list = Request().only_given().file(file).option("loader.load", "when_used");
+  const Opened opened(library.parent_path());
+  ASSERT_TRUE(list.create().ok());
+  EXPECT_GT(opened.count(), 0u) << "it was not known";
+  {
+    auto env = list.create();
+    ASSERT_THAT((*env)->devices(), SizeIs(1));
+    EXPECT_EQ(opened.count(), 0u);
+    EXPECT_EQ((*env)->candidates()[0].version, BP_ABI_VERSION);
+    EXPECT_EQ(abi::view((*env)->devices()[0]->info().vendor), "Backplane tests");
+    EXPECT_TRUE((*env)->devices()[0]->open().ok());
+    EXPECT_GT(opened.count(), 0u);
+    EXPECT_EQ((*env)->devices()[0]->newest().opsets.at(""), 1000u);
+  }
+  EXPECT_THAT((*Request(list).option("fake.devices", "2").create())->devices(), SizeIs(2)) << "another situation";
+  const auto time = fs::last_write_time(library);
+  fs::remove(library);
+  fs::copy_file(kPlugins / "bad_crash_on_load.so", library);
+  fs::last_write_time(library, time);
+  EXPECT_EQ((*list.create())->candidates()[0].refusal, BP_REFUSED_CRASHED);
+}
+
+TEST(Known, AnEntryIsReadWholeOrNotAtAll) {
+  bp_device_info_t info{};
+  info.kind = BP_DEVICE_GPU;
+  info.name = abi::text("g");
+  const uint32_t peers[] = {1, 2};
+  info.peers = peers, info.peer_count = 2;
+  const bp_option_t properties[] = {{abi::text("clock"), abi::text("1")}};
+  info.properties = properties, info.property_count = 1, info.property_stride = sizeof(bp_option_t);
+  KnownBackend known;
+  known.id = "x";
+  known.devices.emplace_back(info);
+  const std::string bytes = write_known(known);
+  const auto read = read_known(bytes);
+  ASSERT_TRUE(read);
+  std::vector<bp_option_t> options;
+  const bp_device_info_t again = read->devices.at(0).info(options);
+  EXPECT_EQ(abi::view(again.name), "g");
+  EXPECT_EQ(again.peer_count, 2u);
+  EXPECT_EQ(abi::view(again.properties[0].value), "1");
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string broken = bytes;
+    broken[i] ^= 1;
+    EXPECT_FALSE(read_known(broken)) << i;
+    EXPECT_FALSE(read_known(bytes.substr(0, i))) << i;
+  }
+  EXPECT_FALSE(read_known(bytes + "x"));
 }
 
 // ---- the trial in a child process

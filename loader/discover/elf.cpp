@@ -129,6 +129,23 @@ Refusal needed_libraries(const std::string& name, const File& file, const Segmen
 
 }  // namespace
 
+std::string own_machine() {
+  switch (__ehdr_start.e_machine) {
+    case EM_X86_64:
+      return "x86_64";
+    case EM_AARCH64:
+      return "aarch64";
+    case EM_RISCV:
+      return "riscv64";
+    case EM_PPC64:
+      return "ppc64le";
+    case EM_S390:
+      return "s390x";
+    default:
+      return "unknown";
+  }
+}
+
 Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed) {
   Segments segments;
   if (Refusal refusal = check_header(name, file, segments)) return refusal;

@@ -14,4 +14,7 @@ namespace backplane {
 // Reads at most some 100 KB of the file, whatever its headers say. BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE.
 Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed);
 
+// The processor of this process as manifests name it: "x86_64", "aarch64".
+std::string own_machine();
+
 }  // namespace backplane

@@ -4,21 +4,27 @@
 #include "discover/environment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string_view>
 
 #include "base/abi.h"
-#include "discover/digest.h"
-#include "discover/library.h"
+#include "discover/elf.h"
+#include "discover/known.h"
 #include "discover/manifest.h"
 #include "discover/negotiate.h"
+#include "discover/opening.h"
 #include "discover/probe.h"
 #include "discover/search.h"
+#include "discover/selection.h"
+#include "discover/signature.h"
 #include "discover/survey.h"
 #include "discover/writers.h"
 #include "host/cache.h"
@@ -30,23 +36,27 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Settings {
-  std::set<std::string, std::less<>> disabled;
+  Selection selection;
   ProbeSettings probe;
+  bool when_used = false;                             // libraries that are known are loaded when they are used
+  std::optional<std::set<std::string>> trusted_keys;  // where signatures are required
   CacheSettings cache;
   std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
 };
 
-void disable(std::string_view list, Settings& settings) {
-  for (size_t begin = 0; begin < list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) settings.disabled.emplace(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-}
-
 Status loader_option(std::string_view name, std::string_view value, Settings& settings) {
-  if (name == "disable") {
-    disable(value, settings);
+  if (name == "disable" || name == "select") {
+    name == "select" ? settings.selection.select(value) : settings.selection.disable(value);
+    return {};
+  }
+  if (name == "load") {
+    if (value != "now" && value != "when_used")
+      return {BP_INVALID_ARGUMENT, fmt::format("option loader.load is \"{}\": it must be now or when_used", value)};
+    settings.when_used = value == "when_used";
+    return {};
+  }
+  if (name == "require_signed") {
+    BP_ASSIGN(settings.trusted_keys, read_trusted_keys(fs::path(value)));
     return {};
   }
   if (name == "probe") {
@@ -75,8 +85,8 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
     return {BP_INVALID_ARGUMENT, fmt::format("option loader.cache_bytes is \"{}\": it must be a number", value)};
   }
   return {BP_NOT_FOUND,
-          fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable and "
-                      "loader.probe",
+          fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable, "
+                      "loader.load, loader.probe, loader.require_signed and loader.select",
                       name)};
 }
 
@@ -90,7 +100,10 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   if (desc.flags & ~BP_ENV_ONLY_GIVEN)
     return Status(BP_INVALID_ARGUMENT,
                   fmt::format("bp_env_desc_t.flags is {:#x}: only BP_ENV_ONLY_GIVEN is known", desc.flags));
-  if (const char* list = variable("BACKPLANE_DISABLE_BACKENDS")) disable(list, settings);
+  if (const char* patterns = variable("BACKPLANE_DISABLE")) settings.selection.disable(patterns);
+  if (const char* patterns = variable("BACKPLANE_SELECT")) settings.selection.select(patterns);
+  if (const char* folder = variable("BACKPLANE_REQUIRE_SIGNED"); folder && *folder)
+    BP_TRY(loader_option("require_signed", folder, settings));
   if (const char* text = variable("BACKPLANE_SCAN_TIMEOUT_MS")) {
     uint32_t limit = 0;
     const std::string_view digits = text;
@@ -128,13 +141,18 @@ struct Environment::Maker {
   Environment& env;
   Settings settings;
 
-  const Log& log() const { return env.services_->log(); }
+  const Log& log() const { return discovery; }
 
-  Refusal may_take(std::string_view id, std::string_view file) const {
-    if (settings.disabled.contains(id))
-      return {
-          BP_REFUSED_DISABLED,
-          fmt::format("{}: backend {} is disabled by BACKPLANE_DISABLE_BACKENDS or option loader.disable", file, id)};
+  std::map<std::string, std::string> masks;  // by full id: the first manifest that has it
+  std::map<fs::path, std::string> disabled;  // by name: an empty manifest
+  Log discovery = env.services_->log().about(LogCategory::kDiscover);
+  CheckedFolders checked;
+  std::string plain_situation;                    // of backends without options
+  std::map<std::string, std::string> situations;  // of others, by id
+
+  Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
+    if (const std::string_view why = settings.selection.unwanted(id, full_id); !why.empty())
+      return {BP_REFUSED_DISABLED, fmt::format("{}: backend {} {}", file, id, why)};
     for (const auto& taken : env.backends_)
       if (taken->id == id)
         return {BP_REFUSED_DUPLICATE,
@@ -142,23 +160,45 @@ struct Environment::Maker {
     return {};
   }
 
-  Refusal read_manifest(const fs::path& file, Candidate& candidate, Manifest& out) const {
-    candidate.manifest = file.string();
-    if (Refusal refusal = backplane::read_manifest(file, log(), out)) return refusal;
-    candidate.id = out.id;
-    candidate.library = out.library.string();
-    if (Refusal refusal = may_take(out.id, candidate.manifest)) return refusal;
-    if (out.version_max < BP_ABI_VERSION_MIN || out.version_min > BP_ABI_VERSION)
+  // What a manifest in a folder above says of this one.
+  Refusal unmasked(const Found& found, const Manifest& manifest) {
+    const std::string file = found.path.string();
+    if (manifest.disables) {
+      disabled.try_emplace(found.path.filename(), file);
+      return {BP_REFUSED_DISABLED, fmt::format("manifest {} is empty: it disables {} in lower folders", file,
+                                               found.path.filename().string())};
+    }
+    if (const auto empty = disabled.find(found.path.filename()); found.listed && empty != disabled.end())
+      return {BP_REFUSED_DISABLED, fmt::format("manifest {} is disabled by the empty {}", file, empty->second)};
+    const auto [first, is_new] = masks.try_emplace(manifest.full_id, file);
+    if (!is_new && found.listed)
+      return {BP_REFUSED_DUPLICATE, fmt::format("manifest {} is masked by {}, which has the id {} too", file,
+                                                first->second, manifest.full_id)};
+    return {};
+  }
+
+  Refusal check_manifest(const Found& found, const Manifest& manifest, Candidate& candidate) {
+    candidate.id = manifest.backend_id;
+    candidate.library = manifest.library.string();
+    if (Refusal refusal = unmasked(found, manifest)) return refusal;
+    if (Refusal refusal = may_take(manifest.backend_id, manifest.full_id, candidate.manifest)) return refusal;
+    if (manifest.version_max < BP_ABI_VERSION_MIN || manifest.version_min > BP_ABI_VERSION)
       return {
           BP_REFUSED_VERSION,
           fmt::format(
               "manifest {}: its backend speaks ABI {}.{} to {}.{}, this loader {}.{}: install a build for this loader",
-              candidate.manifest, BP_VERSION_MAJOR(out.version_min), BP_VERSION_MINOR(out.version_min),
-              BP_VERSION_MAJOR(out.version_max), BP_VERSION_MINOR(out.version_max), BP_VERSION_MAJOR(BP_ABI_VERSION),
-              BP_VERSION_MINOR(BP_ABI_VERSION))};
-    if (out.isolated)
+              candidate.manifest, BP_VERSION_MAJOR(manifest.version_min), BP_VERSION_MINOR(manifest.version_min),
+              BP_VERSION_MAJOR(manifest.version_max), BP_VERSION_MINOR(manifest.version_max),
+              BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION))};
+    if (const std::string own = own_machine();
+        !manifest.arch.empty() && std::ranges::find(manifest.arch, own) == manifest.arch.end())
+      return {BP_REFUSED_ARCHITECTURE, fmt::format("manifest {}: its library is for {}: this process needs {}",
+                                                   candidate.manifest, fmt::join(manifest.arch, ", "), own)};
+    if (settings.trusted_keys)
+      if (Refusal refusal = check_signature(manifest, candidate.manifest, *settings.trusted_keys)) return refusal;
+    if (manifest.isolated)
       log().warning(fmt::format("manifest {}: backend {} asks for a process of its own; it runs in this one",
-                                candidate.manifest, out.id));
+                                candidate.manifest, manifest.backend_id));
     return {};
   }
 
@@ -180,65 +220,155 @@ struct Environment::Maker {
     return id;
   }
 
-  Refusal list_devices(Backend& backend, std::vector<std::unique_ptr<Device>>& out) const {
-    std::vector<bp_device_info_t> infos;
-    if (Refusal refusal = survey_devices(backend, infos)) return refusal;
+  std::vector<std::unique_ptr<Device>> make_devices(Backend& backend, std::vector<bp_device_info_t>& infos) const {
+    std::vector<std::unique_ptr<Device>> devices;
     for (bp_device_info_t& info : infos) {
       info.id = id_of(backend.id, info);
       if (info.index == 0) backend.host->set_first_device(info.id);
       const uint32_t number = info.index, index = static_cast<uint32_t>(env.devices_.size()) + number + 1;
-      out.push_back(std::make_unique<Device>(
+      devices.push_back(std::make_unique<Device>(
           backend, index, number == 0 ? backend.id : fmt::format("{}:{}", backend.id, number), info));
     }
-    return {};
+    return devices;
   }
 
-  Refusal consider(const Found& found, Candidate& candidate) {
-    if (found.folder) {
-      candidate.manifest = found.path.string();
-      return {BP_REFUSED_MISSING, fmt::format("folder {} cannot be read", candidate.manifest)};
-    }
-    fs::path library = found.path;
-    if (library.extension() == ".json") {
-      Manifest manifest;
-      if (Refusal refusal = read_manifest(found.path, candidate, manifest)) return refusal;
-      library = manifest.library;
-    }
-    candidate.library = library.string();
-    File file;
-    if (Refusal refusal = file.open(library)) return refusal;
-    if (Refusal refusal = check_writers(library)) return refusal;
-    if (Refusal refusal = check_library(library, file)) return refusal;
-    const auto content = blake2b_of(file);
-    if (!content)
-      return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read", candidate.library)};
-    if (Refusal refusal = probe_library(library, file, *content, settings.probe, log())) return refusal;
-
-    bp_plugin_query_t query = nullptr;
-    if (Refusal refusal = load_library(library, file, *content, query)) return refusal;
-    return take(query, library, candidate);
-  }
-
-  Refusal take(bp_plugin_query_t query, const fs::path& library, Candidate& candidate) {
-    auto backend = std::make_unique<Backend>();
-    if (Refusal refusal = negotiate(query, candidate.library, candidate.id, *backend->tables)) return refusal;
-    backend->id = candidate.id = abi::string(backend->plugin->id);
-    backend->library = candidate.library;
-    if (Refusal refusal = may_take(backend->id, backend->library)) return refusal;  // without a manifest the id is news
-    const auto options = settings.backends.find(backend->id);
-    if (Refusal refusal = create_backend(*backend, library.parent_path().string(), env.services_,
-                                         options == settings.backends.end() ? Host::Options() : options->second))
-      return refusal;
-
-    std::vector<std::unique_ptr<Device>> devices;
-    if (Refusal refusal = list_devices(*backend, devices)) return refusal;
-    candidate.version = backend->plugin->version;
+  // `backend` is complete, or is loaded when it is used.
+  void enter(std::unique_ptr<Backend> backend, std::vector<bp_device_info_t>& infos, Candidate& candidate) {
+    auto devices = make_devices(*backend, infos);
+    if (!backend->load) candidate.version = backend->plugin->version;
     candidate.device_count = static_cast<uint32_t>(devices.size());
     env.backends_.push_back(std::move(backend));
     for (auto& device : devices) {
       env.services_->trace().name_device(device->id(), device->name());
       env.devices_.push_back(std::move(device));
     }
+  }
+
+  const Host::Options& options_of(std::string_view id) const {
+    static const Host::Options kNone;
+    const auto found = settings.backends.find(id);
+    return found == settings.backends.end() ? kNone : found->second;
+  }
+
+  // What a library's devices depend on in addition to its file; most backends have no options.
+  const std::string& situation_of(std::string_view id) {
+    const Host::Options& options = options_of(id);
+    std::string& known = options.empty() ? plain_situation : situations[std::string(id)];
+    if (known.empty()) known = situation(options);
+    return known;
+  }
+
+  // A file that was found, with its manifest if it is one.
+  struct Considered : Found {
+    Manifest manifest;
+    Refusal refusal;  // of the manifest
+  };
+
+  // Manifests of one folder by descending priority; everything else in the order found.
+  std::vector<Considered> read_manifests(std::vector<Found> found) {
+    std::vector<Considered> read;
+    for (Found& one : found) {
+      read.push_back({std::move(one), {}, {}});
+      Considered& last = read.back();
+      if (!last.folder && last.path.extension() == ".json")
+        last.refusal = read_manifest(last.path, log(), last.manifest, &checked);
+    }
+    for (auto begin = read.begin(); begin != read.end();) {
+      const auto end = std::find_if(begin + 1, read.end(), [&](const Considered& other) {
+        return !other.listed || !begin->listed || other.path.parent_path() != begin->path.parent_path();
+      });
+      std::stable_sort(begin, end, [](const Considered& a, const Considered& b) {
+        return a.manifest.priority > b.manifest.priority;
+      });
+      begin = end;
+    }
+    return read;
+  }
+
+  Refusal consider(const Considered& found, Candidate& candidate) {
+    if (found.folder) {
+      candidate.manifest = found.path.string();
+      return {BP_REFUSED_MISSING, fmt::format("folder {} cannot be read", candidate.manifest)};
+    }
+    const bool has_manifest = found.path.extension() == ".json";
+    if (has_manifest) {
+      candidate.manifest = found.path.string();
+      if (found.refusal) return found.refusal;
+      if (Refusal refusal = check_manifest(found, found.manifest, candidate)) return refusal;
+    }
+    const fs::path library = has_manifest ? found.manifest.library : found.path;
+    candidate.library = library.string();
+    if (settings.trusted_keys && !has_manifest)
+      return {BP_REFUSED_UNTRUSTED,
+              fmt::format("{} has no manifest that signs it, and signatures are required", candidate.library)};
+    const Opening opening{library, candidate.manifest, found.manifest.backend_id, found.manifest.sha256,
+                          settings.probe};
+    if (settings.when_used && !found.manifest.backend_id.empty() && take_known(opening, candidate)) return {};
+    auto backend = std::make_unique<Backend>();
+    FileFacts facts;
+    if (Refusal refusal = open_library(opening, log(), *backend, facts)) return refusal;
+    candidate.id = backend->id;
+    // Without a manifest the id is only known now.
+    if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
+    std::vector<bp_device_info_t> infos;
+    if (Refusal refusal = start(*backend, library, infos)) return refusal;
+    if (settings.probe.policy == ProbePolicy::kCached) remember(*backend, opening, facts, infos);
+    enter(std::move(backend), infos, candidate);
+    return {};
+  }
+
+  Refusal start(Backend& backend, const fs::path& library, std::vector<bp_device_info_t>& out_infos) const {
+    if (Refusal refusal =
+            create_backend(backend, library.parent_path().string(), env.services_, options_of(backend.id)))
+      return refusal;
+    return survey_devices(backend, out_infos);
+  }
+
+  // What an earlier process found in the library is entered, and the library stays closed.
+  bool take_known(const Opening& opening, Candidate& candidate) {
+    if (check_writers(opening.library, &checked)) return false;
+    const std::string& where = situation_of(opening.expected_id);
+    const auto known = recall_backend(opening.library, where, checked);
+    if (!known || known->id != opening.expected_id || known->sha256 != opening.sha256) return false;
+    auto backend = std::make_unique<Backend>();
+    backend->id = known->id;
+    backend->library = candidate.library;
+    backend->host = std::make_shared<Host>(env.services_, backend->id, options_of(backend->id), known->version);
+    load_when_used(*backend, opening, env.services_, known->devices.size(), where);
+    std::vector<std::vector<bp_option_t>> properties(known->devices.size());
+    std::vector<bp_device_info_t> infos;
+    for (size_t i = 0; i < known->devices.size(); ++i) infos.push_back(known->devices[i].info(properties[i]));
+    candidate.version = known->version;
+    enter(std::move(backend), infos, candidate);
+    return true;
+  }
+
+  void remember(const Backend& backend, const Opening& opening, const FileFacts& facts,
+                const std::vector<bp_device_info_t>& infos) {
+    KnownBackend known;
+    known.facts = facts;
+    known.seen_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
+    known.id = backend.id;
+    known.sha256 = opening.sha256;
+    known.version = backend.plugin->version;
+    for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
+    const std::string& where = situation_of(backend.id);
+    // Written once: a start must not cost a write to the disk.
+    if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
+  }
+
+  // A plugin that is linked into the program.
+  Refusal take(bp_plugin_query_t query, Candidate& candidate) {
+    auto backend = std::make_unique<Backend>();
+    if (Refusal refusal = negotiate(query, candidate.library, {}, *backend->tables)) return refusal;
+    backend->id = candidate.id = abi::string(backend->plugin->id);
+    backend->library = candidate.library;
+    if (Refusal refusal = may_take(backend->id, {}, backend->library)) return refusal;
+    std::vector<bp_device_info_t> infos;
+    if (Refusal refusal = start(*backend, {}, infos)) return refusal;
+    enter(std::move(backend), infos, candidate);
     return {};
   }
 };
@@ -263,11 +393,11 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
     Candidate candidate;
     candidate.found_by = "plugins";
     candidate.library = fmt::format("plugin {} of the program", i);
-    Refusal refusal = desc.plugins[i] ? maker.take(desc.plugins[i], {}, candidate)
+    Refusal refusal = desc.plugins[i] ? maker.take(desc.plugins[i], candidate)
                                       : Refusal{BP_REFUSED_SYMBOL, candidate.library + ": the function is NULL"};
     enter(std::move(candidate), std::move(refusal), true);
   }
-  for (const Found& found : search(desc)) {
+  for (const auto& found : maker.read_manifests(search(desc))) {
     Candidate candidate;
     candidate.found_by = found.found_by;
     Refusal refusal = maker.consider(found, candidate);

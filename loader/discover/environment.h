@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,11 +23,15 @@ namespace backplane {
 
 struct PluginTables;
 
-// A plugin that was loaded, negotiated with and created. It is never unloaded while the process lives.
+// A plugin that was loaded, negotiated with and created; one that is known from an earlier process is so on first use.
+// It is never unloaded while the process lives.
 struct Backend {
   Backend();
   ~Backend();  // destroys what was created
   Backend(const Backend&) = delete;
+
+  // To be called before `plugin` or `handle` is used, unless a device of it was opened. Thread-safe.
+  Status ensure_loaded();
 
   std::unique_ptr<PluginTables>
       tables;                 // a zero-filled copy of the descriptor and its tables, as large as this loader knows them
@@ -35,6 +40,9 @@ struct Backend {
   std::string id;
   std::string library;         // path
   std::shared_ptr<Host> host;  // what it was created with
+
+  std::function<Status()> load;  // does it; empty once it is loaded
+  std::mutex load_mutex;
 };
 
 // A device of a backend. Opened on first use, closed with the environment.

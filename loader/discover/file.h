@@ -12,7 +12,7 @@
 
 namespace backplane {
 
-// Which file, in which state. Any write or replacement changes them: nobody but root can set `changed_ns`, which the
+// Which file, in which state. Any write or replacement changes them: only root can set `changed_ns`, which the
 // system advances also where size and time of modification are put back.
 struct FileFacts {
   uint64_t device = 0, inode = 0, size = 0;

@@ -20,7 +20,7 @@
 namespace backplane {
 namespace {
 
-// A sanitizer's runtime ends the process when it comes late; a plugin that needs one is refused before it is loaded.
+// A sanitizer's runtime ends the process unless it is loaded first, so a plugin that needs one is refused before that.
 uint32_t needed_sanitizer(const std::vector<std::string>& libraries) {
   for (const std::string& library : libraries) {
     if (library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan")) return BP_SANITIZER_ADDRESS;
@@ -93,7 +93,7 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
     }
     known = loaded.emplace(name, std::move(fresh)).first;
     if (facts_of(path) != file.facts() || file.facts_now() != file.facts()) {
-      known->second.content.clear();  // nobody knows what was loaded
+      known->second.content.clear();  // what was loaded is not known
       return untrusted(kExchanged);
     }
   }

@@ -18,8 +18,8 @@ Refusal check_library(const std::filesystem::path& path, const File& file);
 
 // Loads it (all symbols resolved now, none exported to others) and finds bp_plugin_query. `path` must name the open
 // `file`, whose content is `content`, before and afterwards. The path is what is loaded, so that $ORIGIN, debuggers and
-// the plugin itself find what lies beside it; check_writers() says who could exchange the file meanwhile. What was
-// loaded is never unloaded: drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
+// the plugin itself find what lies in the same folder; check_writers() says who could exchange the file meanwhile. What
+// was loaded is never unloaded: drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
 Refusal load_library(const std::filesystem::path& path, const File& file, const std::string& content,
                      bp_plugin_query_t& out_query);
 

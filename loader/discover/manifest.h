@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend's manifest: a small JSON file that says which library to load.
-//
-//   {"manifest": 1, "id": "cpu", "name": "for people", "library": "../../../lib/backplane/libbackplane_cpu.so",
-//    "abi": {"min": "1.0", "max": "1.0"}, "isolation": "none"}
-//
-// `library` is relative to the manifest's folder, or absolute. `name` and `isolation` may be left out; unknown keys are
-// ignored.
+// A backend's manifest: a small JSON file that says which library to load. docs/reference/manifest.md has every key.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "discover/refusal.h"
+#include "discover/writers.h"
 #include "host/log.h"
 
 namespace backplane {
 
 struct Manifest {
-  std::string id;
+  std::string full_id;     // "org.backplane.cpu"
+  std::string backend_id;  // its last label, which the plugin calls itself: "cpu"
   std::string name;
+  std::string vendor;
+  std::string version;            // the backend's own
   std::filesystem::path library;  // absolute if the manifest's own path is
-  uint32_t version_min = 0;       // BP_MAKE_VERSION
+  std::vector<std::string> arch;  // of the library; empty: not stated
+  uint32_t version_min = 0;       // of the ABI, BP_MAKE_VERSION
   uint32_t version_max = 0;
-  bool isolated = false;  // the backend asks for a process of its own
+  uint32_t opset_min = 0;  // of ai.onnx; 0: not stated
+  uint32_t opset_max = 0;
+  std::vector<std::string> device_kinds;  // "cpu", "gpu", "npu", "fpga", "other"
+  int32_t priority = 0;                   // within one folder; higher ones are considered first
+  bool isolated = false;                  // the backend asks for a process of its own
+  std::string sha256;                     // of the library, 64 hexadecimal digits, or empty
+  std::string conformance_level, conformance_bundle;
+  std::string key, signature;  // Ed25519, hexadecimal, or empty
+  std::string signed_text;     // what the signature is over: all keys but "signature", sorted, without spaces
+
+  bool disables = false;  // the file is empty: manifests of its name in lower folders do not count
 };
 
 // [a-z0-9_]{1,32}
@@ -33,6 +43,7 @@ bool legal_backend_id(std::string_view id);
 // BP_REFUSED_MISSING if it cannot be read, BP_REFUSED_MANIFEST if it breaks the format. `file` is named in texts and is
 // what `library` is relative to.
 Refusal parse_manifest(std::string_view json, const std::filesystem::path& file, const Log& log, Manifest& out);
-Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out);
+Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out,
+                      CheckedFolders* checked = nullptr);
 
 }  // namespace backplane

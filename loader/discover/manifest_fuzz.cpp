@@ -10,6 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const backplane::Refusal refusal =
       backplane::parse_manifest({reinterpret_cast<const char*>(data), size}, "/folder/x.json", kLog, manifest);
   if (refusal && refusal.text.find("/folder/x.json") == std::string::npos) std::abort();
-  if (!refusal && (!backplane::legal_backend_id(manifest.id) || !manifest.library.is_absolute())) std::abort();
+  if (refusal || manifest.disables) return 0;
+  if (!backplane::legal_backend_id(manifest.backend_id) || !manifest.library.is_absolute()) std::abort();
   return 0;
 }

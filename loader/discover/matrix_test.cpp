@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each fault of a plugin, tried in the probe and in this process: the host lives, the backend beside it works, the
+// Each fault of a plugin, tried in the probe and in this process: the host lives, the other backend works, the
 // reason is the expected one. The table is printed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ struct Cell {
   char text[300] = {};  // of the refusal, otherwise of opening the device
 };
 
-// What a host sees of a plugin, and whether everything beside it is as it was.
+// What a host sees of a plugin, and whether everything else is as it was.
 Cell look(const Fault& fault, const char* policy) {
   Cell cell;
   sigset_t before, after;
@@ -161,7 +161,7 @@ TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
     const bool hangs = std::string_view(fault.name).starts_with("hang");
     sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", hangs ? "1000" : "20000");
     const Cell probed = look_apart(fault, "always");
-    EXPECT_TRUE(probed.lived) << "the host, the backend beside it or the signal mask";
+    EXPECT_TRUE(probed.lived) << "the host, the other backend or the signal mask";
     EXPECT_EQ(shown(probed.refusal), shown(fault.probed)) << probed.text;
     EXPECT_THAT(std::string(probed.text), ::testing::HasSubstr(fault.in_text));
     if (fault.in_process != kFatal) {

@@ -8,6 +8,7 @@
 
 #include "base/abi.h"
 #include "base/release.h"
+#include "cli/printable.h"
 #include "discover/call.h"
 #include "discover/library.h"
 #include "discover/manifest.h"
@@ -36,10 +37,7 @@ const char* sanitizer_name(uint32_t sanitizer) {
 
 // Text of a plugin as it is quoted in ours.
 std::string quoted(bp_text_t text) {
-  std::string out(abi::view(text).substr(0, 500));
-  std::replace_if(
-      out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return out;
+  return cli::printable(abi::view(text), 500);
 }
 
 bp_host_offer_t make_offer() {
@@ -64,7 +62,7 @@ Refusal check_agreement(const bp_plugin_t& plugin, const bp_host_offer_t& offer,
   if (plugin.refusal != BP_OK)
     return {BP_REFUSED_BY_PLUGIN,
             fmt::format("{} refuses this host: {} ({})", file,
-                        plugin.refusal_text.size ? quoted(plugin.refusal_text) : "it gives no reason",
+                        plugin.refusal_text.size ? quoted(plugin.refusal_text) : "without a reason",
                         status_name(plugin.refusal))};
   if (plugin.version < std::max(offer.version_min, plugin.version_min) ||
       plugin.version > std::min(offer.version_max, plugin.version_max))
@@ -152,7 +150,7 @@ Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_vi
   if (call_plugin(thrown, [&] { return given = query(&offer), BP_OK; }) != BP_OK)
     return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {}: {}", file, BP_PLUGIN_SYMBOL, thrown.text())};
   if (!given)
-    return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {} gave NULL instead of a descriptor", file, BP_PLUGIN_SYMBOL)};
+    return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {} returned NULL instead of a descriptor", file, BP_PLUGIN_SYMBOL)};
   auto known = abi::read(given, "bp_plugin_t");
   if (!known.ok()) return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {}", file, known.status().text())};
   out.plugin = *known;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The helper beside the loader: in the build tree and in an installation, with and without lib/<machine>.
+// The helper next to the loader: in the build tree and in an installation, with and without lib/<machine>.
 Refusal find_helper(fs::path& out_helper) {
   const fs::path own = loader_folder();
   for (const char* place : {"../bin", "../libexec/backplane", "../../libexec/backplane"}) {
@@ -28,7 +28,7 @@ Refusal find_helper(fs::path& out_helper) {
     out_helper = std::move(helper);
     return check_writers(out_helper);
   }
-  return {BP_REFUSED_UNTRIED, fmt::format("there is no backplane-probe beside {}", own.string())};
+  return {BP_REFUSED_UNTRIED, fmt::format("there is no backplane-probe next to {}", own.string())};
 }
 
 Refusal crashed(const fs::path& library, std::string_view how, std::string_view way_out) {
@@ -75,7 +75,9 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                       const ProbeSettings& settings, const Log& log) {
   auto untried = [&](std::string_view why) -> Refusal {
     if (settings.policy == ProbePolicy::kIfPossible || settings.policy == ProbePolicy::kNever) {
-      log.warning(fmt::format("{} is loaded untried: {}", path.string(), why));
+      // An error where the trial was wanted, so that it is seen by default.
+      const uint32_t level = settings.policy == ProbePolicy::kIfPossible ? BP_LOG_ERROR : BP_LOG_WARNING;
+      log.write(level, {}, fmt::format("{} is loaded untried: {}", path.string(), why));
       return {};
     }
     return {BP_REFUSED_UNTRIED, fmt::format("{} cannot be tried in a process of its own: {}; loader.probe=if_possible "

@@ -55,7 +55,8 @@ class Search {
     if (error && named) found_.push_back({full_path(path), std::string(found_by), true, true});
     std::sort(manifests.begin(), manifests.end(),
               [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
-    for (fs::path& manifest : manifests) found_.push_back({std::move(manifest), std::string(found_by), named});
+    for (fs::path& manifest : manifests)
+      found_.push_back({std::move(manifest), std::string(found_by), named, false, true});
   }
 
   std::vector<Found> take() { return std::move(found_); }
@@ -65,21 +66,20 @@ class Search {
   std::set<fs::path> seen_;
 };
 
-void data_folders(Search& search) {
-  // The base directory specification: relative entries are ignored.
-  auto data_folder = [&](const fs::path& base, std::string_view found_by) {
+// The base directory specification: relative entries are ignored.
+void base_folders(Search& search, const char* home_variable, const char* below_home, const char* list_variable,
+                  const char* otherwise) {
+  auto folder = [&](const fs::path& base, std::string_view found_by) {
     if (base.is_absolute()) search.folder(base / kManifests, found_by, false);
   };
-  const char* data_home = variable("XDG_DATA_HOME");
+  const char* own = variable(home_variable);
   const char* home = variable("HOME");
-  if (data_home && *data_home)
-    data_folder(data_home, "XDG_DATA_HOME");
+  if (own && *own)
+    folder(own, home_variable);
   else if (home && *home)
-    data_folder(fs::path(home) / ".local/share", "XDG_DATA_HOME");
-  const char* data_dirs = variable("XDG_DATA_DIRS");
-  for (const std::string& base : split(data_dirs && *data_dirs ? data_dirs : "/usr/local/share:/usr/share"))
-    data_folder(base, "XDG_DATA_DIRS");
-  data_folder(BACKPLANE_DATA_FOLDER, "system");
+    folder(fs::path(home) / below_home, home_variable);
+  const char* list = variable(list_variable);
+  for (const std::string& base : split(list && *list ? list : otherwise)) folder(base, list_variable);
 }
 
 // The file that is mapped at an address, from lines "begin-end flags offset device inode  path".
@@ -127,11 +127,14 @@ std::vector<Found> search(const bp_env_desc_t& desc) {
     search.folder(abi::string(folder), "backend_folders", true);
   if (only_given) return search.take();
 
+  base_folders(search, "XDG_CONFIG_HOME", ".config", "XDG_CONFIG_DIRS", "/etc/xdg");
+  search.folder(fs::path(BACKPLANE_CONFIG_FOLDER) / kManifests, "system", false);
+  base_folders(search, "XDG_DATA_HOME", ".local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");
+  search.folder(fs::path(BACKPLANE_DATA_FOLDER) / kManifests, "system", false);
   if (const fs::path own = loader_folder(); !own.empty()) {
     search.folder(own / "../share" / kManifests, "loader", false);
     search.folder(own / "../../share" / kManifests, "loader", false);  // <prefix>/lib/<machine>, as Debian has it
   }
-  data_folders(search);
   return search.take();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files are looked at, in which order: the list in loader.h beside bp_env_desc_t.
+// Which files are looked at, in which order: the list in loader.h at bp_env_desc_t.
 #pragma once
 
 #include <filesystem>
@@ -16,11 +16,12 @@ struct Found {
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
   bool named;                  // somebody named this very file or folder: worth a warning if it is bad
   bool folder = false;         // a folder named by the framework that cannot be read
+  bool listed = false;  // a manifest of a folder: an earlier one of its id, or an empty one of its name, masks it
 };
 
 std::vector<Found> search(const bp_env_desc_t& desc);
 
-// The folder of the library or program that this code is linked into; empty if the system does not tell.
+// The folder of the library or program that this code is linked into; empty where the system does not know.
 std::filesystem::path loader_folder();
 
 }  // namespace backplane

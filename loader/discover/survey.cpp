@@ -48,7 +48,8 @@ std::string wrong_size(const bp_device_info_t& info) {
 
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options) {
-  backend.host = std::make_shared<Host>(std::move(services), backend.id, std::move(options), backend.plugin->version);
+  if (!backend.host)
+    backend.host = std::make_shared<Host>(std::move(services), backend.id, std::move(options), backend.plugin->version);
   bp_backend_create_t how{};
   how.size = sizeof how;
   how.host = backend.host->table();

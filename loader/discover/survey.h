@@ -13,8 +13,8 @@
 
 namespace backplane {
 
-// Calls `create` of `backend`, whose tables, id and library are set; `folder` is where its files lie.
-// BP_REFUSED_CREATE.
+// Calls `create` of `backend`, whose tables, id and library are set, and makes its host unless it has one; `folder` is
+// where its files lie. BP_REFUSED_CREATE.
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options);
 

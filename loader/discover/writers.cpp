@@ -86,8 +86,16 @@ class Walk {
 
 }  // namespace
 
-Refusal check_writers(const fs::path& path) {
-  return Walk(path).run();
+Refusal check_writers(const fs::path& path, CheckedFolders* checked) {
+  if (!checked) return Walk(path).run();
+  const std::string folder = path.parent_path().string();
+  struct stat seen {};
+  if (checked->contains(folder) && !elevated() && ::lstat(path.c_str(), &seen) == 0 && S_ISREG(seen.st_mode) &&
+      !(seen.st_mode & S_IWOTH))
+    return {};
+  Refusal refusal = Walk(path).run();
+  if (!refusal && path.is_absolute()) checked->insert(folder);
+  return refusal;
 }
 
 }  // namespace backplane

@@ -12,11 +12,15 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "backplane/ext/draft/shared_memory.h"
 #include "base/abi.h"
 #include "host/cancel.h"
 #include "host/container.h"
@@ -65,6 +69,44 @@ TEST_F(HostTest, LogNamesTheBackendDropsLowLevelsAndDisarmsControlCharacters) {
   host->log(host, 99, abi::text("no such level"));
   host->log(host, BP_LOG_ERROR, {nullptr, 0});
   EXPECT_THAT(lines.text, ElementsAre("2 cpu: two lines  [31m", "1 cpu: "));
+}
+
+TEST(Logging, LevelsAreOfAllCategoriesOrOfOne) {
+  EXPECT_THAT(parse_log_levels(""), ElementsAre(1, 1, 1)) << "silent but for errors";
+  EXPECT_THAT(parse_log_levels("none"), ElementsAre(0, 0, 0));
+  EXPECT_THAT(parse_log_levels("info,discover=debug,backend=error"), ElementsAre(3, 4, 1));
+  EXPECT_THAT(parse_log_levels("discover=debug,warning"), ElementsAre(2, 2, 2)) << "later ones win";
+  EXPECT_THAT(parse_log_levels("loud,run=debug,=,loader=,,loader=info"), ElementsAre(3, 1, 1));
+}
+
+TEST(Logging, GoesToAFileAsLinesOrAsJson) {
+  std::string name = ::testing::TempDir() + "log-XXXXXX";
+  ::close(::mkstemp(name.data()));
+  ::setenv("BACKPLANE_LOG_FILE", name.c_str(), 1);
+  ::setenv("BACKPLANE_LOG", "error,discover=info", 1);
+  {
+    const Log log(0, nullptr, nullptr);
+    log.error("bad \x1b[2J");
+    log.info("not wanted");
+    log.about(LogCategory::kDiscover).info("wanted");
+    log.about(LogCategory::kDiscover).write(BP_LOG_INFO, "cpu", "of a backend: not wanted");
+    ::setenv("BACKPLANE_LOG_FORMAT", "json", 1);
+    Log(0, nullptr, nullptr).write(BP_LOG_ERROR, "cpu", "say \"\\\n\"");
+  }
+  for (const char* variable : {"BACKPLANE_LOG_FILE", "BACKPLANE_LOG", "BACKPLANE_LOG_FORMAT"}) ::unsetenv(variable);
+  std::ifstream file(name);
+  std::string first, second, third, fourth;
+  std::getline(file, first), std::getline(file, second), std::getline(file, third);
+  EXPECT_EQ(first, "backplane: error: bad  [2J");
+  EXPECT_EQ(second, "backplane: info: wanted");
+  const auto json = nlohmann::json::parse(third, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << third;
+  EXPECT_EQ(json.at("level"), "error");
+  EXPECT_EQ(json.at("category"), "backend");
+  EXPECT_EQ(json.at("backend"), "cpu");
+  EXPECT_EQ(json.at("text"), "say \"\\ \"");
+  EXPECT_FALSE(std::getline(file, fourth)) << fourth;
+  ::unlink(name.c_str());
 }
 
 TEST_F(HostTest, OptionsAreFoundByName) {

@@ -1,45 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/log.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <iterator>
-#include <string>
 
 #include "base/abi.h"
+#include "cli/printable.h"
 #include "host/variable.h"
 
 namespace backplane {
 namespace {
 
-constexpr std::string_view kLevels[] = {"error", "warning", "info", "debug"};  // from BP_LOG_ERROR
+constexpr std::string_view kLevels[] = {"none", "error", "warning", "info", "debug"};  // by BP_LOG_*
+static_assert(BP_LOG_ERROR == 1 && BP_LOG_DEBUG == 4);
+constexpr std::string_view kCategories[kLogCategories] = {"loader", "discover", "backend"};
 
-uint32_t level_from_environment() {
-  const char* value = variable("BACKPLANE_LOG");
-  const auto found = std::find(std::begin(kLevels), std::end(kLevels), std::string_view(value ? value : ""));
-  return found == std::end(kLevels) ? BP_LOG_WARNING : BP_LOG_ERROR + static_cast<uint32_t>(found - kLevels);
+// The index of a word, or that of the end.
+template <size_t kCount>
+size_t index_of(const std::string_view (&words)[kCount], std::string_view word) {
+  return static_cast<size_t>(std::find(std::begin(words), std::end(words), word) - std::begin(words));
+}
+
+std::string_view setting(const char* name) {
+  const char* value = variable(name);
+  return value ? value : "";
+}
+
+// Of what the user names; not through a link, which somebody else may have put there.
+std::shared_ptr<const int> open_file(std::string_view path) {
+  if (path.empty()) return nullptr;
+  const int file =
+      ::open(std::string(path).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  if (file < 0) return nullptr;
+  return {new int(file), [](const int* descriptor) {
+            ::close(*descriptor);
+            delete descriptor;
+          }};
+}
+
+// Of text without control characters.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string json_line(uint32_t level, LogCategory category, std::string_view who, std::string_view text) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::string line = fmt::format("{{\"time\": {:.6f}, \"level\": \"{}\", \"category\": \"{}\"",
+                                 std::chrono::duration<double>(now).count(), kLevels[level],
+                                 kCategories[static_cast<size_t>(category)]);
+  if (!who.empty()) line += ", \"backend\": " + quoted(who);
+  return line + ", \"text\": " + quoted(text) + "}";
 }
 
 }  // namespace
 
-Log::Log(uint32_t level, Sink sink, void* self)
-    : level_(level ? std::min(level, BP_LOG_DEBUG) : level_from_environment()), sink_(sink), self_(self) {}
+LogLevels parse_log_levels(std::string_view text) {
+  LogLevels levels;
+  levels.fill(BP_LOG_ERROR);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t sign = word.find('=');
+    const size_t level = index_of(kLevels, sign == word.npos ? word : word.substr(sign + 1));
+    if (level == std::size(kLevels)) continue;
+    if (sign == word.npos) {
+      levels.fill(static_cast<uint32_t>(level));
+    } else if (const size_t category = index_of(kCategories, word.substr(0, sign)); category < kLogCategories) {
+      levels[category] = static_cast<uint32_t>(level);
+    }
+  }
+  return levels;
+}
+
+Log::Log(uint32_t level, Sink sink, void* self) : sink_(sink), self_(self) {
+  levels_ = parse_log_levels(setting("BACKPLANE_LOG"));
+  if (level) levels_.fill(std::min(level, BP_LOG_DEBUG));
+  if (sink) return;
+  json_ = setting("BACKPLANE_LOG_FORMAT") == "json";
+  file_ = open_file(setting("BACKPLANE_LOG_FILE"));
+}
+
+Log Log::about(LogCategory category) const {
+  Log other = *this;
+  other.category_ = category;
+  return other;
+}
 
 void Log::write(uint32_t level, std::string_view who, std::string_view text) const {
-  if (!enabled(level)) return;
+  const LogCategory category = who.empty() ? category_ : LogCategory::kBackend;
+  if (level == 0 || level > levels_[static_cast<size_t>(category)]) return;
+  const std::string shown = cli::printable(text), by = cli::printable(who);
+  if (sink_) return sink_(self_, level, abi::text(by.empty() ? shown : by + ": " + shown));
   std::string line;
-  if (!sink_) {
-    line += "backplane: ";
-    line += kLevels[level - BP_LOG_ERROR];
-    line += ": ";
-  }
-  if (!who.empty()) line.append(who).append(": ");
-  line += text;
-  std::replace_if(
-      line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  if (sink_) return sink_(self_, level, abi::text(line));
+  if (json_)
+    line = json_line(level, category, by, shown);
+  else
+    line = fmt::format("backplane: {}: {}{}{}", kLevels[level], by, by.empty() ? "" : ": ", shown);
   line += '\n';
-  std::fwrite(line.data(), 1, line.size(), stderr);  // one call: lines of different threads do not mix
+  // One call: lines of different threads and processes do not mix.
+  [[maybe_unused]] const ssize_t written = ::write(file_ ? *file_ : STDERR_FILENO, line.data(), line.size());
 }
 
 }  // namespace backplane

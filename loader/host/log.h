@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of the loader and its backends.
+// Where the loader and its backends say what they do: to the framework's callback, to a file or to standard error.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 
 #include "backplane/loader.h"
 
 namespace backplane {
 
-// All members are thread-safe.
+// What a line is about. `kBackend` are lines that backends write.
+enum class LogCategory : uint8_t { kLoader, kDiscover, kBackend };
+inline constexpr size_t kLogCategories = 3;
+
+// A level for each category, from text such as "warning" or "error,discover=debug": words are levels (none, error,
+// warning, info, debug) of all categories or of one, and later ones win. What is not understood is left out.
+using LogLevels = std::array<uint32_t, kLogCategories>;
+LogLevels parse_log_levels(std::string_view text);
+
+// All members are thread-safe. Copies write to the same place.
 class Log {
  public:
   using Sink = void(BP_CALL*)(void* self, uint32_t level, bp_text_t text);
 
-  // `level` 0: what BACKPLANE_LOG says (error, warning, info, debug), otherwise warnings. `sink` NULL: standard error.
+  // `level` 0: what BACKPLANE_LOG says, otherwise errors. `sink` NULL: the file that BACKPLANE_LOG_FILE names,
+  // otherwise standard error; BACKPLANE_LOG_FORMAT=json writes an object a line there.
   Log(uint32_t level, Sink sink, void* self);
 
-  bool enabled(uint32_t level) const { return level != 0 && level <= level_; }
-  // One line "cpu: text"; `who` may be empty. Control characters become spaces: a backend cannot forge lines or
-  // colours.
+  // The same log for lines about something else.
+  Log about(LogCategory category) const;
+
+  bool enabled(uint32_t level) const { return level != 0 && level <= levels_[static_cast<size_t>(category_)]; }
+  // One line "cpu: text"; `who` is the backend that writes it, or empty. The text is made printable: a backend cannot
+  // forge lines or colours.
   void write(uint32_t level, std::string_view who, std::string_view text) const;
 
   void error(std::string_view text) const { write(BP_LOG_ERROR, {}, text); }
@@ -28,9 +44,12 @@ class Log {
   void debug(std::string_view text) const { write(BP_LOG_DEBUG, {}, text); }
 
  private:
-  uint32_t level_;
+  LogLevels levels_;
+  LogCategory category_ = LogCategory::kLoader;
+  bool json_ = false;
   Sink sink_;
   void* self_;
+  std::shared_ptr<const int> file_;  // a descriptor; none: standard error
 };
 
 }  // namespace backplane

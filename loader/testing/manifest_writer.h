@@ -14,14 +14,15 @@
 
 namespace backplane::testing {
 
-// A good manifest; tests replace what they want wrong.
-inline std::string manifest(std::string_view id, std::string_view library) {
-  std::string text = R"({"manifest": 1, "id": "ID", "library": "LIBRARY", "abi": {"min": "ABI", "max": "ABI"}})";
-  const std::string abi =
-      std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) + "." + std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION));
-  for (int end = 0; end < 2; ++end) text.replace(text.find("\"ABI\"") + 1, 3, abi);
-  text.replace(text.find("LIBRARY"), 7, library);
-  return text.replace(text.find("ID"), 2, id);
+// A good manifest of org.backplane.test.<id>; tests replace what they want wrong. `more` is further keys: ", \"key\":
+// 1".
+inline std::string manifest(std::string_view id, std::string_view library, std::string_view more = {}) {
+  const std::string abi = "\"" + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) + "." +
+                          std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) + "\"";
+  std::string text = R"({"format_version": "1.0", "id": "org.backplane.test.)";
+  text.append(id).append(R"(", "library": ")").append(library);
+  text += R"(", "interface": {"min": )" + abi + R"(, "max": )" + abi + "}";
+  return text.append(more).append("}");
 }
 
 // Variables that discovery reads point here or are unset while this lives; the folder is removed with it.
@@ -30,11 +31,14 @@ class Sandbox {
   Sandbox() {
     std::string name = (std::filesystem::temp_directory_path() / "backplane-XXXXXX").string();
     root_ = ::mkdtemp(name.data());
+    set("XDG_CONFIG_HOME", (root_ / "home_config").string());
+    set("XDG_CONFIG_DIRS", (root_ / "system_config").string());
     set("XDG_DATA_HOME", (root_ / "home").string());
     set("XDG_DATA_DIRS", (root_ / "system").string());
     set("XDG_CACHE_HOME", (root_ / "cache").string());
-    for (const char* name : {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES", "BACKPLANE_DISABLE_BACKENDS",
-                             "BACKPLANE_LOG", "BACKPLANE_SCAN_TIMEOUT_MS"})
+    for (const char* name :
+         {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES", "BACKPLANE_SELECT", "BACKPLANE_DISABLE",
+          "BACKPLANE_REQUIRE_SIGNED", "BACKPLANE_LOG", "BACKPLANE_SCAN_TIMEOUT_MS"})
       set(name, std::nullopt);
   }
   ~Sandbox() {

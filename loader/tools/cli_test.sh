@@ -56,7 +56,7 @@ wrong 2 "--runs" bench "$model" --runs 0
 wrong 2 "--runs" bench "$model" --runs many
 wrong 2 "fallback" run "$model" --fallback never
 wrong 2 "there is no device 'cuda'; there is null" run "$model" --device cuda
-printf '{"manifest": 1, "id": "cuda", "library": "none.so", "abi": {"min": "99.0", "max": "99.0"}}' >"$work/cuda.json"
+printf '{"format_version": "1.0", "id": "com.acme.cuda", "library": "none.so", "interface": {"min": "99.0", "max": "99.0"}}' >"$work/cuda.json"
 BACKPLANE_LOG=error BACKPLANE_BACKEND_FILES=$BACKPLANE_BACKEND_FILES:$work/cuda.json \
     wrong 2 "there is no device 'cuda': .*speaks ABI 99.0.*install a build for this loader" run "$model" --device cuda
 wrong 2 "--set is 'threads'" list --set threads

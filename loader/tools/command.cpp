@@ -14,11 +14,12 @@ void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4").one_each();
 }
 
-Environment EnvironmentFlags::make() const {
+Environment EnvironmentFlags::make(bool only_lists) const {
   EnvironmentOptions options;
   options.backend_files = backends;
   options.threads = threads;
   for (const std::string& setting : settings) options.options.insert(split_setting("--set", setting, false));
+  if (only_lists) options.options.emplace("loader.load", "when_used");
   return Environment(options);
 }
 

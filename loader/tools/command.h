@@ -42,7 +42,8 @@ struct EnvironmentFlags {
   uint32_t threads = 0;
 
   void declare(cli::Command command);
-  Environment make() const;
+  // `only_lists`: libraries that are known from an earlier run stay closed until they are used.
+  Environment make(bool only_lists = false) const;
 };
 
 // Options of every command that makes a session.

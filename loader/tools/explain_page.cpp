@@ -35,7 +35,7 @@ std::string explain_page(const std::string& model_file, const Json& report, view
   const Json all = {{"model", model_file}, {"report", report}, {"values", values(graph)}};
   // "<" never appears in the data as itself, so that no name in a model can end the script element or start another.
   std::string data;
-  for (const char c : all.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+  for (const char c : all.dump(-1, ' ', true, Json::error_handler_t::replace)) {
     if (c == '<') {
       data += "\\u003c";
     } else {

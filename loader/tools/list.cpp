@@ -44,7 +44,7 @@ Action declare(cli::Command command) {
   flags->declare(command);
   return [flags] {
     Outcome outcome;
-    outcome.json = parse_json(flags->make().report());
+    outcome.json = parse_json(flags->make(true).report());
     outcome.text = render(outcome.json);
     outcome.is_positive = !outcome.json["devices"].empty();
     return outcome;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/guarded.h"
+#include "cli/printable.h"
 #include "cli/program.h"
 #include "command.h"
 
@@ -24,14 +25,15 @@ constexpr const Verb* kVerbs[] = {
 #undef BACKPLANE_ENTRY
 };
 
+// In ASCII: what would act on a terminal is escaped.
 void print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", json.dump(2, ' ', true, Json::error_handler_t::replace));
 }
 
 // One line on standard error; with --json also an object with the key "error".
 int fail(bool json, const char* status, const std::string& text, int exit_status) {
   if (json) print_json({{"error", {{"status", status}, {"text", text}}}});
-  fmt::print(stderr, "backplane: {}\n", text);
+  fmt::print(stderr, "backplane: {}\n", cli::printable(text));
   return exit_status;
 }
 
@@ -67,7 +69,7 @@ int run(int argc, char** argv) {
     if (json) {
       print_json(outcome.json);
     } else {
-      fmt::print("{}", outcome.text);
+      fmt::print("{}", cli::printable_lines(outcome.text));
     }
     return outcome.is_positive ? cli::kSuccess : cli::kNegative;
   } catch (const Error& error) {

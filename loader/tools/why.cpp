@@ -29,27 +29,33 @@ Json places(const EnvironmentFlags& flags) {
     places.push_back({{"place", what}, {"path", where}});
   };
   const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
+    const char* value = secure_getenv(name);  // as the loader reads it
     return std::string(value == nullptr ? "" : value);
+  };
+  const auto base_folders = [&](const char* home, const char* below_home, const char* list, const char* otherwise) {
+    constexpr const char* kManifests = "/backplane/backends.d";
+    if (const std::string own = variable(home); !own.empty())
+      add(home, own + kManifests);
+    else if (!variable("HOME").empty())
+      add(home, variable("HOME") + below_home + kManifests);
+    const std::string listed = variable(list);
+    const std::string folders = listed.empty() ? otherwise : listed;
+    for (size_t begin = 0; begin <= folders.size();) {
+      const size_t end = std::min(folders.find(':', begin), folders.size());
+      if (end > begin) add(list, folders.substr(begin, end - begin) + kManifests);
+      begin = end + 1;
+    }
   };
   for (const std::string& file : flags.backends) add("--backend", file);
   for (const char* name : {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES"}) add(name, variable(name));
   if (!variable("BACKPLANE_BACKEND_FILES").empty()) return places;  // it replaces the folders
 
+  base_folders("XDG_CONFIG_HOME", "/.config", "XDG_CONFIG_DIRS", "/etc/xdg");
+  base_folders("XDG_DATA_HOME", "/.local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");
   Dl_info loader = {};
   if (dladdr(reinterpret_cast<const void*>(&bp_get_api), &loader) != 0 && loader.dli_fname != nullptr) {
     const fs::path folder = fs::absolute(loader.dli_fname).parent_path();
     add("beside the loader", (folder / "../share/backplane/backends.d").lexically_normal().string());
-  }
-  const std::string home = variable("XDG_DATA_HOME");
-  add("XDG_DATA_HOME",
-      home.empty() ? variable("HOME") + "/.local/share/backplane/backends.d" : home + "/backplane/backends.d");
-  const std::string listed = variable("XDG_DATA_DIRS");
-  std::string folders = listed.empty() ? "/usr/local/share:/usr/share" : listed;
-  for (size_t begin = 0; begin <= folders.size();) {
-    const size_t end = std::min(folders.find(':', begin), folders.size());
-    if (end > begin) add("XDG_DATA_DIRS", folders.substr(begin, end - begin) + "/backplane/backends.d");
-    begin = end + 1;
   }
   return places;
 }
@@ -93,7 +99,7 @@ Action declare(cli::Command command) {
   flags->declare(command);
   command.add_option("id", *id, "A backend's id, or the name of its file").required();
   return [flags, id] {
-    const Json report = parse_json(flags->make().report());
+    const Json report = parse_json(flags->make(true).report());
     Outcome outcome;
     outcome.json = {{"id", *id}, {"found", false}, {"loader", report.at("loader")}};
     outcome.json["candidates"] = Json::array();

@@ -457,7 +457,7 @@ struct EnvironmentOptions {
   std::vector<std::string> backend_folders;  // folders of manifests
   bool only_given = false;                   // look nowhere else
   std::map<std::string, std::string> options;
-  uint32_t log_level = 0;                                          // BP_LOG_*; 0: BACKPLANE_LOG, otherwise warnings
+  uint32_t log_level = 0;                                          // BP_LOG_*; 0: BACKPLANE_LOG, otherwise errors
   uint32_t threads = 0;                                            // 0: all that the process may use
   std::vector<bp_plugin_query_t> plugins;                          // linked into the program
   std::function<void(uint32_t level, std::string_view line)> log;  // from any thread; empty: standard error

@@ -30,13 +30,15 @@ typedef struct bp_exec_t bp_exec_t;
 /* Where backends are looked for, in this order; the first backend of an id wins:
  *   0. `plugins`                          linked into the program
  *   1. `backend_files`                    libraries or manifests, given here
- *   2. BACKPLANE_BACKEND_FILES            colon-separated; if it is set, 4 to 6 are left out
+ *   2. BACKPLANE_BACKEND_FILES            colon-separated; if it is set, 4 to 7 are left out
  *   3. BACKPLANE_ADD_BACKEND_FILES        colon-separated
  *   4. `backend_folders`                  folders of manifests, given here
- *   5. backplane/backends.d beside the loader: <loader's folder>/../share/backplane/backends.d
- *   6. $XDG_DATA_HOME, $XDG_DATA_DIRS and the system's data folder, each with /backplane/backends.d
- * Within a folder manifests are taken in byte order of their names. In a process with raised privileges the environment
- * is not read. */
+ *   5. configuration: $XDG_CONFIG_HOME, $XDG_CONFIG_DIRS, the system's; each with /backplane/backends.d
+ *   6. data: $XDG_DATA_HOME, $XDG_DATA_DIRS, the system's; likewise
+ *   7. beside the loader: <loader's folder>/../share/backplane/backends.d
+ * Within a folder manifests are taken by descending priority, then in byte order of their names. A manifest masks those
+ * of the same id in later folders, and an empty one those of the same file name. In a process with elevated privileges
+ * the environment is not read. docs/reference/manifest.md has the details. */
 typedef struct bp_env_desc_t {
   uint32_t size;
   uint32_t flags; /* BP_ENV_* */
@@ -47,10 +49,10 @@ typedef struct bp_env_desc_t {
   const bp_option_t* options; /* "cpu.threads" goes to backend cpu as "threads"; "loader.*" is the loader's own */
   uint32_t option_count;
   uint32_t option_stride;
-  uint32_t log_level; /* BP_LOG_*; 0: BACKPLANE_LOG, otherwise warnings */
+  uint32_t log_level; /* BP_LOG_*; 0: BACKPLANE_LOG, otherwise errors */
   uint32_t threads;   /* that backends share; 0: one for each core that the process may use */
   void* self;
-  /* Where log lines go. NULL: standard error. [thread-safe] */
+  /* Where log lines go. NULL: the file that BACKPLANE_LOG_FILE names, otherwise standard error. [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
   /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
   void(BP_CALL* parallel_for)(void* self, const bp_loop_t* loop);
@@ -64,7 +66,7 @@ typedef struct bp_env_desc_t {
   const bp_chain_t* chain;
 } bp_env_desc_t;
 
-#define BP_ENV_ONLY_GIVEN 0x1u /* only `backend_files` and `backend_folders`: 2, 3, 5 and 6 are left out */
+#define BP_ENV_ONLY_GIVEN 0x1u /* only `backend_files` and `backend_folders`: 2, 3 and 5 to 7 are left out */
 
 /* Why a candidate was refused. Stable: tools and tests compare them. */
 #define BP_REFUSED_NONE 0u          /* it was not */
@@ -80,7 +82,7 @@ typedef struct bp_env_desc_t {
 #define BP_REFUSED_BY_PLUGIN 10u    /* the plugin refused this host */
 #define BP_REFUSED_ID 11u           /* the id is not a legal one, or differs from the manifest's */
 #define BP_REFUSED_DUPLICATE 12u    /* a backend of that id was taken before */
-#define BP_REFUSED_DISABLED 13u     /* by the user: BACKPLANE_DISABLE_BACKENDS or option loader.disable */
+#define BP_REFUSED_DISABLED 13u     /* by the user: BACKPLANE_DISABLE, BACKPLANE_SELECT, an empty manifest */
 #define BP_REFUSED_CRASHED 14u      /* it crashed or hung when probed in a child process */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
 #define BP_REFUSED_DEVICES 16u      /* it has no device here */

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discover/known.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <system_error>
+#include <type_traits>
+
+#include "base/abi.h"
+#include "discover/child.h"
+#include "discover/digest.h"
+#include "discover/writers.h"
+#include "host/cache.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFormat = "backplane backend 1\n";
+constexpr size_t kDigest = 64;
+constexpr size_t kMaxBytes = 1 << 20;
+constexpr uint32_t kMost = 1000;  // of anything
+// A file system's clock advances in steps, and some steps are long: what changed so shortly before it was seen may have
+// changed again without a trace.
+constexpr int64_t kStep = 2'000'000'000;
+
+class Writer {
+ public:
+  template <class T>
+  void number(T value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void text(std::string_view text) {
+    number(static_cast<uint32_t>(text.size()));
+    bytes_.append(text);
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// After the first thing that is not there everything is zero or empty, and ok() is false.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  template <class T>
+  T number() {
+    T value{};
+    const std::string_view bytes = take(sizeof value);
+    if (ok_) std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+  std::string text() { return std::string(take(number<uint32_t>())); }
+  uint32_t count() {
+    const auto n = number<uint32_t>();
+    ok_ = ok_ && n <= kMost;
+    return ok_ ? n : 0;
+  }
+  bool ok() const { return ok_; }
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  std::string_view take(size_t bytes) {
+    ok_ = ok_ && bytes <= rest_.size();
+    if (!ok_) return {};
+    const std::string_view taken = rest_.substr(0, bytes);
+    rest_.remove_prefix(bytes);
+    return taken;
+  }
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+std::array<bp_text_t*, 5> texts_of(bp_device_info_t& info) {
+  return {&info.name, &info.vendor, &info.driver, &info.arch, &info.pci};
+}
+
+void write_device(const KnownDevice& device, Writer& out) {
+  out.number(device.plain);
+  for (const std::string& text : device.texts) out.text(text);
+  out.number(static_cast<uint32_t>(device.peers.size()));
+  for (const uint32_t peer : device.peers) out.number(peer);
+  out.number(static_cast<uint32_t>(device.properties.size()));
+  for (const auto& [name, value] : device.properties) out.text(name), out.text(value);
+}
+
+KnownDevice read_device(Reader& in) {
+  KnownDevice device{bp_device_info_t{}};
+  const auto plain = in.number<bp_device_info_t>();
+  device.plain = plain;
+  // Whatever an entry says, nothing in it is an address.
+  for (bp_text_t* text : texts_of(device.plain)) *text = {};
+  device.plain.size = sizeof device.plain;
+  device.plain.peers = nullptr;
+  device.plain.properties = nullptr;
+  for (std::string& text : device.texts) text = in.text();
+  for (uint32_t left = in.count(); left > 0 && in.ok(); --left) device.peers.push_back(in.number<uint32_t>());
+  for (uint32_t left = in.count(); left > 0 && in.ok(); --left) {
+    std::string name = in.text();
+    device.properties.push_back({std::move(name), in.text()});
+  }
+  return device;
+}
+
+fs::path entry_of(const fs::path& library, std::string_view situation) {
+  const fs::path folder = cache_folder();
+  return folder.empty()
+             ? folder
+             : folder / "backends" / blake2b_of(fmt::format("{}\n{}\n{}", own_build_id(), situation, library.string()));
+}
+
+}  // namespace
+
+KnownDevice::KnownDevice(const bp_device_info_t& info) : plain(info) {
+  const auto fields = texts_of(plain);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    texts[i] = abi::string(*fields[i]);
+    *fields[i] = {};
+  }
+  if (info.peers) peers.assign(info.peers, info.peers + info.peer_count);
+  for (uint32_t i = 0; info.properties && i < info.property_count; ++i) {
+    const bp_option_t property = abi::element(info.properties, i, info.property_stride);
+    properties.push_back({abi::string(property.name), abi::string(property.value)});
+  }
+  plain.peers = nullptr;
+  plain.properties = nullptr;
+  plain.property_count = plain.peer_count = 0;
+}
+
+bp_device_info_t KnownDevice::info(std::vector<bp_option_t>& out_properties) const {
+  bp_device_info_t info = plain;
+  const auto fields = texts_of(info);
+  for (size_t i = 0; i < fields.size(); ++i) *fields[i] = abi::text(texts[i]);
+  info.peers = peers.data();
+  info.peer_count = static_cast<uint32_t>(peers.size());
+  out_properties.clear();
+  for (const auto& [name, value] : properties) out_properties.push_back({abi::text(name), abi::text(value)});
+  info.properties = out_properties.data();
+  info.property_count = static_cast<uint32_t>(out_properties.size());
+  info.property_stride = sizeof(bp_option_t);
+  return info;
+}
+
+std::string write_known(const KnownBackend& known) {
+  Writer out;
+  out.number(known.facts);
+  out.number(known.seen_ns);
+  out.text(known.id);
+  out.text(known.sha256);
+  out.number(known.version);
+  out.number(static_cast<uint32_t>(known.devices.size()));
+  for (const KnownDevice& device : known.devices) write_device(device, out);
+  return std::string(kFormat) + blake2b_of(out.bytes()) + out.bytes();
+}
+
+std::optional<KnownBackend> read_known(std::string_view bytes) {
+  if (!bytes.starts_with(kFormat) || bytes.size() < kFormat.size() + kDigest) return std::nullopt;
+  const std::string_view digest = bytes.substr(kFormat.size(), kDigest),
+                         content = bytes.substr(kFormat.size() + kDigest);
+  if (blake2b_of(content) != digest) return std::nullopt;
+  Reader in(content);
+  KnownBackend known;
+  known.facts = in.number<FileFacts>();
+  known.seen_ns = in.number<int64_t>();
+  known.id = in.text();
+  known.sha256 = in.text();
+  known.version = in.number<uint32_t>();
+  for (uint32_t left = in.count(); left > 0 && in.ok(); --left) known.devices.push_back(read_device(in));
+  if (!in.ok() || !in.at_end()) return std::nullopt;
+  return known;
+}
+
+std::string situation(const Host::Options& options) {
+  std::string all;
+  for (const auto& [name, value] : options) all += fmt::format("{}={}\n", name, value);
+  for (const std::string& entry : minimal_environment()) all += entry + '\n';
+  for (const char* path : {"/dev", "/dev/dri", "/etc/ld.so.cache"}) all += facts_of(path).text() + '\n';
+  return blake2b_of(all);
+}
+
+std::optional<KnownBackend> recall_backend(const fs::path& library, std::string_view situation,
+                                           CheckedFolders& checked) {
+  const fs::path entry = entry_of(library, situation);
+  File file;
+  if (entry.empty() || file.open(entry) || !file.regular() || file.size() > kMaxBytes || check_writers(entry, &checked))
+    return std::nullopt;
+  std::string bytes(static_cast<size_t>(file.size()), '\0');
+  bytes.resize(file.read(0, bytes.data(), bytes.size()));
+  auto known = read_known(bytes);
+  if (!known || known->facts != facts_of(library) || known->facts.changed_ns + kStep > known->seen_ns)
+    return std::nullopt;
+  return known;
+}
+
+void remember_backend(const fs::path& library, std::string_view situation, const KnownBackend& known) {
+  const fs::path entry = entry_of(library, situation);
+  if (!entry.empty()) write_whole(entry, write_known(known));
+}
+
+void forget_backend(const fs::path& library, std::string_view situation) {
+  std::error_code error;
+  if (const fs::path entry = entry_of(library, situation); !entry.empty()) fs::remove(entry, error);
+}
+
+}  // namespace backplane

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an earlier process found in a library, so that a listing need not open it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/plugin.h"
+#include "discover/file.h"
+#include "discover/writers.h"
+#include "host/host.h"
+
+namespace backplane {
+
+// bp_device_info_t with the owner of what it points at.
+struct KnownDevice {
+  explicit KnownDevice(const bp_device_info_t& info);
+
+  // Points at this and at `out_properties`.
+  bp_device_info_t info(std::vector<bp_option_t>& out_properties) const;
+
+  bp_device_info_t plain;  // without pointers
+  std::array<std::string, 5> texts;
+  std::vector<uint32_t> peers;
+  std::vector<std::array<std::string, 2>> properties;
+};
+
+struct KnownBackend {
+  FileFacts facts;       // of the library
+  int64_t seen_ns = 0;   // when they were taken, on the system's clock
+  std::string id;        // what the plugin calls itself
+  std::string sha256;    // of the library, where it was asked for
+  uint32_t version = 0;  // of the ABI
+  std::vector<KnownDevice> devices;
+};
+
+// Hash of what a plugin's devices may depend on in addition to its file: its options, the environment variables that it
+// may read, which devices and system libraries there are.
+std::string situation(const Host::Options& options);
+
+// None where the library is not the same, has changed too shortly before it was seen, or the entry is broken.
+std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
+                                           CheckedFolders& checked);
+void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);
+void forget_backend(const std::filesystem::path& library, std::string_view situation);
+
+// The bytes of an entry.
+std::string write_known(const KnownBackend& known);
+std::optional<KnownBackend> read_known(std::string_view bytes);
+
+}  // namespace backplane

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer: cache entries. The digest in front of an entry is made right, so that what follows is read; what is read
+// can be written and read again. The same bytes are a verdict.
+#include <cstdlib>
+
+#include "discover/digest.h"
+#include "discover/known.h"
+#include "discover/verdict.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto known = backplane::read_known("backplane backend 1\n" + backplane::blake2b_of(bytes) + std::string(bytes));
+  if (known) {
+    std::vector<bp_option_t> properties;
+    for (const auto& device : known->devices) device.info(properties);
+    if (!backplane::read_known(backplane::write_known(*known))) std::abort();
+  }
+  const auto verdict = backplane::parse_verdict(bytes, "abc");
+  if (verdict && verdict->how.find('\n') != std::string::npos) std::abort();
+  return 0;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discover/opening.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/abi.h"
+#include "discover/digest.h"
+#include "discover/known.h"
+#include "discover/library.h"
+#include "discover/negotiate.h"
+#include "discover/survey.h"
+#include "discover/writers.h"
+
+namespace backplane {
+
+Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileFacts& out_facts) {
+  const std::string name = opening.library.string();
+  File file;
+  if (Refusal refusal = file.open(opening.library)) return refusal;
+  if (Refusal refusal = check_writers(opening.library)) return refusal;
+  if (Refusal refusal = check_library(opening.library, file)) return refusal;
+  const auto content = blake2b_of(file);
+  if (!content) return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read", name)};
+  if (!opening.sha256.empty())
+    if (const auto sha256 = sha256_of(file); sha256 != opening.sha256)
+      return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not the library of manifest {}: its SHA-256 is {}, not {}", name,
+                                                opening.manifest, sha256.value_or("not to be read"), opening.sha256)};
+  if (Refusal refusal = probe_library(opening.library, file, *content, opening.probe, log)) return refusal;
+
+  bp_plugin_query_t query = nullptr;
+  if (Refusal refusal = load_library(opening.library, file, *content, query)) return refusal;
+  if (Refusal refusal = negotiate(query, name, opening.expected_id, *out.tables)) return refusal;
+  out.id = abi::string(out.plugin->id);
+  out.library = name;
+  out_facts = file.facts();
+  return {};
+}
+
+void load_when_used(Backend& backend, Opening opening, std::shared_ptr<Services> services, size_t devices,
+                    std::string situation) {
+  backend.load = [&backend, opening = std::move(opening), services = std::move(services), devices,
+                  situation = std::move(situation)]() -> Status {
+    const auto refused = [](const Refusal& refusal) { return Status(BP_INCOMPATIBLE, refusal.text); };
+    FileFacts facts;
+    if (const Refusal refusal = open_library(opening, services->log().about(LogCategory::kDiscover), backend, facts))
+      return refused(refusal);
+    if (!backend.handle)
+      if (const Refusal refusal = create_backend(backend, opening.library.parent_path().string(), services, {}))
+        return refused(refusal);
+    std::vector<bp_device_info_t> infos;
+    const Refusal refusal = survey_devices(backend, infos);
+    if (!refusal && infos.size() == devices) return {};
+    forget_backend(opening.library, situation);
+    if (refusal) return refused(refusal);
+    return {BP_STALE, fmt::format("backend {} has {} devices and had {}: make a new environment", backend.id,
+                                  infos.size(), devices)};
+  };
+}
+
+}  // namespace backplane

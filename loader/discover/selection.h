@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which backends the user wants: BACKPLANE_SELECT and BACKPLANE_DISABLE, options loader.select and loader.disable.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace backplane {
+
+// Whether `text` is what `pattern` describes: '*' stands for any characters, '?' for one.
+bool matches(std::string_view pattern, std::string_view text);
+
+class Selection {
+ public:
+  // Patterns of ids, with commas between them.
+  void select(std::string_view patterns);
+  void disable(std::string_view patterns);
+
+  // Why a backend is not wanted; empty where it is. Its ids are the short one ("cpu") and, with a manifest, the full
+  // one
+  // ("org.backplane.cpu"). Disabling wins over selecting; without a selection all are selected.
+  std::string_view unwanted(std::string_view id, std::string_view full_id) const;
+
+ private:
+  std::vector<std::string> selected_, disabled_;
+};
+
+}  // namespace backplane

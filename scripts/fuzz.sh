@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the fuzzers with Clang and runs each for a while.
+set -euo pipefail
+
+usage() {
+    cat <<'END'
+scripts/fuzz.sh [--seconds N] [--list] [FUZZER…]
+
+Builds the fuzzers (or those that are named) in build/fuzz, with the address sanitizer, and runs each for N seconds (60). Inputs that cover
+something new are kept in $BACKPLANE_DATA/fuzz/FUZZER, so that the next run begins where this one ended; a crash is kept in
+$BACKPLANE_DATA/fuzz/crashes/FUZZER, and every later run tries it first. Exit status: 0 if nothing was found, 1 if something was, 2 for
+wrong usage.
+END
+}
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+data=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")/fuzz
+mapfile -t all < <(git grep -hoE 'backplane_add_fuzzer\([a-z_]+' -- '*CMakeLists.txt' | sed 's/.*(//' | sort)
+seconds=60
+chosen=()
+while [[ $# -gt 0 ]]; do
+    case $1 in
+        --help | -h) usage; exit 0 ;;
+        --list) printf '%s\n' "${all[@]}"; exit 0 ;;
+        --seconds)
+            [[ ${2-} =~ ^[0-9]+$ ]] || { echo "fuzz.sh: --seconds needs a number" >&2; exit 2; }
+            seconds=$2
+            shift
+            ;;
+        *)
+            [[ " ${all[*]} " == *" $1 "* ]] || { echo "fuzz.sh: there is no fuzzer '$1'; there are: ${all[*]}" >&2; exit 2; }
+            chosen+=("$1")
+            ;;
+    esac
+    shift
+done
+[[ ${#chosen[@]} -gt 0 ]] || chosen=("${all[@]}")
+
+# What a fuzzer may begin with, in addition to what it has found before.
+seeds() {
+    case $1 in
+        manifest_fuzz) find build/*/share/backplane/backends.d -name '*.json' 2>/dev/null ;;
+        elf_fuzz) find build/*/tests/plugins -name 'bad_no_*.so' 2>/dev/null ;;
+        parse_fuzz) find build/*/samples -name '*.onnx' -size -64k 2>/dev/null ;;
+    esac
+}
+
+cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DBACKPLANE_FUZZ=ON \
+    -DBACKPLANE_SANITIZER=address -DCMAKE_BUILD_TYPE=Dev >/dev/null
+ninja -C build/fuzz "${chosen[@]}"
+
+found=0
+for fuzzer in "${chosen[@]}"; do
+    corpus=$data/$fuzzer crashes=$data/crashes/$fuzzer log=build/fuzz/$fuzzer.log
+    mkdir -p "$corpus" "$crashes"
+    seeds "$fuzzer" | while IFS= read -r seed; do cp -u "$seed" "$corpus/seed_$(basename "$seed")"; done
+    status=0
+    # Earlier crashes first, each by itself: none of them may crash any more.
+    find "$crashes" -type f -print0 | xargs -0r "build/fuzz/fuzz/$fuzzer" -timeout=10 -rss_limit_mb=2048 >"$log" 2>&1 || status=$?
+    [[ $status -ne 0 ]] || "build/fuzz/fuzz/$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
+        -artifact_prefix="$crashes/" "$corpus" >>"$log" 2>&1 || status=$?
+    if [[ $status -eq 0 ]]; then
+        echo "$fuzzer: nothing found; $(grep -oE 'Done [0-9]+ runs' "$log" | tail -1), $(find "$corpus" -type f | wc -l) inputs kept"
+    else
+        echo "$fuzzer: FOUND something, see $log and $crashes"
+        found=1
+    fi
+done
+exit $found
