@@ -16,6 +16,7 @@ Runs scripts/setup.sh --gates, then these gates, or those that are named:
   coverage  line coverage by folder, of the tests that asan ran
   tsan      thread sanitizer: build with g++ and all tests
   grown     build with one more field in every struct of the ABI that may grow; each build's tests with the other's libraries
+  cuda      the CUDA backend on its stand-in for a GPU: level 3 of core, and NVRTC takes every kernel; skipped without CUDA's headers
   fuzzers   build with Clang, and 20 seconds of each
   aarch64   cross build for 64-bit Arm, and the unit tests of api, loader and backends in QEMU
 
@@ -23,7 +24,7 @@ Exit status: 0 if none fails, 1 if one does, 2 for wrong usage.
 END
 }
 
-all=(quick headers tidy asan coverage tsan grown fuzzers aarch64)
+all=(quick headers tidy asan coverage tsan grown cuda fuzzers aarch64)
 chosen=()
 for word in "$@"; do
     case $word in
@@ -73,6 +74,15 @@ gate_quick() {
 }
 gate_headers() { need_dev && "$python" -B scripts/gates/headers.py build/dev; }
 gate_tidy() { need_dev && "$python" -B scripts/gates/tidy.py build/dev --all; }
+gate_cuda() {
+    need_dev || return 1
+    [[ -x build/dev/tests/nvrtc_check ]] || { echo "skipped: CUDA's headers are not here (scripts/setup.sh --cuda)"; return 0; }
+    backends/cuda/testing/standin_test.sh build/dev/bin/backplane-conform build/dev/lib/backplane/libbackplane_cuda.so \
+        build/dev/tests/standin build/dev/cuda_core_kernels | tail -3 || return 1
+    local status=0
+    build/dev/tests/nvrtc_check build/dev/cuda_core_kernels sm_80 sm_90 | tail -2 || status=$?
+    [[ $status -eq 0 || $status -eq 77 ]]
+}
 gate_fuzzers() { scripts/fuzz.sh --seconds 20; }
 gate_asan() { rm -rf build/asan/profiles && suite asan; }
 gate_coverage() { "$python" -B scripts/gates/coverage.py build/asan; }

@@ -263,6 +263,29 @@ Verdict native_points(Rig& rig) {
   return wrong(rig.fault(0));
 }
 
+// A run that waits for a native point that is never signalled ends when it is cancelled.
+Verdict native_cancel(Rig& rig) {
+  Answer answer;
+  const auto semaphore = NativeSemaphore::create(rig.device(), 0, nullptr, answer);
+  if (semaphore == nullptr) return wrong("semaphore_create", answer);
+  bp_cancel_t token;
+  const bp_point_t waits = semaphore->at(1);
+  bp_run_t run = in(nullptr);
+  run.waits = &waits;
+  run.wait_count = 1;
+  run.cancel = &token;
+  End end;
+  end.expect(run);
+  if (answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const bool early = end.calls() != 0;
+  token.set = true;
+  if (!end.wait()) return wrong("a run that was cancelled while it waits for a native point goes on waiting");
+  if (early) return wrong("a run ended before the native point that it waits for was reached");
+  if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
+  return stream_wait(rig);
+}
+
 // The host looks at a device's semaphore, waits for it and signals it.
 Verdict native_slots(Rig& rig) {
   const bp_sync_api_t& api = rig.sync();
@@ -436,8 +459,10 @@ constexpr Row kStreams[] = {
     {"points_alone", points_alone},  {"failed_wait", failed_wait},   {"silent_failure", silent_failure},
     {"late_stream", late_stream},    {"cancelled", cancelled},       {"deadline", deadline},
     {"stream_export", stream_export}};
-constexpr Row kSemaphores[] = {
-    {"native_points", native_points}, {"native_slots", native_slots}, {"native_export", native_export}};
+constexpr Row kSemaphores[] = {{"native_points", native_points},
+                               {"native_cancel", native_cancel},
+                               {"native_slots", native_slots},
+                               {"native_export", native_export}};
 
 }  // namespace
 

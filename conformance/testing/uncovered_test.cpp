@@ -27,7 +27,8 @@ struct Form {
 
 std::vector<Form> all_forms() {
   std::vector<Form> forms;
-  std::ifstream file(kFolder + "/loader/ops/schemas.txt");
+  std::ifstream file(kFolder + "/loader/ops/schema/schemas.txt");
+  EXPECT_TRUE(file.is_open()) << "the loader's schemas have moved";
   std::string line, domain;
   while (std::getline(file, line)) {
     std::istringstream words(line);

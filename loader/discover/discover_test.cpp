@@ -516,16 +516,16 @@ TEST(Environment, UsersCanSelectAndDisableBackends) {
   struct {
     const char *select, *disable;
     uint32_t expected;
-  } const kCases[] = {{nullptr, "cpu,fake", BP_REFUSED_DISABLED},
-                      {nullptr, "f?k*", BP_REFUSED_DISABLED},
-                      {nullptr, "cpu,,f", BP_REFUSED_NONE},
-                      {"fake", nullptr, BP_REFUSED_NONE},
-                      {"*ak*,cpu", nullptr, BP_REFUSED_NONE},
-                      {"cpu", nullptr, BP_REFUSED_DISABLED},
-                      {"fake", "fake", BP_REFUSED_DISABLED},
-                      {"*", "*", BP_REFUSED_DISABLED},
-                      {"", nullptr, BP_REFUSED_NONE}};
-  for (const auto& one : kCases) {
+  } const cases[] = {{nullptr, "cpu,fake", BP_REFUSED_DISABLED},
+                     {nullptr, "f?k*", BP_REFUSED_DISABLED},
+                     {nullptr, "cpu,,f", BP_REFUSED_NONE},
+                     {"fake", nullptr, BP_REFUSED_NONE},
+                     {"*ak*,cpu", nullptr, BP_REFUSED_NONE},
+                     {"cpu", nullptr, BP_REFUSED_DISABLED},
+                     {"fake", "fake", BP_REFUSED_DISABLED},
+                     {"*", "*", BP_REFUSED_DISABLED},
+                     {"", nullptr, BP_REFUSED_NONE}};
+  for (const auto& one : cases) {
     SCOPED_TRACE(std::string(one.select ? one.select : "-") + " / " + (one.disable ? one.disable : "-"));
     sandbox.set("BACKPLANE_SELECT", one.select ? std::optional<std::string>(one.select) : std::nullopt);
     sandbox.set("BACKPLANE_DISABLE", one.disable ? std::optional<std::string>(one.disable) : std::nullopt);

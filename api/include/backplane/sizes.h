@@ -27,7 +27,7 @@
   X(bp_loop_t, 40u) \
   X(bp_task_t, 24u) \
   X(bp_on_cancel_t, 24u) \
-  X(bp_host_t, 184u) \
+  X(bp_host_t, 168u) \
   X(bp_env_desc_t, 128u) \
   X(bp_candidate_t, 96u) \
   X(bp_named_tensor_t, 24u) \
@@ -44,7 +44,8 @@
   X(bp_container_api_t, 64u) \
   X(bp_external_t, 72u) \
   X(bp_device_info_t, 216u) \
-  X(bp_device_open_t, 48u) \
+  X(bp_allocate_t, 32u) \
+  X(bp_device_open_t, 64u) \
   X(bp_device_api_t, 48u) \
   X(bp_range_t, 24u) \
   X(bp_verdict_t, 64u) \
@@ -67,7 +68,6 @@
   X(bp_instance_create_t, 16u) \
   X(bp_run_t, 104u) \
   X(bp_instance_api_t, 56u) \
-  X(bp_allocate_t, 32u) \
   X(bp_release_t, 24u) \
   X(bp_map_t, 16u) \
   X(bp_copy_t, 40u) \

@@ -21,6 +21,7 @@ extern const bp_plugin_t* cpu;
 struct Backend {
   bp_backend_t* inner = nullptr;
   const bp_host_t* host = nullptr;
+  bp_host_t cpu_host{};               // the same without settings, for the CPU backend
   std::optional<sdk::Host> sdk_host;  // the same
   std::vector<Script> scripts;        // by device
   std::unique_ptr<Counters[]> counters;

@@ -79,7 +79,13 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
     const uint64_t devices = read_devices(how->host);
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
     backend->counters = std::make_unique<Counters[]>(devices);
-    pass(cpu->create(how, &backend->inner, error));
+    // Its settings are the script: the CPU backend would refuse them.
+    backend->cpu_host = *how->host;
+    backend->cpu_host.option = [](const bp_host_t*, bp_text_t, bp_text_t*) -> bp_status_t { return BP_NOT_FOUND; };
+    backend->cpu_host.option_at = nullptr;
+    bp_backend_create_t cpu_how = *how;
+    cpu_how.host = &backend->cpu_host;
+    pass(cpu->create(&cpu_how, &backend->inner, error));
     *out = reinterpret_cast<bp_backend_t*>(backend.release());
   });
 }
