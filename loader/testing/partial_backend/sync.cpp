@@ -16,6 +16,11 @@ class Timeline final : public sdk::NativeSemaphore {
  public:
   Timeline(Device& device, std::shared_ptr<sdk::HostTimeline> shared) : shared(std::move(shared)), device_(device) {}
   bool wait(uint64_t value, uint64_t deadline) override { return shared->wait(value, deadline); }
+  bool wait(uint64_t value, uint64_t deadline, const std::atomic<bool>& stop) override {
+    return shared->wait(value, deadline, stop);
+  }
+  bool wakes() const override { return shared->wakes(); }
+  void wake() override { shared->wake(); }
   void signal(uint64_t value, const Error* failure) override { shared->signal(value, failure); }
   uint64_t value() override { return shared->value(); }
   std::optional<Error> failure(uint64_t value) override {
