@@ -386,7 +386,9 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
                                            BP_VERSION_MAJOR(candidate.version), BP_VERSION_MINOR(candidate.version),
                                            candidate.device_count);
     const bool bad = refusal && (!expected(refusal.code) || (named && refusal.code != BP_REFUSED_DUPLICATE));
-    maker.log().write(bad ? BP_LOG_WARNING : BP_LOG_INFO, {}, candidate.text);
+    // A backend that was given settings is wanted: most likely one of them is wrong.
+    const bool misconfigured = refusal.code == BP_REFUSED_CREATE && !maker.options_of(candidate.id).empty();
+    maker.log().write(misconfigured ? BP_LOG_ERROR : bad ? BP_LOG_WARNING : BP_LOG_INFO, {}, candidate.text);
     env->candidates_.push_back(std::move(candidate));
   };
   for (uint32_t i = 0; i < desc.plugin_count; ++i) {

@@ -74,6 +74,15 @@ TEST(FrameworkMemory, IsWhatDevicesComputeIn) {
   EXPECT_EQ(pool.allocations, pool.releases);
 }
 
+TEST(FrameworkOptions, OfABackendThatItDoesNotKnowRefuseIt) {
+  const Environment env = environment({kCpuFile}, {{"cpu.thredas", "2"}});
+  const auto candidates = env.candidates();
+  ASSERT_EQ(candidates.size(), 1u);
+  EXPECT_EQ(candidates[0].refusal, BP_REFUSED_CREATE);
+  EXPECT_THAT(std::string(candidates[0].text.data, candidates[0].text.size),
+              HasSubstr("there is no option 'thredas'; there are: threads"));
+}
+
 TEST(FrameworkStream, TakesRunsAndReturnsBeforeTheyEnd) {
   const Environment env = streaming({{"partial.run_us", "20000"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
