@@ -865,7 +865,7 @@ TEST(Listing, OfFiftyKnownBackendsOpensNoLibrary) {
   const double ms = std::chrono::duration<double, std::milli>(fastest).count();
   RecordProperty("milliseconds", std::to_string(ms));
   std::printf("50 known backends in %.2f ms\n", ms);
-  // 1.8 ms on an idle machine; machines differ, and are busy. Opening the libraries would take hundreds.
+  // 1.9 ms where this was written; machines differ, and are busy. Opening the libraries would take hundreds.
   if (own_sanitizer() == BP_SANITIZER_NONE) {
     EXPECT_LT(ms, 20.0);
   }
