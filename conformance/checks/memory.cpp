@@ -196,11 +196,13 @@ Result maps(Bench&, Table& table) {
   const auto mapped = [&](uint32_t access, auto use) -> Result {
     const bp_map_t what = {.size = sizeof what, .access = access, .buffer = &block.buffer};
     void* pointer = nullptr;
-    bp_status_t status = table.api().map(table.device(), &what, &pointer, table.error());
+    bp_space_t space;
+    bp_status_t status = table.space(0, space);
+    if (status != BP_OK) return answers("space", status, table);
+    status = table.api().map(table.device(), &what, &pointer, table.error());
+    if (status == BP_UNSUPPORTED && (space.flags & BP_SPACE_MAPPABLE) == 0) return not_supported(table.text());
     if (status != BP_OK) return answers("map", status, table);
     if (pointer == nullptr) return failed("map returns BP_OK and no pointer");
-    bp_space_t space;
-    if (status = table.space(0, space); status != BP_OK) return answers("space", status, table);
     const auto flush = [&](uint32_t direction) {
       const bp_map_t part = {.size = sizeof part, .access = direction, .buffer = &block.buffer};
       if (table.api().flush == nullptr || (space.flags & BP_SPACE_COHERENT) != 0) return BP_OK;
