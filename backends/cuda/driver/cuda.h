@@ -57,11 +57,13 @@ namespace backplane::cuda {
   X(cuEventSynchronize);            \
   X(cuEventElapsedTime);
 
+// NOLINTBEGIN(readability-identifier-naming): members are named as the driver's functions
 struct Functions {
 #define BACKPLANE_CUDA_MEMBER(name) decltype(&::name) name
   BACKPLANE_CUDA_FUNCTIONS(BACKPLANE_CUDA_MEMBER)
 #undef BACKPLANE_CUDA_MEMBER
 };
+// NOLINTEND(readability-identifier-naming)
 
 // The driver's functions, opened once and never closed. Throws BP_UNSUPPORTED with the reason where there is no driver.
 const Functions& cuda();

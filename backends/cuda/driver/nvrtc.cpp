@@ -23,11 +23,13 @@ namespace {
   X(nvrtcGetCUBINSize);              \
   X(nvrtcGetCUBIN);
 
+// NOLINTBEGIN(readability-identifier-naming): members are named as the compiler's functions
 struct Functions {
 #define BACKPLANE_NVRTC_MEMBER(name) decltype(&::name) name
   BACKPLANE_NVRTC_FUNCTIONS(BACKPLANE_NVRTC_MEMBER)
 #undef BACKPLANE_NVRTC_MEMBER
 };
+// NOLINTEND(readability-identifier-naming)
 
 Functions open_compiler() {
   void* library = nullptr;

@@ -23,10 +23,10 @@ class Runtime : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     std::string name = (std::filesystem::temp_directory_path() / "backplane_cuda_XXXXXX").string();
-    folder = mkdtemp(name.data());
-    setenv("BACKPLANE_CACHE_DIR", folder.c_str(), 1);
+    folder_ = mkdtemp(name.data());
+    setenv("BACKPLANE_CACHE_DIR", folder_.c_str(), 1);
   }
-  static void TearDownTestSuite() { std::filesystem::remove_all(folder); }
+  static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
   void TearDown() override { standin_fail(nullptr, CUDA_SUCCESS, 0); }
 
   static Environment env() {
@@ -66,7 +66,7 @@ class Runtime : public ::testing::Test {
     return exec.output(0u).values<float>();
   }
 
-  static inline std::filesystem::path folder;
+  static inline std::filesystem::path folder_;
 };
 
 TEST_F(Runtime, ResultsAreThoseOfTheCpu) {
