@@ -2,8 +2,13 @@
 // What the tests of discovery share.
 #pragma once
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,5 +59,44 @@ class Request {
   std::vector<std::string> files_, folders_;
   std::vector<std::pair<std::string, std::string>> options_;
 };
+
+inline std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// The bad candidate comes first, the good one second.
+inline void expect_refused(const std::filesystem::path& bad, uint32_t code, const std::string& in_text) {
+  SCOPED_TRACE(bad.string());
+  auto env = Request().only_given().file(bad).file(kFake).create();
+  ASSERT_TRUE(env.ok()) << env.status().text();
+  const auto candidates = (*env)->candidates();
+  ASSERT_THAT(candidates, ::testing::SizeIs(2));
+  EXPECT_EQ(candidates[0].refusal, code) << candidates[0].text;
+  EXPECT_THAT(candidates[0].text, ::testing::HasSubstr(bad.filename().string()));
+  EXPECT_THAT(candidates[0].text, ::testing::HasSubstr(in_text));
+  EXPECT_EQ(candidates[0].text.find('\n'), std::string::npos);
+  EXPECT_EQ(candidates[0].version, 0u);
+
+  EXPECT_EQ(candidates[1].refusal, BP_REFUSED_NONE) << candidates[1].text;
+  ASSERT_THAT((*env)->devices(), ::testing::SizeIs(1));
+  EXPECT_TRUE((*env)->devices()[0]->open().ok());
+}
+
+// The codes of all candidates.
+inline std::vector<uint32_t> refusals(const Request& request) {
+  auto env = request.create();
+  EXPECT_TRUE(env.ok()) << env.status().text();
+  std::vector<uint32_t> codes;
+  if (env.ok())
+    for (const Candidate& candidate : (*env)->candidates()) codes.push_back(candidate.refusal);
+  return codes;
+}
+
+inline Candidate tried(const std::filesystem::path& library, const char* policy) {
+  auto env = Request().only_given().file(library).option("loader.probe", policy).create();
+  EXPECT_TRUE(env.ok());
+  return (*env)->candidates()[0];
+}
 
 }  // namespace backplane::testing

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a framework and its user choose, and what follows for several backends.
+#include "discover/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "base/abi.h"
+#include "discover/testing.h"
+#include "discover/verdict.h"
+#include "testing/manifest_writer.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::kFake;
+using testing::manifest;
+using testing::refusals;
+using testing::Request;
+using testing::Sandbox;
+using ::testing::SizeIs;
+
+TEST(Environment, FirstBackendOfAnIdWins) {
+  const Sandbox sandbox;
+  const fs::path first = sandbox.write("first.json", manifest("fake", kFake.string()));
+  const fs::path second = sandbox.write("second.json", manifest("fake", kFake.string()));
+  auto env = Request().only_given().file(first).file(second).file(kFake).create();
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_NONE) << (*env)->candidates()[0].text;
+  EXPECT_EQ((*env)->candidates()[1].refusal, BP_REFUSED_DUPLICATE);
+  EXPECT_EQ((*env)->candidates()[2].refusal, BP_REFUSED_DUPLICATE);
+  EXPECT_THAT((*env)->candidates()[2].text, HasSubstr("already taken from"));
+  EXPECT_THAT((*env)->devices(), SizeIs(1));
+}
+
+TEST(Environment, DevicesAreNumberedAndNamed) {
+  const Sandbox sandbox;
+  auto env = Request().only_given().file(kFake).option("fake.devices", "3").create();
+  ASSERT_TRUE(env.ok());
+  ASSERT_THAT((*env)->devices(), SizeIs(3));
+  EXPECT_EQ((*env)->candidates()[0].device_count, 3u);
+  EXPECT_EQ((*env)->candidates()[0].version, BP_ABI_VERSION);
+  EXPECT_EQ(*(*env)->find("fake"), (*env)->devices()[0].get());
+  EXPECT_EQ(*(*env)->find("fake:0"), (*env)->devices()[0].get());
+  EXPECT_EQ(*(*env)->find("fake:2"), (*env)->devices()[2].get());
+  EXPECT_EQ(*(*env)->device(2), (*env)->devices()[1].get());
+  EXPECT_EQ((*env)->devices()[2]->info().index, 3u);
+  EXPECT_EQ((*env)->devices()[2]->plugin_index(), 2u);
+  EXPECT_EQ(abi::view((*env)->devices()[2]->info().vendor), "Backplane tests");
+  ASSERT_TRUE((*env)->devices()[0]->open().ok());
+  EXPECT_EQ((*env)->devices()[0]->newest().opsets.at(""), 1000u);
+  const auto missing = (*env)->find("fake:3");
+  EXPECT_EQ(missing.status().code(), BP_NOT_FOUND);
+  EXPECT_THAT(std::string(missing.status().text()), HasSubstr("fake, fake:1, fake:2"));
+  EXPECT_EQ((*env)->device(0).status().code(), BP_NOT_FOUND);
+  EXPECT_EQ((*env)->device(4).status().code(), BP_NOT_FOUND);
+}
+
+TEST(Environment, UsersCanSelectAndDisableBackends) {
+  Sandbox sandbox;
+  const fs::path file = sandbox.write("fake.json", manifest("fake", kFake.string()));
+  struct {
+    const char *select, *disable;
+    uint32_t expected;
+  } const cases[] = {{nullptr, "cpu,fake", BP_REFUSED_DISABLED},
+                     {nullptr, "f?k*", BP_REFUSED_DISABLED},
+                     {nullptr, "cpu,,f", BP_REFUSED_NONE},
+                     {"fake", nullptr, BP_REFUSED_NONE},
+                     {"*ak*,cpu", nullptr, BP_REFUSED_NONE},
+                     {"cpu", nullptr, BP_REFUSED_DISABLED},
+                     {"fake", "fake", BP_REFUSED_DISABLED},
+                     {"*", "*", BP_REFUSED_DISABLED},
+                     {"", nullptr, BP_REFUSED_NONE}};
+  for (const auto& one : cases) {
+    SCOPED_TRACE(std::string(one.select ? one.select : "-") + " / " + (one.disable ? one.disable : "-"));
+    sandbox.set("BACKPLANE_SELECT", one.select ? std::optional<std::string>(one.select) : std::nullopt);
+    sandbox.set("BACKPLANE_DISABLE", one.disable ? std::optional<std::string>(one.disable) : std::nullopt);
+    EXPECT_THAT(refusals(Request().only_given().file(file)), ElementsAre(one.expected));
+    EXPECT_THAT(refusals(Request().only_given().file(kFake)), ElementsAre(one.expected));
+  }
+  sandbox.set("BACKPLANE_SELECT", std::nullopt);
+  sandbox.set("BACKPLANE_DISABLE", std::nullopt);
+  const auto given = Request().only_given().file(file);
+  EXPECT_THAT(refusals(Request(given).option("loader.disable", "fake")), ElementsAre(BP_REFUSED_DISABLED));
+  EXPECT_THAT(refusals(Request(given).option("loader.select", "org.backplane.test.*")), ElementsAre(BP_REFUSED_NONE));
+  EXPECT_THAT(refusals(Request(given).option("loader.select", "com.*")), ElementsAre(BP_REFUSED_DISABLED));
+}
+
+TEST(Environment, AHigherFolderMasksTheSameId) {
+  const Sandbox sandbox;
+  sandbox.write("high/a.json", manifest("fake", "gone.so"));
+  sandbox.write("low/b.json", manifest("fake", kFake.string()));
+  auto env = Request().only_given().folder(sandbox.root() / "high").folder(sandbox.root() / "low").create();
+  ASSERT_TRUE(env.ok());
+  ASSERT_THAT((*env)->candidates(), SizeIs(2));
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_MISSING);
+  EXPECT_EQ((*env)->candidates()[1].refusal, BP_REFUSED_DUPLICATE);
+  EXPECT_THAT((*env)->candidates()[1].text, HasSubstr("masked by " + (sandbox.root() / "high/a.json").string()));
+}
+
+TEST(Environment, AnEmptyManifestDisablesItsNameInLowerFolders) {
+  const Sandbox sandbox;
+  sandbox.write("high/a.json", "");
+  sandbox.write("low/a.json", manifest("fake", kFake.string()));
+  sandbox.write("low/b.json", manifest("other", "gone.so"));
+  EXPECT_THAT(refusals(Request().only_given().folder(sandbox.root() / "high").folder(sandbox.root() / "low")),
+              ElementsAre(BP_REFUSED_DISABLED, BP_REFUSED_DISABLED, BP_REFUSED_MISSING));
+  EXPECT_THAT(refusals(Request().only_given().folder(sandbox.root() / "low").folder(sandbox.root() / "high")),
+              ElementsAre(BP_REFUSED_NONE, BP_REFUSED_MISSING, BP_REFUSED_DISABLED));
+}
+
+TEST(Environment, PriorityOrdersTheManifestsOfAFolder) {
+  const Sandbox sandbox;
+  sandbox.write("x/a.json", manifest("a", "a.so", R"(, "priority": -1)"));
+  sandbox.write("x/b.json", manifest("b", "b.so"));
+  sandbox.write("x/c.json", manifest("c", "c.so", R"(, "priority": 7)"));
+  sandbox.write("y/d.json", manifest("d", "d.so", R"(, "priority": 9)"));
+  auto env = Request().only_given().folder(sandbox.root() / "x").folder(sandbox.root() / "y").create();
+  ASSERT_TRUE(env.ok());
+  std::vector<std::string> ids;
+  for (const Candidate& candidate : (*env)->candidates()) ids.push_back(candidate.id);
+  EXPECT_THAT(ids, ElementsAre("c", "b", "a", "d"));
+}
+
+TEST(Environment, AManifestThatAnybodyCanWriteIsRefused) {
+  const Sandbox sandbox;
+  const fs::path file = sandbox.write("fake.json", manifest("fake", kFake.string()));
+  ::chmod(file.c_str(), 0666);
+  EXPECT_THAT(refusals(Request().only_given().file(file)), ElementsAre(BP_REFUSED_UNTRUSTED));
+}
+
+TEST(Environment, WrongOptionsAreErrorsOfTheCall) {
+  const Sandbox sandbox;
+  EXPECT_EQ(Request().only_given().option("loader.colour", "red").create().status().code(), BP_NOT_FOUND);
+  EXPECT_EQ(Request().only_given().option("threads", "2").create().status().code(), BP_NOT_FOUND);
+  EXPECT_EQ(Request().only_given().option("loader.probe", "perhaps").create().status().code(), BP_INVALID_ARGUMENT);
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.backend_file_count = 1;
+  EXPECT_EQ(Environment::create(desc).status().code(), BP_INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trial of a plugin in a child process.
+#include "discover/probe.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+
+#include "base/abi.h"
+#include "discover/child.h"
+#include "discover/environment.h"
+#include "discover/probe_report.h"
+#include "discover/testing.h"
+#include "discover/verdict.h"
+#include "testing/manifest_writer.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using testing::expect_refused;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kFake;
+using testing::kPlugins;
+using testing::Request;
+using testing::Sandbox;
+using testing::tried;
+
+// Tries a plugin for its verdict, so that a short limit cannot strike it later.
+void warm(const fs::path& library) {
+  ASSERT_TRUE(Request().only_given().file(library).create().ok());
+}
+
+TEST(Probe, CrashesAreQuarantinedUntilTheContentChanges) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "x.so";
+  fs::copy_file(kPlugins / "bad_crash_in_query.so", library);
+  const auto refusal = [&](const char* policy) {
+    const Candidate candidate = tried(library, policy);
+    EXPECT_EQ(candidate.refusal, BP_REFUSED_CRASHED) << candidate.text;
+    return candidate.text;
+  };
+  EXPECT_THAT(refusal("cached"), HasSubstr("ask its vendor"));
+  EXPECT_THAT(refusal("cached"), HasSubstr("remove " + (sandbox.root() / "cache/backplane/probe").string()));
+  EXPECT_THAT(refusal("always"), HasSubstr("ask its vendor"));
+  fs::rename(library, sandbox.root() / "y.so");  // the verdict is the content's
+  EXPECT_THAT(tried(sandbox.root() / "y.so", "cached").text, HasSubstr("quarantined"));
+  fs::rename(sandbox.root() / "y.so", library);
+
+  for (const auto& entry : fs::directory_iterator(sandbox.root() / "cache/backplane/probe"))
+    std::ofstream(entry.path()) << "backplane verdict 1\nscribbled\nsurvived\n";  // it would load and crash us
+  EXPECT_THAT(refusal("cached"), HasSubstr("ask its vendor"));
+
+  fs::remove(library);
+  fs::copy_file(kFake, library);
+  EXPECT_EQ(tried(library, "cached").refusal, BP_REFUSED_NONE);
+}
+
+TEST(Probe, HangsAndKillsAreQuarantinedToo) {
+  Sandbox sandbox;
+  warm(kFake);
+  sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", "1000");
+  for (const char* fault : {"bad_hang_in_query.so", "bad_kills_itself.so"}) {
+    EXPECT_THAT(tried(kPlugins / fault, "cached").text, HasSubstr("ask its vendor"));
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_THAT(tried(kPlugins / fault, "cached").text, HasSubstr("quarantined"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(800));
+  }
+}
+
+TEST(Probe, AVerdictThatOthersCanWriteIsNotRead) {
+  const Sandbox sandbox;
+  EXPECT_THAT(tried(kPlugins / "bad_crash_in_query.so", "cached").text, HasSubstr("ask its vendor"));
+  for (const auto& entry : fs::directory_iterator(sandbox.root() / "cache/backplane/probe"))
+    ::chmod(entry.path().c_str(), 0666);
+  EXPECT_THAT(tried(kPlugins / "bad_crash_in_query.so", "cached").text, HasSubstr("ask its vendor"));
+}
+
+TEST(Probe, WhatThePluginStartsEndsWithTheTrial) {
+  Sandbox sandbox;
+  const fs::path lock = sandbox.root() / "lock";
+  sandbox.set("BACKPLANE_TEST_LOCK", lock.string());
+  const fs::path library = kPlugins / "bad_leaves_process.so";
+  File opened;
+  ASSERT_FALSE(opened.open(library));
+  const Refusal refusal = probe_library(library, opened, "content", {}, Log(BP_LOG_ERROR, nullptr, nullptr));
+  EXPECT_FALSE(refusal) << refusal.text;
+  EXPECT_TRUE(fs::exists(lock));
+  sandbox.set("BACKPLANE_TEST_LOCK", std::nullopt);
+  const int file = ::open(lock.c_str(), O_RDWR | O_CREAT, 0600);
+  bool is_free = false;
+  for (int i = 0; !is_free && i < 100; ++i, ::usleep(20'000)) is_free = ::lockf(file, F_TLOCK, 0) == 0;
+  EXPECT_TRUE(is_free) << "a process of the plugin's still holds " << lock;
+  ::close(file);
+}
+
+TEST(Probe, SeesNoSecretsOfTheEnvironment) {
+  Sandbox sandbox;
+  sandbox.set("SECRET_TOKEN", "x");
+  sandbox.set("CUDA_VISIBLE_DEVICES", "0");
+  const auto passed = minimal_environment();
+  EXPECT_THAT(passed, ::testing::Contains("CUDA_VISIBLE_DEVICES=0"));
+  EXPECT_THAT(passed, ::testing::Not(::testing::Contains(HasSubstr("SECRET"))));
+}
+
+TEST(Probe, WithoutAChildNothingIsLoadedUnlessAskedFor) {
+  const Sandbox sandbox;
+  std::vector<std::string> lines;
+  const Log log(
+      BP_LOG_WARNING,
+      [](void* self, uint32_t, bp_text_t text) {
+        static_cast<std::vector<std::string>*>(self)->push_back(abi::string(text));
+      },
+      &lines);
+  File file;
+  ASSERT_FALSE(file.open(kFake));
+  ProbeSettings settings;
+  settings.helper = sandbox.root() / "nowhere";
+  Refusal refusal = probe_library(kFake, file, "content", settings, log);
+  EXPECT_EQ(refusal.code, BP_REFUSED_UNTRIED);
+  EXPECT_THAT(refusal.text, HasSubstr("loader.probe=if_possible"));
+  EXPECT_THAT(lines, IsEmpty());
+  settings.policy = ProbePolicy::kIfPossible;
+  EXPECT_FALSE(probe_library(kFake, file, "content", settings, log));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("loaded untried")));
+}
+
+TEST(ProbeReport, OnlyItsKeyAndOrderMakeItAuthentic) {
+  const ProbeKey key = make_probe_key(), other = make_probe_key();
+  const std::string loaded = probe_message(key, 0, ProbeStep::kLoaded), done = probe_message(key, 1, ProbeStep::kDone);
+  EXPECT_EQ(read_probe_report(key, loaded + done).last, ProbeStep::kDone);
+  EXPECT_FALSE(read_probe_report(key, loaded + done).disturbed);
+  for (const std::string& forged : {done, loaded + loaded, probe_message(other, 0, ProbeStep::kDone),
+                                    loaded + done.substr(0, 20), std::string(33, '\7'), loaded + "survived\n"}) {
+    const ProbeProgress progress = read_probe_report(key, forged);
+    EXPECT_TRUE(progress.disturbed);
+    EXPECT_NE(progress.last, ProbeStep::kDone);
+  }
+}
+
+TEST(Verdict, IsReadForItsContentOnly) {
+  EXPECT_TRUE(parse_verdict("backplane verdict 1\nabc\nsurvived\n", "abc")->survived);
+  EXPECT_EQ(parse_verdict("backplane verdict 1\nabc\nquarantined: hung\n", "abc")->how, "hung");
+  for (const char* text : {"", "backplane verdict 1\nabc\nsurvived", "backplane verdict 2\nabc\nsurvived\n",
+                           "backplane verdict 1\nabd\nsurvived\n", "backplane verdict 1\nabc\nfine\n",
+                           "backplane verdict 1\nabc\nsurvived\nmore\n"})
+    EXPECT_FALSE(parse_verdict(text, "abc")) << text;
+}
+
+TEST(Probe, AFrameworkThatReapsAllChildrenIsNoObstacle) {
+  const Sandbox sandbox;
+  auto* before = ::signal(SIGCHLD, SIG_IGN);
+  expect_refused(kPlugins / "bad_crash_on_load.so", BP_REFUSED_CRASHED, "while it was loaded");
+  ::signal(SIGCHLD, before);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that others can write or exchange.
+#include "discover/writers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "discover/environment.h"
+#include "discover/known.h"
+#include "discover/library.h"
+#include "discover/testing.h"
+#include "discover/verdict.h"
+#include "host/variable.h"
+#include "testing/manifest_writer.h"
+
+namespace backplane {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::bytes_of;
+using ::testing::HasSubstr;
+using testing::kFake;
+using testing::kPlugins;
+using testing::Request;
+using testing::Sandbox;
+using testing::tried;
+
+class Writable : public ::testing::Test {
+ protected:
+  Candidate look() const {
+    auto env = Request().only_given().file(library).create();
+    return (*env)->candidates()[0];
+  }
+  void expect_untrusted(const std::string& in_text) const {
+    const Candidate candidate = look();
+    EXPECT_EQ(candidate.refusal, BP_REFUSED_UNTRUSTED) << candidate.text;
+    EXPECT_THAT(candidate.text, HasSubstr(in_text));
+  }
+  void SetUp() override {
+    fs::create_directories(library.parent_path());
+    fs::copy_file(kFake, library);
+  }
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "a/b/x.so";
+};
+
+TEST_F(Writable, FilesAreRefused) {
+  EXPECT_EQ(look().refusal, BP_REFUSED_NONE) << look().text;
+  ::chmod(library.c_str(), 0777);
+  expect_untrusted("anybody can write it");
+}
+
+TEST_F(Writable, FoldersAreRefusedAlsoWithAStickyBit) {
+  for (const mode_t mode : {0777, 01777}) {
+    ::chmod(library.parent_path().c_str(), mode);
+    expect_untrusted((sandbox.root() / "a/b").string() + ": anybody can write it");
+  }
+}
+
+TEST_F(Writable, FoldersOnTheWayAreRefusedUnlessSticky) {
+  ::chmod((sandbox.root() / "a").c_str(), 0777);
+  expect_untrusted((sandbox.root() / "a").string() + ": anybody can write it");
+  ::chmod((sandbox.root() / "a").c_str(), 01777);
+  EXPECT_EQ(look().refusal, BP_REFUSED_NONE) << look().text;
+}
+
+TEST_F(Writable, LinksAreFollowedThroughTheirFolders) {
+  fs::create_directory(sandbox.root() / "open");
+  ::chmod((sandbox.root() / "open").c_str(), 0777);
+  fs::create_symlink(library, sandbox.root() / "open/x.so");
+  auto env = Request().only_given().file(sandbox.root() / "open/x.so").create();
+  EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_UNTRUSTED) << (*env)->candidates()[0].text;
+}
+
+TEST_F(Writable, ElevatedPrivilegesTrustRootAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "the files would have to belong to root";
+  ::chmod(library.c_str(), 0775);
+  EXPECT_FALSE(check_writers(library));
+  pretend_elevated(true);
+  const Refusal group = check_writers(library);
+  ::chmod(library.c_str(), 0755);
+  const Refusal root = check_writers(library);
+  ASSERT_EQ(::chown(library.c_str(), 12345, 0), 0);
+  const Refusal other = check_writers(library);
+  pretend_elevated(false);
+  EXPECT_THAT(group.text, HasSubstr("its group can write it"));
+  EXPECT_FALSE(root) << root.text;
+  EXPECT_THAT(other.text, HasSubstr("does not belong to root"));
+}
+
+TEST(Exchanged, AFileOfEqualSizeAndTimeIsNoticed) {
+  const Sandbox sandbox;
+  std::string good = bytes_of(kFake), bad = bytes_of(kPlugins / "bad_crash_in_query.so");
+  good.resize(std::max(good.size(), bad.size()));
+  bad.resize(good.size());
+  const fs::path library = sandbox.write("x.so", good);
+  const auto time = fs::last_write_time(library);
+  EXPECT_EQ(tried(library, "cached").refusal, BP_REFUSED_NONE);  // survived, and loaded
+
+  fs::remove(library);  // not in place: this process has it mapped
+  sandbox.write("x.so", bad);
+  fs::last_write_time(library, time);
+  const Candidate candidate = tried(library, "cached");
+  EXPECT_EQ(candidate.refusal, BP_REFUSED_CRASHED) << candidate.text;
+
+  fs::remove(library);
+  good.back() ^= 1;  // behind everything that is loaded
+  sandbox.write("x.so", good);
+  EXPECT_THAT(tried(library, "cached").text, HasSubstr("this process has loaded another content"));
+}
+
+TEST(Exchanged, AWriteInPlaceChangesWhatIsKnownOfTheFile) {
+  const Sandbox sandbox;
+  const fs::path file = sandbox.write("x.so", "one");
+  const auto time = fs::last_write_time(file);
+  const FileFacts before = facts_of(file);
+  ::usleep(20'000);  // the clock of the file system advances in steps
+  sandbox.write("x.so", "two");
+  fs::last_write_time(file, time);
+  EXPECT_EQ(facts_of(file).size, before.size);
+  EXPECT_EQ(facts_of(file).modified_ns, before.modified_ns);
+  EXPECT_NE(facts_of(file), before);
+}
+
+TEST(Exchanged, WhatIsLoadedIsWhatWasHashed) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "x.so";
+  fs::copy_file(kFake, library);
+  File opened;
+  ASSERT_FALSE(opened.open(library));
+  fs::remove(library);
+  fs::copy_file(kPlugins / "bad_crash_on_load.so", library);  // loading it would end this process
+  bp_plugin_query_t query = nullptr;
+  const Refusal refusal = load_library(library, opened, "content", query);
+  EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED);
+  EXPECT_THAT(refusal.text, HasSubstr("exchanged"));
+}
+
+}  // namespace
+}  // namespace backplane
