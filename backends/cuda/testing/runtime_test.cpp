@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "testing/client_fixture.h"
+#include "testing/small_model.h"
 #include "testing/standin/cuda.h"
 
 namespace backplane::cuda::testing {
@@ -41,23 +42,9 @@ class Runtime : public ::testing::Test {
     how.options["loader.costs"] = "told";
     return how;
   }
-  // y = softmax(relu(x w) + b) over [rows, 8], rows open.
-  static Model model() {
-    Graph graph;
-    std::vector<float> w(64), b(8);
-    for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i * 7 % 11) - 5;
-    for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i);
-    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});
-    const uint32_t p = graph.node("MatMul", "p", {x, graph.weight("w", Tensor::of<float>({8, 8}, w))});
-    const uint32_t s =
-        graph.node("Add", "s", {graph.node("Relu", "r", {p}), graph.weight("b", Tensor::of<float>({8}, b))});
-    return graph.finish({graph.node("Softmax", "y", {s}, {{"axis", -1}})});
-  }
   static Exec bound(const Environment& env, const char* device, int64_t rows = 3) {
-    std::vector<float> x(static_cast<size_t>(rows) * 8);
-    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 5 % 7) / 8;
-    Exec exec = env.compile(model(), only(device)).exec();
-    exec.bind("x", Tensor::of<float>({rows, 8}, x));
+    Exec exec = env.compile(gpu::testing::small_model(), only(device)).exec();
+    exec.bind("x", gpu::testing::small_input(rows, 0));
     return exec;
   }
   static std::vector<float> results(const Environment& env, const char* device, int64_t rows = 3) {

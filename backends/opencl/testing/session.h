@@ -13,6 +13,7 @@
 #include "backplane/client.hpp"
 #include "testing/cl_layer.h"
 #include "testing/client_fixture.h"
+#include "testing/small_model.h"
 
 namespace backplane::opencl::testing {
 
@@ -67,25 +68,8 @@ class CacheFolder {
   std::string before_;
 };
 
-// y = softmax(relu(x w) + b) over [rows, 8], rows open: a product, formulas and a reduction.
-inline Model small_model() {
-  Graph graph;
-  std::vector<float> w(64), b(8);
-  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i * 7 % 11) - 5;
-  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i);
-  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});
-  const uint32_t p = graph.node("MatMul", "p", {x, graph.weight("w", Tensor::of<float>({8, 8}, w))});
-  const uint32_t s =
-      graph.node("Add", "s", {graph.node("Relu", "r", {p}), graph.weight("b", Tensor::of<float>({8}, b))});
-  return graph.finish({graph.node("Softmax", "y", {s}, {{"axis", -1}})});
-}
-
-// Inputs for it; each `seed` gives others.
-inline Tensor small_input(int64_t rows, int seed) {
-  std::vector<float> x(static_cast<size_t>(rows) * 8);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 5 + static_cast<size_t>(seed) * 3) % 7) / 8;
-  return Tensor::of<float>({rows, 8}, x);
-}
+using gpu::testing::small_input;
+using gpu::testing::small_model;
 
 // Tests of a machine without an OpenCL device are skipped, and say so.
 class OpenCl : public ::testing::Test {
