@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/common/halves.h"
+#include "kernels/common/float16_array.h"
 #include "kernels/common/support.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/simd/vector_math.h"

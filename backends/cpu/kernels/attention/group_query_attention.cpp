@@ -6,8 +6,8 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/rotary.h"
+#include "kernels/common/float16_array.h"
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/halves.h"
 #include "kernels/float16/compute_type.h"
 #include "runtime/memory.h"
 

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "kernels/common/codes.h"
+#include "kernels/common/float16_array.h"
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/halves.h"
 #include "kernels/common/support.h"
 
 namespace backplane::cpu {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "kernels/common/halves.h"
+#include "kernels/common/float16_array.h"
 #include "kernels/common/support.h"
 
 namespace backplane::cpu {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "kernels/common/halves.h"
+#include "kernels/common/float16_array.h"
 #include "kernels/common/support.h"
 #include "kernels/float16/in_float_steps.h"
 #include "runtime/dense_plan.h"
@@ -31,11 +31,11 @@ class FloatGraph {
   std::vector<bp_type_t> types_;
 };
 
-FloatBlock floats_of(const Tensor& halves) {
-  const int64_t n = halves.shape.elements();
+FloatBlock floats_of(const Tensor& fp16) {
+  const int64_t n = fp16.shape.elements();
   Block block = allocate_pages(n * static_cast<int64_t>(sizeof(float)));
   parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
-    widen(halves.dtype, halves.as<std::byte>() + 2 * begin, reinterpret_cast<float*>(block.get()) + begin, end - begin);
+    widen(fp16.dtype, fp16.as<std::byte>() + 2 * begin, reinterpret_cast<float*>(block.get()) + begin, end - begin);
   });
   return std::make_shared<const Block>(std::move(block));
 }
@@ -43,12 +43,12 @@ FloatBlock floats_of(const Tensor& halves) {
 // Known weights as floats, kept with the node: always at one address, by which kernels find what they made of them.
 class FloatWeights {
  public:
-  FloatBlock get(const Tensor& halves) {
-    if (halves.transient) return floats_of(halves);
+  FloatBlock get(const Tensor& fp16) {
+    if (fp16.transient) return floats_of(fp16);
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_)
-      if (entry.data == halves.data && entry.shape == halves.shape) return entry.floats;
-    entries_.push_back({halves.data, halves.shape, floats_of(halves)});
+      if (entry.data == fp16.data && entry.shape == fp16.shape) return entry.floats;
+    entries_.push_back({fp16.data, fp16.shape, floats_of(fp16)});
     return entries_.back().floats;
   }
 

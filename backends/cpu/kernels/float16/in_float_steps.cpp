@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/common/halves.h"
+#include "kernels/common/float16_array.h"
 #include "kernels/common/support.h"
 #include "runtime/parallel.h"
 
@@ -64,9 +64,9 @@ class WholeStep final : public Step {
   bool pure() const override { return inner_->pure(); }
 
  private:
-  static Tensor as_floats(const Tensor& halves, const Operand& operand, void* scratch) {
+  static Tensor as_floats(const Tensor& fp16, const Operand& operand, void* scratch) {
     void* data = operand.known ? operand.known->get() : static_cast<std::byte*>(scratch) + operand.offset;
-    return {BP_DTYPE_FLOAT, halves.shape, data};
+    return {BP_DTYPE_FLOAT, fp16.shape, data};
   }
   static void convert(const Shape& shape, const auto& piece) {
     parallel(shape.elements(), kCheapGrain, [&](int64_t begin, int64_t end) { piece(begin, end - begin); });

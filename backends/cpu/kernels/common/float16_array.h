@@ -12,8 +12,8 @@ constexpr bool is_half(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
 }
 
-// On the calling thread. `halves` may have any address.
-void widen(bp_dtype_t from, const void* halves, float* floats, int64_t n);
-void narrow(bp_dtype_t to, const float* floats, void* halves, int64_t n);
+// On the calling thread. `fp16` points at `n` values of 2 bytes and may have any address.
+void widen(bp_dtype_t from, const void* fp16, float* floats, int64_t n);
+void narrow(bp_dtype_t to, const float* floats, void* fp16, int64_t n);
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/common/halves.h"
+#include "kernels/common/float16_array.h"
 
 #include <cstring>
 
@@ -14,14 +14,14 @@
 namespace backplane::cpu {
 namespace {
 
-inline uint16_t load(const std::byte* halves, int64_t i) {
+inline uint16_t load(const std::byte* fp16, int64_t i) {
   uint16_t bits;
-  std::memcpy(&bits, halves + 2 * i, sizeof(bits));
+  std::memcpy(&bits, fp16 + 2 * i, sizeof(bits));
   return bits;
 }
-inline void store(std::byte* halves, int64_t i, uint32_t bits) {
+inline void store(std::byte* fp16, int64_t i, uint32_t bits) {
   const auto half = static_cast<uint16_t>(bits);
-  std::memcpy(halves + 2 * i, &half, sizeof(half));
+  std::memcpy(fp16 + 2 * i, &half, sizeof(half));
 }
 
 // The functions of kernels/common/float16.h without branches, so that the compiler makes vectors of them.
@@ -100,15 +100,15 @@ int64_t narrow_f16c(const float*, std::byte*, int64_t) {
 
 }  // namespace
 
-void widen(bp_dtype_t from, const void* halves, float* floats, int64_t n) {
-  const auto* bytes = static_cast<const std::byte*>(halves);
+void widen(bp_dtype_t from, const void* fp16, float* floats, int64_t n) {
+  const auto* bytes = static_cast<const std::byte*>(fp16);
   if (from == BP_DTYPE_BFLOAT16) return widen_bfloat16(bytes, floats, n);
   const int64_t done = has_f16c() ? widen_f16c(bytes, floats, n) : 0;
   widen_float16(bytes + 2 * done, floats + done, n - done);
 }
 
-void narrow(bp_dtype_t to, const float* floats, void* halves, int64_t n) {
-  auto* bytes = static_cast<std::byte*>(halves);
+void narrow(bp_dtype_t to, const float* floats, void* fp16, int64_t n) {
+  auto* bytes = static_cast<std::byte*>(fp16);
   if (to == BP_DTYPE_BFLOAT16) return narrow_bfloat16(floats, bytes, n);
   const int64_t done = has_f16c() ? narrow_f16c(floats, bytes, n) : 0;
   narrow_float16(floats + done, bytes + 2 * done, n - done);
