@@ -7,27 +7,11 @@
 #include <functional>
 
 #include "testing/graph_builder.h"
+#include "testing/noise.h"
 #include "testing/plugin_runner.h"
 
 namespace backplane::cpu::testing {
 namespace {
-
-using Extents = std::vector<int64_t>;
-
-std::vector<float> noise(int64_t count, uint32_t seed) {
-  std::vector<float> data(static_cast<size_t>(count));
-  for (float& x : data) {
-    seed = seed * 1664525u + 1013904223u;
-    x = static_cast<float>(seed >> 8) / 8388608.0f - 1;
-  }
-  return data;
-}
-
-int64_t product(const Extents& extents) {
-  int64_t n = 1;
-  for (int64_t e : extents) n *= e;
-  return n;
-}
 
 struct Case {
   std::string family, name;

@@ -8,28 +8,11 @@
 #include <numbers>
 
 #include "testing/graph_builder.h"
+#include "testing/noise.h"
 #include "testing/plugin_runner.h"
 
 namespace backplane::cpu::testing {
 namespace {
-
-using Extents = std::vector<int64_t>;
-
-// Numbers between -1 and 1 that look like none in particular.
-std::vector<float> noise(int64_t count, uint32_t seed) {
-  std::vector<float> data(static_cast<size_t>(count));
-  for (float& x : data) {
-    seed = seed * 1664525u + 1013904223u;
-    x = static_cast<float>(seed >> 8) / 8388608.0f - 1;
-  }
-  return data;
-}
-
-int64_t product(const Extents& extents) {
-  int64_t n = 1;
-  for (int64_t e : extents) n *= e;
-  return n;
-}
 
 // A network over "x" that ends in "y" (and other outputs), with helpers for what all of them need.
 struct Network : GraphBuilder {
