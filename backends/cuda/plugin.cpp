@@ -25,8 +25,8 @@ class Backend final : public sdk::Backend {
   bp_device_info_t device_info(uint32_t index) override { return devices_[index].facts.info(); }
   std::unique_ptr<sdk::Device> open(uint32_t index, const sdk::Options& options, const bp_device_open_t& how) override {
     options.allow({});
-    return std::make_unique<Device>(*this, devices_[index].facts,
-                                    std::make_unique<Driver>(devices_[index], how.native));
+    return std::make_unique<Device>(*this, devices_[index].facts, std::make_unique<Driver>(devices_[index], how.native),
+                                    gpu::table());
   }
 
  private:

@@ -5,13 +5,13 @@
 
 #include "engine/island.h"
 #include "engine/tuner.h"
-#include "ops/table.h"
 
 namespace backplane::gpu {
-Device::Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver)
+Device::Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver, const Table& table)
     : sdk::Device(backend),
       facts_(facts),
       driver_(std::move(driver)),
+      table_(table),
       memory_kind_(driver_->memory_kind()),
       kernels_(host(), facts_, *driver_),
       transfers_(driver_->queue()) {}
@@ -78,7 +78,7 @@ WinogradRates Device::chosen_winograd() {
 
 void Device::cover(sdk::Coverage& coverage) {
   measure();
-  table().answer(coverage, {facts_, coverage.compute_types(), coverage.options()});
+  table_.answer(coverage, {facts_, coverage.compute_types(), coverage.options()});
 }
 
 std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {

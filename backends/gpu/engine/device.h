@@ -12,15 +12,18 @@
 #include "engine/facts.h"
 #include "engine/kernel_cache.h"
 #include "engine/plan.h"
+#include "engine/row.h"
 
 namespace backplane::gpu {
 
 class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
  public:
-  Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver);
+  // `table` must outlive the device.
+  Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver, const Table& table);
 
   const Facts& facts() const { return facts_; }
   const Driver& driver() const { return *driver_; }
+  const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
 
   // Constants by what they are; they live as long as a program holds them. NULL when none does.
@@ -56,6 +59,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
 
   Facts facts_;
   std::unique_ptr<Driver> driver_;
+  const Table& table_;
   Driver::MemoryKind memory_kind_;
   KernelCache kernels_;
   Queue transfers_;  // of map, copy and fill

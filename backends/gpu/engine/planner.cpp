@@ -9,7 +9,6 @@
 
 #include "backplane/sdk/blob.hpp"
 #include "backplane/sdk/weights.hpp"
-#include "ops/table.h"
 
 namespace backplane::gpu {
 
@@ -227,8 +226,9 @@ LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string
 
 // ---- Planner -------------------------------------------------------------------------------------------------------
 
-Planner::Planner(const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs, ReadInput read)
-    : facts_(facts), graph_(graph), read_(std::move(read)), states_(graph.raw()->value_count) {
+Planner::Planner(const Table& table, const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs,
+                 ReadInput read)
+    : table_(table), facts_(facts), graph_(graph), read_(std::move(read)), states_(graph.raw()->value_count) {
   add_inputs(inputs);
 }
 
@@ -254,7 +254,7 @@ Plan Planner::make() {
 }
 
 void Planner::emit(const sdk::Node& node) {
-  const Row& row = table().require(node, {facts_});
+  const Row& row = table_.require(node, {facts_});
   Emit e(*this, node);
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {

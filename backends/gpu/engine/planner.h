@@ -20,6 +20,7 @@
 #include "engine/expression.h"
 #include "engine/facts.h"
 #include "engine/plan.h"
+#include "engine/row.h"
 
 namespace backplane::gpu {
 
@@ -123,7 +124,8 @@ struct InputsUnknown {};
 class Planner {
  public:
   // `inputs` are the extents of the island's inputs; `read` may be empty. Throws sdk::Error with the node.
-  Planner(const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs, ReadInput read);
+  Planner(const Table& table, const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs,
+          ReadInput read);
   // Emits every node. The plan's kernels are not built yet, its arena not packed.
   Plan make();
 
@@ -158,6 +160,7 @@ class Planner {
   void check_extents(const sdk::Value& value, const Shape& shape) const;
   size_t begin_launch(KernelSource source);
 
+  const Table& table_;
   const Facts& facts_;
   const sdk::Graph graph_;
   const ReadInput read_;

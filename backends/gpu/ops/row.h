@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an operator is implemented: a row of its family's table.
+// What the rows of all families share: the SDK's words for their forms and types, and conditions.
 #pragma once
 
 #include <span>
 
-#include "backplane/sdk/expect.hpp"
-#include "backplane/sdk/table.hpp"
 #include "engine/planner.h"
+#include "engine/row.h"
 
 namespace backplane::gpu {
 
@@ -19,23 +18,6 @@ using sdk::kUnsignedIntegers, sdk::one;
 using sdk::Node;
 using sdk::Value;
 using sdk::Verdict;
-
-// An operator from one version of its operator set on, until a later row of the same operator.
-struct Row {
-  std::string_view domain;
-  std::string_view type;
-  uint32_t since_version;
-  bp_dtype_set_t types;  // that input 0 may have, if the device has them
-  Form form;
-  // What else must hold; NULL: nothing. Asked for coverage and again before `emit`. Ranks are known, operands are
-  // tensors of types that the device has; extents may be unknown (-1).
-  Verdict (*supports)(const Node& node);
-  void (*emit)(Emit& e, std::string_view with);
-  std::string_view with = {};  // a formula or a name, for the rows that share `emit`
-
-  // All of that, and in what time the device is expected to run the node.
-  Verdict judge(const Node& node, const sdk::Asked<Facts>& asked) const;
-};
 
 inline Verdict accept() {
   return sdk::yes();

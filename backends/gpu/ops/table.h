@@ -29,7 +29,6 @@ std::span<const Row> rotary_rows();
 std::span<const Row> grid_sample_rows();
 
 // All of them.
-using Table = sdk::RowTable<Row, Facts>;
 const Table& table();
 
 }  // namespace backplane::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cost.h"
+#include "engine/cost.h"
 
 #include <algorithm>
 

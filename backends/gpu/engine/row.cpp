@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/row.h"
+
+#include <climits>
+
+#include "engine/cost.h"
+
+namespace backplane::gpu {
+
+sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Asked<Facts>& asked) const {
+  constexpr int32_t kMaxRank = 16;  // kernels number a tensor's dimensions in at most this many
+  const Facts& facts = asked.facts;
+  // Kernels count elements in 32 bits.
+  sdk::Verdict verdict = sdk::expect(node)
+                             .dtypes(facts.dtypes())
+                             .ranks(kMaxRank)
+                             .elements_at_most(INT_MAX)
+                             .form(form)
+                             .attributes()
+                             .input_dtype(0, types)
+                             .also(supports);
+  if (sdk::accepted(verdict)) {
+    verdict.seconds = expected_seconds(facts, node);
+    verdict.confidence = facts.measured ? 0.5f : 0.3f;
+  }
+  return verdict;
+}
+
+}  // namespace backplane::gpu
