@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/instance.h"
+#include "engine/bound_memory.h"
 
 namespace backplane::gpu {
 BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor) : queue_(queue) {

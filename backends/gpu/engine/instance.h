@@ -7,46 +7,11 @@
 #include <deque>
 #include <mutex>
 
+#include "engine/bound_memory.h"
 #include "engine/island.h"
 #include "engine/stream.h"
 
 namespace backplane::gpu {
-
-// Memory bound to an input or output, as the kernels see it.
-class BoundMemory {
- public:
-  // Makes the tensor's memory reachable: without a copy where the device can. `queue` is the instance's own.
-  BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor);
-  BoundMemory(const BoundMemory&) = delete;
-  BoundMemory& operator=(const BoundMemory&) = delete;
-  ~BoundMemory();
-
-  const Buffer& buffer() const { return buffer_; }
-  // Around a run, in the run's queue. What they start is appended to `events`; they return how many bytes
-  // it copies.
-  uint64_t begin(CommandQueue& queue, uint64_t bytes, bool is_input, std::vector<Event>& events);
-  uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, After after, std::vector<Event>& events);
-
- private:
-  enum class Way {
-    kDirect,      // the device's own memory
-    kShared,      // the host's memory, mapped by the host between runs
-    kHostCopy,    // the host's memory, copied
-    kDeviceCopy,  // the device's own memory at an odd offset, copied
-  };
-  // Shared memory becomes the host's when what is before has ended; the call waits for that where it is `blocking`.
-  Event map(CommandQueue& queue, bool blocking, After after);
-
-  Queue queue_;
-  Way way_;
-  Buffer buffer_;
-  Buffer source_;                       // kDeviceCopy
-  uint64_t offset_ = 0;                 // kDeviceCopy
-  char* host_ = nullptr;                // kHostCopy, kShared
-  uint64_t capacity_ = 0;               // kShared
-  void* mapped_ = nullptr;              // kShared
-  std::shared_ptr<const void> pinned_;  // kHostCopy
-};
 
 class Instance final : public sdk::Instance {
  public:
