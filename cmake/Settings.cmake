@@ -45,7 +45,7 @@ if(CMAKE_BUILD_TYPE STREQUAL Dev AND "${CMAKE_CXX_COMPILER_ID} ${major}" MATCHES
   set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
 endif()
 
-# Linked by targets whose speed nobody waits for: commands, reports, discovery. They compile in half the time.
+# Linked by targets whose speed does not matter: commands, reports, discovery. They compile in half the time.
 add_library(backplane_cold INTERFACE)
 target_compile_options(backplane_cold INTERFACE $<$<CONFIG:Dev>:-O1> -fPIC)
 # Linked by tests, which spend their time in what they test.

@@ -26,7 +26,7 @@ cmake --build "$work/project/build"
 
 library_folder=$(dirname "$(find "$work/prefix" -name 'libbackplane.so.1')")
 export LD_LIBRARY_PATH="$library_folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-if [ -x "$work/prefix/bin/backplane" ]; then # the installed program finds the installed backends beside it
+if [ -x "$work/prefix/bin/backplane" ]; then # the installed program finds the installed backends next to it
     "$work/prefix/bin/backplane" list
 fi
 PKG_CONFIG_PATH="$library_folder/pkgconfig" pkg-config --exists --print-errors backplane

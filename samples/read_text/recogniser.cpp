@@ -67,7 +67,7 @@ Recogniser::Line Recogniser::read(const Picture& picture) {
   const backplane::Tensor output = exec_.output(0u);
   const int64_t steps = output.extents().at(1), classes = output.extents().at(2);
   if (classes != static_cast<int64_t>(characters_.size()))
-    throw std::runtime_error("the model tells " + std::to_string(classes) + " classes apart and names " +
+    throw std::runtime_error("the model has " + std::to_string(classes) + " classes, but there are names for " +
                              std::to_string(characters_.size()) + " characters");
 
   // The likeliest class of each column; a class repeated in neighbours is one character.

@@ -368,7 +368,7 @@ struct SessionOptions {
   std::map<std::string, std::pair<int64_t, int64_t>> symbols;  // the extents that named dimensions will have
   std::vector<std::string> devices;                            // preferred first; none: all
   uint32_t fallback = BP_FALLBACK_ALLOW;
-  uint32_t compute_types = 0;                  // BP_COMPUTE_* that are allowed beside each node's own type
+  uint32_t compute_types = 0;                  // BP_COMPUTE_* that are allowed in addition to each node's own type
   std::map<std::string, std::string> pins;     // "op=Conv" → "cpu"
   std::map<std::string, std::string> options;  // "cpu.threads" → "4"
   uint32_t max_islands = 0;
@@ -550,7 +550,7 @@ class Environment {
     detail::call(api().memory_allocate, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // Memory of somebody else, which must live until external.release is called.
+  // Memory that another library owns, which must live until external.release is called.
   Buffer import_memory(uint64_t device, const bp_external_t& external, uint32_t space = 0) const {
     const bp_import_t what{sizeof what, space, &external};
     bp_buffer_t buffer{};

@@ -59,7 +59,7 @@ typedef struct bp_node_t {
   uint32_t since_version; /* the operator-set version in which this form of the operator appeared */
   uint32_t first_input;   /* the first of `input_count` entries in bp_graph_t.operands; BP_NONE is an omitted input */
   uint32_t input_count;
-  uint32_t first_output; /* likewise; BP_NONE is an output that nobody wants */
+  uint32_t first_output; /* likewise; BP_NONE: an output that is not wanted */
   uint32_t output_count;
   uint32_t first_attribute; /* the first of `attribute_count` entries in bp_graph_t.attributes, sorted by name */
   uint32_t attribute_count;

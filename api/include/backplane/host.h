@@ -121,7 +121,7 @@ struct bp_host_t {
 
   /* The text is copied. [thread-safe]. NULL: nothing is logged. */
   void(BP_CALL* log)(const bp_host_t* host, uint32_t level, bp_text_t text);
-  /* 1 if somebody collects spans now: ask before taking time stamps. [thread-safe]. NULL: never. */
+  /* 1 while a trace is being collected: ask before taking time stamps. [thread-safe]. NULL: never. */
   uint32_t(BP_CALL* tracing)(const bp_host_t* host);
   /* Copies the span. [thread-safe] */
   void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);

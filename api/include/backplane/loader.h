@@ -35,7 +35,7 @@ typedef struct bp_exec_t bp_exec_t;
  *   4. `backend_folders`                  folders of manifests, given here
  *   5. configuration: $XDG_CONFIG_HOME, $XDG_CONFIG_DIRS, the system's; each with /backplane/backends.d
  *   6. data: $XDG_DATA_HOME, $XDG_DATA_DIRS, the system's; likewise
- *   7. beside the loader: <loader's folder>/../share/backplane/backends.d
+ *   7. next to the loader: <loader's folder>/../share/backplane/backends.d
  * Within a folder manifests are taken by descending priority, then in byte order of their names. A manifest masks those
  * of the same id in later folders, and an empty one those of the same file name. In a process with elevated privileges
  * the environment is not read. docs/reference/manifest.md has the details. */
@@ -146,8 +146,8 @@ typedef struct bp_model_source_t {
   bp_text_t path;      /* a file */
   bp_bytes_t bytes;    /* borrowed until the model and all its sessions are gone */
   bp_text_t directory; /* where external data may lie, for bytes and descriptors; a path's own folder otherwise */
-  /* Weights beside the model: each becomes the initializer of that name, in place of one in the model or of a graph
-   * input. Dense, in host memory, borrowed as `bytes` are. */
+  /* Weights that are not in the model: each becomes the initializer of that name, in place of one in the model or of a
+   * graph input. Dense, in host memory, borrowed as `bytes` are. */
   const bp_named_tensor_t* weights;
   uint32_t weight_count;
   uint32_t weight_stride;
@@ -184,7 +184,7 @@ typedef struct bp_node_desc_t {
   const uint32_t* inputs; /* values, BP_NONE for omitted ones */
   uint32_t input_count;
   uint32_t output_count;
-  const bp_text_t* output_names; /* `output_count` names, or NULL; an output that nobody wants still gets a value */
+  const bp_text_t* output_names; /* `output_count` names, or NULL; an output without a consumer still gets a value */
   /* As in graph.h, but TENSOR(S): `data` is an array of const bp_tensor_t* (host memory, borrowed like weights);
    * GRAPH(S): an array of bp_builder_t* from bp_builder_create_body, empty afterwards; TYPE(S) and SPARSE_TENSOR(S)
    * are not offered. */
@@ -233,7 +233,7 @@ typedef struct bp_pin_t {
 
 typedef struct bp_session_desc_t {
   uint32_t size;
-  uint32_t compute_types; /* BP_COMPUTE_* that are allowed beside each node's own type; 0: none */
+  uint32_t compute_types; /* BP_COMPUTE_* that are allowed in addition to each node's own type; 0: none */
   uint32_t fallback;      /* BP_FALLBACK_* */
   uint32_t device_count;
   /* as in bp_env_device, preferred first; none: all devices, accelerators, then CPUs, then others */
@@ -279,7 +279,7 @@ typedef struct bp_node_verdict_t {
   uint32_t compute_types; /* BP_COMPUTE_* in which it computes; 0: the node's own */
   bp_text_t detail;       /* for people */
   double seconds;         /* 0 when unknown */
-  uint64_t bytes;         /* of device memory beside inputs and outputs, 0 when unknown */
+  uint64_t bytes;         /* of device memory, without inputs and outputs, 0 when unknown */
   float confidence;       /* of `seconds`: 0 a guess … 1 measured here */
   uint32_t reserved;
 } bp_node_verdict_t;
@@ -402,10 +402,10 @@ BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* 
 
 /* A timeline semaphore of the host. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error);
-/* Nobody waits for it any more. */
+/* No call may be waiting for it. */
 BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
 /* Sets it to `value` if that is more. With `failure` (may be NULL; copied) the values that this adds have failed:
- * waiting for one of them gives BP_DEPENDENCY_FAILED. [thread-safe]. Errors: BP_INVALID_ARGUMENT (a failure whose
+ * waiting for one of them returns BP_DEPENDENCY_FAILED. [thread-safe]. Errors: BP_INVALID_ARGUMENT (a failure whose
  * status is BP_OK). */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,
                                                   bp_error_t* error);

@@ -63,12 +63,13 @@ typedef struct bp_tensor_t {
   bp_buffer_t buffer;
 } bp_tensor_t;
 
-/* A sequence, optional or map: a handle owned by whoever made it, read through a table. */
+/* A sequence, optional or map: a handle owned by its creator, read through a table. */
 typedef struct bp_container_t bp_container_t;
 typedef struct bp_container_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Sequences: the number of elements; optionals: 0 or 1; maps: number of keys. [thread-safe while nobody appends] */
+  /* Sequences: the number of elements; optionals: 0 or 1; maps: number of keys. [thread-safe while no thread appends]
+   */
   uint64_t(BP_CALL* count)(const bp_container_t* container);
   /* Element i as a tensor, valid until the container changes. Maps: the value of key i. Errors: BP_NOT_FOUND,
    * BP_TYPE_MISMATCH (the element is a container itself: use `child`). */

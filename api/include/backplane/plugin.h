@@ -49,7 +49,7 @@ typedef struct bp_device_info_t {
   uint64_t memory_bytes;
   uint64_t memory_bandwidth; /* bytes a second, 0 when unknown */
   uint64_t link_bandwidth;   /* bytes a second between host memory and the device, 0 when unknown */
-  uint64_t launch_ns;        /* what a run costs beside the work */
+  uint64_t launch_ns;        /* overhead of a run, without the work itself */
   double flops_fp32;         /* operations a second, 0 when unknown; a multiply-add is two */
   double flops_fp16;
   double ops_int8;
@@ -69,7 +69,7 @@ typedef struct bp_allocate_t {
   uint32_t size;
   uint32_t space;
   uint64_t bytes;
-  bp_stream_t* stream; /* of this device: only work that is put into it later uses the memory; NULL: anybody may */
+  bp_stream_t* stream; /* of this device: only work that is put into it later uses the memory; NULL: any work may */
   const bp_chain_t* chain;
 } bp_allocate_t;
 
@@ -129,7 +129,7 @@ typedef struct bp_device_api_t {
 #define BP_REASON_POLICY 11u /* forbidden by an option or by the user */
 #define BP_REASON_OTHER 12u
 
-/* What a node may be computed in, or was, beside its own type: a mask. */
+/* Types that a node may be computed in, or was, other than its own: a mask. */
 #define BP_COMPUTE_TF32 0x1u            /* fp32 products with 10 bits of mantissa, accumulated in fp32 */
 #define BP_COMPUTE_BF16 0x2u            /* accumulated in fp32 */
 #define BP_COMPUTE_FP16 0x4u            /* accumulated in fp32 */
@@ -152,7 +152,7 @@ typedef struct bp_verdict_t {
   uint32_t compute_types; /* BP_COMPUTE_* in which it computes, of those that the query allows; 0: the node's own */
   bp_text_t detail;       /* for people: what was seen and what is supported; copied */
   double seconds;         /* expected time, 0 when unknown */
-  uint64_t bytes;         /* device memory beside inputs and outputs, 0 when unknown */
+  uint64_t bytes;         /* device memory, without inputs and outputs, 0 when unknown */
   float confidence;       /* of `seconds`: 0 a guess … 1 measured here */
   uint32_t range_count;
   const bp_range_t* ranges; /* with BP_ANSWER_CONDITIONAL; copied */
@@ -295,7 +295,7 @@ typedef struct bp_coverage_api_t {
 /* ---- compile ----------------------------------------------------------------------------------------------------- */
 
 #define BP_SHAPES_STATIC 0u         /* the graph's numbers */
-#define BP_SHAPES_COMPUTED 1u       /* `output_extents` tells them before the run */
+#define BP_SHAPES_COMPUTED 1u       /* `output_extents` reports them before the run */
 #define BP_SHAPES_DATA_DEPENDENT 2u /* known only during the run: bp_run_t.output is asked */
 
 /* That output `output` may use the buffer of input `input`. Never grows. */
@@ -415,11 +415,11 @@ struct bp_run_t {
   uint32_t reserved;
   uint64_t trace_id;
   void* self;
-  /* Data-dependent outputs: the plugin tells the extents and gets a tensor to write, valid until the run ends. `bytes`
-   * is the size of a string tensor (offsets and text), 0 where it follows from type and extents. `out_tensor->size` is
-   * set by the plugin. NULL: the program has none. Called from any thread while the run is under way; the host may call
-   * `allocate` and `release` of the device from within it, and nothing else. Errors: BP_RESOURCE_EXHAUSTED,
-   * BP_BUFFER_TOO_SMALL. */
+  /* Data-dependent outputs: the plugin passes the extents and receives a tensor to write, valid until the run ends.
+   * `bytes` is the size of a string tensor (offsets and text), 0 where it follows from type and extents.
+   * `out_tensor->size` is set by the plugin. NULL: the program has none. Called from any thread while the run is under
+   * way; the host may call `allocate` and `release` of the device from within it, and nothing else. Errors:
+   * BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL. */
   bp_status_t(BP_CALL* output)(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                bp_tensor_t* out_tensor);
   /* Called once when the run has ended, from any thread, before host points advance; `error` is borrowed. It may be a
@@ -501,14 +501,14 @@ typedef struct bp_fill_t {
   const bp_run_t* run; /* as in bp_copy_t */
 } bp_fill_t;
 
-/* Memory of somebody else. */
+/* Memory that another library or process owns. */
 typedef struct bp_import_t {
   uint32_t size;
   uint32_t space;
   const bp_external_t* external;
 } bp_import_t;
 
-/* A handle for somebody else. */
+/* A handle for another library or process. */
 typedef struct bp_export_t {
   uint32_t size;
   uint32_t kind; /* BP_EXTERNAL_* */
@@ -541,12 +541,13 @@ typedef struct bp_memory_api_t {
   bp_status_t(BP_CALL* copy)(bp_device_t* device, const bp_copy_t* what, bp_error_t* error);
   /* [thread-safe] [blocks without a run]. NULL: the host copies a filled buffer. Errors: as for `copy`. */
   bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_fill_t* what, bp_error_t* error);
-  /* Memory of somebody else; `release` ends the import, not the memory. [thread-safe]. NULL: none.
+  /* Memory that another library or process owns; `release` ends the import, not the memory. [thread-safe]. NULL: none.
    * Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* import)(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer,
                                bp_error_t* error);
-  /* A handle for somebody else, owned by the caller, who closes a descriptor or passes it on. BP_EXTERNAL_CUDA_IPC:
-   * `out_external->handle` points at the caller's 64 bytes. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED. */
+  /* A handle for another library or process, owned by the caller, who closes a descriptor or passes it on.
+   * BP_EXTERNAL_CUDA_IPC: `out_external->handle` points at the caller's 64 bytes. [thread-safe]. NULL: none. Errors:
+   * BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_export_t* what, bp_external_t* out_external,
                                 bp_error_t* error);
 } bp_memory_api_t;

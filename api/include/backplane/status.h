@@ -21,7 +21,7 @@ typedef uint32_t bp_status_t;
 
 #define BP_OK 0x0000u
 
-#define BP_INVALID_ARGUMENT 0x0101u  /* an argument breaks the rule written beside it */
+#define BP_INVALID_ARGUMENT 0x0101u  /* an argument breaks the rule documented for it */
 #define BP_INVALID_MODEL 0x0102u     /* the model or the graph breaks ONNX's rules */
 #define BP_UNSUPPORTED 0x0103u       /* right, but not offered here; the detail says what is missing */
 #define BP_NOT_FOUND 0x0104u         /* no file, device, name or entry of that kind */

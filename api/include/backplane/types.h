@@ -6,13 +6,13 @@
  *
  *  - Platforms are 64-bit and little-endian. Alignment is natural; padding is written out as `reserved`, set to zero by
  *    the writer and ignored by the reader.
- *  - Every struct that crosses alone begins with `uint32_t size`, set by whoever owns the memory to sizeof the struct
+ *  - Every struct that crosses alone begins with `uint32_t size`, set by the owner of the memory to sizeof the struct
  *    it was built with. A reader copies min(size, its own sizeof) bytes into a zeroed local, or asks BP_HAS before
  *    it reads a field that ABI 1.0 does not have; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer
  *    writes at most `size` bytes. Zero in a field means what it meant before the field existed.
  *  - Structs in an array carry no size: the array comes with a count and a stride in bytes, and the stride is
  *    their size.
- *  - A NULL function pointer means "not offered"; beside the slot stands what the caller then does.
+ *  - A NULL function pointer means "not offered"; the comment of the slot says what the caller then does.
  *  - A pointer argument is borrowed until the call returns unless the slot says longer. `out_` arguments are written on
  *    success only; a created handle's out-argument is set to NULL on failure.
  *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their
@@ -20,8 +20,8 @@
  *  - Slots are marked [thread-safe] (any thread, at any time) or [one at a time] (any thread; one call per object at a
  *    time, the caller orders them). [blocks] says a call may wait for a device, a file or another thread; without it a
  *    call returns in microseconds.
- *  - "Errors" lists the codes that a slot gives by name; any slot may also give BP_INVALID_ARGUMENT, BP_INTERNAL and,
- *    after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
+ *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
+ * and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
  *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
  */
@@ -33,8 +33,8 @@
 BP_EXTERN_C_BEGIN
 
 /* Whether a struct has a field: `size` is the struct's own, or the stride of the array that it is an element of. To be
- * asked before a field is read that ABI 1.0 does not have: where the other side is older, the bytes are somebody
- * else's. */
+ * asked before a field is read that ABI 1.0 does not have: where the other side is older, the bytes belong to
+ * something else. */
 #define BP_HAS(pointer, size, field) \
   ((uint64_t)((const char*)(&(pointer)->field + 1) - (const char*)(pointer)) <= (uint64_t)(size))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chain of elementwise operators that is not computed yet: formulas over tensors, each read along strides of its own
-// (broadcast, transposed, sliced). Whoever needs the result first has one kernel written for the whole chain, so that
-// nothing between its operators touches memory.
+// (broadcast, transposed, sliced). The first consumer that needs the result in memory has one kernel written for the
+// whole chain, so that nothing between its operators touches memory.
 #pragma once
 
 #include "engine/shape.h"

@@ -21,7 +21,7 @@ struct Facts {
   bool fp64 = false, fp16 = false;  // computes in them; fp16 is stored and loaded without
   bool subnormals = true;           // keeps them in fp32
   bool local_memory = true;         // has fast memory for a work group
-  bool out_of_order = false;  // can run commands of a queue beside each other; once the backend has chosen: and does
+  bool out_of_order = false;  // can run commands of a queue at the same time; once the backend has chosen: and does
   bool binaries = true;       // of its kernels are kept here, not by the driver alone
   uint32_t units = 1;         // compute units
   uint32_t float_lanes = 1;   // of a vector register; 1 where there is none to see

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over an island's nodes that makes a plan for concrete extents. Emit is the face that operators see:
+// The walk over an island's nodes that makes a plan for concrete extents. Emit is the interface that operators see:
 //
 //   void emit_relu(Emit& e) { e.elementwise("fmax($0, 0.0f)"); }                      a formula
 //   void emit_flatten(Emit& e) { e.alias(0, e.input(0), …); }                         the same bytes, other extents
@@ -167,7 +167,7 @@ class Planner {
   Plan plan_;
   std::vector<State> states_;         // by value
   std::vector<uint32_t> storage_of_;  // by tensor id
-  // Launches that a formula may still end, by the tensor that they write and nobody has read.
+  // Launches that a formula may still end, by the tensor that they write and no launch has read.
   struct Open {
     size_t launch;
     int64_t rows, columns;

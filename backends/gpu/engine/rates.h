@@ -17,7 +17,7 @@ struct Rates {
 
 // What was measured before on such a device and driver.
 std::optional<Rates> known_rates(const Facts& facts);
-// Measures in less than a tenth of a second, beside building two small kernels, and keeps the result on disk.
+// Measures in less than a tenth of a second, not counting the build of two small kernels, and keeps the result on disk.
 Rates measure_rates(Device& device);
 
 }  // namespace backplane::gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an operator is implemented: a row of its family's table. The engine is given the table when a device is opened
-// and knows no operator beside it.
+// and names no operator itself.
 #pragma once
 
 #include "backplane/sdk/expect.hpp"

@@ -13,7 +13,7 @@ uint64_t dense_bytes(const bp_tensor_t& tensor) {
   return view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0);
 }
 
-// Kernels that are started before the host looks whether the run was cancelled or is late.
+// Kernels that are started before the host checks for cancellation and the deadline.
 constexpr size_t kLaunchesBetweenChecks = 16;
 
 }  // namespace

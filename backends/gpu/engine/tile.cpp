@@ -10,7 +10,7 @@
 namespace backplane::gpu {
 namespace {
 
-// As many sums as vector registers hold beside a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
+// As many sums as vector registers hold in addition to a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
 constexpr Tile kForCpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
 // Groups of 64 to 256 items whose lines pass through local memory; the last ones where there is no such memory.
 constexpr Tile kForOthers[] = {{4, 4, 2, 16, 8, 8},

@@ -59,7 +59,7 @@ inline void store_f16(GLOBAL half* p, int i, float v) { vstore_half_rte(v, i, p)
 #define S_bf16 ushort
 #define C_bf16 float
 inline float load_bf16(GLOBAL const ushort* p, int i) { return as_float((uint)p[i] << 16); }
-// To the nearest, halves to even; NaN stays NaN.
+// To the nearest, ties to even; NaN stays NaN.
 inline void store_bf16(GLOBAL ushort* p, int i, float v) {
   const uint bits = as_uint(v);
   p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);

@@ -11,10 +11,10 @@ namespace backplane::gpu {
 namespace {
 
 constexpr bp_dtype_set_t kBytes8 = one(BP_DTYPE_INT8) | one(BP_DTYPE_UINT8);
-constexpr bp_dtype_set_t kCodes = kBytes8 | one(BP_DTYPE_INT16) | one(BP_DTYPE_UINT16);
+constexpr bp_dtype_set_t kQuantized = kBytes8 | one(BP_DTYPE_INT16) | one(BP_DTYPE_UINT16);
 
-// `value`, a float, to the nearest code: halves to even, then `zero` added.
-std::string to_code(bp_dtype_t dtype, const std::string& value, const std::string& zero) {
+// `value`, a float, to the nearest integer: ties to even, then `zero` added.
+std::string to_quantized(bp_dtype_t dtype, const std::string& value, const std::string& zero) {
   const char* name = dtype == BP_DTYPE_INT8    ? "char"
                      : dtype == BP_DTYPE_UINT8 ? "uchar"
                      : dtype == BP_DTYPE_INT16 ? "short"
@@ -60,8 +60,8 @@ void emit_linear(Emit& e, std::string_view direction) {
   const Grid grid = grid_of(e, shape, scale.shape);
   if (zero && zero.shape != scale.shape && zero.count() != scale.count())
     throw sdk::Error(BP_TYPE_MISMATCH,
-                     "zero points " + to_string(zero.shape) + " beside scales " + to_string(scale.shape));
-  std::string code = direction == "to" ? to_code(dtype, "(float)$0 / (float)$1", zero ? "$2" : "")
+                     "zero points have extents " + to_string(zero.shape) + ", scales " + to_string(scale.shape));
+  std::string code = direction == "to" ? to_quantized(dtype, "(float)$0 / (float)$1", zero ? "$2" : "")
                      : zero            ? "(float)((int)$0 - (int)$2) * $1"
                                        : "(float)$0 * $1";
   if (grid.shape == shape) {
@@ -76,7 +76,7 @@ void emit_linear(Emit& e, std::string_view direction) {
 
 Verdict supports_quantize(const Node& node) {
   return expect(node)
-      .output_dtype(0, kCodes)
+      .output_dtype(0, kQuantized)
       .input_dtype(2, one(node.output(0).dtype()))
       .input_dtype(1, one(BP_DTYPE_FLOAT))
       .integer("precision", 0, BP_DTYPE_FLOAT);
@@ -98,7 +98,7 @@ void emit_dynamic(Emit& e, std::string_view) {
   launch.in(x).out(scale).out(zero).arg(x.count());
   rows.range(launch);
   const std::vector<int64_t> still(x.rank());
-  e.formula(to_code(BP_DTYPE_UINT8, "$0 / $1", "$2"), BP_DTYPE_UINT8, x.shape,
+  e.formula(to_quantized(BP_DTYPE_UINT8, "$0 / $1", "$2"), BP_DTYPE_UINT8, x.shape,
             {Operand(0), View{scale, still, 0}, View{zero, still, 0}});
 }
 
@@ -145,11 +145,11 @@ Tensor matrix_sums(Emit& e, const Slots& slots, Shape& out_shape) {
   return p.y;
 }
 
-// Sums times a_scale · b_scale / y_scale, as codes. The scales go along dimensions of the result.
+// Sums times a_scale · b_scale / y_scale, as quantized values. The scales go along dimensions of the result.
 void emit_codes(Emit& e, const Tensor& sums, size_t a_dimension, size_t b_dimension) {
   const Shape& shape = sums.shape;
   const bp_dtype_t dtype = e.node.output(0).dtype();
-  e.formula(to_code(dtype, "(float)$0 * ($1 * $2 / $3)", "$4"), dtype, shape,
+  e.formula(to_quantized(dtype, "(float)$0 * ($1 * $2 / $3)", "$4"), dtype, shape,
             {View{sums, dense_strides(shape), 0}, along(e.input(1), shape, a_dimension),
              along(e.input(4), shape, b_dimension), along(e.input(6), shape, shape.size()),
              along(e.input(7), shape, shape.size())});
@@ -233,7 +233,7 @@ constexpr Row kRows[] = {
     {"",
      "DequantizeLinear",
      10,
-     kCodes | one(BP_DTYPE_INT32),
+     kQuantized | one(BP_DTYPE_INT32),
      {2, 3, Form::kOpen},
      supports_dequantize,
      emit_linear,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL's objects as C++ values that retain and release themselves, and its codes as errors of the SDK.
+// OpenCL's objects as C++ values that retain and release themselves, and its status codes as errors of the SDK.
 #pragma once
 
 #ifndef CL_TARGET_OPENCL_VERSION

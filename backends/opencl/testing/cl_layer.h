@@ -41,11 +41,11 @@ class ClLayer {
   uint64_t created(const std::string& kernel) const;
 
   // The calls of `function` fail with `status`, after `good` ones that do not, until `mend`. "the end" is no function:
-  // work that was started is told to have ended so.
+  // work that was started is reported to have ended so.
   void fail(std::string function, cl_int status, uint64_t good = 0);
   // Programs made from source get this in front.
   void spoil_sources(std::string with);
-  // What devices tell as their driver's version.
+  // What devices report as their driver's version.
   void pretend_driver(std::string version);
   // Ends all that was asked for above.
   void mend();

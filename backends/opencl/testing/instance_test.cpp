@@ -116,7 +116,7 @@ TEST_F(InstanceTest, CopiesNothingWhereTheDeviceSharesMemory) {
   EXPECT_EQ(cl_layer().copies, copies);
 }
 
-// Many kernels that may run beside each other, and one that waits for all; with a deadline some at a time.
+// Many kernels that may run at the same time, and one that waits for all; with a deadline some at a time.
 TEST_F(InstanceTest, BothKindsOfQueueGiveTheSameBits) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});

@@ -3,7 +3,7 @@
 //   Backend → Device → Program → Instance
 // Each method may throw: the SDK fences it. Thread classes are those of the slots in plugin.h. A method marked "slot"
 // becomes a slot of the ABI only where it is overridden; otherwise the slot stays NULL and the host does what plugin.h
-// says beside it. Memory, Sync, Cache and Refit are further bases that a Device or Program may have: each adds its
+// says next to it. Memory, Sync, Cache and Refit are further bases that a Device or Program may have: each adds its
 // table.
 #pragma once
 
@@ -18,7 +18,7 @@ class Device;
 class Program;
 class Instance;
 
-// What bp_plugin_query tells. Text must be static.
+// What bp_plugin_query reports. Text must be static.
 struct About {
   std::string_view id;  // lower case, digits, '_'; the same as in the manifest and the file name
   std::string_view name;
@@ -39,7 +39,7 @@ class Backend : public Object {
   const Host& host() const { return host_; }
   const std::string& directory() const { return directory_; }  // where the plugin's file lies
 
-  // This may start the driver. With 0 devices `why_none` tells people why.
+  // This may start the driver. With 0 devices, `why_none` says why, for people to read.
   virtual uint32_t device_count(std::string& why_none) = 0;
   // Text lives as long as the backend. `size` and `index` are filled in by the SDK.
   virtual bp_device_info_t device_info(uint32_t index) = 0;

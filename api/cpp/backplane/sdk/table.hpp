@@ -9,7 +9,7 @@
 
 namespace backplane::sdk {
 
-// What the answer of a row may depend on, beside the node: the device, and what the session allows.
+// What the answer of a row may depend on, in addition to the node: the device, and what the session allows.
 template <class Facts>
 struct Asked {
   const Facts& facts;

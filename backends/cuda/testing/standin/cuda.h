@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests ask of the stand-in for libcuda.so.1 beside CUDA's own functions.
+// What tests ask of the stand-in for libcuda.so.1 in addition to CUDA's own functions.
 #pragma once
 
 #include <cuda.h>
