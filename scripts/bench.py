@@ -136,7 +136,7 @@ def main():
         arguments.out.mkdir(parents=True, exist_ok=True)
         (arguments.out / "results.json").write_text(json.dumps(summary, indent=1) + "\n")
         if "models" in summary:
-            title = f"Backplane beside onnxruntime, {arguments.threads} threads" + (", one core busy" if arguments.load else "")
+            title = f"Backplane and onnxruntime, {arguments.threads} threads" + (", one core busy" if arguments.load else "")
             report.plot(summary["models"], title, arguments.out / "results.png")
     return 0
 

@@ -115,7 +115,7 @@ install_packages() {
         return 0
     fi
     say "installing ${#missing[@]} packages and what they need: ${missing[*]}"
-    apt update || say "could not refresh the package lists; trying with those at hand"
+    apt update || say "could not refresh the package lists; continuing with the present ones"
     # One unknown name fails a whole call, so on failure take them one by one.
     apt_install "${missing[@]}" && return 0
     for package in "${missing[@]}"; do

@@ -189,7 +189,7 @@ def main():
                 written += 1
                 said[answer] += 1
                 if answer == "differs" and (op, form) not in ONNXRUNTIME_DIFFERS:
-                    problems.append(f"{name}: onnxruntime gives another result in opset {opset}")
+                    problems.append(f"{name}: onnxruntime returns another result in opset {opset}")
                 if written == DRAWS and not stated:
                     break
             if not written:

@@ -184,7 +184,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--table", type=pathlib.Path, default=here / "includes.txt", help="the table of allowed includes (default: includes.txt)")
     options = parser.parse_args(arguments)
     if not options.root.is_dir():
-        parser.error(f"{options.root} is not a folder: give the root of the tree with --root")
+        parser.error(f"{options.root} is not a folder: pass the root of the tree with --root")
     try:
         check = Check(options.root, Table(options.table))
     except (ValueError, OSError) as error:
