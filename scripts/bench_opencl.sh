@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The share of the device's peak that the OpenCL backend's kernels reach, and ResNet-50 compared with the CPU backend. Arguments are passed to bench_opencl.py.
+# The share of the device's peak that the OpenCL backend's kernels reach, and ResNet-50 compared with the CPU backend.
+# Arguments are passed to bench_opencl.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")

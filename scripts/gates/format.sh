@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# format.sh [--root DIR] [FILE…]: every C and C++ file is as clang-format 14 writes it.
+# format.sh [--root DIR] [FILE…]: every C and C++ file is formatted as clang-format 14 does it.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 tool=$(find_tool clang-format) || exit $?
