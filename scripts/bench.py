@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench.py [--rounds N] [--runs N] [--threads N] [--load | --overhead | --operators] [--out FOLDER] [NAME…]: Backplane beside onnxruntime.
+"""bench.py [--rounds N] [--runs N] [--threads N] [--load | --overhead | --operators] [--out FOLDER] [NAME…]: compares Backplane with onnxruntime.
 
-Without names: all models, then the loader's overhead. With names: these models; with --overhead: that alone. With --operators: single
-operators, those with a NAME in their name where there are names.
+Without names: all models, then the loader's overhead. With names: only these models. With --overhead: only the overhead. With --operators:
+single operators, only those whose name contains a NAME if there are names.
 
-For each model and round, first one of the two runs RUNS times in a process of its own, then the other; who is first alternates. Same
-threads, same stored input; our output is compared with the stored one of onnxruntime. A row is met by its ratio, or where our time is
+For each model and round, one of the two runs RUNS times in its own process, then the other; the order alternates. Both use the same number
+of threads and the same stored input; our output is compared with onnxruntime's stored one. A row is met by its ratio, or if our time is
 within 1.15 of the floor: the model's operations over the peak rate measured here, or its weights over the bandwidth. Memory is the
 peak of a process less what it had before it opened the model. --load pins a busy process to a core meanwhile; then the 99th percentile
-counts too. With --out, results.json and results.png are written there.
+is checked too. With --out, results.json and results.png are written there.
 """
 import argparse
 import contextlib
@@ -102,10 +102,10 @@ def run_models(chosen, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--runs", type=int, help="in each round; default 15, with --load so many that there are 1,000 in all")
+    parser.add_argument("--runs", type=int, help="runs per round; default 15, with --load as many as make 1,000 in total")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--load", action="store_true", help="beside a busy process")
-    parser.add_argument("--overhead", action="store_true", help="the loader's overhead alone")
+    parser.add_argument("--load", action="store_true", help="while another process uses one core")
+    parser.add_argument("--overhead", action="store_true", help="only the loader's overhead")
     parser.add_argument("--operators", action="store_true", help="single operators instead of models")
     parser.add_argument("--program", default=str(BUILD / "bin/backplane"))
     parser.add_argument("--overhead-program", default=str(BUILD / "tests/session_bench"))
@@ -114,12 +114,12 @@ def main():
     arguments = parser.parse_args()
     arguments.runs = arguments.runs or (math.ceil(1000 / arguments.rounds) if arguments.load else 15)
     if arguments.operators and (arguments.overhead or arguments.load):
-        parser.error("--operators goes alone")
+        parser.error("--operators cannot be combined with --overhead or --load")
     unknown = set() if arguments.operators else set(arguments.names) - {row.name for row in ROWS}
     if unknown:
         parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(row.name for row in ROWS)}")
     if arguments.overhead and (arguments.names or arguments.load):
-        parser.error("--overhead goes alone")
+        parser.error("--overhead cannot be combined with names or --load")
     chosen = [row for row in ROWS if not arguments.names or row.name in arguments.names]
     print(f"{arguments.threads} threads, {arguments.rounds} rounds of {arguments.runs} runs; load average before: {os.getloadavg()[0]:.2f}")
     summary = {"threads": arguments.threads, "rounds": arguments.rounds, "runs": arguments.runs, "load": arguments.load}
@@ -136,7 +136,7 @@ def main():
         arguments.out.mkdir(parents=True, exist_ok=True)
         (arguments.out / "results.json").write_text(json.dumps(summary, indent=1) + "\n")
         if "models" in summary:
-            title = f"Backplane beside onnxruntime, {arguments.threads} threads" + (", one core busy" if arguments.load else "")
+            title = f"Backplane and onnxruntime, {arguments.threads} threads" + (", one core busy" if arguments.load else "")
             report.plot(summary["models"], title, arguments.out / "results.png")
     return 0
 

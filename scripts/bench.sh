@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Backplane beside ONNX Runtime, interleaved. Arguments go to bench.py (--help lists them). The larger models are made at the first call.
+# Compares Backplane with ONNX Runtime, interleaved. Arguments are passed to bench.py (--help lists them).
+# The first call makes the larger models.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
 export BACKPLANE_DATA
 if [[ ! -x $BACKPLANE_DATA/venv/bin/python || ! -f $BACKPLANE_DATA/light/resnet50/model.onnx ]]; then
-    echo "bench: the models or ONNX Runtime are missing in $BACKPLANE_DATA; this gets them: scripts/setup.sh" >&2
+    echo "bench: the models or ONNX Runtime are missing in $BACKPLANE_DATA; this installs them: scripts/setup.sh" >&2
     exit 1
 fi
 if [[ ! -x build/dev/bin/backplane || ! -x build/dev/tests/session_bench ]]; then

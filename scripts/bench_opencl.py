@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_opencl.py [--runs N] [--rounds N] [--only TEXT]: what the OpenCL backend's kernels reach of the device's measured peak.
+"""bench_opencl.py [--runs N] [--rounds N] [--only TEXT]: the share of the device's measured peak that the OpenCL backend's kernels reach.
 
-Peaks are what small kernels of the backend measure in the same run, before and after (the greater counts): multiply-adds in registers,
-and a stream through memory. A case's time is that of its kernels on the device, by the device's own clock, the median of the runs. Then
-ResNet-50 on OpenCL and on the CPU backend, in turn.
+Peaks are measured by small kernels of the backend in the same run, before and after (the greater counts): multiply-adds in registers,
+and streaming through memory. A case's time is that of its kernels by the device's own clock, the median of the runs. Then
+ResNet-50 runs on OpenCL and on the CPU backend, interleaved.
 """
 import argparse
 import json
@@ -56,7 +56,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--runs", type=int, default=9)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--only", default="", help="cases whose family has this in it; ResNet-50 is left out then")
+    options.add_argument("--only", default="", help="only cases whose family contains this text, without ResNet-50")
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)

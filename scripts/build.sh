@@ -26,7 +26,7 @@ configure() {
 read_child_seconds() {
     local file
     file=$(mktemp)
-    times >"$file" # in a $(…) it would tell of that shell's children
+    times >"$file" # in a $(…) it would report that subshell's children
     child_seconds=$(LC_ALL=C awk 'NR == 2 { split($0, t, /[ms ]+/); printf "%d", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$file")
     rm -f "$file"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Sets up and builds what it takes to read the text out of sample pictures, and reads it.
+# Sets up and builds what is needed to read the text in sample pictures, and reads it.
 set -euo pipefail
 
 usage() {
@@ -8,9 +8,9 @@ usage() {
 scripts/demo.sh
 
 Runs scripts/setup.sh --demo, builds the loader, the CPU backend, the program backplane and the sample read_text (preset dev), lists
-the backends that the loader found, reads sample pictures, and shows where a model's nodes run. Needs no tests and none of their data;
-scripts/test.sh builds on what this has built.
-Exit status: 0 if every picture was read right.
+the backends that the loader found, reads sample pictures, and shows where a model's nodes run. It builds no tests and needs none of their
+data; scripts/test.sh continues from this build.
+Exit status: 0 if every picture was read correctly.
 END
 }
 case ${1-} in

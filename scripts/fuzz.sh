@@ -7,9 +7,9 @@ usage() {
     cat <<'END'
 scripts/fuzz.sh [--seconds N] [--list] [FUZZER…]
 
-Builds the fuzzers (or those that are named) in build/fuzz, with the address sanitizer, and runs each for N seconds (60). Inputs that cover
-something new are kept in $BACKPLANE_DATA/fuzz/FUZZER, so that the next run begins where this one ended; a crash is kept in
-$BACKPLANE_DATA/fuzz/crashes/FUZZER, and every later run tries it first. Exit status: 0 if nothing was found, 1 if something was, 2 for
+Builds all fuzzers, or those named, in build/fuzz with the address sanitizer, and runs each for N seconds (60). Inputs that cover
+new code are kept in $BACKPLANE_DATA/fuzz/FUZZER, so that the next run continues where this one ended; crashes are kept in
+$BACKPLANE_DATA/fuzz/crashes/FUZZER, and every later run tries them first. Exit status: 0 if nothing was found, 1 if something was, 2 for
 wrong usage.
 END
 }

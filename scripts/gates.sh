@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every gate: the quick ones of scripts/test.sh, and those that take minutes. The last lines say how each ended.
+# Runs every gate: the quick ones of scripts/test.sh, and those that take minutes. The last lines summarize each result.
 set -euo pipefail
 
 usage() {
     cat <<'END'
 scripts/gates.sh [GATE…]
 
-Runs scripts/setup.sh --gates, then these gates, or those that are named:
+Runs scripts/setup.sh --gates, then these gates, or only those named:
 
   quick     build with g++ (warnings are errors), then format, shell, spelling, includes and planted violations
-  headers   every header compiles alone
-  tidy      clang-tidy over all sources, names included
+  headers   every header compiles on its own
+  tidy      clang-tidy over all sources, including its naming rules
   asan      Clang builds everything (warnings are errors) with address, leak and undefined-behaviour sanitizers; all tests
-  coverage  line coverage by folder, of the tests that asan ran
+  coverage  line coverage by folder, from the tests that asan ran
   tsan      thread sanitizer: build with g++ and all tests
   grown     build with one more field in every struct of the ABI that may grow; each build's tests with the other's libraries
-  cuda      the CUDA backend on its stand-in for a GPU: level 3 of core, and NVRTC takes every kernel; skipped without CUDA's headers
-  fuzzers   build with Clang, and 20 seconds of each
+  cuda      the CUDA backend on its stand-in for a GPU: level 3 of core, and NVRTC compiles every kernel; skipped without CUDA's headers
+  fuzzers   build with Clang, and 20 seconds per fuzzer
   aarch64   cross build for 64-bit Arm, and the unit tests of api, loader and backends in QEMU
 
 Exit status: 0 if none fails, 1 if one does, 2 for wrong usage.

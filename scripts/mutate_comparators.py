@@ -4,8 +4,8 @@
 
 mutate_comparators.py [--build build/dev] [--part I/N] [--only TEXT] [--list]
 
-Needs the tests judge_test, bounds_test and compare_test of that build folder. A mutation is compiled into a folder of its own, with the
-compiler's calls of the build, and linked before the libraries of the build. Exit status: 0 if every mutation was found.
+Needs the tests judge_test, bounds_test and compare_test of that build folder. A mutation is compiled into its own folder, with the
+compiler commands of the build, and linked before the libraries of the build. Exit status: 0 if every mutation was found.
 """
 import argparse
 import json
@@ -179,9 +179,9 @@ def finders(build, file, old, new, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/dev")
-    parser.add_argument("--part", default="1/1", help="only every Nth mutation, from the Ith on")
-    parser.add_argument("--only", default="", help="only mutations whose file or text has this in it")
-    parser.add_argument("--list", action="store_true", help="tell the mutations and end")
+    parser.add_argument("--part", default="1/1", help="I/N: only every Nth mutation, starting with the Ith")
+    parser.add_argument("--only", default="", help="only mutations whose file or text contains this")
+    parser.add_argument("--list", action="store_true", help="print the mutations and exit")
     options = parser.parse_args()
 
     part, parts = map(int, options.part.split("/"))

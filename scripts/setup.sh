@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gets what is missing to build and test Backplane: system packages, then test data. See scripts/data/README.md.
+# Installs what is missing to build and test Backplane: system packages, then test data. See scripts/data/README.md.
 set -euo pipefail
 
 usage() {
     cat <<'END'
 scripts/setup.sh [--demo | --no-data | --gates] [--cuda] [--no-browser]
 
-Installs the missing packages (Debian 12 or newer, Ubuntu 24.04 or newer), a Chromium where there is none, which draws the reports of
-a test, and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB). A second run does nothing.
+Installs the missing packages (Debian 12 or newer, Ubuntu 24.04 or newer), Chromium if it is missing, with which a test renders reports,
+and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB). A second run does nothing.
 
   --demo         only what scripts/demo.sh builds and reads (about 100 MB of data)
   --no-data      the packages of a full build only, no data
   --gates        everything, and the compilers and emulators of scripts/gates.sh
-  --cuda         also CUDA's headers and run-time compiler, from the Python registry (about 150 MB; not where they are found already)
-  --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test of the report's page is skipped
+  --cuda         also CUDA's headers and run-time compiler, from the Python registry (about 150 MB; not if they are found already)
+  --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test that renders reports is skipped
   --help         this text
 
 Exit status: 0 if the build can proceed, 1 if a build package is missing, 2 for wrong usage.
@@ -115,7 +115,7 @@ install_packages() {
         return 0
     fi
     say "installing ${#missing[@]} packages and what they need: ${missing[*]}"
-    apt update || say "could not refresh the package lists; trying with those at hand"
+    apt update || say "could not refresh the package lists; continuing with the present ones"
     # One unknown name fails a whole call, so on failure take them one by one.
     apt_install "${missing[@]}" && return 0
     for package in "${missing[@]}"; do

@@ -7,7 +7,7 @@ usage() {
     cat <<'END'
 scripts/test.sh [--preset dev|asan|tsan] [ctest arguments…]
 
-Runs scripts/setup.sh, builds a preset of CMakePresets.json (dev without --preset) and runs its tests, the quick gates among them.
+Runs scripts/setup.sh, builds a preset of CMakePresets.json (dev without --preset) and runs its tests, including the quick gates.
 Other arguments go to ctest, for example: scripts/test.sh -R loader
 
 Exit status: 0 if at least one test ran and none failed.

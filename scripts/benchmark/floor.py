@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a model could run here at best: its operations over the measured peak rate, its weights over the measured bandwidth.
+"""The least time a model can take on this machine: its operations over the measured peak rate, its weights over the measured bandwidth.
 
 Rates are those of large products and sums by NumPy and onnxruntime, whichever is faster. Operations are counted as the model writes
 them, so that Winograd's convolutions may pass below.

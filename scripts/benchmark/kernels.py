@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of one operator or chain, one for each family of kernels, with the arithmetic and the traffic they cannot do without."""
+"""Models of one operator or chain, one for each family of kernels, with the minimum of arithmetic and memory traffic that they need."""
 import dataclasses
 import math
 

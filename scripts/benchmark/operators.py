@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single operators beside onnxruntime. Whole models hide an operator that none of them has much of."""
+"""Single operators compared with onnxruntime: models hide the cost of operators that they use little."""
 import dataclasses
 import json
 import math

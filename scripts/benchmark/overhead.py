@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the loader itself costs, beside its goals. Our figures are those of loader/session/session_bench.cpp, theirs come through Python."""
+"""The loader's own cost, compared with its goals. Our figures come from loader/session/session_bench.cpp, onnxruntime's from its Python API."""
 import dataclasses
 import json
 import os

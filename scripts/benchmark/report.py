@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as text, and a picture of the same."""
+"""Tables as text, and as a chart."""
 from . import rows
 
 

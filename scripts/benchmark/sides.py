@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two sides of a comparison. Each run of either is a process of its own, so that peak memory is its own too."""
+"""The two sides of a comparison. Each run of either is a separate process, so that peak memory is measured separately."""
 import json
 import pathlib
 import statistics

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random nodes for differential.py: FAMILIES says which operators each generator draws. There is a module for each kind of operator.
+"""Random nodes for differential.py: FAMILIES lists the operators that each generator draws. There is a module for each kind of operator.
 
 A generator takes a Draw and returns a Node. Inputs of operators that add up products are multiples of 1/4 with few bits, so that
 every order of summation gives the same bits; what is left is rounding of single functions. Case numbers follow the order of the table.

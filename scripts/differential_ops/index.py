@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that take or put elements by index."""
+"""Nodes that gather or scatter elements by index."""
 import numpy as np
 
 from .draw import ints, MOVED, Node

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that put elements elsewhere, or make them from shapes."""
+"""Nodes that move elements, or generate them from shapes."""
 import numpy as np
 from onnx import TensorProto, helper
 

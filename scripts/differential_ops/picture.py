@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resizing and sampling of pictures."""
+"""Resizing and sampling of images."""
 import numpy as np
 
 from .draw import ints, Node

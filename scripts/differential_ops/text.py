@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts."""
+"""Strings."""
 import numpy as np
 
 from .draw import Node

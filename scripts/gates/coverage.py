@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints which share of the lines of each folder the tests execute.
+"""Prints the share of each folder's lines that the tests execute.
 
     scripts/gates/coverage.py BUILD [FLOORS]
 
 BUILD is a build folder of the preset asan whose tests have run. FLOORS (scripts/gates/coverage.txt) has lines 'FOLDER PERCENT': a
-folder that falls below its floor is a finding. Tests themselves are not counted. Exit status: 0 if no folder is below its floor, 1 if
+folder below its floor is reported. Tests themselves are not counted. Exit status: 0 if no folder is below its floor, 1 if
 one is, 2 for wrong usage, 77 without llvm-cov.
 """
 import argparse

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that every header compiles alone: it includes what it uses.
+"""Checks that every header compiles on its own: it includes what it uses.
 
     scripts/gates/headers.py BUILD [HEADER…]
 
 BUILD is a build folder that was configured and built (headers that the build generates must exist). A header is compiled with the
-flags of the source that is nearest to it. Without HEADER, one that its own source includes first is left to that source, which
-scripts/gates/tidy.py reads without precompiled headers. Exit status: 0 if all compile, 1 if one does not, 2 for wrong usage.
+flags of the nearest source. Without HEADER, a header that its own source includes first is skipped, because
+scripts/gates/tidy.py compiles that source without precompiled headers. Exit status: 0 if all compile, 1 if one does not, 2 for wrong usage.
 """
 import argparse
 import concurrent.futures
@@ -36,7 +36,7 @@ def is_first_in_its_source(header: str) -> bool:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Checks that every header compiles alone.")
     parser.add_argument("build", type=pathlib.Path, help="a build folder")
-    parser.add_argument("headers", nargs="*", help="these headers; without them all of the tree")
+    parser.add_argument("headers", nargs="*", help="these headers; default: all of the tree")
     options = parser.parse_args(arguments)
     if not (options.build / "compile_commands.json").is_file():
         parser.error(f"{options.build} has no compile_commands.json: configure it with cmake --preset dev")

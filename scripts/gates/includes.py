@@ -180,11 +180,11 @@ class Check:
 def main(arguments: list[str]) -> int:
     here = pathlib.Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description="Checks which folder includes which.")
-    parser.add_argument("--root", type=pathlib.Path, default=here.parent.parent, help="the tree to check (this one)")
-    parser.add_argument("--table", type=pathlib.Path, default=here / "includes.txt", help="the allowed arrows (includes.txt)")
+    parser.add_argument("--root", type=pathlib.Path, default=here.parent.parent, help="the tree to check (default: this one)")
+    parser.add_argument("--table", type=pathlib.Path, default=here / "includes.txt", help="the table of allowed includes (default: includes.txt)")
     options = parser.parse_args(arguments)
     if not options.root.is_dir():
-        parser.error(f"{options.root} is not a folder: give the root of the tree with --root")
+        parser.error(f"{options.root} is not a folder: pass the root of the tree with --root")
     try:
         check = Check(options.root, Table(options.table))
     except (ValueError, OSError) as error:

@@ -146,7 +146,7 @@ class IncludesTest(unittest.TestCase):
                 self.check(2, f"table.txt:12: {text}")
 
     def test_wrong_usage(self) -> None:
-        self.check(2, "is not a folder: give the root of the tree with --root", root="no/such")
+        self.check(2, "is not a folder: pass the root of the tree with --root", root="no/such")
         (self.root / "table.txt").unlink()
         self.check(2, "No such file")
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the gates. A gate takes [--root DIR] [FILE…]: the tree it looks at (this one), and the files in it (all). It prints each
+# Sourced by the gates. A gate takes [--root DIR] [FILE…]: the tree to check (default: this one), and the files in it (default: all). It prints each
 # violation with its place, then one line of summary. Exit status: 0 if there is none, 1 if there is one, 2 for wrong usage, 77 if a
 # tool is missing.
 set -euo pipefail
@@ -22,7 +22,8 @@ read_arguments() {
     cd "$root"
 }
 
-# tracked PATTERN…: the files of the tree that match, one a line; of those given, if some were. Without git, all but hidden and built.
+# tracked PATTERN…: the files of the tree that match, one per line; only those passed to the gate, if there are any. Without git, all except
+# hidden and built ones.
 tracked() {
     local pattern file
     if [[ ${#files[@]} -gt 0 ]]; then
@@ -45,15 +46,15 @@ tracked() {
     fi
 }
 
-# some COUNT: fails if a gate was given no FILE and found none to look at.
+# some COUNT: fails if the gate has no FILE arguments and found no file.
 some() {
     if [[ $1 -eq 0 && ${#files[@]} -eq 0 ]]; then
-        echo "$(basename "$0" .sh): there is no file to look at in $PWD"
+        echo "$(basename "$0" .sh): no file to check in $PWD"
         exit 1
     fi
 }
 
-# find_tool NAME: the program of the environment that setup.sh makes, so that every machine has the same release; else the system's.
+# find_tool NAME: the program that setup.sh installed, so that every machine uses the same release; otherwise the system's.
 find_tool() {
     local data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane} tool
     if [[ -x $data/tools/bin/$1 ]]; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# planted_test.sh BUILD: each quick gate finds a violation that is planted, names its place, and is content with a tree without one.
+# planted_test.sh BUILD: each quick gate finds a planted violation, names its place, and accepts a tree without one.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export GIT_CEILING_DIRECTORIES=$work # it may lie in a folder that some repository ignores
+export GIT_CEILING_DIRECTORIES=$work # it may be in a folder that a repository ignores
 skipped=0
 failures=0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shell.sh [--root DIR] [FILE…]: shellcheck has nothing to say about any shell script.
+# shell.sh [--root DIR] [FILE…]: shellcheck reports nothing about any shell script.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 tool=$(find_tool shellcheck) || exit $?

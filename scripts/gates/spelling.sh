@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# spelling.sh [--root DIR] [FILE…]: no word is misspelled. words.txt has the right words of this project that codespell takes for mistakes.
+# spelling.sh [--root DIR] [FILE…]: no word is misspelled. words.txt lists correct words of this project that codespell reports.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 tool=$(find_tool codespell) || exit $?

@@ -4,9 +4,9 @@
 
     scripts/gates/tidy.py BUILD [--checks CHECKS] [--all | FILE…]
 
-BUILD is a build folder that was configured and built. Without FILE the sources that differ from the branch that this one comes from:
-those of the last commit, of commits that origin's main has not, and what is not committed. A header stands for the source that is
-nearest to it. Only the first of many are checked (LIMIT, printed): --all checks every one. Exit status: 0 if there is no finding, 1 if
+BUILD is a build folder that was configured and built. Without FILE it checks the sources that differ from the branch that this one comes from:
+those of the last commit, of commits that are not on origin's main, and uncommitted ones. For a header it checks the nearest
+source. It checks at most LIMIT sources (printed); --all checks every one. Exit status: 0 if there is no finding, 1 if
 there is one, 2 for wrong usage, 77 without clang-tidy.
 """
 import argparse
@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Runs clang-tidy over changed sources.")
     parser.add_argument("build", type=pathlib.Path, help="a build folder")
     parser.add_argument("--all", action="store_true", help="every source")
-    parser.add_argument("--checks", default="", help="others than those of .clang-tidy, as clang-tidy writes them")
+    parser.add_argument("--checks", default="", help="checks instead of those of .clang-tidy, in clang-tidy's syntax")
     parser.add_argument("files", nargs="*", help="these sources or headers")
     options = parser.parse_intermixed_args(arguments)
     tool = find_tool()
