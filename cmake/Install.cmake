@@ -21,6 +21,11 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfig.cmake ${CMAKE_CURRENT_
 configure_file(${PROJECT_SOURCE_DIR}/cmake/backplane.pc.in backplane.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/backplane.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# For programs that were compiled for ONNXIFI.
+if(TARGET backplane_onnxifi)
+  install(TARGETS backplane_onnxifi)
+endif()
+
 # Programs find the loader relative to themselves.
 file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 foreach(program backplane backplane-conform backplane-probe)

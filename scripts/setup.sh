@@ -36,7 +36,7 @@ build_packages=(
 )
 gate_packages=(clang libomp-dev llvm libclang-rt-dev mmdebstrap qemu-user-static g++-aarch64-linux-gnu gcc-aarch64-linux-gnu)
 drawing_packages=(python3 python3-venv fonts-dejavu-core)
-data_packages=(libonnx-testdata "${drawing_packages[@]}" python3-torch)
+data_packages=(libonnx-testdata libonnx-dev "${drawing_packages[@]}" python3-torch)
 
 scope=all # demo, build, all or gates
 with_browser=yes
@@ -274,6 +274,7 @@ if [[ $scope != build ]]; then
     line "demo" "the recogniser or its pictures are missing: nothing can be read" has_item demo
     [[ $scope == demo ]] || {
         line "libonnx-testdata" "tests on the older ONNX models are skipped" has_package libonnx-testdata
+        line "libonnx-dev" "the test with ONNXIFI's own header and loader is skipped" has_package libonnx-dev
         line "tools" "the gates on format and spelling are skipped" has_item tools
         line "venv" "tests that compare with Python are skipped, and no data below can be made" has_item venv
         line "onnx" "tests on the newer ONNX node cases are skipped" has_item onnx

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # exports_test.sh plugin FILE…           each exports bp_plugin_query and nothing else, but for what counts executed lines
+# exports_test.sh onnxifi FILE HEADER    exports exactly the functions that HEADER declares, and stays in memory likewise
 # exports_test.sh loader FILE GOLDEN ABI exports, under BACKPLANE_<ABI>, exactly the functions that GOLDEN lists, and stays in memory
 #                                    when it is closed: a thread of its pool may still come
 set -eu
@@ -16,6 +17,13 @@ if [ "$kind" = plugin ]; then
         exported "$file"
         exit 1
     done
+elif [ "$kind" = onnxifi ]; then
+    readelf -d "$1" | grep -q 'Flags:.*NODELETE' || { echo "$1 is not linked with -z nodelete"; exit 1; }
+    wanted=$(sed -n 's/^ONNXIFI_EXPORT onnxStatus \(onnx[A-Za-z]*\)(.*/\1/p' "$2" | sort)
+    [ -n "$wanted" ] && [ "$(exported "$1")" = "$wanted" ] && exit 0
+    echo "$1 exports something else than $2 declares. Exported:"
+    exported "$1"
+    exit 1
 else
     readelf -d "$1" | grep -q 'Flags:.*NODELETE' || { echo "$1 is not linked with -z nodelete"; exit 1; }
     wanted=$(sed -n '/bp_plugin_query(/d; s/^function .*BP_CALL \(bp_[a-z_0-9]*\)(.*/\1@@BACKPLANE_'"$3"'/p' "$2")

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxifi/backend.h"
+
+#include <optional>
+
+#include "onnxifi/handles.h"
+
+namespace backplane::onnxifi {
+
+// ---- ids -----------------------------------------------------------------------------------------------------------
+
+onnxBitfield BackendId::memory_types() const {
+  onnxBitfield types = ONNXIFI_MEMORY_TYPE_CPU;
+  for (uint32_t i = 0; i < device_.info.space_count; ++i) {
+    bp_space_t space{};
+    space.size = sizeof space;
+    client::detail::call(api().memory_space, environment_.get(), device_.info.id, i, &space);
+    for (uint32_t k = 0; k < space.import_count; ++k) {
+      if (space.imports[k] == BP_EXTERNAL_CUDA_POINTER) types |= ONNXIFI_MEMORY_TYPE_CUDA_BUFFER;
+      if (space.imports[k] == BP_EXTERNAL_CL_MEM) types |= ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;
+    }
+  }
+  return types;
+}
+
+void BackendId::acquire() {
+  const std::lock_guard lock(mutex_);
+  ++acquired_;
+}
+
+bool BackendId::release() {
+  const std::lock_guard lock(mutex_);
+  if (acquired_ == 0) return false;
+  --acquired_;
+  return true;
+}
+
+bool BackendId::acquired() const {
+  const std::lock_guard lock(mutex_);
+  return acquired_ != 0;
+}
+
+const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids() {
+  // Never destroyed: programs may call while static objects of theirs are.
+  static const auto* const kIds = [] {
+    auto* ids = new std::vector<std::pair<void*, std::shared_ptr<BackendId>>>;
+    const Environment environment;
+    for (const Device& device : environment.devices())
+      ids->emplace_back(next_handle(), std::make_shared<BackendId>(environment, device));
+    return ids;
+  }();
+  return *kIds;
+}
+
+std::shared_ptr<BackendId> backend_id(void* handle) {
+  for (const auto& [each, id] : backend_ids()) {
+    if (each == handle) return id->acquired() ? id : nullptr;
+  }
+  return nullptr;
+}
+
+// ---- backends ------------------------------------------------------------------------------------------------------
+
+Backend::Backend(const BackendId& id, const uint64_t* properties)
+    : environment_(id.environment()), device_(id.device()) {
+  std::optional<uint32_t> log_level;
+  std::optional<bp_native_t> context;
+  for (; properties != nullptr && properties[0] != ONNXIFI_BACKEND_PROPERTY_NONE; properties += 2) {
+    const uint64_t value = properties[1];
+    switch (properties[0]) {
+      case ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION:
+        if (value > ONNXIFI_OPTIMIZATION_LOW_DELAY) throw Failure{ONNXIFI_STATUS_INVALID_PROPERTY};
+        break;  // what is fastest is fastest for each of them
+      case ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL:
+        if (value < ONNXIFI_LOG_LEVEL_DEBUG || value > ONNXIFI_LOG_LEVEL_ERROR)
+          throw Failure{ONNXIFI_STATUS_INVALID_PROPERTY};
+        log_level = static_cast<uint32_t>(ONNXIFI_LOG_LEVEL_ERROR - value + BP_LOG_ERROR);
+        break;
+      case ONNXIFI_BACKEND_OPENCL_CONTEXT:
+        if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER) == 0)
+          throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
+        if (value == 0) throw Failure{ONNXIFI_STATUS_INVALID_PROPERTY};
+        context = bp_native_t{sizeof(bp_native_t), BP_NATIVE_CL_CONTEXT, value, nullptr};
+        break;
+      default:
+        throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
+    }
+  }
+  if (!log_level && !context) return;
+  // A level of its own and a device opened in another context need an environment of their own.
+  EnvironmentOptions options;
+  options.log_level = log_level.value_or(0);
+  environment_ = Environment(options);
+  for (const Device& each : environment_.devices()) {
+    if (each.info.id != id.device().info.id) continue;
+    device_ = each;
+    if (context) environment_.open_device(each.info.id, *context);
+    return;
+  }
+  throw Failure{ONNXIFI_STATUS_BACKEND_UNAVAILABLE};
+}
+
+Session Backend::compile(const Model& model) const {
+  SessionOptions options;
+  options.devices = {device_.name};
+  options.fallback = BP_FALLBACK_FORBID;
+  try {
+    return environment_.compile(model, options);
+  } catch (const Error& error) {
+    if (error.status() != BP_UNSUPPORTED) throw;
+    const onnxStatus why = compatibility(environment_, device_, model);
+    throw Failure{why == ONNXIFI_STATUS_SUCCESS ? ONNXIFI_STATUS_UNSUPPORTED_OPERATOR : why};
+  }
+}
+
+// ---- models --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Whether these are whole protobuf fields, and those with the number `message` are likewise.
+bool is_protobuf(const uint8_t* at, const uint8_t* end, uint64_t message) {
+  const auto varint = [&]() -> std::optional<uint64_t> {
+    uint64_t value = 0;
+    for (int shift = 0; at != end && shift < 64; shift += 7) {
+      value |= uint64_t{*at & 0x7Fu} << shift;
+      if ((*at++ & 0x80u) == 0) return value;
+    }
+    return std::nullopt;
+  };
+  while (at != end) {
+    const std::optional<uint64_t> key = varint();
+    if (!key || *key >> 3 == 0) return false;
+    uint64_t bytes = 0;
+    switch (*key & 7) {
+      case 0:
+        if (!varint()) return false;
+        break;
+      case 1:
+        bytes = 8;
+        break;
+      case 2: {
+        const std::optional<uint64_t> size = varint();
+        if (!size) return false;
+        bytes = *size;
+        break;
+      }
+      case 5:
+        bytes = 4;
+        break;
+      default:
+        return false;
+    }
+    if (bytes > static_cast<uint64_t>(end - at)) return false;
+    if ((*key & 7) == 2 && *key >> 3 == message && !is_protobuf(at, at + bytes, 0)) return false;
+    at += bytes;
+  }
+  return true;
+}
+
+}  // namespace
+
+Model parse(const Environment& environment, size_t bytes, const void* model,
+            const std::vector<bp_named_tensor_t>& weights, std::shared_ptr<const void> keep) {
+  if (model == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+  if (bytes == 0) throw Failure{ONNXIFI_STATUS_INVALID_SIZE};
+  constexpr uint64_t kGraph = 7;  // ModelProto.graph
+  const auto* first = static_cast<const uint8_t*>(model);
+  if (!is_protobuf(first, first + bytes, kGraph)) throw Failure{ONNXIFI_STATUS_INVALID_PROTOBUF};
+  using Kept = std::pair<std::string, std::shared_ptr<const void>>;
+  const auto kept = std::make_shared<const Kept>(std::string(static_cast<const char*>(model), bytes), std::move(keep));
+  bp_model_source_t source{};
+  source.size = sizeof source;
+  source.descriptor = -1;
+  source.bytes = bp_bytes_t{kept->first.data(), kept->first.size()};
+  source.weights = weights.data();
+  source.weight_count = static_cast<uint32_t>(weights.size());
+  source.weight_stride = sizeof(bp_named_tensor_t);
+  bp_model_t* made = nullptr;
+  try {
+    client::detail::call(api().model_open, environment.get(), static_cast<const bp_model_source_t*>(&source), &made);
+  } catch (const Error& error) {
+    if (error.status() == BP_UNSUPPORTED) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_VERSION};
+    if (error.status() == BP_NOT_FOUND) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};  // external data
+    throw;
+  }
+  return Model(made, kept);
+}
+
+onnxStatus compatibility(const Environment& environment, const Device& device, const Model& model) {
+  SessionOptions options;
+  options.devices = {device.name};
+  options.flags = BP_SESSION_PLACE_ONLY;
+  const Session session = environment.compile(model, options);
+  const uint32_t nodes = session.model().graph().node_count();
+  for (uint32_t i = 0; i < nodes; ++i) {
+    const bp_placed_node_t placed = session.node(i);
+    if (placed.device != 0 || placed.island != BP_NONE) continue;
+    const bp_node_verdict_t verdict = session.verdict(i, device.info.id);
+    if (verdict.answer == BP_ANSWER_NO) return status_of_reason(verdict.reason);
+  }
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+}  // namespace backplane::onnxifi

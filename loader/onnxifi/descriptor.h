@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor descriptors, checked before anything of them is used.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "onnxifi/status.h"
+
+namespace backplane::onnxifi {
+
+// A descriptor's tensor. The memory stays the program's.
+struct Described {
+  std::string_view name;  // empty: found by its position
+  bp_dtype_t dtype;
+  onnxEnum memory_type;
+  std::vector<int64_t> extents;
+  onnxPointer buffer;
+
+  uint64_t bytes() const;  // dense
+};
+
+// Throws UNSUPPORTED_TAG, INVALID_DATATYPE, INVALID_MEMORY_TYPE, INVALID_SHAPE and INVALID_MEMORY_LOCATION, in this
+// order.
+Described read(const onnxTensorDescriptorV1& descriptor);
+// All of them. Throws INVALID_POINTER where there are none to read.
+std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t count);
+
+}  // namespace backplane::onnxifi

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxifi/event.h"
+
+namespace backplane::onnxifi {
+
+uint64_t reached(const Semaphore& semaphore) {
+  uint64_t value = 0;
+  bp_error_t error{};
+  error.size = sizeof error;
+  client::detail::try_call(error, api().semaphore_query, semaphore.get(), &value);  // a failed value is written too
+  return value;
+}
+
+void Event::signal() {
+  const std::lock_guard lock(mutex_);
+  if (is_signalled()) throw Failure{ONNXIFI_STATUS_INVALID_STATE};
+  semaphore_.signal(1);
+}
+
+bool Event::is_signalled() const {
+  return reached(semaphore_) != 0;
+}
+
+onnxStatus Event::wait() const {
+  try {
+    semaphore_.wait(1);
+  } catch (const Error& error) {
+    if (error.status() != BP_DEPENDENCY_FAILED) throw;
+    const onnxStatus status = status_.load(std::memory_order_acquire);
+    return status == ONNXIFI_STATUS_SUCCESS ? ONNXIFI_STATUS_INTERNAL_ERROR : status;
+  }
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+}  // namespace backplane::onnxifi

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxifi/graph.h"
+
+#include <algorithm>
+
+namespace backplane::onnxifi {
+namespace {
+
+// Puts descriptors in the order of the model's values: by name or, where no descriptor has one, by position.
+std::vector<Described> ordered(const std::vector<view::Value>& values, const std::vector<Described>& given) {
+  const bool by_position = std::ranges::all_of(given, [](const Described& one) { return one.name.empty(); });
+  std::vector<const Described*> found(values.size());
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto at = by_position ? (i < values.size() ? values.begin() + static_cast<ptrdiff_t>(i) : values.end())
+                                : std::ranges::find(values, given[i].name, &view::Value::name);
+    if (at == values.end()) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
+    const Described*& slot = found[static_cast<size_t>(at - values.begin())];
+    if (slot != nullptr) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
+    slot = &given[i];
+  }
+  std::vector<Described> result;
+  for (const Described* one : found) {
+    if (one == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
+    result.push_back(*one);
+    result.back().name = {};  // of the caller, who may free it
+  }
+  return result;
+}
+
+void check(const view::Value& value, const Described& described) {
+  if (value.dtype() != described.dtype) throw Failure{ONNXIFI_STATUS_MISMATCHING_DATATYPE};
+  if (value.rank() < 0) return;
+  if (static_cast<size_t>(value.rank()) != described.extents.size()) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
+  for (uint32_t i = 0; i < described.extents.size(); ++i) {
+    const int64_t declared = value.extent(i);
+    if (declared >= 0 && declared != described.extents[i]) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
+  }
+}
+
+// A named dimension has one extent in all inputs.
+void check_symbols(const std::vector<view::Value>& values, const std::vector<Described>& described) {
+  std::unordered_map<std::string_view, int64_t> extents;
+  for (size_t v = 0; v < values.size(); ++v) {
+    for (uint32_t i = 0; static_cast<int32_t>(i) < values[v].rank(); ++i) {
+      const std::string_view symbol = values[v].symbol(i);
+      if (symbol.empty()) continue;
+      const auto [at, added] = extents.emplace(symbol, described[v].extents[i]);
+      if (!added && at->second != described[v].extents[i]) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
+    }
+  }
+}
+
+}  // namespace
+
+Graph::Graph(const Backend& backend, const Model& model)
+    : environment_(backend.environment()), device_(backend.device()), session_(backend.compile(model)) {}
+
+Graph::~Graph() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& flight : flights_) {
+    if (flight->after != nullptr) flight->after->wait();
+  }
+}
+
+// ---- memory --------------------------------------------------------------------------------------------------------
+
+bp_tensor_t Graph::tensor(Bindings& bindings, const Described& described) const {
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = described.dtype;
+  tensor.rank = static_cast<uint32_t>(described.extents.size());
+  tensor.layout = BP_LAYOUT_DENSE;
+  tensor.extents = described.extents.data();
+  const uint64_t bytes = described.bytes();
+  if (described.memory_type == ONNXIFI_MEMORY_TYPE_CPU) {
+    tensor.buffer.address = reinterpret_cast<void*>(described.buffer);
+    tensor.buffer.bytes = bytes;
+    return tensor;
+  }
+  bp_external_t external{};
+  external.size = sizeof external;
+  external.handle = described.buffer;
+  external.bytes = bytes;
+  switch (described.memory_type) {
+    case ONNXIFI_MEMORY_TYPE_CUDA_BUFFER:
+      external.kind = BP_EXTERNAL_CUDA_POINTER;
+      break;
+    case ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER:
+      external.kind = BP_EXTERNAL_CL_MEM;
+      break;
+    default:
+      throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
+  }
+  for (uint32_t space = 0; space < device_.info.space_count; ++space) {
+    bp_space_t what{};
+    what.size = sizeof what;
+    client::detail::call(api().memory_space, environment_.get(), device_.info.id, space, &what);
+    if (std::find(what.imports, what.imports + what.import_count, external.kind) == what.imports + what.import_count)
+      continue;
+    try {
+      bindings.imported.push_back(environment_.import_memory(device_.info.id, external, space));
+    } catch (const Error&) {
+      throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_LOCATION};
+    }
+    tensor.buffer = bindings.imported.back().abi();
+    return tensor;
+  }
+  throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
+}
+
+std::shared_ptr<const Graph::Bindings> Graph::bindings(const std::vector<Described>& inputs,
+                                                       const std::vector<Described>& outputs) const {
+  const view::Graph graph = session_.model().graph();
+  const auto in = graph.inputs(), out = graph.outputs();
+  auto result = std::make_shared<Bindings>();
+  result->inputs = ordered(in, inputs);
+  result->outputs = ordered(out, outputs);
+  for (size_t i = 0; i < in.size(); ++i) check(in[i], result->inputs[i]);
+  for (size_t i = 0; i < out.size(); ++i) check(out[i], result->outputs[i]);
+  check_symbols(in, result->inputs);
+  for (const Described& one : result->inputs) result->tensors.push_back(tensor(*result, one));
+  for (const Described& one : result->outputs) result->tensors.push_back(tensor(*result, one));
+  return result;
+}
+
+void Graph::set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs) {
+  const std::lock_guard lock(mutex_);
+  bindings_ = nullptr;
+  const std::shared_ptr<const Bindings> made = bindings(inputs, outputs);
+  bind(free_flight(), made);  // what the loader refuses is refused here, not by the run
+  bindings_ = made;
+}
+
+void Graph::unset_io() {
+  const std::lock_guard lock(mutex_);
+  bindings_ = nullptr;
+}
+
+void Graph::bind(Flight& flight, const std::shared_ptr<const Bindings>& bindings) const {
+  if (flight.bound == bindings) return;
+  flight.bound = nullptr;
+  const auto inputs = static_cast<uint32_t>(bindings->inputs.size());
+  for (uint32_t i = 0; i < bindings->tensors.size(); ++i)
+    flight.exec.bind_memory(i < inputs ? i : i - inputs + BP_SLOT_OUTPUT, bindings->tensors[i]);
+  flight.bound = bindings;
+}
+
+// ---- runs ----------------------------------------------------------------------------------------------------------
+
+bool Graph::Flight::is_free() const {
+  return reached(finished) >= runs;
+}
+
+Graph::Flight& Graph::free_flight() {
+  for (const auto& flight : flights_) {
+    if (flight->is_free()) return *flight;
+  }
+  flights_.push_back(std::make_unique<Flight>(session_.exec()));
+  return *flights_.back();
+}
+
+void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
+  Flight& flight = *static_cast<Flight*>(self);
+  flight.after->set_status(status == BP_UNSUPPORTED ? ONNXIFI_STATUS_INTERNAL_ERROR : status_of(status));
+  bp_error_t error{};
+  error.size = sizeof error;
+  client::detail::try_call(error, api().semaphore_signal, flight.ended.get(), flight.runs,
+                           static_cast<const bp_error_t*>(nullptr));
+}
+
+std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
+  const std::lock_guard lock(mutex_);
+  if (bindings_ == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
+  Flight& flight = free_flight();
+  bind(flight, bindings_);
+  // Runs over the same memory follow each other.
+  bp_point_t waits[2];
+  uint32_t wait_count = 0;
+  if (before != nullptr) waits[wait_count++] = before->point();
+  if (last_ != nullptr && last_ != &flight && last_->bound == bindings_)
+    waits[wait_count++] = last_->ended.at(last_->runs);
+  auto after = std::make_shared<Event>();
+  flight.before = std::move(before);
+  flight.after = after;
+  ++flight.runs;
+  const bp_point_t signals[] = {flight.finished.at(flight.runs), after->point()};
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.waits = waits;
+  run.wait_count = wait_count;
+  run.signals = signals;
+  run.signal_count = 2;
+  run.self = &flight;
+  run.done = &Graph::ended;
+  try {
+    flight.exec.submit(run);
+  } catch (...) {
+    flight.after = nullptr;
+    flight.bound = nullptr;
+    flight.ended.signal(flight.runs);
+    flight.finished.signal(flight.runs);
+    throw;
+  }
+  last_ = &flight;
+  return after;
+}
+
+}  // namespace backplane::onnxifi

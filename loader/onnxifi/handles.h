@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The opaque handles of one kind of object. A handle is a number that is never used twice, so that a stale, foreign or
+// NULL one is recognised instead of being followed. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace backplane::onnxifi {
+
+// Of all kinds: no two objects of the process have the same.
+inline void* next_handle() {
+  static std::atomic<uintptr_t> last{0};
+  return reinterpret_cast<void*>((last.fetch_add(1, std::memory_order_relaxed) + 1) << 4);
+}
+
+template <class T>
+class Handles {
+ public:
+  void* add(std::shared_ptr<T> object) {
+    void* const handle = next_handle();
+    const std::lock_guard lock(mutex_);
+    objects_.emplace(handle, std::move(object));
+    return handle;
+  }
+  // NULL where the handle is not one of these, or no longer.
+  std::shared_ptr<T> find(void* handle) const {
+    const std::shared_lock lock(mutex_);
+    const auto at = objects_.find(handle);
+    return at == objects_.end() ? nullptr : at->second;
+  }
+  // Likewise; the handle is stale from now on.
+  std::shared_ptr<T> remove(void* handle) {
+    const std::lock_guard lock(mutex_);
+    const auto node = objects_.extract(handle);
+    return node.empty() ? nullptr : std::move(node.mapped());
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<void*, std::shared_ptr<T>> objects_;
+};
+
+}  // namespace backplane::onnxifi

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// onnxGetBackendInfo: every type of information, of the device itself or of what the loader makes of it.
+#include <cstdlib>
+
+#include "onnxifi/backend.h"
+
+namespace backplane::onnxifi {
+namespace {
+
+std::string bytes_of(uint64_t value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+// Of numbers that may be unknown.
+std::string known(uint64_t value) {
+  if (value == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
+  return bytes_of(value);
+}
+
+// Part `part` of "domain:bus:device.function", numbers in base 16.
+std::string pci(std::string_view place, size_t part) {
+  for (size_t i = 0; i < part; ++i) {
+    const size_t end = place.find(':');
+    if (end == std::string_view::npos) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
+    place.remove_prefix(end + 1);
+  }
+  if (place.empty()) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
+  return bytes_of(std::strtoull(std::string(place).c_str(), nullptr, 16));
+}
+
+onnxEnum device_type(uint32_t kind) {
+  switch (kind) {
+    case BP_DEVICE_CPU:
+      return ONNXIFI_DEVICE_TYPE_CPU;
+    case BP_DEVICE_GPU:
+      return ONNXIFI_DEVICE_TYPE_GPU;
+    case BP_DEVICE_FPGA:
+      return ONNXIFI_DEVICE_TYPE_FPGA;
+    default:
+      return ONNXIFI_DEVICE_TYPE_NPU;
+  }
+}
+
+// The driver's number of a CUDA device, which follows the colon of its name; the only one has none.
+uint64_t cuda_index(const BackendId& id) {
+  if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
+  const std::string& name = id.device().name;
+  const size_t colon = name.find(':');
+  return colon == std::string::npos ? 0 : std::strtoull(name.c_str() + colon + 1, nullptr, 10);
+}
+
+// A field of a protobuf message, of less than 128 bytes.
+std::string field(int number, std::string_view bytes) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + std::string(bytes);
+}
+std::string field(int number, int value) {
+  return {static_cast<char>(number << 3), static_cast<char>(value)};
+}
+
+// y = Identity(x), in an IR version and an operator set of a domain.
+std::string model_in(int ir_version, std::string_view domain, int opset) {
+  const std::string type = field(1, field(1, BP_DTYPE_FLOAT) + field(2, field(1, field(1, 1))));
+  const auto value = [&](const char* name) { return field(1, name) + field(2, type); };
+  const std::string node = field(1, "x") + field(2, "y") + field(4, "Identity");
+  const std::string graph = field(1, node) + field(2, "g") + field(11, value("x")) + field(12, value("y"));
+  std::string model = field(1, ir_version) + field(8, field(1, domain) + field(2, opset));
+  if (!domain.empty()) model += field(8, field(1, "") + field(2, 13));
+  return model + field(7, graph);
+}
+
+// The largest number for which the loader reads the model, found by asking; 0: none.
+template <class Make>
+int newest(const Environment& environment, int first, const Make& make) {
+  int last = 0;
+  for (int version = first; version < 127; ++version) {
+    try {
+      environment.parse(make(version));
+      last = version;
+    } catch (const Error&) {
+      if (last != 0) break;
+    }
+  }
+  return last;
+}
+
+std::string ir_versions(const Environment& environment) {
+  constexpr int kFirst = 3;  // of ONNX 1.0
+  const int last = newest(environment, kFirst, [](int version) { return model_in(version, "", 13); });
+  std::string text;
+  for (int version = kFirst; version <= last; ++version) text += (text.empty() ? "" : " ") + std::to_string(version);
+  return text;
+}
+
+std::string opset_versions(const Environment& environment) {
+  std::string text;
+  for (const char* domain : {"", "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft"}) {
+    const int last = newest(environment, 1, [&](int version) { return model_in(8, domain, version); });
+    if (last == 0) continue;
+    text += (text.empty() ? "" : " ") + std::string(*domain == 0 ? "ai.onnx" : domain) + ":" + std::to_string(last);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string info(const BackendId& id, onnxBackendInfo type) {
+  const bp_device_info_t& device = id.device().info;
+  constexpr uint64_t kVersion1_0 = uint64_t{1} << 32;
+  switch (type) {
+    case ONNXIFI_BACKEND_ONNXIFI_VERSION:
+      return bytes_of(kVersion1_0);
+    case ONNXIFI_BACKEND_NAME:
+      return "Backplane " + id.device().name;
+    case ONNXIFI_BACKEND_VENDOR:
+      return std::string(view::text(device.vendor));
+    case ONNXIFI_BACKEND_VERSION:
+      return std::string(view::text(api().release));
+    case ONNXIFI_BACKEND_EXTENSIONS:
+      return "onnxSetIOAndRunGraph";
+    case ONNXIFI_BACKEND_DEVICE:
+      return std::string(view::text(device.name));
+    case ONNXIFI_BACKEND_DEVICE_TYPE:
+      return bytes_of(device_type(device.kind));
+    case ONNXIFI_BACKEND_ONNX_IR_VERSION: {
+      static const std::string kVersions = ir_versions(id.environment());
+      return kVersions;
+    }
+    case ONNXIFI_BACKEND_OPSET_VERSION: {
+      static const std::string kVersions = opset_versions(id.environment());
+      return kVersions;
+    }
+    case ONNXIFI_BACKEND_CAPABILITIES:
+      return bytes_of(ONNXIFI_CAPABILITY_THREAD_SAFE | ONNXIFI_CAPABILITY_SYMBOLIC_BATCH_SIZE |
+                      ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS | ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE |
+                      ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS);
+    case ONNXIFI_BACKEND_INIT_PROPERTIES:
+    case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
+      return bytes_of(0);  // of vendors' own
+    case ONNXIFI_BACKEND_MEMORY_TYPES:
+      return bytes_of(id.memory_types());
+    case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:
+      return bytes_of(ONNXIFI_SYNCHRONIZATION_EVENT);
+    case ONNXIFI_BACKEND_MEMORY_SIZE:
+    case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
+      return bytes_of(device.memory_bytes);
+    case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
+      return bytes_of(UINT64_MAX);
+    case ONNXIFI_BACKEND_MACS_FP32:
+      return known(static_cast<uint64_t>(device.flops_fp32 / 2));
+    case ONNXIFI_BACKEND_MACS_FP16:
+      return known(static_cast<uint64_t>(device.flops_fp16 / 2));
+    case ONNXIFI_BACKEND_MEMORY_BANDWIDTH:
+      return known(device.memory_bandwidth);
+    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH:
+    case ONNXIFI_BACKEND_CPU_MEMORY_WRITE_BANDWIDTH:
+      return known(device.link_bandwidth);
+    case ONNXIFI_BACKEND_PCI_DOMAIN_ID:
+      return pci(view::text(device.pci), 0);
+    case ONNXIFI_BACKEND_PCI_BUS_ID:
+      return pci(view::text(device.pci), 1);
+    case ONNXIFI_BACKEND_PCI_DEVICE_ID:
+      return pci(view::text(device.pci), 2);
+    case ONNXIFI_BACKEND_CUDA_INDEX:
+      return bytes_of(cuda_index(id));
+    default:
+      throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
+  }
+}
+
+}  // namespace backplane::onnxifi

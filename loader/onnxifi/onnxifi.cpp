@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// libonnxifi.so: the functions of ONNXIFI 1.0 over loader.h. Arguments are checked in the order in which ONNXIFI's
+// header lists the statuses; what a failed call would have returned is NULL.
+#include <cstring>
+
+#include "onnxifi/graph.h"
+#include "onnxifi/handles.h"
+
+namespace backplane::onnxifi {
+namespace {
+
+// Never destroyed: programs may call while static objects of theirs are.
+template <class T>
+Handles<T>& handles() {
+  static auto* const kHandles = new Handles<T>;
+  return *kHandles;
+}
+
+template <class T>
+std::shared_ptr<T> find(void* handle, onnxStatus otherwise) {
+  std::shared_ptr<T> object = handles<T>().find(handle);
+  if (object == nullptr) throw Failure{otherwise};
+  return object;
+}
+
+std::shared_ptr<BackendId> find_id(void* handle) {
+  std::shared_ptr<BackendId> id = backend_id(handle);
+  if (id == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_ID};
+  return id;
+}
+
+// `handle`, where a new object's handle goes, or NULL where the call fails.
+template <class Body>
+onnxStatus creating(void** handle, const Body& body) {
+  if (handle != nullptr) *handle = nullptr;
+  return fenced([&] {
+    *handle = body();
+    return ONNXIFI_STATUS_SUCCESS;
+  });
+}
+
+template <class T>
+onnxStatus release(void* handle, onnxStatus otherwise) {
+  return fenced([&]() -> onnxStatus { return handles<T>().remove(handle) ? ONNXIFI_STATUS_SUCCESS : otherwise; });
+}
+
+void check_fence(const onnxMemoryFenceV1& fence) {
+  constexpr int32_t kTag = ONNXIFI_TAG_MEMORY_FENCE_V1;
+  if (fence.tag != kTag) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_TAG};
+  if (fence.type == ONNXIFI_SYNCHRONIZATION_IMPLICIT) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_FENCE_TYPE};
+  if (fence.type != ONNXIFI_SYNCHRONIZATION_EVENT) throw Failure{ONNXIFI_STATUS_INVALID_FENCE_TYPE};
+}
+
+// Copies of the weights of onnxInitGraph, by name.
+struct Weights {
+  std::vector<Described> described;
+  std::vector<std::vector<char>> bytes;
+  std::vector<bp_tensor_t> tensors;
+  std::vector<bp_named_tensor_t> named;
+};
+
+std::shared_ptr<const Weights> copy_weights(const onnxTensorDescriptorV1* descriptors, uint32_t count) {
+  auto result = std::make_shared<Weights>();
+  result->described = read(descriptors, count);
+  for (const Described& one : result->described) {
+    if (one.memory_type != ONNXIFI_MEMORY_TYPE_CPU) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
+    if (one.name.empty()) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
+    const char* first = reinterpret_cast<const char*>(one.buffer);
+    result->bytes.emplace_back(first, first + one.bytes());
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = one.dtype;
+    tensor.rank = static_cast<uint32_t>(one.extents.size());
+    tensor.layout = BP_LAYOUT_DENSE;
+    tensor.extents = one.extents.data();
+    tensor.buffer.address = result->bytes.back().data();
+    tensor.buffer.bytes = one.bytes();
+    result->tensors.push_back(tensor);
+  }
+  for (size_t i = 0; i < result->tensors.size(); ++i)
+    result->named.push_back({view::text(result->described[i].name), &result->tensors[i]});
+  return result;
+}
+
+// A weight was refused: because of its type, if that differs from the input's.
+onnxStatus mismatch(const Environment& environment, size_t bytes, const void* model, const Weights& weights) {
+  const Model plain = parse(environment, bytes, model);
+  for (const Described& one : weights.described) {
+    const uint32_t input = plain.graph().find_input(one.name);
+    if (input != BP_NONE && plain.graph().input(input).dtype() != one.dtype) return ONNXIFI_STATUS_MISMATCHING_DATATYPE;
+  }
+  return ONNXIFI_STATUS_MISMATCHING_SHAPE;
+}
+
+Model parse_with(const Environment& environment, size_t bytes, const void* model, uint32_t count,
+                 const onnxTensorDescriptorV1* descriptors) {
+  if (descriptors == nullptr) {
+    // Clients of old count weights that are in the model.
+    Model parsed = parse(environment, bytes, model);
+    if (count != 0 && parsed.graph().raw()->weight_count == 0) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+    return parsed;
+  }
+  const std::shared_ptr<const Weights> weights = copy_weights(descriptors, count);
+  try {
+    return parse(environment, bytes, model, weights->named, weights);
+  } catch (const Error& error) {
+    if (error.status() == BP_TYPE_MISMATCH) throw Failure{mismatch(environment, bytes, model, *weights)};
+    throw;
+  }
+}
+
+// What backs both onnxRunGraph and onnxSetIOAndRunGraph.
+void start(Graph& graph, std::shared_ptr<const Event> before, onnxMemoryFenceV1& fence) {
+  fence.event = handles<Event>().add(graph.run(std::move(before)));
+}
+
+struct Function {
+  std::string_view name;
+  onnxExtensionFunctionPointer address;
+};
+
+template <class T>
+onnxExtensionFunctionPointer address(T* function) {
+  return reinterpret_cast<onnxExtensionFunctionPointer>(reinterpret_cast<void*>(function));
+}
+
+const Function kFunctions[] = {
+    {"onnxGetBackendIDs", address(onnxGetBackendIDs)},
+    {"onnxReleaseBackendID", address(onnxReleaseBackendID)},
+    {"onnxGetBackendInfo", address(onnxGetBackendInfo)},
+    {"onnxGetBackendCompatibility", address(onnxGetBackendCompatibility)},
+    {"onnxInitBackend", address(onnxInitBackend)},
+    {"onnxReleaseBackend", address(onnxReleaseBackend)},
+    {"onnxInitEvent", address(onnxInitEvent)},
+    {"onnxSignalEvent", address(onnxSignalEvent)},
+    {"onnxGetEventState", address(onnxGetEventState)},
+    {"onnxWaitEvent", address(onnxWaitEvent)},
+    {"onnxReleaseEvent", address(onnxReleaseEvent)},
+    {"onnxInitGraph", address(onnxInitGraph)},
+    {"onnxSetGraphIO", address(onnxSetGraphIO)},
+    {"onnxRunGraph", address(onnxRunGraph)},
+    {"onnxReleaseGraph", address(onnxReleaseGraph)},
+    {"onnxGetExtensionFunctionAddress", address(onnxGetExtensionFunctionAddress)},
+    {"onnxSetIOAndRunGraph", address(onnxSetIOAndRunGraph)},
+};
+
+}  // namespace
+}  // namespace backplane::onnxifi
+
+using namespace backplane::onnxifi;  // NOLINT(google-build-using-namespace): the functions of the C interface follow
+
+// ---- backend ids ---------------------------------------------------------------------------------------------------
+
+onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
+  return fenced([&]() -> onnxStatus {
+    if (count == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
+    const auto& all = backend_ids();
+    const bool fits = ids != nullptr && *count >= all.size();
+    *count = all.size();
+    if (!fits) return ONNXIFI_STATUS_FALLBACK;
+    for (const auto& [handle, id] : all) {
+      id->acquire();
+      *ids++ = handle;
+    }
+    return ONNXIFI_STATUS_SUCCESS;
+  });
+}
+
+onnxStatus onnxReleaseBackendID(onnxBackendID id) {
+  return fenced([&] { return find_id(id)->release() ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_ID; });
+}
+
+onnxStatus onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo type, void* value, size_t* size) {
+  return fenced([&]() -> onnxStatus {
+    const std::shared_ptr<BackendId> backend = find_id(id);
+    if (size == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
+    const std::string answer = info(*backend, type);
+    const bool fits = value != nullptr && *size >= answer.size();
+    *size = answer.size();
+    if (!fits) return ONNXIFI_STATUS_FALLBACK;
+    std::memcpy(value, answer.data(), answer.size());
+    return ONNXIFI_STATUS_SUCCESS;
+  });
+}
+
+onnxStatus onnxGetBackendCompatibility(onnxBackendID id, size_t bytes, const void* model) {
+  return fenced([&] {
+    const std::shared_ptr<BackendId> backend = find_id(id);
+    return compatibility(backend->environment(), backend->device(), parse(backend->environment(), bytes, model));
+  });
+}
+
+// ---- backends ------------------------------------------------------------------------------------------------------
+
+onnxStatus onnxInitBackend(onnxBackendID id, const uint64_t* properties, onnxBackend* out) {
+  return creating(out, [&] {
+    const std::shared_ptr<BackendId> backend = find_id(id);
+    if (out == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+    return handles<Backend>().add(std::make_shared<Backend>(*backend, properties));
+  });
+}
+
+onnxStatus onnxReleaseBackend(onnxBackend backend) {
+  return release<Backend>(backend, ONNXIFI_STATUS_INVALID_BACKEND);
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+onnxStatus onnxInitEvent(onnxBackend backend, onnxEvent* out) {
+  return creating(out, [&] {
+    find<Backend>(backend, ONNXIFI_STATUS_INVALID_BACKEND);
+    if (out == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+    return handles<Event>().add(std::make_shared<Event>());
+  });
+}
+
+onnxStatus onnxSignalEvent(onnxEvent event) {
+  return fenced([&] {
+    find<Event>(event, ONNXIFI_STATUS_INVALID_EVENT)->signal();
+    return ONNXIFI_STATUS_SUCCESS;
+  });
+}
+
+onnxStatus onnxGetEventState(onnxEvent event, onnxEventState* state) {
+  if (state != nullptr) *state = ONNXIFI_EVENT_STATE_INVALID;
+  return fenced([&]() -> onnxStatus {
+    const std::shared_ptr<Event> found = find<Event>(event, ONNXIFI_STATUS_INVALID_EVENT);
+    if (state == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
+    *state = found->is_signalled() ? ONNXIFI_EVENT_STATE_SIGNALLED : ONNXIFI_EVENT_STATE_NONSIGNALLED;
+    return ONNXIFI_STATUS_SUCCESS;
+  });
+}
+
+onnxStatus onnxWaitEvent(onnxEvent event) {
+  return fenced([&] { return find<Event>(event, ONNXIFI_STATUS_INVALID_EVENT)->wait(); });
+}
+
+onnxStatus onnxReleaseEvent(onnxEvent event) {
+  return release<Event>(event, ONNXIFI_STATUS_INVALID_EVENT);
+}
+
+// ---- graphs --------------------------------------------------------------------------------------------------------
+
+onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t* properties, size_t bytes, const void* model,
+                         uint32_t weight_count, const onnxTensorDescriptorV1* weights, onnxGraph* out) {
+  return creating(out, [&] {
+    const std::shared_ptr<Backend> found = find<Backend>(backend, ONNXIFI_STATUS_INVALID_BACKEND);
+    if (out == nullptr || model == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+    if (properties != nullptr && properties[0] != ONNXIFI_GRAPH_PROPERTY_NONE)
+      throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
+    const backplane::Model parsed = parse_with(found->environment(), bytes, model, weight_count, weights);
+    return handles<Graph>().add(std::make_shared<Graph>(*found, parsed));
+  });
+}
+
+onnxStatus onnxSetGraphIO(onnxGraph graph, uint32_t input_count, const onnxTensorDescriptorV1* inputs,
+                          uint32_t output_count, const onnxTensorDescriptorV1* outputs) {
+  return fenced([&] {
+    const std::shared_ptr<Graph> found = find<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
+    found->unset_io();
+    if (outputs == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+    found->set_io(read(inputs, input_count), read(outputs, output_count));
+    return ONNXIFI_STATUS_SUCCESS;
+  });
+}
+
+onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMemoryFenceV1* after) {
+  return fenced([&] {
+    if (before == nullptr || after == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+    const std::shared_ptr<Graph> found = find<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
+    check_fence(*before);
+    check_fence(*after);
+    after->event = nullptr;
+    start(*found, find<Event>(before->event, ONNXIFI_STATUS_INVALID_EVENT), *after);
+    return ONNXIFI_STATUS_SUCCESS;
+  });
+}
+
+onnxStatus onnxReleaseGraph(onnxGraph graph) {
+  return release<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
+}
+
+// ---- extensions ----------------------------------------------------------------------------------------------------
+
+onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID id, const char* name, onnxExtensionFunctionPointer* function) {
+  if (function != nullptr) *function = nullptr;
+  return fenced([&]() -> onnxStatus {
+    if (id != nullptr) find_id(id);  // clients look up functions before they have one
+    if (name == nullptr || function == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
+    std::string_view wanted = name;
+    constexpr std::string_view kSuffix = "Function";  // the name of the function's type
+    if (wanted.ends_with(kSuffix)) wanted.remove_suffix(kSuffix.size());
+    for (const Function& each : kFunctions) {
+      if (each.name != wanted) continue;
+      *function = each.address;
+      return ONNXIFI_STATUS_SUCCESS;
+    }
+    return ONNXIFI_STATUS_UNIDENTIFIED_NAME;
+  });
+}
+
+onnxStatus onnxSetIOAndRunGraph(onnxGraph graph, uint32_t input_count, const onnxTensorDescriptorV1* inputs,
+                                uint32_t output_count, const onnxTensorDescriptorV1* outputs,
+                                onnxMemoryFenceV1* after) {
+  return fenced([&] {
+    const std::shared_ptr<Graph> found = find<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
+    found->unset_io();
+    if (outputs == nullptr || after == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+    check_fence(*after);
+    after->event = nullptr;
+    found->set_io(read(inputs, input_count), read(outputs, output_count));
+    start(*found, nullptr, *after);
+    return ONNXIFI_STATUS_SUCCESS;
+  });
+}

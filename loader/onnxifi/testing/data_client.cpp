@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// data_client LIBRARY BACKEND DATA…: runs ONNX's test folders through an ONNXIFI library, as a program that was
+// compiled with ONNXIFI's own header and loader. BACKEND is part of a backend's name. Prints counts; exit status 1
+// where a result is wrong or a refusal is not the one that ONNXIFI prescribes.
+#include <onnx/onnxifi_loader.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "onnx/number.h"
+#include "onnx/wire.h"
+
+namespace {
+
+using backplane::onnx::Tensor;
+namespace fs = std::filesystem;
+
+onnxifi_library library;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What a case comes to: "passed", a refusal, or what is wrong.
+struct Result {
+  bool good;
+  std::string text;
+};
+
+std::string text_of(onnxStatus status) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%04x", static_cast<unsigned>(status));
+  return text;
+}
+
+// Whether ONNXIFI has the type and the extents of a tensor; otherwise the status that says so.
+onnxStatus expressible(const Tensor& tensor) {
+  constexpr uint32_t kBool = 9, kString = 8, kLast = ONNXIFI_DATATYPE_BFLOAT16;
+  if (tensor.dtype == kBool || tensor.dtype == kString || tensor.dtype > kLast) return ONNXIFI_STATUS_INVALID_DATATYPE;
+  if (std::ranges::count(tensor.extents, 0) != 0) return ONNXIFI_STATUS_INVALID_SHAPE;
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+struct Described {
+  std::string name;
+  bp_dtype_t declared;  // by the model
+  Tensor tensor;
+  std::vector<uint64_t> shape;
+};
+
+onnxTensorDescriptorV1 describe(Described& one) {
+  one.shape.assign(one.tensor.extents.begin(), one.tensor.extents.end());
+  onnxTensorDescriptorV1 d{};
+  d.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1;
+  d.name = one.name.c_str();
+  d.dataType = one.tensor.dtype;
+  d.memoryType = ONNXIFI_MEMORY_TYPE_CPU;
+  d.dimensions = static_cast<uint32_t>(one.shape.size());
+  d.shape = one.shape.data();
+  d.buffer = reinterpret_cast<onnxPointer>(one.tensor.bytes.data());
+  return d;
+}
+
+// ONNX's own bound: 1e-3 of the value and 1e-7.
+bool agrees(const Tensor& got, const Tensor& want) {
+  if (std::memcmp(got.bytes.data(), want.bytes.data(), want.bytes.size()) == 0) return true;
+  for (uint64_t i = 0; i < want.count(); ++i) {
+    const std::complex<double> g = backplane::onnx::number_at(got, i), w = backplane::onnx::number_at(want, i);
+    const auto near = [](double x, double y) {
+      return x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= 1e-7 + 1e-3 * std::abs(y);
+    };
+    if (!near(g.real(), w.real()) || !near(g.imag(), w.imag())) return false;
+  }
+  return true;
+}
+
+struct Declared {
+  std::string name;
+  bp_dtype_t dtype;
+};
+
+// The tensors of input_0.pb, …; nothing where one of them is no tensor.
+bool read_values(const fs::path& folder, const char* kind, const std::vector<Declared>& declared,
+                 std::vector<Described>& values) {
+  for (size_t i = 0; i < declared.size(); ++i) {
+    const fs::path path = folder / (std::string(kind) + "_" + std::to_string(i) + ".pb");
+    if (!fs::exists(path)) break;
+    try {
+      Tensor tensor = backplane::onnx::parse_value(read_file(path), BP_KIND_TENSOR).tensor;
+      values.push_back({declared[i].name, declared[i].dtype, std::move(tensor), {}});
+    } catch (const backplane::onnx::Malformed&) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Result run_set(onnxBackend backend, const std::string& bytes, const backplane::onnx::ModelProto& model,
+               const fs::path& folder, bool event_first) {
+  std::vector<Declared> inputs, outputs;
+  std::set<std::string> weights;
+  for (const auto& initializer : model.graph().initializer()) weights.insert(initializer.name());
+  for (const auto& input : model.graph().input()) {
+    if (!input.type().has_tensor_type()) return {true, "not expressible: a sequence, optional or map"};
+    if (weights.count(input.name()) == 0)
+      inputs.push_back({input.name(), static_cast<bp_dtype_t>(input.type().tensor_type().elem_type())});
+  }
+  for (const auto& output : model.graph().output()) {
+    if (!output.type().has_tensor_type()) return {true, "not expressible: a sequence, optional or map"};
+    outputs.push_back({output.name(), static_cast<bp_dtype_t>(output.type().tensor_type().elem_type())});
+  }
+  std::vector<Described> in, want;
+  if (!read_values(folder, "input", inputs, in) || !read_values(folder, "output", outputs, want))
+    return {true, "not expressible: a sequence, optional or map"};
+  if (in.size() != inputs.size() || want.size() != outputs.size())
+    return {true, "not expressible: values are left out"};
+
+  onnxGraph graph = nullptr;
+  onnxStatus status = library.onnxInitGraph(backend, nullptr, bytes.size(), bytes.data(), 0, nullptr, &graph);
+  if (status != ONNXIFI_STATUS_SUCCESS) return {false, "onnxInitGraph " + text_of(status)};
+  std::vector<Described> got = want;
+  std::vector<onnxTensorDescriptorV1> in_descriptors, out_descriptors;
+  onnxStatus refusal = ONNXIFI_STATUS_SUCCESS, mismatch = ONNXIFI_STATUS_SUCCESS;
+  const auto expect = [&](const Described& one) {
+    if (refusal == ONNXIFI_STATUS_SUCCESS) refusal = expressible(one.tensor);
+    if (one.tensor.dtype != one.declared) mismatch = ONNXIFI_STATUS_MISMATCHING_DATATYPE;
+  };
+  for (Described& one : in) {
+    in_descriptors.push_back(describe(one));
+    expect(one);
+  }
+  for (Described& one : got) {
+    std::fill(one.tensor.bytes.begin(), one.tensor.bytes.end(), std::byte{0xA5});
+    out_descriptors.push_back(describe(one));
+    expect(one);
+  }
+  if (refusal == ONNXIFI_STATUS_SUCCESS) refusal = mismatch;
+  status = library.onnxSetGraphIO(graph, static_cast<uint32_t>(in.size()), in_descriptors.data(),
+                                  static_cast<uint32_t>(got.size()), out_descriptors.data());
+  if (status != refusal) return {false, "onnxSetGraphIO " + text_of(status) + " instead of " + text_of(refusal)};
+  Result result{true, "passed"};
+  if (refusal != ONNXIFI_STATUS_SUCCESS) {
+    result.text = "refused: " + text_of(refusal);
+  } else {
+    onnxMemoryFenceV1 before{}, after{};
+    before.tag = after.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
+    status = library.onnxInitEvent(backend, &before.event);
+    if (status == ONNXIFI_STATUS_SUCCESS && event_first) status = library.onnxSignalEvent(before.event);
+    if (status == ONNXIFI_STATUS_SUCCESS) status = library.onnxRunGraph(graph, &before, &after);
+    if (status == ONNXIFI_STATUS_SUCCESS && !event_first) status = library.onnxSignalEvent(before.event);
+    if (status == ONNXIFI_STATUS_SUCCESS) status = library.onnxWaitEvent(after.event);
+    if (status != ONNXIFI_STATUS_SUCCESS) result = {false, "running: " + text_of(status)};
+    library.onnxReleaseEvent(before.event);
+    if (after.event != nullptr) library.onnxReleaseEvent(after.event);
+    for (size_t i = 0; result.good && i < got.size(); ++i) {
+      if (!agrees(got[i].tensor, want[i].tensor)) result = {false, "output '" + outputs[i].name + "' differs"};
+    }
+  }
+  library.onnxReleaseGraph(graph);
+  return result;
+}
+
+Result run_case(onnxBackend backend, const fs::path& folder, bool event_first) {
+  const std::string bytes = read_file(folder / "model.onnx");
+  backplane::onnx::ModelProto model;
+  if (!model.ParseFromString(bytes)) return {false, "model.onnx is no model"};
+  return run_set(backend, bytes, model, folder / "test_data_set_0", event_first);
+}
+
+onnxBackend open(const std::string& name) {
+  size_t count = 0;
+  if (library.onnxGetBackendIDs(nullptr, &count) != ONNXIFI_STATUS_FALLBACK) return nullptr;
+  std::vector<onnxBackendID> ids(count);
+  if (library.onnxGetBackendIDs(ids.data(), &count) != ONNXIFI_STATUS_SUCCESS) return nullptr;
+  for (onnxBackendID id : ids) {
+    char text[256];
+    size_t size = sizeof text;
+    onnxBackend backend = nullptr;
+    if (library.onnxGetBackendInfo(id, ONNXIFI_BACKEND_NAME, text, &size) == ONNXIFI_STATUS_SUCCESS &&
+        std::string(text, size).find(name) != std::string::npos &&
+        library.onnxInitBackend(id, nullptr, &backend) == ONNXIFI_STATUS_SUCCESS)
+      return backend;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return std::fprintf(stderr, "usage: %s LIBRARY BACKEND FOLDER... [-KNOWN...]\n", argv[0]), 2;
+  if (onnxifi_load(ONNXIFI_LOADER_FLAG_VERSION_1_0, argv[1], &library) == 0)
+    return std::fprintf(stderr, "ONNXIFI's loader does not load %s\n", argv[1]), 1;
+  onnxBackend backend = open(argv[2]);
+  if (backend == nullptr) return std::fprintf(stderr, "no backend is named %s\n", argv[2]), 1;
+  std::map<std::string, int> counts;
+  std::set<std::string> known;  // cases that cannot agree: docs/conformance-exceptions.md
+  for (int i = 3; i < argc; ++i) {
+    if (argv[i][0] == '-') known.insert(argv[i] + 1);
+  }
+  int wrong = 0;
+  bool event_first = false;
+  for (int i = 3; i < argc; ++i) {
+    if (argv[i][0] == '-') continue;
+    std::vector<fs::path> folders;
+    for (const auto& each : fs::directory_iterator(argv[i])) folders.push_back(each.path());
+    std::ranges::sort(folders);
+    for (const fs::path& folder : folders) {
+      if (!fs::exists(folder / "model.onnx")) continue;
+      const Result result = run_case(backend, folder, event_first = !event_first);
+      if (result.good) {
+        ++counts[result.text];
+      } else if (known.count(folder.filename()) != 0) {
+        ++counts["wrong or random by docs/conformance-exceptions.md"];
+      } else {
+        ++wrong;
+        std::printf("FAILED %s: %s\n", folder.filename().c_str(), result.text.c_str());
+      }
+    }
+  }
+  for (const auto& [text, count] : counts) std::printf("%5d %s\n", count, text.c_str());
+  std::printf("%5d failed\n", wrong);
+  if (counts["passed"] == 0) std::printf("nothing was run\n");
+  onnxifi_unload(&library);
+  return wrong == 0 && counts["passed"] != 0 ? 0 : 1;
+}
