@@ -9,6 +9,13 @@
 
 namespace backplane::cli {
 
+namespace {
+
+// A longer cell is printed whole and pushes the rest of its row aside: padding all rows to it could take any memory.
+constexpr size_t kWidest = 100;
+
+}  // namespace
+
 void Table::row(std::vector<std::string> cells) {
   for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
@@ -18,7 +25,7 @@ std::string Table::text(std::string_view indent) const {
   std::vector<size_t> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], std::min(row[i].size(), kWidest));
   }
   std::string text;
   for (const auto& row : rows_) {

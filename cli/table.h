@@ -9,7 +9,8 @@
 
 namespace backplane::cli {
 
-// Columns as wide as their widest cell; two spaces between, none at line ends. Cells are made printable.
+// Columns as wide as their widest cell, up to 100 bytes; two spaces between, none at line ends. Cells are made
+// printable.
 class Table {
  public:
   void row(std::vector<std::string> cells);

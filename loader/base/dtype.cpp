@@ -38,11 +38,20 @@ uint32_t dtype_bits(bp_dtype_t dtype) {
   return kDtypes[dtype < std::size(kDtypes) ? dtype : 0].bits;
 }
 
+uint64_t dense_elements(uint32_t rank, const int64_t* extents) {
+  uint64_t elements = 1;
+  bool is_empty = false, is_absurd = false;
+  for (uint32_t i = 0; i < rank; ++i) {
+    is_empty = is_empty || extents[i] == 0;
+    is_absurd =
+        is_absurd || extents[i] < 0 || __builtin_mul_overflow(elements, static_cast<uint64_t>(extents[i]), &elements);
+  }
+  return is_empty ? 0 : is_absurd ? UINT64_MAX : elements;
+}
+
 uint64_t dense_bytes(bp_dtype_t dtype, uint32_t rank, const int64_t* extents) {
   if (dtype == BP_DTYPE_STRING) return 0;
-  uint64_t elements = 1;
-  for (uint32_t i = 0; i < rank; ++i)
-    if (__builtin_mul_overflow(elements, static_cast<uint64_t>(extents[i]), &elements)) return UINT64_MAX;
+  const uint64_t elements = dense_elements(rank, extents);
   uint64_t bits = 0;
   if (__builtin_mul_overflow(elements, static_cast<uint64_t>(dtype_bits(dtype)), &bits)) return UINT64_MAX;
   return bits / 8 + (bits % 8 != 0);

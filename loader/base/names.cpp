@@ -5,16 +5,20 @@
 
 namespace backplane {
 
-std::string in_quotes(std::string_view name) {
+std::string shortened(std::string_view name) {
   constexpr size_t kLongest = 120;
-  std::string text = "'";
+  std::string text;
   for (const char c : name.substr(0, kLongest)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   if (name.size() > kLongest) {
     while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80))
       text.pop_back();  // maybe half a character
     text += "…";
   }
-  return text + "'";
+  return text;
+}
+
+std::string in_quotes(std::string_view name) {
+  return "'" + shortened(name) + "'";
 }
 
 std::string_view domain_name(std::string_view domain) {

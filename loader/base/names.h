@@ -9,6 +9,8 @@ namespace backplane {
 
 // 'name', shortened if it is very long, with control characters shown as '?'.
 std::string in_quotes(std::string_view name);
+// As in_quotes, without the quotes.
+std::string shortened(std::string_view name);
 // The name of a domain in texts: the empty one is "ai.onnx".
 std::string_view domain_name(std::string_view domain);
 bool is_utf8(std::string_view text);

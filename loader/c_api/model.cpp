@@ -30,6 +30,7 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
               "source: " + std::to_string(given) +
                   " of path, bytes and descriptor are set, exactly one must be (descriptor: -1 when not meant)"};
     model::Source from;
+    if (env) from.limits = env->environment->import_limits();
     from.path = abi::string(known.path);
     from.bytes = known.bytes.data;
     from.size = known.bytes.size;

@@ -8,6 +8,7 @@
 
 #include "base/abi.h"
 #include "compile/cache.h"
+#include "host/cancel.h"
 
 namespace backplane {
 
@@ -96,6 +97,7 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
   for (size_t k = 0; k < proposals.size(); ++k) {
     Program& program = *proposals[k];
     if (!program.plugin->coverage->review) continue;
+    if (cancelled(how.cancel)) return Status(BP_CANCELLED, "cancelled while islands were reviewed");
     const Island& island = placement.islands[k];
     DeviceCoverage& device = coverage[island.device];
     BP_ASSIGN(const Answer answer, ask_review(device, program, how));
@@ -192,6 +194,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
   const auto compile_one = [&](size_t k) -> Status {
     Program& program = *programs[k];
     if (program.handle) return {};
+    if (cancelled(options.cancel)) return {BP_CANCELLED, "cancelled while islands were compiled"};
     const DeviceCoverage& device = coverage[placement.islands[k].device];
     const Request request(program, options);
     const bp_compile_t& what = request.what;

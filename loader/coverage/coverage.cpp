@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/abi.h"
+#include "host/cancel.h"
 #include "ops/schema/schema.h"
 
 namespace backplane {
@@ -80,6 +81,7 @@ class Asker {
 
   // Queries `nodes`, or all nodes where it is empty.
   Status ask(Sink& self, std::span<const uint32_t> nodes = {}) const {
+    if (cancelled(options_.cancel)) return {BP_CANCELLED, "cancelled while devices were asked what they support"};
     bp_coverage_sink_t sink{};
     sink.size = sizeof sink;
     sink.self = &self;

@@ -41,8 +41,20 @@ struct Settings {
   bool when_used = false;                             // libraries that are known are loaded when they are used
   std::optional<std::set<std::string>> trusted_keys;  // where signatures are required
   CacheSettings cache;
+  ImportLimits import;
   std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
 };
+
+template <class Number>
+Status read_option(std::string_view name, std::string_view value, std::optional<Number>& out) {
+  Number number{};
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || !(number >= 0))
+    return {BP_INVALID_ARGUMENT,
+            fmt::format("option loader.{} is \"{}\": it must be a number, 0 for no limit", name, value)};
+  out = number;
+  return {};
+}
 
 Status loader_option(std::string_view name, std::string_view value, Settings& settings) {
   if (name == "disable" || name == "select") {
@@ -84,9 +96,12 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
     if (error == std::errc() && end == value.data() + value.size()) return {};
     return {BP_INVALID_ARGUMENT, fmt::format("option loader.cache_bytes is \"{}\": it must be a number", value)};
   }
+  if (name == "import_bytes") return read_option(name, value, settings.import.bytes);
+  if (name == "import_seconds") return read_option(name, value, settings.import.seconds);
   return {BP_NOT_FOUND,
           fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable, "
-                      "loader.load, loader.probe, loader.require_signed and loader.select",
+                      "loader.import_bytes, loader.import_seconds, loader.load, loader.probe, loader.require_signed "
+                      "and loader.select",
                       name)};
 }
 
@@ -378,6 +393,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   std::shared_ptr<Environment> env(new Environment);
   env->services_ = std::make_shared<Services>(desc);
   env->cache_ = settings.cache;
+  env->import_limits_ = settings.import;
   Maker maker{*env, std::move(settings)};
   const auto enter = [&](Candidate candidate, Refusal refusal, bool named) {
     candidate.refusal = refusal.code;

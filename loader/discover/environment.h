@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backplane/loader.h"
+#include "base/budget.h"
 #include "base/known_opsets.h"
 #include "base/status.h"
 #include "host/host.h"
@@ -122,12 +123,14 @@ class Environment {
   Result<Device*> device_of(uint64_t id) const;
   Services& services() const { return *services_; }
   const CacheSettings& cache() const { return cache_; }
+  const ImportLimits& import_limits() const { return import_limits_; }
 
  private:
   struct Maker;  // builds it in environment.cpp
   Environment() = default;
   std::shared_ptr<Services> services_;
   CacheSettings cache_;
+  ImportLimits import_limits_;
   std::vector<Candidate> candidates_;
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<std::unique_ptr<Device>> devices_;

@@ -18,11 +18,11 @@ constexpr uint32_t kMaxDepth = 64;  // containers are destroyed recursively
 
 // The size of a dense host tensor. That of strings follows from their offsets, which are checked.
 Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
-  uint64_t count = 1;
   for (uint32_t i = 0; i < tensor.rank; ++i) {
-    if (tensor.extents[i] < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(tensor.extents[i]), &count))
+    if (tensor.extents[i] < 0)
       return Status(BP_INVALID_ARGUMENT, fmt::format("extent {} of the tensor is {}", i, tensor.extents[i]));
   }
+  const uint64_t count = backplane::dense_elements(tensor.rank, tensor.extents);
   const uint64_t capacity = tensor.buffer.bytes;
   uint64_t bits, bytes;
   if (tensor.dtype == BP_DTYPE_STRING) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "ir/graph.h"
 
 namespace backplane::model {
@@ -55,7 +56,7 @@ class Builder {
   std::unique_ptr<Graph> body_;   // bodies: their graph, until a node takes it
   Builder* outer_;
   Graph* graph_;
-  std::unordered_map<std::string, ValueId> names_;
+  std::unordered_map<std::string, ValueId, KeyedHash> names_;
 };
 
 }  // namespace backplane::model

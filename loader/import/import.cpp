@@ -82,6 +82,8 @@ Status canonicalize(Model& model) try {
   prune(model);
   find_function_calls(model);
   return {};
+} catch (Budget::Exhausted& stop) {
+  return std::move(stop.status);
 } catch (const std::bad_alloc&) {
   return Status(BP_RESOURCE_EXHAUSTED, "no memory left for the model");
 }

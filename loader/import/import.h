@@ -22,9 +22,11 @@ struct Source {
   std::string directory;  // of external data, for bytes and descriptors; empty: none allowed
   // Weights that are not in the file: each becomes the initializer of that name. Borrowed as `bytes`.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
+  ImportLimits limits;
 };
 
-// Everything from bytes to canonical graph. Thread-safe; blocks on the file.
+// Everything from bytes to canonical graph. Thread-safe; blocks on the file. BP_RESOURCE_EXHAUSTED and BP_TIMED_OUT
+// where the limits are reached.
 Result<std::shared_ptr<Model>> import(const Source& source);
 // The passes after parsing, for models that a framework built.
 Status canonicalize(Model& model);

@@ -511,7 +511,8 @@ std::vector<BadModel> bad_models() {
        calling({function("my", "F", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}}),
                 function("my", "F", {"v"}, {"w"}, {node("Neg", {"v"}, {"w"})}, {{"", 17}})}),
        bad, "same domain, name"},
-      {"functions that double for ever", calling(doubling), BP_UNSUPPORTED, "more than"},
+      {"functions that double for ever", calling(doubling), BP_RESOURCE_EXHAUSTED,
+       "inlining functions takes more memory than"},
   };
 }
 

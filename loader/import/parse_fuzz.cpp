@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   model::Source source;
   source.bytes = data;
   source.size = size;
+  source.limits = {.bytes = uint64_t{256} << 20, .seconds = 5};
   auto imported = model::import(source);
   if (!imported.ok()) return 0;
   const std::shared_ptr<model::Model> model = imported.take();

@@ -6,6 +6,9 @@
 namespace backplane::model {
 namespace {
 
+// Of an empty graph: the passes' and the views' objects included.
+constexpr uint64_t kBytesOfGraph = 4096;
+
 // Adds the elements of a repeated number, packed or not.
 void read_ints(wire::Reader& reader, std::vector<int64_t>& out) {
   if (is_varint(reader)) {
@@ -36,7 +39,10 @@ void go_deeper(int depth, int limit, const char* what) {
 ValueId Parser::declare(std::string_view name, Scope& scope) {
   const auto next = static_cast<ValueId>(scope.graph.values.size());
   const ValueId value = scope.names.find_or_add(name, next);
-  if (value == next) scope.graph.add_value(std::string(name));
+  if (value == next) {
+    charge(sizeof(Value) + 2 * sizeof(name) + name.size());
+    scope.graph.add_value(std::string(name));
+  }
   return value;
 }
 
@@ -55,10 +61,12 @@ ValueId Parser::resolve(std::string_view name, Scope& scope) {
 void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   namespace f = field::graph;
   go_deeper(depth, kDepth, "graphs are");
+  charge(kBytesOfGraph);
   Scope scope{graph, outer, {}};
   graph.parent = outer ? &outer->graph : nullptr;
   std::vector<Reader> nodes, inputs, outputs, infos, initializers, sparse;
   while (reader.next()) {
+    charge(sizeof(Reader));
     if (!is_bytes(reader)) {
       reader.skip();
       continue;
@@ -108,9 +116,8 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   const size_t inputs_declared = graph.inputs.size();
   std::erase_if(graph.inputs, [&](ValueId input) { return graph.values[input].weight != BP_NONE; });
   if (model_.ir_version >= 4 && graph.inputs.size() < inputs_declared) {
-    model_.problems.push_back("graph " + in_quotes(graph.name) + " has " +
-                              std::to_string(inputs_declared - graph.inputs.size()) +
-                              " inputs with a default: they are constants here");
+    model_.note("graph " + in_quotes(graph.name) + " has " + std::to_string(inputs_declared - graph.inputs.size()) +
+                " inputs with a default: they are constants here");
   }
   parse_nodes(nodes, scope, depth);
   for (const Reader& info : infos) parse_value_info(info, scope, Names::kKnown, depth);
@@ -137,6 +144,7 @@ ValueId Parser::parse_value_info(Reader reader, Scope& scope, Names names, int d
   if (name.empty()) return BP_NONE;
   if (names == Names::kKnown && scope.names.find(name) == BP_NONE) return BP_NONE;
   const ValueId id = names == Names::kAny ? resolve(name, scope) : declare(name, scope);
+  charge(size_of(type));
   Value& value = scope.graph.values[id];
   if (value.type.kind == 0) value.type = std::move(type);
   return id;
@@ -168,6 +176,7 @@ void Parser::declare_outputs(Reader node, Scope& scope, std::vector<ValueId>& ma
       node.skip();
     } else {
       const std::string_view name = text(node, "a node's output");
+      charge(sizeof(ValueId));
       made.push_back(name.empty() ? BP_NONE : declare(name, scope));
     }
   }
@@ -175,10 +184,12 @@ void Parser::declare_outputs(Reader node, Scope& scope, std::vector<ValueId>& ma
 
 void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int depth) {
   namespace f = field::node;
+  charge(sizeof(Node));
   Node& node = scope.graph.nodes.emplace_back();
   node.id = next_node_++;
   std::vector<Reader> attributes;
   while (reader.next()) {
+    charge(sizeof(ValueId));
     if (!is_bytes(reader)) {
       reader.skip();
       continue;
@@ -204,6 +215,7 @@ void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int d
         node.overload = text(reader, "a node's overload");
         break;
       case f::kAttribute:
+        charge(sizeof(Reader) + sizeof(Attribute));
         attributes.push_back(reader.get_message());
         break;
       default:
@@ -256,7 +268,9 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
     } else if (tag == f::kRefAttrName) {
       reference = text(reader, "an attribute's reference");
     } else if (tag == f::kS || tag == f::kStrings) {
-      strings.emplace_back(reader.get_view());
+      const std::string_view string = reader.get_view();
+      charge(sizeof(std::string) + string.size());
+      strings.emplace_back(string);
       note(tag == f::kS ? BP_ATTR_STRING : BP_ATTR_STRINGS);
     } else if (tag == f::kT || tag == f::kTensors) {
       tensors.push_back(add_weight(graph, parse_tensor(reader.get_message()).weight));
@@ -285,6 +299,7 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
       reader.skip();
     }
   }
+  charge(name.size() + ints.size() * sizeof(int64_t) + floats.size() * sizeof(float));
   const std::string label = "attribute " + in_quotes(name);
   if (name.empty()) malformed("an attribute without a name");
   if (!reference.empty()) return {std::string(name), 0, std::vector<std::string>{std::string(reference)}};
@@ -357,6 +372,7 @@ Type Parser::parse_type(Reader reader, int depth) {
       reader.skip();
       continue;
     }
+    charge(sizeof type);
     type = {};
     type.kind = tag == f::kTensor         ? BP_KIND_TENSOR
                 : tag == f::kSparseTensor ? BP_KIND_SPARSE_TENSOR
@@ -416,7 +432,10 @@ uint32_t Parser::symbol(std::string_view name) {
     return BP_NONE;  // exporters write both for "unknown": such dimensions are not related
   std::vector<Symbol>& all = model_.graph.symbols;
   const auto [place, added] = symbols_.try_emplace(name, static_cast<uint32_t>(all.size()));
-  if (added) all.push_back({std::string(name)});
+  if (added) {
+    charge(sizeof(Symbol) + 2 * name.size() + 64);
+    all.push_back({std::string(name)});
+  }
   return place->second;
 }
 

@@ -52,13 +52,16 @@ void Parser::parse_model() {
           property.skip();
         }
       }
+      charge(sizeof pair + pair.first.size() + pair.second.size());
       model_.metadata.push_back(std::move(pair));
     } else if (reader.tag() == f::kFunctions) {
+      charge(sizeof(Function) + sizeof(Graph));
       functions.push_back(reader.get_message());
     } else if (reader.tag() == f::kGraph) {
+      charge(sizeof(Reader));
       graphs.push_back(reader.get_message());
     } else if (reader.tag() == f::kTrainingInfo) {
-      model_.problems.emplace_back("training information is left out: only inference is run");
+      model_.note("training information is left out: only inference is run");
       reader.skip();
     } else {
       reader.skip();
@@ -89,6 +92,7 @@ void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets)
     malformed("opset version " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
               " is not possible");
   }
+  charge(128 + domain.size());  // a node of the map
   const auto [place, added] = opsets.emplace(domain, static_cast<uint32_t>(version));
   if (!added && place->second != version) {
     malformed("two versions of the opset of " + std::string(domain_name(domain)) +
@@ -105,6 +109,7 @@ Function Parser::parse_function(Reader reader) {
   std::vector<Reader> nodes, defaults;
   std::vector<std::string_view> outputs;
   while (reader.next()) {
+    charge(sizeof(Reader));
     if (!is_bytes(reader)) {
       reader.skip();
     } else if (reader.tag() == f::kName) {
@@ -115,12 +120,15 @@ Function Parser::parse_function(Reader reader) {
       function.overload = text(reader, "a function's overload");
     } else if (reader.tag() == f::kInput) {
       const std::string_view name = text(reader, "a function's input");
+      charge(sizeof name + sizeof(std::string) + name.size());
       function.inputs.emplace_back(name);
       body.inputs.push_back(declare(name, scope));
     } else if (reader.tag() == f::kOutput) {
       outputs.push_back(text(reader, "a function's output"));
     } else if (reader.tag() == f::kAttribute) {
-      function.attributes.emplace_back(text(reader, "a function's attribute"));
+      const std::string_view name = text(reader, "a function's attribute");
+      charge(sizeof(std::string) + name.size());
+      function.attributes.emplace_back(name);
     } else if (reader.tag() == f::kAttributeProto) {
       defaults.push_back(reader.get_message());
     } else if (reader.tag() == f::kNode) {
@@ -135,6 +143,7 @@ Function Parser::parse_function(Reader reader) {
   body.name = function.name;
   parse_nodes(nodes, scope, 1);
   for (const std::string_view name : outputs) {
+    charge(sizeof(std::string) + name.size());
     function.outputs.emplace_back(name);
     body.outputs.push_back(resolve(name, scope));
   }
@@ -168,9 +177,12 @@ Result<std::shared_ptr<Model>> parse(const Source& source) {
   }
   ExternalFiles external(directory, source.path);
   try {
+    model->budget = std::make_shared<Budget>(source.limits, bytes.size());
     Parser(*model, bytes, source.path, external).parse_model();
   } catch (Malformed& error) {
     return std::move(error.status);
+  } catch (Budget::Exhausted& stop) {
+    return std::move(stop.status);
   } catch (const protozero::exception&) {
     return Status(BP_INVALID_MODEL, "not an ONNX model, or truncated: its bytes are not a complete protobuf message");
   } catch (const std::bad_alloc&) {

@@ -199,6 +199,7 @@ void expect_bytes(const Message& message, uint64_t have, uint64_t need, const st
 }  // namespace
 
 uint32_t Parser::add_weight(Graph& graph, Weight weight) {
+  charge(sizeof weight);
   weight.id = next_weight_++;
   graph.weights.push_back(std::move(weight));
   return static_cast<uint32_t>(graph.weights.size() - 1);
@@ -206,6 +207,7 @@ uint32_t Parser::add_weight(Graph& graph, Weight weight) {
 
 NamedWeight Parser::parse_tensor(Reader reader) {
   Message message = read_message(reader);
+  charge(message.typed.size() + message.strings.size() * 2 * sizeof message.strings[0]);
   Weight weight;
   weight.dtype = message.dtype;
   weight.dims = message.dims;
@@ -215,6 +217,9 @@ NamedWeight Parser::parse_tensor(Reader reader) {
       malformed(message.label() + " should hold " + std::to_string(count) + " strings and holds " +
                 std::to_string(message.strings.size()));
     }
+    uint64_t size = (count + 1) * sizeof(int64_t);
+    for (const std::string_view string : message.strings) size += string.size();
+    charge(size);
     own(weight, pack_strings(message.strings));
     return {message.name, std::move(weight)};
   }
@@ -249,6 +254,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
   if (weight.dtype == BP_DTYPE_BOOL) {  // a byte other than 0 and 1 would be undefined behaviour in every reader
     const std::string_view flags(static_cast<const char*>(weight.data), weight.bytes);
     if (flags.find_first_not_of(std::string_view("\0\1", 2)) != flags.npos) {
+      charge(weight.bytes);
       std::vector<char> clean(flags.begin(), flags.end());
       for (char& flag : clean) flag = flag != 0;
       own(weight, std::move(clean));
@@ -311,6 +317,7 @@ NamedWeight Parser::parse_sparse(Reader reader) {
     malformed(label + " should have one index, or one index an axis, for each of its " + std::to_string(entries) +
               " values");
   }
+  model_.budget->charge(*count * width, "making " + label + " dense");
   std::vector<char> dense(*count * width);
   for (uint64_t i = 0; i < entries; ++i) {
     uint64_t place = 0;

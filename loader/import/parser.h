@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "base/names.h"
 #include "import/external.h"
 #include "import/wire.h"
@@ -53,7 +54,10 @@ class Parser {
  private:
   using Reader = wire::Reader;
   // How deep messages may nest: graphs in attributes, types in types.
-  static constexpr int kDepth = 64;
+  static constexpr int kDepth = kDeepestGraph;
+
+  // Of the model's budget.
+  void charge(uint64_t bytes) { model_.budget->charge(bytes, "reading the file"); }
 
   // parse_model.cpp
   void parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets);
@@ -93,7 +97,7 @@ class Parser {
   std::string_view bytes_;
   std::string file_;
   ExternalFiles& external_;
-  std::unordered_map<std::string_view, uint32_t> symbols_;
+  std::unordered_map<std::string_view, uint32_t, KeyedHash> symbols_;
   uint64_t next_node_ = 0;
   uint64_t next_weight_ = 0;
 };

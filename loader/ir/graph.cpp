@@ -71,7 +71,7 @@ void Node::erase(std::string_view attribute) {
 }
 
 std::string Node::label() const {
-  const std::string what = " (" + std::string(domain.empty() ? "" : domain + ".") + op_type + ")";
+  const std::string what = " (" + (domain.empty() ? "" : shortened(domain) + ".") + shortened(op_type) + ")";
   return name.empty() ? "node #" + std::to_string(id) + what : "node " + in_quotes(name) + what;
 }
 
@@ -145,7 +145,34 @@ std::shared_ptr<Model> copy(const Model& model) {
   made->problems = model.problems;
   made->origin = model.origin;
   made->hashes = model.hashes;
+  if (model.budget) made->budget = std::make_shared<Budget>(model.budget->fresh());
   return made;
+}
+
+void Model::note(std::string problem) {
+  constexpr size_t kMost = 256;
+  if (problems.size() > kMost || std::ranges::find(problems, problem) != problems.end()) return;
+  problems.push_back(problems.size() < kMost ? std::move(problem) : "more problems than these were found");
+}
+
+uint64_t size_of(const Type& type) {
+  return sizeof type + type.dims.size() * sizeof(bp_dim_t);
+}
+
+uint64_t size_of(const Attribute& attribute) {
+  uint64_t bytes = sizeof attribute + attribute.name.size();
+  std::visit([&](const auto& values) { bytes += values.size() * sizeof values[0]; }, attribute.data);
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute.data)) {
+    for (const std::string& text : *texts) bytes += text.size();
+  }
+  return bytes;
+}
+
+uint64_t size_of(const Node& node) {
+  uint64_t bytes = sizeof node + (node.inputs.size() + node.outputs.size()) * sizeof(ValueId) + node.op_type.size() +
+                   node.domain.size() + node.name.size() + node.overload.size();
+  for (const Attribute& attribute : node.attributes) bytes += size_of(attribute);
+  return bytes;
 }
 
 Type type_of(const Weight& weight) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backplane/graph.h"
+#include "base/budget.h"
 #include "base/status.h"
 #include "ir/operands.h"
 
@@ -28,6 +29,10 @@ struct Schema;
 namespace backplane::model {
 
 using WeightId = uint32_t;
+
+// How deep graphs may be nested, functions' bodies where they are called. Passes recurse over graphs, on threads whose
+// stacks may have 256 KB.
+constexpr uint32_t kDeepestGraph = 32;
 
 // The type of a value. Kind 0 is unknown; a tensor may have an unknown dtype (BP_DTYPE_UNDEFINED) or rank (-1).
 struct Type {
@@ -162,10 +167,22 @@ struct Model {
   Graph graph;
   uint64_t next_id = 1;                              // for nodes and weights that passes add
   std::vector<std::shared_ptr<const void>> storage;  // mapped files and other owners of borrowed bytes
-  std::vector<std::string> problems;                 // found by the checker, but not fatal
+  std::vector<std::string> problems;                 // found by the checker, but not fatal: see note
   std::string origin;                                // the file's path, or "<memory>"
   std::shared_ptr<WeightHashes> hashes;              // hash.h; set by canonicalize
+  std::shared_ptr<Budget> budget;                    // of what follows from a file; null: no limit
+
+  void charge(uint64_t bytes, std::string_view doing) {
+    if (budget) budget->charge(bytes, doing);
+  }
+  // Adds to the problems, each text once. A file can cause any number of them: the list ends after a few hundred.
+  void note(std::string problem);
 };
+
+// The memory that these take, without what is shared.
+uint64_t size_of(const Type& type);
+uint64_t size_of(const Attribute& attribute);
+uint64_t size_of(const Node& node);
 
 // A copy without the bodies of functions. Weights are shared.
 std::shared_ptr<Model> copy(const Model& model);

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "backplane/types.h"
+#include "base/keyed_hash.h"
 
 namespace backplane::model {
 
@@ -53,7 +53,7 @@ class NameTable {
     uint32_t entry = BP_NONE;  // the slot is free
   };
 
-  static uint32_t hash_of(std::string_view name) { return static_cast<uint32_t>(std::hash<std::string_view>{}(name)); }
+  static uint32_t hash_of(std::string_view name) { return static_cast<uint32_t>(keyed_hash(name)); }
 
   // The slot of the name, or the free slot for it. At least half of the slots are free.
   size_t slot_of(std::string_view name, uint32_t hash) const {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 
 namespace backplane::model {
@@ -20,6 +21,22 @@ TEST(NameTable, FindsWhatWasAddedAndNothingElse) {
     ASSERT_EQ(table.find_or_add(same, BP_NONE - 1), i);
     ASSERT_EQ(table.find(same + "?"), BP_NONE);
   }
+}
+
+// Names that one known hash puts into the same slot are spread over many.
+TEST(NameTable, NoFileCanChooseTheSlots) {
+  constexpr size_t kSlots = 1024;
+  std::vector<bool> taken(kSlots);
+  size_t names = 0, distinct = 0;
+  for (uint32_t i = 0; names < 1000; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    if (std::hash<std::string>{}(name) % kSlots != 0) continue;
+    ++names;
+    const size_t slot = keyed_hash(name) % kSlots;
+    distinct += !taken[slot];
+    taken[slot] = true;
+  }
+  EXPECT_GT(distinct, 500u);
 }
 
 }  // namespace

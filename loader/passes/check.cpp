@@ -131,8 +131,7 @@ class Checker {
     bool moved = false;
     BP_TRY(sort_nodes(graph, moved));
     if (moved) {
-      model_.problems.push_back("the nodes of graph " + in_quotes(graph.name) +
-                                " are not in topological order in the file: sorted");
+      model_.note("the nodes of graph " + in_quotes(graph.name) + " are not in topological order in the file: sorted");
     }
     return {};
   }
@@ -169,9 +168,7 @@ class Checker {
     if (schema->deprecated && schema->older) {
       const std::string note = "operator " + std::string(schema->name) + " is deprecated since opset " +
                                std::to_string(schema->since_version) + " of " + domain;
-      if (std::find(model_.problems.begin(), model_.problems.end(), note) == model_.problems.end()) {
-        model_.problems.push_back(note);
-      }
+      model_.note(note);
       schema = schema->older;
     }
     node.schema = schema;

@@ -8,6 +8,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/keyed_hash.h"
 #include "base/names.h"
 #include "ir/subgraphs.h"
 #include "ops/infer/infer.h"
@@ -106,6 +107,7 @@ class Differentiation {
     std::vector<const Named*> elsewhere;
     for (const Named& named : all) {
       Node& node = find(named.node);
+      BP_TRY(spend(node, graph_.nodes.size() / 64));
       if (!is_in_place(named, node)) {
         elsewhere.push_back(&named);
         continue;
@@ -125,7 +127,7 @@ class Differentiation {
   }
 
   Status look_up(std::vector<Named>& all) const {
-    std::unordered_map<std::string_view, ValueId> by_name;
+    std::unordered_map<std::string_view, ValueId, KeyedHash> by_name;
     std::vector<bool> exists(graph_.values.size());
     for (const ValueId input : graph_.inputs) exists[input] = true;
     for (const Node& node : graph_.nodes) {
@@ -347,7 +349,7 @@ class Differentiation {
     for (const ValueId x : xs) moves[x] = true;
     std::vector<uint32_t> cone;
     is_expanded = find_cone(made, y, moves, cone);
-    BP_TRY(spend(node, cone.size() + 1));
+    BP_TRY(spend(node, cone.size() + 1 + made_by_.size() / 64));
     if (!is_expanded) return {};
     if (!carries(graph_.values[y].type)) return invalid(node, "its y is not a floating-point tensor");
 

@@ -14,7 +14,8 @@ namespace {
 
 // Functions that call others twice each grow exponentially; real models stay far below.
 constexpr uint64_t kMostNodes = 1'000'000;
-constexpr size_t kDepth = 64;
+constexpr size_t kDepth = 64;  // of calls
+constexpr std::string_view kDoing = "inlining functions";
 
 using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
 
@@ -24,8 +25,10 @@ class Inliner {
     for (Function& f : model.functions) functions_.emplace(FunctionKey{f.domain, f.name, f.overload}, &f);
   }
 
-  Status inline_graph(Graph& graph) {
-    for (size_t i = 0; i < graph.subgraphs.size(); ++i) BP_TRY(inline_graph(*graph.subgraphs[i]));
+  // `depth`: of graphs around it.
+  Status inline_graph(Graph& graph, uint32_t depth) {
+    for (size_t i = 0; i < graph.subgraphs.size(); ++i) BP_TRY(inline_graph(*graph.subgraphs[i], depth + 1));
+    depth_ = depth;
     const bool calls = std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return callee(n); });
     if (!calls) return {};
     std::vector<Node> nodes = std::move(graph.nodes);
@@ -77,6 +80,7 @@ class Inliner {
       if (!node.find(required))
         return fail(node, "function " + in_quotes(function->name) + " needs attribute " + in_quotes(required));
     }
+    model_.charge(sizeof(Call) + size_of(node), kDoing);
     stack_.push_back(function);
     graph.calls.push_back({node, caller});
     Status status = expand(graph, node, *function);
@@ -89,6 +93,7 @@ class Inliner {
     const auto index = static_cast<uint32_t>(graph.calls.size() - 1);
     const Expansion call{function, call_node, graph, index, "#" + std::to_string(call_node.id)};
     constexpr ValueId kUnmapped = BP_NONE - 1;
+    model_.charge(body.values.size() * sizeof(ValueId), kDoing);
     ValueMap map(body.values.size(), kUnmapped);
     for (size_t i = 0; i < body.inputs.size(); ++i) map[body.inputs[i]] = call_node.input(i);
 
@@ -105,7 +110,7 @@ class Inliner {
     }
     for (ValueId v = 0; v < map.size(); ++v) {
       if (map[v] != kUnmapped) continue;
-      map[v] = graph.add_value(body.values[v].name + call.suffix, body.values[v].type);
+      map[v] = add_value(graph, body.values[v], call);
     }
     for (const Node& node : body.nodes) {
       BP_ASSIGN(Node copy, clone(node, body, graph, map, call));
@@ -127,10 +132,10 @@ class Inliner {
   }
 
   Result<Node> clone(const Node& node, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
+    model_.charge(size_of(node) + name_of_call(call).size() + 1, kDoing);
     Node copy = node;
     copy.id = model_.next_id++;
-    copy.name = (call.node.name.empty() ? call.function.name : call.node.name) + "/" +
-                (node.name.empty() ? node.op_type : node.name);
+    copy.name = name_of_call(call) + "/" + (node.name.empty() ? node.op_type : node.name);
     bool changed = false;  // in a way that the checker has not checked
     for (ValueId& input : copy.inputs) {
       if (input == BP_NONE) continue;
@@ -157,6 +162,7 @@ class Inliner {
         given = &*found;
         home = call.function.body.get();
       }
+      model_.charge(size_of(*given), kDoing);
       copy.attributes.push_back(*given);
       copy.attributes.back().name = attribute.name;
       if (home == &to) continue;
@@ -182,10 +188,11 @@ class Inliner {
         index = static_cast<uint32_t>(to.subgraphs.size());
         to.subgraphs.push_back(std::move(body));
       } else if (attribute.type == BP_ATTR_TYPE || attribute.type == BP_ATTR_TYPES) {
+        model_.charge(size_of(from.attribute_types[index]), kDoing);
         to.attribute_types.push_back(from.attribute_types[index]);
         index = static_cast<uint32_t>(to.attribute_types.size() - 1);
       } else {
-        to.weights.push_back(from.weights[index]);
+        add_weight(to, from.weights[index]);
         index = static_cast<uint32_t>(to.weights.size() - 1);
       }
     }
@@ -195,16 +202,19 @@ class Inliner {
   // A sub-graph of a function's body, for the graph `parent`. `outer` maps the values of the graph that holds `from`.
   Result<std::unique_ptr<Graph>> clone_graph(const Graph& from, Graph& parent, const ValueMap& outer,
                                              const Expansion& call) {
+    if (++depth_ > kDeepestGraph)
+      return fail(call.node, "graphs are nested deeper than " + std::to_string(kDeepestGraph) + " when it is inlined");
     auto copy = std::make_unique<Graph>();
     copy->name = from.name;
     copy->parent = &parent;
+    model_.charge(sizeof(Graph) + from.name.size() + from.values.size() * sizeof(ValueId), kDoing);
     ValueMap map(from.values.size());
     for (ValueId v = 0; v < map.size(); ++v) {
       const Value& value = from.values[v];
-      map[v] = copy->add_value(value.name + call.suffix, value.type);
+      map[v] = add_value(*copy, value, call);
       if (value.weight != BP_NONE) {
         copy->values[v].weight = static_cast<WeightId>(copy->weights.size());
-        copy->weights.push_back(from.weights[value.weight]);
+        add_weight(*copy, from.weights[value.weight]);
       }
       if (value.outer != BP_NONE) {
         copy->values[v].outer = outer[value.outer];
@@ -220,7 +230,22 @@ class Inliner {
       BP_ASSIGN(Node inner, clone(node, from, *copy, map, call));
       BP_TRY(add(*copy, std::move(inner), BP_NONE));
     }
+    --depth_;
     return copy;
+  }
+
+  static const std::string& name_of_call(const Expansion& call) {
+    return call.node.name.empty() ? call.function.name : call.node.name;
+  }
+
+  ValueId add_value(Graph& graph, const Value& value, const Expansion& call) {
+    model_.charge(sizeof value + value.name.size() + call.suffix.size() + size_of(value.type), kDoing);
+    return graph.add_value(value.name + call.suffix, value.type);
+  }
+
+  void add_weight(Graph& graph, const Weight& weight) {
+    model_.charge(sizeof weight + weight.dims.size() * sizeof(int64_t) + weight.file.size(), kDoing);
+    graph.weights.push_back(weight);
   }
 
   static Status fail(const Node& node, const std::string& what) {
@@ -231,13 +256,14 @@ class Inliner {
   std::map<FunctionKey, Function*> functions_;
   std::vector<const Function*> stack_;
   uint64_t nodes_ = 0;
+  uint32_t depth_ = 0;  // of the graph that nodes are added to
 };
 
 }  // namespace
 
 Status inline_functions(Model& model) {
   if (model.functions.empty()) return {};
-  return Inliner(model).inline_graph(model.graph);
+  return Inliner(model).inline_graph(model.graph, 0);
 }
 
 }  // namespace backplane::model

@@ -106,6 +106,25 @@ void count_operators(const model::Graph& graph, std::map<std::string, uint64_t>&
   for (const auto& inner : graph.subgraphs) count_operators(*inner, counts);
 }
 
+// An object of members whose keys come from a model. (operator[] searches from the object's beginning; a later member
+// replaces an earlier one of the same key, in its place.)
+class Members {
+ public:
+  void set(const std::string& key, json value) {
+    auto& object = object_.get_ref<json::object_t&>();
+    const auto [place, added] = places_.try_emplace(key, object.size());
+    if (added)
+      object.emplace_back(key, std::move(value));
+    else
+      object.begin()[static_cast<std::ptrdiff_t>(place->second)].second = std::move(value);
+  }
+  json take() { return std::move(object_); }
+
+ private:
+  json object_ = json::object();
+  std::map<std::string, size_t, std::less<>> places_;
+};
+
 constexpr std::string_view kAnswers[] = {"no", "yes", "conditional"};
 
 }  // namespace
@@ -153,13 +172,14 @@ std::string report(const model::Model& model) {
               {"ir_version", model.ir_version},
               {"producer", model.producer},
               {"producer_version", model.producer_version}};
-  out["opsets"] = json::object();
-  for (const auto& [domain, version] : model.opsets) out["opsets"][domain_name(domain)] = version;
+  Members opsets, read_as, metadata;
+  for (const auto& [domain, version] : model.opsets) opsets.set(domain_name(domain), version);
+  out["opsets"] = opsets.take();
   out["canonical_opset"] = model::canonical_opset();
   // The opsets that nodes are upgraded to; nodes of other domains are not upgraded.
-  out["read_as"] = json::object();
   for (const auto& [domain, version] : model.opsets)
-    if (const uint32_t newest = ops::newest_opset(domain)) out["read_as"][domain_name(domain)] = newest;
+    if (const uint32_t newest = ops::newest_opset(domain)) read_as.set(domain_name(domain), newest);
+  out["read_as"] = read_as.take();
   out["inputs"] = describe(model.graph, model.graph.inputs);
   out["outputs"] = describe(model.graph, model.graph.outputs);
   std::map<std::string, uint64_t> counts;
@@ -173,8 +193,8 @@ std::string report(const model::Model& model) {
     bytes += model.graph.weights[value.weight].bytes;
   }
   out["weights"] = {{"count", used}, {"bytes", bytes}};
-  out["metadata"] = json::object();
-  for (const auto& [key, value] : model.metadata) out["metadata"][key] = value;
+  for (const auto& [key, value] : model.metadata) metadata.set(key, value);
+  out["metadata"] = metadata.take();
   out["problems"] = model.problems;
   return dump(out);
 }

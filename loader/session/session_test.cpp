@@ -271,6 +271,19 @@ TEST(Session, CancelledAndLateRunsEndWithTheirCodes) {
   exec.run();
 }
 
+TEST(Session, CreatingCanBeCancelled) {
+  const Environment env = environment({kCpu});
+  const Model model = relu_of_sum();
+  const Cancel cancel;
+  SessionOptions options;
+  options.cancel = &cancel;
+  env.compile(model, options);
+  cancel.set();
+  const Error cancelled = failure([&] { env.compile(model, options); });
+  EXPECT_EQ(cancelled.status(), BP_CANCELLED);
+  EXPECT_THAT(cancelled.text(), HasSubstr("cancelled while"));
+}
+
 TEST(Session, WhatIsNotKnownIsRefused) {
   const Environment env = environment({kCpu});
   const std::string name = "org.example.nobody";

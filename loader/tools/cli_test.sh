@@ -64,6 +64,20 @@ wrong 2 "--pin is 'op'" explain "$model" --pin op
 wrong 1 "no option loader.nobody" list --set loader.nobody=1
 right 0 "Usage" run --help
 
+wrong 2 "--timeout is 'soon'" info "$model" --timeout soon
+wrong 2 "--timeout is '0'" info "$model" --timeout 0
+wrong 2 "--max-memory is '4X'" info "$model" --max-memory 4X
+wrong 2 "--max-memory is '99999999999T'" info "$model" --max-memory 99999999999T
+wrong 1 "loader.import_bytes is .lots.* 0 for no limit" info "$model" --set loader.import_bytes=lots
+wrong 1 "loader.import_seconds is .-1" info "$model" --set loader.import_seconds=-1
+
+# ---- limits ----
+right 0 "Relu" info "$model" --timeout 60 --max-memory 4G
+wrong 1 "reading the file takes more memory than the 100 bytes.*loader.import_bytes" info "$model" --set loader.import_bytes=100
+right 0 "Relu" info "$model" --set loader.import_bytes=0 --set loader.import_seconds=0
+wrong 1 "longer than --timeout 0.1" bench "$model" --runs 1000000 --timeout 0.1
+[ "$(json 'error;status')" = "-- BP_TIMED_OUT" ] || complain "the status of a timeout"
+
 # ---- models ----
 printf 'random bytes, no model at all: \377\376\001\002' >"$work/random.onnx"
 head -c 60 "$model" >"$work/truncated.onnx"

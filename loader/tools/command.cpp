@@ -12,9 +12,11 @@ void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
       .one_each();
   command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4").one_each();
+  limits.declare(command);
 }
 
 Environment EnvironmentFlags::make(bool only_lists) const {
+  limits.start();
   EnvironmentOptions options;
   options.backend_files = backends;
   options.threads = threads;
@@ -95,8 +97,66 @@ uint32_t island_count(const Session& session) {
   return count;
 }
 
+namespace {
+
+// Adds members without looking for the key first: an ordered object searches from its beginning, and a model may have
+// any number of operators and metadata. The loader's reports have each key once.
+class ReportReader : public nlohmann::json_sax<Json> {
+ public:
+  Json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& value) override {
+    key_ = std::move(value);
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    throw Failure(error.what());
+  }
+
+ private:
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(Json value) {
+    open_.push_back(&place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+  Json& place(Json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (open_.back()->is_array()) {
+      open_.back()->push_back(std::move(value));
+      return open_.back()->back();
+    }
+    return open_.back()->get_ref<Json::object_t&>().emplace_back(std::move(key_), std::move(value)).second;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;  // a container moves only while none of its members is open
+  std::string key_;
+};
+
+}  // namespace
+
 Json parse_json(const std::string& text) {
-  return Json::parse(text);
+  ReportReader reader;
+  Json::sax_parse(text, &reader);
+  return reader.take();
 }
 
 std::string bytes_text(uint64_t bytes) {

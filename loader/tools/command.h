@@ -15,6 +15,7 @@
 #include "cli/table.h"
 #include "cli/usage.h"
 #include "cli/verb.h"
+#include "limits.h"
 
 namespace backplane::tools {
 
@@ -40,6 +41,7 @@ struct EnvironmentFlags {
   std::vector<std::string> backends;  // files in addition to those that are found
   std::vector<std::string> settings;  // NAME=VALUE
   uint32_t threads = 0;
+  Limits limits;
 
   void declare(cli::Command command);
   // `only_lists`: libraries that are known from an earlier run stay closed until they are used.

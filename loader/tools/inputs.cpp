@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
 #include <map>
 #include <set>
 
+#include "cli/printable.h"
 #include "random_tensor.h"
 #include "tensor_file.h"
 
@@ -76,9 +78,9 @@ class Dimensions {
       }
       extents[i] = 1;
       if (symbol.empty()) {
-        fmt::print(stderr, "backplane: dimension {} of input '{}' is unknown and taken as 1\n", i, input.name());
+        note(fmt::format("dimension {} of input '{}' is unknown and taken as 1", i, input.name()));
       } else {
-        fmt::print(stderr, "backplane: dimension '{0}' is taken as 1; set it with --dim {0}=EXTENT\n", symbol);
+        note(fmt::format("dimension '{0}' is taken as 1; set it with --dim {0}=EXTENT", symbol));
         extents_[symbol] = 1;
       }
     }
@@ -86,8 +88,23 @@ class Dimensions {
   }
 
  private:
+  static void note(const std::string& text) { fmt::print(stderr, "backplane: {}\n", cli::printable(text)); }
+
   std::map<std::string, int64_t> extents_;
 };
+
+// Random tensors are made in memory: a model may declare inputs of any size.
+void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint64_t& used) {
+  const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  // A string of one digit, whose object takes 32 bytes.
+  const uint64_t bytes = input.dtype() == BP_DTYPE_STRING ? std::min(onnx::element_count(extents), UINT64_MAX / 64) * 32
+                                                          : onnx::dense_bytes(input.dtype(), extents);
+  if (bytes <= memory / 2 && (used += bytes) <= memory / 2) return;
+  throw Usage(
+      fmt::format("input '{0}' takes {1}, more than half of the memory here with those before it: give it with "
+                  "--input {0}=FILE, or set its dimensions with --dim",
+                  input.name(), bytes_text(bytes)));
+}
 
 }  // namespace
 
@@ -121,6 +138,7 @@ std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
     if (input.is_tensor()) dimensions.match(input, inputs[index].value->tensor);
   }
   std::mt19937_64 random(flags.seed);
+  uint64_t used = 0;
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].value) continue;
     const view::Value input = graph.input(i);
@@ -129,8 +147,10 @@ std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
                               onnx::kind_name(input.type().kind)));
     }
     try {
+      std::vector<int64_t> extents = dimensions.choose(input);
+      expect_memory(input, extents, used);
       inputs[i].value = std::make_shared<onnx::Value>(
-          onnx::Value{BP_KIND_TENSOR, random_tensor(input.dtype(), dimensions.choose(input), random), {}, {}});
+          onnx::Value{BP_KIND_TENSOR, random_tensor(input.dtype(), std::move(extents), random), {}, {}});
     } catch (const onnx::Malformed& error) {
       throw Usage(fmt::format("input '{}': {}", input.name(), error.what()));
     }

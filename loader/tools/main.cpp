@@ -64,6 +64,8 @@ int run(int argc, char** argv) {
     const std::string command = parsed.command.empty() ? "" : " " + parsed.command;
     return fail(json, "usage", fmt::format("{}; see backplane{} --help", parsed.wrong, command), cli::kWrongUsage);
   }
+  report_timeout_by(
+      [&](const std::string& text) { fail(json, api().status_name(BP_TIMED_OUT), text, cli::kNegative); });
   try {
     const Outcome outcome = actions.at(parsed.command)();
     if (json) {
@@ -76,6 +78,8 @@ int run(int argc, char** argv) {
     return fail(json, api().status_name(error.status()), error.text(), cli::kNegative);
   } catch (const Usage& error) {
     return fail(json, "usage", error.what(), cli::kWrongUsage);
+  } catch (const std::bad_alloc&) {
+    return fail(json, api().status_name(BP_RESOURCE_EXHAUSTED), no_memory_text(), cli::kNegative);
   } catch (const std::exception& error) {
     return fail(json, "failure", error.what(), cli::kNegative);
   }

@@ -248,7 +248,7 @@ const KnownData* Context::known_data_of(Scope& scope, model::ValueId id) {
   const model::Value& value = scope.graph.values[id];
   if (value.weight != BP_NONE) {
     if (auto known_data = known_data_of_weight(scope.graph.weights[value.weight])) {
-      known = &state_.known_data.emplace_back(std::move(*known_data));
+      known = state_.keep(std::move(*known_data));
     }
   } else if (value.outer != BP_NONE && scope.parent) {
     known = known_data_of(*scope.parent, value.outer);

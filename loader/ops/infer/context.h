@@ -34,7 +34,22 @@ struct Scope {
 // Shared by all graphs of a model.
 struct InferenceState {
   InferenceState(model::Model& model, const Inference& how)
-      : model(model), how(how), expressions(model.graph.symbols) {}
+      : model(model), how(how), expressions(model.graph.symbols, model.budget.get()) {}
+  ~InferenceState() {
+    if (model.budget) model.budget->release(charged);
+  }
+  InferenceState(const InferenceState&) = delete;
+  InferenceState& operator=(const InferenceState&) = delete;
+
+  // Charges the import's budget for what is known while this lives.
+  void charge(uint64_t bytes) {
+    model.charge(bytes, "inferring shapes");
+    charged += bytes;
+  }
+  const KnownData* keep(KnownData data) {
+    charge(data.size() * sizeof(Scalar));
+    return &known_data.emplace_back(std::move(data));
+  }
 
   model::Model& model;
   const Inference& how;
@@ -43,6 +58,7 @@ struct InferenceState {
   // Declared extents that contradict the inferred ones: the first, and their number.
   std::string contradiction;
   size_t contradictions = 0;
+  uint64_t charged = 0;
 };
 
 class Context {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/dtype.h"
+#include "base/names.h"
 #include "ops/infer/context.h"
 #include "ops/infer/rules.h"
 
@@ -19,8 +20,6 @@ using model::Value;
 using model::ValueId;
 using model::Weight;
 using model::WeightId;
-
-constexpr uint32_t kDeepest = 64;
 
 Type weight_type(const Weight& weight) {
   Type type;
@@ -142,8 +141,8 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
     std::string problem;
     if (!merge_types(type, without_stale_numbers(value.type, inferred), problem)) {
       const Status contradiction =
-          context.fail("output '" + value.name +
-                       "' contradicts what the model declares of it: inferred and declared are " + problem);
+          context.fail("output " + in_quotes(value.name) +
+                       " contradicts what the model declares of it: inferred and declared are " + problem);
       if (!node.schema || !same_elements(inferred, value.type)) return contradiction;
       if (state.contradictions++ == 0) state.contradiction = contradiction.text();
       type = inferred;
@@ -156,19 +155,21 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
     limit(known_data, value.type.dtype);
     if (state.how.fold && known(known_data) && follows_data_of(value.type.dtype) && !scope.is_output[id]) {
       value.weight = static_cast<WeightId>(scope.graph.weights.size());
+      // Constants stay; so much of the budget remains charged.
+      state.model.charge(sizeof(Weight) + known_data.size() * sizeof(int64_t), "folding constants");
       scope.graph.weights.push_back(make_weight(value.type, known_data, state.model.next_id++));
       node.outputs[slot] = BP_NONE;
     }
-    scope.known_data[id] = &state.known_data.emplace_back(std::move(known_data));
+    scope.known_data[id] = state.keep(std::move(known_data));
   }
   return {};
 }
 
 Status infer_graph(InferenceState& state, Scope& scope) {
   Graph& graph = scope.graph;
-  if (scope.depth > kDeepest) {
-    return Status(BP_INVALID_MODEL,
-                  "graph '" + graph.name + "' is nested more than " + std::to_string(kDeepest) + " deep");
+  if (scope.depth > model::kDeepestGraph) {
+    return Status(BP_INVALID_MODEL, "graph " + in_quotes(graph.name) + " is nested more than " +
+                                        std::to_string(model::kDeepestGraph) + " deep");
   }
   scope.known_data.assign(graph.values.size(), nullptr);
   scope.is_output.assign(graph.values.size(), false);
@@ -185,6 +186,7 @@ Status infer_graph(InferenceState& state, Scope& scope) {
   Context context(state, scope);
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
     Node& node = graph.nodes[n];
+    state.charge(0);
     Rule rule = node.schema ? rule_of(*node.schema) : foreign_rule(node.domain, node.op_type);
     const bool is_foreign = !node.schema && !rule;
     if (is_foreign && !state.how.foreign) continue;  // only the device that runs the node knows its types
@@ -220,7 +222,7 @@ Status Context::infer_subgraph(Graph& graph) {
   return infer_graph(state_, inner);
 }
 
-Status infer(model::Model& model, const Inference& how) {
+Status infer(model::Model& model, const Inference& how) try {
   name_extents(model.graph);
   InferenceState state(model, how);
   Scope scope{model.graph, nullptr, 0, {}, {}};
@@ -229,8 +231,10 @@ Status infer(model::Model& model, const Inference& how) {
   std::string note = state.contradiction;
   if (const size_t more = state.contradictions - 1; more != 0) note += ", and so do " + std::to_string(more) + " more";
   note += "; what was inferred counts";
-  if (std::ranges::find(model.problems, note) == model.problems.end()) model.problems.push_back(std::move(note));
+  model.note(std::move(note));
   return {};
+} catch (Budget::Exhausted& stop) {
+  return std::move(stop.status);
 }
 
 }  // namespace backplane::ops

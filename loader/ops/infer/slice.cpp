@@ -169,7 +169,7 @@ Status concat(Context& c) {
   Shape shape(rank);
   shape[axis] = 0;
   KnownData known_data;
-  bool any_known_data = false;
+  bool any_known_data = false, followed = rank == 1;
   for (size_t slot = 0; slot < c.inputs(); ++slot) {
     for (int64_t i = 0; i < rank; ++i) {
       Scalar extent = c.dim(slot, i);
@@ -181,21 +181,21 @@ Status concat(Context& c) {
             "inputs differ in other axes than the axis of the concatenation: extents of axis " + std::to_string(i)));
       }
     }
-    if (rank != 1) continue;
+    if (!followed) continue;
     const KnownData* part = c.known_data(slot);
     auto length = c.length(slot);
     any_known_data = any_known_data || part;
+    const auto size = part ? static_cast<int64_t>(part->size()) : length;
+    followed = followed && size && *size <= static_cast<int64_t>(kMaxKnownData - known_data.size());
+    if (!followed) continue;
     if (part) {
       known_data.insert(known_data.end(), part->begin(), part->end());
-    } else if (length && *length <= static_cast<int64_t>(kMaxKnownData) && known_data.size() <= kMaxKnownData) {
-      known_data.resize(known_data.size() + *length);
     } else {
-      any_known_data = false;
-      break;
+      known_data.resize(known_data.size() + static_cast<size_t>(*size));
     }
   }
   if (!all_ranked) shape[axis] = {};
-  if (any_known_data && all_ranked && shape[axis].is_number()) c.set_known_data(0, std::move(known_data));
+  if (any_known_data && followed && all_ranked && shape[axis].is_number()) c.set_known_data(0, std::move(known_data));
   return c.set_shape(0, shape);
 }
 

@@ -47,7 +47,7 @@ std::string operand(const std::string& name) {
 
 }  // namespace
 
-Expressions::Expressions(std::vector<model::Symbol>& symbols) : symbols_(symbols) {
+Expressions::Expressions(std::vector<model::Symbol>& symbols, Budget* budget) : symbols_(symbols), budget_(budget) {
   for (const model::Symbol& symbol : symbols) names_.insert(symbol.name);
 }
 
@@ -313,6 +313,8 @@ Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string 
 uint32_t Expressions::add_expression(std::string key, std::string name, int64_t min, int64_t max) {
   uint32_t id = static_cast<uint32_t>(expressions_.size());
   if (name.size() > kLongestName) name.clear();
+  // The key is in the table, with a node and a bucket; terms and name have memory of their own.
+  if (budget_) budget_->charge(2 * sizeof(Expression) + 2 * key.size() + name.size() + 128, "symbolic arithmetic");
   expressions_.push_back({{{1, {id}}}, std::move(name), min, max});
   by_key_.emplace(std::move(key), id);
   return id;

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "ir/graph.h"
 
 namespace backplane::ops {
@@ -44,7 +45,8 @@ using Shape = std::vector<Scalar>;
 // same expression: "2*floor((W + 1)/2)". An expression that overflows or grows too long becomes unknown.
 class Expressions {
  public:
-  explicit Expressions(std::vector<model::Symbol>& symbols);
+  // `budget`, which may be null, is charged for each expression.
+  Expressions(std::vector<model::Symbol>& symbols, Budget* budget);
 
   Scalar of_dim(const bp_dim_t& dim);
   // As a dimension; adds a symbol where the expression has none yet. The scalar must not be a negative number.
@@ -94,10 +96,11 @@ class Expressions {
   void bounds(const Polynomial& terms, int64_t& min, int64_t& max) const;
 
   std::vector<model::Symbol>& symbols_;
+  Budget* budget_;
   std::vector<Expression> expressions_;
   std::vector<uint32_t> of_symbol_;  // by symbol: its expression, or BP_NONE
-  std::unordered_map<std::string, uint32_t> by_key_;
-  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, uint32_t, KeyedHash> by_key_;
+  std::unordered_set<std::string, KeyedHash> names_;
 };
 
 }  // namespace backplane::ops

@@ -127,9 +127,7 @@ bool Rewrite::is_read(size_t output) const {
 }
 
 void Rewrite::note(std::string problem) {
-  if (std::find(model.problems.begin(), model.problems.end(), problem) == model.problems.end()) {
-    model.problems.push_back(std::move(problem));
-  }
+  model.note(std::move(problem));
 }
 
 Status Rewrite::unsupported(std::string_view why) const {

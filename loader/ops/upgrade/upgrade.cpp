@@ -221,6 +221,7 @@ Status upgrade_graph(model::Model& model, model::Graph& graph) {
   std::vector<Node> made;  // empty, and the nodes stay where they are, until one of them gets company
   for (size_t n = 0; n < nodes.size(); ++n) {
     Node& node = nodes[n];
+    model.charge(sizeof(Node), "upgrading operators");
     for (model::Graph* body : model::bodies(graph, node)) BP_TRY(upgrade_graph(model, *body));
     std::vector<Node> before, after;
     if (node.schema) {

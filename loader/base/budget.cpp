@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/budget.h"
+
+#include <algorithm>
+#include <string>
+
+namespace backplane {
+namespace {
+
+// A node of a file takes at least 60 bytes there and about 600 in a graph. Small files may contain functions that are
+// called often, and arithmetic on shapes.
+constexpr uint64_t kBytesPerFileByte = 32, kLeastBytes = uint64_t{256} << 20;
+// A hundred times what reading a large graph takes.
+constexpr double kSecondsPerFileByte = 1e-6, kLeastSeconds = 60;
+
+uint64_t bytes_of(const ImportLimits& limits, uint64_t file_bytes) {
+  if (limits.bytes) return *limits.bytes ? *limits.bytes : UINT64_MAX;
+  return kLeastBytes + kBytesPerFileByte * std::min(file_bytes, uint64_t{1} << 50);
+}
+
+double seconds_of(const ImportLimits& limits, uint64_t file_bytes) {
+  return limits.seconds.value_or(kLeastSeconds + kSecondsPerFileByte * static_cast<double>(file_bytes));
+}
+
+std::string trimmed(double seconds) {
+  std::string text = std::to_string(seconds);
+  text.resize(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Budget::Budget(const ImportLimits& limits, uint64_t file_bytes)
+    : Budget(bytes_of(limits, file_bytes), seconds_of(limits, file_bytes)) {}
+
+Budget::Budget(uint64_t bytes, double seconds)
+    : bytes_(bytes), seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
+
+void Budget::fail_bytes(uint64_t asked, std::string_view doing) const {
+  throw Exhausted{Status(BP_RESOURCE_EXHAUSTED,
+                         std::string(doing) + " takes more memory than the " + std::to_string(bytes_) +
+                             " bytes that a file of this size may (" + std::to_string(asked) +
+                             " more were needed); set option loader.import_bytes to allow more, 0 for no limit")};
+}
+
+void Budget::look(std::string_view doing) const {
+  if (seconds_ <= 0) return;
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+  if (passed.count() <= seconds_) return;
+  throw Exhausted{Status(BP_TIMED_OUT, std::string(doing) + " was stopped: importing a file of this size may take " +
+                                           trimmed(seconds_) +
+                                           " s; set option loader.import_seconds to allow more, 0 for no limit")};
+}
+
+}  // namespace backplane

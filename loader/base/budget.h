@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory and time that importing one model may take. A file of a few bytes can ask for any amount of both.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace backplane {
+
+// What the framework allows. 0: no limit; nothing: a default by the size of the file.
+struct ImportLimits {
+  std::optional<uint64_t> bytes;
+  std::optional<double> seconds;
+};
+
+// Counts the bytes that follow from a file and looks at the clock. Not thread-safe: each import has its own.
+class Budget {
+ public:
+  // Thrown where the budget is exhausted, as std::bad_alloc is where memory is; import() and infer() return the status.
+  struct Exhausted {
+    Status status;
+  };
+
+  // Of a file of `file_bytes`; external data, which is mapped, does not count.
+  Budget(const ImportLimits& limits, uint64_t file_bytes);
+  // The same allowance anew, from now on.
+  Budget fresh() const { return {bytes_, seconds_}; }
+
+  // Before `bytes` are allocated. `doing` is for the error: "inlining functions".
+  void charge(uint64_t bytes, std::string_view doing) {
+    used_ = bytes > UINT64_MAX - used_ ? UINT64_MAX : used_ + bytes;
+    if (used_ > bytes_) [[unlikely]]
+      fail_bytes(bytes, doing);
+    if (++steps_ % kStepsPerLook == 0) look(doing);
+  }
+  // After `bytes` that were charged were freed.
+  void release(uint64_t bytes) { used_ -= bytes < used_ ? bytes : used_; }
+  // Throws if the time is over. For loops that allocate little; each call counts as one step.
+  void step(std::string_view doing) {
+    if (++steps_ % kStepsPerLook == 0) look(doing);
+  }
+
+ private:
+  static constexpr uint32_t kStepsPerLook = 256;
+
+  Budget(uint64_t bytes, double seconds);
+  [[noreturn]] void fail_bytes(uint64_t asked, std::string_view doing) const;
+  void look(std::string_view doing) const;
+
+  uint64_t bytes_;
+  double seconds_;  // 0: no limit
+  std::chrono::steady_clock::time_point start_;
+  uint64_t used_ = 0;
+  uint32_t steps_ = 0;
+};
+
+}  // namespace backplane

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hashes of names from files. The key is known to the process alone, so no file can contain many names of one
+// hash, which would make every look-up a search.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace backplane {
+
+// SipHash under a random key of this process.
+uint64_t keyed_hash(std::string_view bytes);
+
+// For std::unordered_map and std::unordered_set.
+struct KeyedHash {
+  size_t operator()(std::string_view bytes) const { return keyed_hash(bytes); }
+};
+
+}  // namespace backplane
