@@ -3,7 +3,7 @@
 #include <map>
 #include <memory>
 
-#include "checks/group.h"
+#include "checks/remote.h"
 #include "commands/verb.h"
 #include "journal/header.h"
 #include "sandbox/child.h"
@@ -21,13 +21,14 @@ struct Options {
 };
 
 int run_child(const Options& options) {
-  return answer(options.cases, [&]() -> RunFolder {
+  return answer(options.cases, [&]() -> ChildCases {
     const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seeds.seed);
     const auto cases = std::make_shared<std::map<std::string, Case>>();
     for (Case& one : all_cases({.full = options.full, .models = find_models(options.models)}))
       cases->emplace(one.name, std::move(one));
     cases->emplace(kIdentityCase, Case{.name = kIdentityCase, .run = tell_identity});
-    return [bench, cases, seeds = options.seeds](const std::string& name) {
+    ChildCases child;
+    child.run = [bench, cases, seeds = options.seeds](const std::string& name) {
       bench->set_seed(seeds.of(name));
       try {
         return cases->at(name).run(*bench);
@@ -35,6 +36,11 @@ int run_child(const Options& options) {
         return failed(breach.what());
       }
     };
+    child.serve = [bench, cases](const std::string& name) -> ChildCases::Serve {
+      if (!cases->at(name).judge) return nullptr;
+      return [bench](const std::string& request) { return conform::serve(*bench, request); };
+    };
+    return child;
   });
 }
 

@@ -122,12 +122,12 @@ int run_parent(const Options& options) {
 }
 
 int run_child(const Options& options) {
-  return answer(options.child_folders, [&]() -> RunFolder {
+  return answer(options.child_folders, [&]() -> ChildCases {
     const auto cases = std::make_shared<OnnxCases>(Target{options.device, options.plugin, options.threads});
     const Tolerances tolerances = options.is_vendor() ? Tolerances::read(options.data) : Tolerances();
-    return [cases, tolerances, data = options.data](const std::string& folder) {
+    return {.run = [cases, tolerances, data = options.data](const std::string& folder) {
       return cases->run(folder, tolerances.of(name_in(data, folder)));
-    };
+    }};
   });
 }
 

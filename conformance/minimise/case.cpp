@@ -60,7 +60,8 @@ MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, co
     return in_fork(
         [&] {
           Bench bench(scene.plugin, scene.device, scene.seed);
-          return judge_network(bench, network);
+          RemoteDevice device = local_device(bench);
+          return judge_network(device, network);
         },
         scene.deadline);
   };

@@ -33,6 +33,7 @@ ChildSettings child_settings(const RunOptions& options, const Choice& choice) {
                         std::to_string(options.seeds.seed)};
   if (options.seeds.nonce)
     settings.arguments.insert(settings.arguments.end(), {"--nonce-seed", std::to_string(*options.seeds.nonce)});
+  settings.seed_of = [seeds = options.seeds](const std::string& name) { return seeds.of(name); };
   if (choice.full) settings.arguments.emplace_back("--full");
   for (const std::string& folder : choice.models) settings.arguments.push_back("--models=" + folder);
   return settings;
