@@ -8,7 +8,7 @@
 namespace backplane::conform {
 namespace {
 
-enum class Ask : uint8_t { kFacts, kCoverage, kReview, kCompile, kRun };
+enum class Ask : uint8_t { kIdentity, kFacts, kCoverage, kReview, kCompile, kRun };
 enum class Outcome : uint8_t { kDone, kBreach, kError };
 
 constexpr uint64_t kMaxText = 4000;      // of what a plugin says
@@ -50,7 +50,18 @@ Reader opened(const std::string& reply) {
   return reader;
 }
 
+std::string_view view(bp_text_t text) {
+  return text.data == nullptr ? std::string_view() : cut({text.data, text.size});
+}
+
 // --- in the process that has the plugin ---
+
+void tell_identity(Bench& bench, Writer& reply) {
+  const bp_plugin_t& plugin = bench.device().plugin();
+  const bp_device_info_t& info = bench.device().info();
+  reply.text(view(plugin.id)).text(view(plugin.release)).text(view(plugin.vendor)).number(bench.device_index());
+  reply.text(view(info.name)).text(view(info.driver)).text(view(info.arch)).number(static_cast<uint32_t>(info.flags));
+}
 
 void tell_coverage(const Device& device, Reader& asked, Writer& reply) {
   std::vector<Claim> claims;
@@ -94,6 +105,9 @@ std::string fulfil(Bench& bench, const std::string& request) {
   Writer reply;
   reply.number(static_cast<uint8_t>(Outcome::kDone));
   switch (what) {
+    case Ask::kIdentity:
+      tell_identity(bench, reply);
+      break;
     case Ask::kFacts:
       reply.number(device.newest_opset()).number(static_cast<uint32_t>(device.info().flags));
       break;
@@ -140,6 +154,21 @@ RemoteDevice local_device(Bench& bench) {
 }
 
 // --- in the judge's process: nothing of a reply is believed that was not asked for ---
+
+Identity RemoteDevice::identity() {
+  const std::string reply = call_(request(Ask::kIdentity).take(), kMaxReply);
+  Reader reader = opened(reply);
+  Identity who;
+  who.backend = reader.text();
+  who.version = reader.text();
+  who.vendor = reader.text();
+  who.device_index = reader.number<uint32_t>();
+  who.device = reader.text();
+  who.driver = reader.text();
+  who.arch = reader.text();
+  who.flags = reader.number<uint32_t>();
+  return who;
+}
 
 const RemoteDevice::Facts& RemoteDevice::facts() {
   if (!facts_) {

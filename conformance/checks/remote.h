@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checks/group.h"
+#include "journal/header.h"
 
 namespace backplane::conform {
 
@@ -27,6 +28,7 @@ class RemoteDevice {
   RemoteDevice(Call call, uint64_t seed) : call_(std::move(call)), seed_(seed) {}
 
   uint64_t seed() const { return seed_; }
+  Identity identity();
   uint32_t newest_opset() { return facts().newest_opset; }
   bool flushes() { return (facts().flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
   bool is_deterministic() { return (facts().flags & BP_DEVICE_DETERMINISTIC) != 0; }

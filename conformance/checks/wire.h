@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "onnx/graph.h"
+#include "host/graph.h"
 
 namespace backplane::conform {
 

@@ -5,7 +5,6 @@
 
 #include "checks/remote.h"
 #include "commands/verb.h"
-#include "journal/header.h"
 #include "sandbox/child.h"
 #include "sandbox/identity.h"
 
@@ -15,21 +14,19 @@ namespace {
 struct Options {
   std::string plugin;
   uint32_t device = 0;
-  Seeds seeds;
+  uint64_t seed = 1;
   bool full = false;
   std::vector<std::string> models, cases;
 };
 
 int run_child(const Options& options) {
   return answer(options.cases, [&]() -> ChildCases {
-    const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seeds.seed);
+    const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seed);
     const auto cases = std::make_shared<std::map<std::string, Case>>();
     for (Case& one : all_cases({.full = options.full, .models = find_models(options.models)}))
       cases->emplace(one.name, std::move(one));
-    cases->emplace(kIdentityCase, Case{.name = kIdentityCase, .run = tell_identity});
     ChildCases child;
-    child.run = [bench, cases, seeds = options.seeds](const std::string& name) {
-      bench->set_seed(seeds.of(name));
+    child.run = [bench, cases](const std::string& name) {
       try {
         return cases->at(name).run(*bench);
       } catch (const Breach& breach) {
@@ -37,7 +34,7 @@ int run_child(const Options& options) {
       }
     };
     child.serve = [bench, cases](const std::string& name) -> ChildCases::Serve {
-      if (!cases->at(name).judge) return nullptr;
+      if (name != kIdentityCase && !cases->at(name).judge) return nullptr;
       return [bench](const std::string& request) { return conform::serve(*bench, request); };
     };
     return child;
@@ -48,8 +45,7 @@ std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("--plugin", options->plugin);
   command.add_option("--device", options->device);
-  command.add_option("--seed", options->seeds.seed);
-  command.add_option("--nonce-seed", options->seeds.nonce);
+  command.add_option("--seed", options->seed);
   command.add_flag("--full", options->full);
   command.add_option("--models", options->models).one_each();
   command.add_option("cases", options->cases);

@@ -44,7 +44,7 @@ std::function<int()> declare(cli::Command command) {
       const RunOptions& run = options->run;
       check_plugin(run);
       const std::chrono::milliseconds deadline(static_cast<int64_t>(run.timeout * 1000));
-      return minimise_and_tell(options->name, {run.plugin, run.device, run.seeds.of(options->name), deadline},
+      return minimise_and_tell(options->name, {run.plugin, run.device, run.seeds.of_cases(), deadline},
                                options->minimise);
     }
     Journal journal = run_plugin(options->run, options->choice, one, exceptions_of(options->run));

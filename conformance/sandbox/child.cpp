@@ -99,6 +99,7 @@ class Child {
     return true;
   }
 
+  pid_t id() const { return pid_; }
   milliseconds starved() const { return conform::starved(pid_); }
 
   // Waits for the end and describes it; empty for a normal one. A child that lingers is killed.
@@ -208,7 +209,7 @@ class Conversation {
   Result judge(const Case& one, uint32_t of_case) {
     const auto start = Clock::now();
     RemoteDevice device([&](const std::string& request, uint64_t most) { return ask(of_case, request, most); },
-                        settings_.seed_of ? settings_.seed_of(one.name) : 0);
+                        settings_.seed);
     Result result;
     try {
       result = one.judge(device);
@@ -217,6 +218,7 @@ class Conversation {
     } catch (const std::exception& error) {
       result.reason = error.what();
     }
+    if (settings_.inspect) settings_.inspect(child_.id());
     if (!child_.send(framed(""), Clock::now() + settings_.deadline)) throw Silence{Child::kTimeout};
     result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return result;

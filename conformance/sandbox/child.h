@@ -6,6 +6,8 @@
 // a reply to each of its requests.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <functional>
 #include <stdexcept>
@@ -31,7 +33,9 @@ struct ChildSettings {
   // had the machine does not count, up to kPatience deadlines: see starved.h.
   std::chrono::milliseconds deadline{20000};
   uint64_t memory = 0;  // bytes that a child may have of its own; 0 is no limit
-  std::function<uint64_t(const std::string& name)> seed_of = {};  // of the cases that the parent judges
+  uint64_t seed = 1;    // of the cases that the parent judges
+  // Called with a child that has answered all requests of a case, and waits. [thread-safe]
+  std::function<void(pid_t child)> inspect = {};
 };
 
 // Runs the cases in order in as many children as it takes, and reports each once. A case at which its child crashed is
