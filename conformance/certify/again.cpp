@@ -32,10 +32,12 @@ void check_result(const Proof& proof, const Result& seen) {
 }
 
 // The plugin's own libraries and data; those of the system differ from machine to machine.
-void check_delivered(const Proof& proof, const LoadedFiles& loaded, const std::string& plugin) {
-  const std::vector<LoadedFile> stated = delivered(proof.statement.files, proof.record.header.plugin);
-  for (const LoadedFile& file : delivered(loaded.hashed(), plugin)) {
-    if (file.path == std::filesystem::path(plugin).filename()) continue;  // compared with the commitment
+void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
+  const std::vector<LoadedFile> stated = delivered(proof.statement.files, proof.commitment.plugin);
+  const std::vector<LoadedFile> seen = delivered(loaded.hashed(), proof.commitment.plugin);
+  if (seen.empty()) throw Refused(kStatement, "the plugin's process hides here what it has mapped");
+  for (const LoadedFile& file : seen) {
+    if (file.sha256 == proof.commitment.plugin) continue;  // whatever its name
     const auto found = std::ranges::find(stated, file.path, &LoadedFile::path);
     if (found == stated.end())
       throw Refused(kStatement, fmt::format("the plugin loads '{}' here, which it does not list", file.path));
@@ -66,7 +68,7 @@ size_t run_again(const Proof& proof, const Parts& parts, RunOptions run, size_t 
   }
   if (ran != sample.cases.size())
     throw Refused(kJournal, fmt::format("{} of {} cases can be run again here", ran, sample.cases.size()));
-  check_delivered(proof, loaded, run.plugin);
+  check_delivered(proof, loaded);
   return ran;
 }
 

@@ -186,6 +186,8 @@ void check_times(const Commitment& commitment, const Header& header, const State
 
 // What was loaded when the device was opened is what was committed.
 void check_files(const Commitment& commitment, const Statement& statement) {
+  if (std::ranges::find(statement.files, commitment.plugin, &LoadedFile::sha256) == statement.files.end())
+    throw Refused(kStatement, "the plugin is not among the files that it loaded: its process hid what it had mapped");
   for (const LoadedFile& file : commitment.files) {
     const auto seen = std::ranges::find(statement.files, file.path, &LoadedFile::path);
     if (seen == statement.files.end() || seen->sha256 != file.sha256)
@@ -337,8 +339,8 @@ Verdict verdict_on(const Proof& proof, const std::string& day, bool accepts_waiv
   Verdict verdict = conform::verdict(record.header, record.results, "", seconds, accepts_waivers);
   if (verdict.fault.empty() && uncovered != 0)
     verdict.fault =
-        fmt::format("{} failures are waived by nobody who may: {}", uncovered,
-                    accepts_waivers ? "the pattern is too wide" : "no certifier who is known signed the waivers");
+        fmt::format("{} failures are waived, and the waivers do not count: {}", uncovered,
+                    accepts_waivers ? "the pattern is too wide" : "no certifier whose key is trusted signed them");
   return verdict;
 }
 

@@ -123,7 +123,7 @@ Parts bundle(const std::vector<LoadedFile>& files = {}) {
 
 // As a vendor does it who has the key, whatever the parts are.
 void state_and_sign(Parts& parts, const Key& key) {
-  parts[kStatement] = statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", R"({"cores": 2})", {}});
+  parts[kStatement] = statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", R"({"cores": 2})", {{"/p.so", "12"}}});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
 }
 
@@ -249,7 +249,7 @@ TEST(Damaged, BundlesThatAreSignedAllTheSame) {
   }
 }
 
-// Parts of a bundle that its own vendor made to harm whoever verifies it.
+// Parts of a bundle that its own vendor made to harm its verifier.
 class Hostile : public testing::Test {
  protected:
   // Signs `text` as the statement and verifies.
@@ -298,7 +298,7 @@ TEST_F(Hostile, AKeyTwice) {
 TEST_F(Hostile, Times) {
   const auto refusal = [&](const std::string& ended) {
     parts = bundle();
-    return refusal_of_statement(statement_of(parts, {kNonce, ended, "{}", {}}));
+    return refusal_of_statement(statement_of(parts, {kNonce, ended, "{}", {{"/p.so", "12"}}}));
   };
   EXPECT_EQ(refusal("2026-11-20T14:00:00Z"), "");
   EXPECT_THAT(refusal("2026-11-20T12:30:00Z"), testing::HasSubstr("not after its start"));
@@ -307,13 +307,15 @@ TEST_F(Hostile, Times) {
 }
 
 TEST_F(Hostile, FilesThatWereNotCommitted) {
-  parts = bundle({{"/opt/acme/lib.so", "12"}});
+  parts = bundle({{"/opt/acme/lib.so", "34"}});
   const auto refusal = [&](std::vector<LoadedFile> files) {
     return refusal_of_statement(statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", "{}", std::move(files)}));
   };
-  EXPECT_EQ(refusal({{"/opt/acme/lib.so", "12"}, {"/opt/acme/more.so", "34"}}), "");
-  EXPECT_THAT(refusal({{"/opt/acme/lib.so", "13"}}), testing::HasSubstr("/opt/acme/lib.so"));
-  EXPECT_THAT(refusal({}), testing::HasSubstr("/opt/acme/lib.so"));
+  const LoadedFile plugin = {"/p.so", "12"};
+  EXPECT_EQ(refusal({plugin, {"/opt/acme/lib.so", "34"}, {"/opt/acme/more.so", "56"}}), "");
+  EXPECT_THAT(refusal({plugin, {"/opt/acme/lib.so", "35"}}), testing::HasSubstr("/opt/acme/lib.so"));
+  EXPECT_THAT(refusal({plugin}), testing::HasSubstr("/opt/acme/lib.so"));
+  EXPECT_THAT(refusal({{"/opt/acme/lib.so", "34"}}), testing::HasSubstr("hid"));
 }
 
 // What a vendor writes reaches neither a terminal nor a page as anything but text.
@@ -337,6 +339,26 @@ TEST_F(Hostile, EscapesInEveryText) {
   EXPECT_EQ(page.find("\xc2\x9b"), std::string::npos);
   EXPECT_EQ(page.find("\xe2\x80\xae"), std::string::npos);
   for (const std::string& line : lines_of(certificate)) EXPECT_EQ(cli::printable(line).find('\033'), std::string::npos);
+}
+
+TEST(LoadedFiles, WhatAVendorDeliversLiesBesideThePlugin) {
+  const std::vector<LoadedFile> files = {
+      {"/opt/acme/a.so", "1"}, {"/opt/acme/kernels/k.bin", "2"}, {"/opt/acme2/b.so", "3"}, {"/usr/lib/libc.so", "4"}};
+  EXPECT_THAT(delivered(files, "1"), testing::ElementsAre(LoadedFile{"a.so", "1"}, LoadedFile{"kernels/k.bin", "2"}));
+  EXPECT_THAT(delivered(files, "9"), testing::IsEmpty());
+}
+
+TEST(LoadedFiles, AreSeenFromOutside) {
+  LoadedFiles loaded;
+  loaded.note(::getpid());
+  const auto libc = [](const LoadedFile& file) { return file.path.find("libc.so") != std::string::npos; };
+  const std::vector<LoadedFile> files = loaded.hashed();
+  ASSERT_TRUE(std::ranges::any_of(files, libc));
+  EXPECT_EQ(std::ranges::find_if(files, libc)->sha256.size(), 64u);
+  LoadedFiles hidden;
+  hidden.note(INT32_MAX);  // there is no such process
+  ASSERT_EQ(hidden.hashed().size(), 1u);
+  EXPECT_EQ(hidden.hashed()[0].sha256, "");
 }
 
 TEST(Nonce, MustHave128BitsAndLookDrawn) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "certify/loaded.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -34,6 +35,7 @@ void LoadedFiles::note(pid_t process) {
     }
     if (at != std::string::npos && is_file(line.substr(at))) seen.insert(line.substr(at));
   }
+  if (seen.empty()) seen.insert("(a process that hides what it has mapped)");
   const std::lock_guard lock(mutex_);
   if (paths_.size() < kMaxFiles) paths_.merge(seen);
 }
@@ -55,12 +57,14 @@ std::vector<LoadedFile> LoadedFiles::hashed() const {
   return files;
 }
 
-std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin) {
-  std::error_code ignored;
-  const std::string folder = fs::weakly_canonical(plugin, ignored).parent_path().string() + "/";
+std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin_sha256) {
+  const auto plugin = std::ranges::find(files, plugin_sha256, &LoadedFile::sha256);
+  if (plugin == files.end()) return {};
+  const std::string folder = plugin->path.substr(0, plugin->path.rfind('/') + 1);
   std::vector<LoadedFile> found;
   for (const LoadedFile& file : files) {
-    if (file.path.starts_with(folder)) found.push_back({file.path.substr(folder.size()), file.sha256});
+    if (!folder.empty() && file.path.starts_with(folder))
+      found.push_back({file.path.substr(folder.size()), file.sha256});
   }
   return found;
 }

@@ -19,7 +19,8 @@ struct LoadedFile {
 
 class LoadedFiles {
  public:
-  // What the process has mapped at this moment, seen from outside. [thread-safe]
+  // What the process has mapped at this moment, seen from outside; one that hides it is noted as a file that cannot be
+  // read. [thread-safe]
   void note(pid_t process);
   // By path; the harness's own program is left out.
   std::vector<LoadedFile> hashed() const;
@@ -29,7 +30,8 @@ class LoadedFiles {
   std::set<std::string> paths_;
 };
 
-// Those below the folder of `plugin`, with their paths from there: what a vendor delivers.
-std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin);
+// Those below the folder of the plugin, which is known by its digest, with their paths from there: what a vendor
+// delivers. Nothing if the plugin is not among them.
+std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin_sha256);
 
 }  // namespace backplane::conform

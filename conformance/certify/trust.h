@@ -17,7 +17,7 @@ struct TrustedKey {
 
 // What is known of a key.
 struct Standing {
-  std::string owner;  // as the store names him; empty: the key is unknown
+  std::string owner;  // as the store names it; empty: the key is unknown
   std::string fault;  // why it does not count, in one line; empty: it does
   bool counts() const { return fault.empty(); }
 };

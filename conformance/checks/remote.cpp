@@ -56,14 +56,14 @@ std::string_view view(bp_text_t text) {
 
 // --- in the process that has the plugin ---
 
-void tell_identity(Bench& bench, Writer& reply) {
+void reply_identity(Bench& bench, Writer& reply) {
   const bp_plugin_t& plugin = bench.device().plugin();
   const bp_device_info_t& info = bench.device().info();
   reply.text(view(plugin.id)).text(view(plugin.release)).text(view(plugin.vendor)).number(bench.device_index());
   reply.text(view(info.name)).text(view(info.driver)).text(view(info.arch)).number(static_cast<uint32_t>(info.flags));
 }
 
-void tell_coverage(const Device& device, Reader& asked, Writer& reply) {
+void reply_coverage(const Device& device, Reader& asked, Writer& reply) {
   std::vector<Claim> claims;
   const Graph graph(asked.graph());
   write(reply, device.coverage(graph, claims));
@@ -74,7 +74,7 @@ void tell_coverage(const Device& device, Reader& asked, Writer& reply) {
   }
 }
 
-void tell_run(Bench& bench, Reader& asked, Writer& reply) {
+void reply_run(Bench& bench, Reader& asked, Writer& reply) {
   const Graph graph(asked.graph());
   std::vector<std::vector<onnx::Tensor>> results;
   Answer answer;
@@ -106,13 +106,13 @@ std::string fulfil(Bench& bench, const std::string& request) {
   reply.number(static_cast<uint8_t>(Outcome::kDone));
   switch (what) {
     case Ask::kIdentity:
-      tell_identity(bench, reply);
+      reply_identity(bench, reply);
       break;
     case Ask::kFacts:
       reply.number(device.newest_opset()).number(static_cast<uint32_t>(device.info().flags));
       break;
     case Ask::kCoverage:
-      tell_coverage(device, asked, reply);
+      reply_coverage(device, asked, reply);
       break;
     case Ask::kReview:
       write(reply, device.review(Graph(asked.graph())));
@@ -125,7 +125,7 @@ std::string fulfil(Bench& bench, const std::string& request) {
       break;
     }
     case Ask::kRun:
-      tell_run(bench, asked, reply);
+      reply_run(bench, asked, reply);
       break;
   }
   return reply.take();
@@ -153,7 +153,7 @@ RemoteDevice local_device(Bench& bench) {
   return RemoteDevice([&bench](const std::string& request, uint64_t) { return serve(bench, request); }, bench.seed());
 }
 
-// --- in the judge's process: nothing of a reply is believed that was not asked for ---
+// --- in the judge's process: a reply is untrusted, and has to fit its request ---
 
 Identity RemoteDevice::identity() {
   const std::string reply = call_(request(Ask::kIdentity).take(), kMaxReply);

@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "cli/printable.h"
 #include "commands/data_command.h"
 #include "commands/onnx_case.h"
 #include "commands/verb.h"
@@ -113,7 +114,8 @@ int run_parent(const Options& options) {
     fmt::print("{}\n", summary.to_json());
   } else {
     for (const Result& result : journal.results()) {
-      if (result.state != State::kPass) fmt::print("{:15} {}: {}\n", name_of(result.state), result.name, result.reason);
+      if (result.state != State::kPass)
+        fmt::print("{:15} {}: {}\n", name_of(result.state), cli::printable(result.name), cli::printable(result.reason));
     }
     fmt::print("{}\n", summary.to_text());
   }

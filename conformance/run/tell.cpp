@@ -49,7 +49,7 @@ int tell(const Header& header, const std::vector<Result>& results, const Verdict
     tell_failures(results);
     if (has_groups) tell_groups(results);
     fmt::print("{}\n", verdict.summary.to_text());
-    fmt::print("{} cases, list {}, seed {}\n", header.cases, header.list.substr(0, 16), header.seeds.seed);
+    fmt::print("{} cases, list {}, seed {}\n", header.cases, header.list.substr(0, 16), header.seeds.of_cases());
     for (const Level& level : has_groups ? verdict.levels : std::vector<Level>())
       fmt::print("{} {}\n", level.name, level.reached ? "reached" : "not reached: " + level.reason);
   }

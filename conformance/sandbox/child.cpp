@@ -31,7 +31,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr int kRecords = 3;
-constexpr milliseconds kTick{100};  // less is nothing
+constexpr size_t kMaxReason = 64 << 10;  // a plugin's text may be a part of it
+constexpr milliseconds kTick{100};       // less is nothing
 
 void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
@@ -57,7 +58,8 @@ class Child {
     if (error == 0) {
       limit(memory);
       // It may begin: its limits hold.
-      send({reinterpret_cast<const char*>(key_.data()), key_.size()}, Clock::now() + std::chrono::seconds(1));
+      std::string_view key(reinterpret_cast<const char*>(key_.data()), key_.size());
+      send(key, Clock::now() + std::chrono::seconds(1));
     } else {
       close(answers_);
       close(requests_);
@@ -87,14 +89,14 @@ class Child {
     }
   }
 
-  // False if it is not taken in time; a child that has ended is noticed by `next`.
-  bool send(std::string_view bytes, Clock::time_point deadline) {
-    while (!bytes.empty()) {
+  // Sends from the front of `left`. False if not all is taken in time; a child that has ended is noticed by `next`.
+  bool send(std::string_view& left, Clock::time_point deadline) {
+    while (!left.empty()) {
       if (!wait(requests_, POLLOUT, deadline)) return false;
-      const ssize_t size = ::send(requests_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t size = ::send(requests_, left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (size < 0) return true;
-      bytes.remove_prefix(static_cast<size_t>(size));
+      left.remove_prefix(static_cast<size_t>(size));
     }
     return true;
   }
@@ -189,18 +191,23 @@ class Conversation {
   Conversation(Child& child, const ChildSettings& settings) : child_(child), settings_(settings) {}
 
   Child::Event next(uint32_t of_case, uint64_t most, std::string& out_content) {
-    start_ = Clock::now();
-    starved_ = milliseconds(0);
+    begin();
     for (;;) {
-      const Child::Event event = child_.next(start_ + settings_.deadline + starved_, of_case, most, out_content);
-      if (event != Child::kTimeout) return event;
-      const milliseconds seen = std::min(child_.starved(), kPatience * settings_.deadline);
-      if (std::exchange(starved_, seen) + kTick >= seen) return event;
+      const Child::Event event = child_.next(deadline(), of_case, most, out_content);
+      if (event != Child::kTimeout || !may_wait_on()) return event;
+    }
+  }
+  // Throws Silence.
+  void send(const std::string& request) {
+    begin();
+    const std::string frame = framed(request);
+    for (std::string_view left = frame; !child_.send(left, deadline());) {
+      if (!may_wait_on()) throw Silence{Child::kTimeout};
     }
   }
   // Throws Silence.
   std::string ask(uint32_t of_case, const std::string& request, uint64_t most) {
-    if (!child_.send(framed(request), Clock::now() + settings_.deadline)) throw Silence{Child::kTimeout};
+    send(request);
     std::string reply;
     if (const Child::Event event = next(of_case, most, reply); event != Child::kRecord) throw Silence{event};
     return reply;
@@ -219,7 +226,7 @@ class Conversation {
       result.reason = error.what();
     }
     if (settings_.inspect) settings_.inspect(child_.id());
-    if (!child_.send(framed(""), Clock::now() + settings_.deadline)) throw Silence{Child::kTimeout};
+    send("");
     result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return result;
   }
@@ -234,6 +241,17 @@ class Conversation {
   }
 
  private:
+  void begin() {
+    start_ = Clock::now();
+    starved_ = milliseconds(0);
+  }
+  Clock::time_point deadline() const { return start_ + settings_.deadline + starved_; }
+  // At the deadline: whether other processes had the machine for a part of the time.
+  bool may_wait_on() {
+    const milliseconds seen = std::min(child_.starved(), kPatience * settings_.deadline);
+    return std::exchange(starved_, seen) + kTick < seen;
+  }
+
   Child& child_;
   const ChildSettings& settings_;
   Clock::time_point start_ = Clock::now();
@@ -372,6 +390,7 @@ int answer(const std::vector<std::string>& names, const std::function<ChildCases
       result.reason = error.what();
     }
     result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (result.reason.size() > kMaxReason) result.reason.resize(kMaxReason);
     channel.send(i, to_json_line(result));
   }
   return 0;

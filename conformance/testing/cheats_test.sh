@@ -44,7 +44,10 @@ trust() { printf '{"trust": 1, "keys": [%s, %s, %s]}' "$1" "$2" "$(key certifier
 trust "$(key vendor Acme vendor)" "$(key lab Lab lab)"
 few=(--profile core --filter 'ops/Add/float/*')
 
-# Writing verdicts: no case passes.
+# Writing verdicts: no case passes, and there is no bundle.
+refused "a record that is not the harness's" "$program" --plugin "$liars/libbackplane_forger.so" --profile core
+no_level
+refused "no node ran on the device under test" "$program" --plugin "$liars/libbackplane_forger.so" --filter 'abi/*'
 certify forged "$liars/libbackplane_forger.so" --profile core 2>/dev/null || true
 ! grep -qE '^L[0-3] reached' said || die "the forger reaches a level"
 ! grep -qE ' pass$|[0-9] pass ' said || die "the forger passes a case: $(cat said)"
@@ -74,7 +77,7 @@ refused "waived by '*', which is too wide" "$program" verify-bundle waived --tru
 waiver 'ops/Add/float/*' 2099-01-01 >add.json
 run_options=(--waivers add.json)
 certify narrow "$liars/libbackplane_one_element.so" "${few[@]}" --waivers add.json
-refused "waived by nobody who may" "$program" verify-bundle narrow --trust trust
+refused "the waivers do not count" "$program" verify-bundle narrow --trust trust
 for who in vendor stranger certifier; do
     "$program" certify accept-waivers add.json --key $who.key
     cp add.json.sig narrow/waivers.sig
