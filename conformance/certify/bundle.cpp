@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "journal/digest.h"
+#include "journal/record.h"
 #include "journal/waiver.h"
 
 namespace backplane::conform {
@@ -18,9 +19,10 @@ using Json = nlohmann::ordered_json;
 Json to_json(const Verdict& verdict) {
   Json levels = Json::object();
   for (const Level& level : verdict.levels) levels[std::string(level.name)] = level.reached ? "reached" : level.reason;
-  return {{"levels", levels},
+  return {{"conditions", verdict.conditions},
+          {"levels", levels},
           {"fault", verdict.fault},
-          {"summary", Json::parse(verdict.summary.to_json(verdict.reached()))}};
+          {"summary", Json::parse(verdict.summary.to_json(verdict.reached(), verdict.conditions))}};
 }
 
 std::string part(const Parts& parts, const char* name) {
@@ -32,8 +34,9 @@ std::string part_or_nothing(const Parts& parts, const char* name) {
   return parts.count(name) != 0 ? parts.at(name) : "";
 }
 
+// What is signed itself, or signs: not among the parts that the statement lists.
 bool is_signature(const std::string& name) {
-  return name == kVendorSignature || name == kLabSignature;
+  return name == kVendorSignature || name == kLabSignature || name == kLabReport || name == kWaiverSignature;
 }
 
 Verdict verdict_of(const Record& record) {
@@ -48,6 +51,17 @@ Record record_of(const Parts& parts) {
                    [](const Result& a, const Result& b) { return a.name < b.name; });
   return record;
 }
+
+// The most bytes of each part: far above what a run of everything writes.
+struct PartSize {
+  std::string_view name;
+  uint64_t most;
+};
+constexpr PartSize kPartSizes[] = {
+    {kStatement, 4 << 20},  {kCommitment, 4 << 20},       {kJournal, 256 << 20},        {kCases, 16 << 20},
+    {kWaivers, 1 << 20},    {kExpected, 1 << 20},         {kVendorSignature, 64 << 10}, {kLabSignature, 64 << 10},
+    {kLabReport, 64 << 10}, {kWaiverSignature, 64 << 10},
+};
 
 // --- the steps of `verify` ---
 
@@ -81,7 +95,8 @@ Signature check_signature(const Parts& parts, const char* name, const char* role
 
 Statement check_parts(const Parts& parts) {
   return of_part(kStatement, [&]() -> Statement {
-    const Json json = Json::parse(part(parts, kStatement));
+    const Json json = parse_record(part(parts, kStatement));
+    if (json.at("bundle") != 2) throw Refused(kStatement, "it is of a bundle of another version");
     const Json& listed = json.at("parts");
     for (const auto& [name, digest] : listed.items()) {
       const std::string seen = sha256(part(parts, name.c_str()));
@@ -92,7 +107,9 @@ Statement check_parts(const Parts& parts) {
       if (name != kStatement && !is_signature(name) && !listed.contains(name))
         throw Refused(name, fmt::format("{} does not name it", kStatement));
     }
-    return {json.at("nonce"), json.at("ended"), json.at("machine").dump()};
+    std::vector<LoadedFile> files;
+    for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
+    return {json.at("nonce"), json.at("ended"), json.at("machine").dump(), std::move(files)};
   });
 }
 
@@ -138,23 +155,50 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     Result before = result;
     before.state = result.was.value_or(result.state);
     before.was.reset();
-    if (exceptions.apply(before, record.header.identity, day).state != result.state)
-      refuse("has a state that no waiver gives");
+    before.exception.clear();
+    const Result after = exceptions.apply(before, record.header.identity, day);
+    if (after.state != result.state || after.exception != result.exception) refuse("has a state that no waiver gives");
     if (!is_of_list(result)) continue;
     const auto found = left.find(result.name);
     if (found == left.end()) refuse("is there twice, or not of the list");
     if (result.profile != found->second->profile) refuse("is recorded with another profile");
-    if (result.seed != seeds.of(result.name)) refuse("was not drawn from its seed");
+    if (result.seed != seeds.of_cases()) refuse("was not drawn from its seed");
     left.erase(found);
   }
   if (!left.empty())
     throw Refused(kJournal, fmt::format("{} cases are missing, the first is {}", left.size(), left.begin()->first));
 }
 
+// Committed, started, ended, in this order and not in the future.
+void check_times(const Commitment& commitment, const Header& header, const Statement& statement) {
+  if (!is_time(header.started)) throw Refused(kJournal, "'started' is no time");
+  if (!is_time(statement.ended)) throw Refused(kStatement, "'ended' is no time");
+  if (commitment.made >= header.started)
+    throw Refused(kJournal,
+                  fmt::format("it was started at {}, not after the commitment of {}", header.started, commitment.made));
+  if (header.started >= statement.ended)
+    throw Refused(kStatement,
+                  fmt::format("it ended at {}, not after its start at {}", statement.ended, header.started));
+  constexpr int64_t kDay = 24 * 3600;  // by which clocks may differ
+  if (statement.ended > utc_in(kDay))
+    throw Refused(kStatement, fmt::format("it ended in the future, at {}", statement.ended));
+}
+
+// What was loaded when the device was opened is what was committed.
+void check_files(const Commitment& commitment, const Statement& statement) {
+  if (std::ranges::find(statement.files, commitment.plugin, &LoadedFile::sha256) == statement.files.end())
+    throw Refused(kStatement, "the plugin is not among the files that it loaded: its process hid what it had mapped");
+  for (const LoadedFile& file : commitment.files) {
+    const auto seen = std::ranges::find(statement.files, file.path, &LoadedFile::path);
+    if (seen == statement.files.end() || seen->sha256 != file.sha256)
+      throw Refused(kStatement, fmt::format("the file '{}' is not that of {}", file.path, kCommitment));
+  }
+}
+
 void check_statement(const Parts& parts, const Statement& statement) {
   const std::string derived = statement_of(parts, statement), stated = part(parts, kStatement);
   if (derived == stated) return;
-  const Json a = Json::parse(stated), b = Json::parse(derived);
+  const Json a = parse_record(stated), b = Json::parse(derived);
   for (const auto& [key, value] : b.items()) {
     if (!a.contains(key) || a[key] != value)
       throw Refused(kStatement,
@@ -173,8 +217,10 @@ Parts read_parts(const fs::path& folder) {
   Parts parts;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file() || entry.is_symlink()) throw Refused(name, "it is no file of a bundle");
-    parts[name] = read_file(entry.path());
+    const auto known = std::ranges::find(kPartSizes, name, &PartSize::name);
+    if (known == std::end(kPartSizes) || !entry.is_regular_file() || entry.is_symlink())
+      throw Refused(name, "it is no file of a bundle");
+    parts[name] = of_part(known->name.data(), [&] { return read_untrusted_file(entry.path(), known->most); });
   }
   return parts;
 }
@@ -191,8 +237,11 @@ std::string statement_of(const Parts& parts, const Statement& what) {
   for (const auto& [name, text] : parts) {
     if (name != kStatement && !is_signature(name)) digests[name] = sha256(text);
   }
+  Json files = Json::array();
+  for (const LoadedFile& file : what.files) files.push_back({{"path", file.path}, {"sha256", file.sha256}});
   const Json json = {
-      {"bundle", 1},
+      {"bundle", 2},
+      {"judged", scope_of(header, verdict)},
       {"statement",
        fmt::format(
            "Backend {} {} of {} on device {} ran the {} list {} of {} cases ({}) after the nonce was known, and "
@@ -200,21 +249,21 @@ std::string statement_of(const Parts& parts, const Statement& what) {
            header.identity.backend, header.identity.version, header.identity.vendor, header.identity.device,
            header.selection, header.list, header.cases,
            header.profiles.empty() ? "no profile claimed" : fmt::format("{}", fmt::join(header.profiles, ", ")),
-           levels.empty() ? "no level" : levels)},
+           levels.empty() ? "no level" : levels + " without any waiver")},
       {"nonce", what.nonce},
-      {"seed", header.seeds.seed},
       {"nonce_seed", header.seeds.nonce.value_or(0)},
       {"backend",
        {{"id", header.identity.backend}, {"version", header.identity.version}, {"vendor", header.identity.vendor}}},
       {"device",
        {{"name", header.identity.device}, {"driver", header.identity.driver}, {"arch", header.identity.arch}}},
-      {"machine", Json::parse(what.machine_json)},
+      {"machine", parse_record(what.machine_json)},
       {"plugin_sha256", commitment.plugin},
       {"manifest_sha256", commitment.manifest},
       {"loader_sha256", commitment.loader},
       {"harness_sha256", commitment.harness},
       {"list", header.list},
       {"verdict", to_json(verdict)},
+      {"files", files},
       {"committed", commitment.made},
       {"started", header.started},
       {"ended", what.ended},
@@ -226,13 +275,28 @@ Proof verify(const Parts& parts) {
   Proof proof;
   proof.vendor = check_signature(parts, kVendorSignature, "vendor", {kStatement});
   if (parts.count(kLabSignature) != 0) {
-    const Signature lab = check_signature(parts, kLabSignature, "lab", {kStatement, kVendorSignature});
-    proof.lab = fmt::format("{} ({})", lab.owner, lab.public_hex);
+    proof.lab = check_signature(parts, kLabSignature, "lab", {kStatement, kVendorSignature, kLabReport});
+    if (proof.lab->public_hex == proof.vendor.public_hex)
+      throw Refused(kLabSignature, "it is by the vendor's own key, which is no countersignature");
+    proof.lab_report = of_part(kLabReport, [&] {
+      const Json json = parse_record(part(parts, kLabReport));
+      return fmt::format("{} of {} cases were run again until {}", json.at("again").get<uint64_t>(),
+                         json.at("cases").get<uint64_t>(), json.at("ended").get<std::string>());
+    });
+  } else if (parts.count(kLabReport) != 0) {
+    throw Refused(kLabSignature, fmt::format("it is missing, and {} is there", kLabReport));
+  }
+  if (parts.count(kWaiverSignature) != 0) {
+    proof.certifier = check_signature(parts, kWaiverSignature, "certifier", {kWaivers});
+    if (proof.certifier->public_hex == proof.vendor.public_hex)
+      throw Refused(kWaiverSignature, "it is by the vendor's own key: a vendor waives nothing");
   }
   proof.statement = check_parts(parts);
   const std::string commitment_text = part(parts, kCommitment);
   proof.commitment = of_part(kCommitment, [&] { return commitment_of(commitment_text); });
   proof.plan = check_cases(parts, proof.commitment);
+  if (const std::string fault = nonce_fault(proof.statement.nonce); !fault.empty())
+    throw Refused(kStatement, "its nonce is none: " + fault);
   const Seeds seeds = seeds_of(commitment_text, proof.statement.nonce);
   Exceptions exceptions;
   const std::string waivers = part_or_nothing(parts, kWaivers), expected = part_or_nothing(parts, kExpected);
@@ -248,10 +312,36 @@ Proof verify(const Parts& parts) {
   });
   proof.record = of_part(kJournal, [&] { return record_of(parts); });
   check_header(proof.record.header, proof.commitment, seeds, exceptions);
+  check_times(proof.commitment, proof.record.header, proof.statement);
+  check_files(proof.commitment, proof.statement);
   check_results(proof.record, proof.plan, seeds, exceptions);
   proof.verdict = verdict_of(proof.record);
   check_statement(parts, proof.statement);
+  proof.exceptions = std::move(exceptions);
   return proof;
+}
+
+Verdict verdict_on(const Proof& proof, const std::string& day, bool accepts_waivers) {
+  Record record = proof.record;
+  size_t uncovered = 0;
+  for (Result& result : record.results) {
+    if (!result.was) continue;
+    Result before = result;
+    before.state = *result.was;
+    before.was.reset();
+    before.exception.clear();
+    Result after = proof.exceptions.apply(before, record.header.identity, day);
+    if (after.state != result.state) result = std::move(after);  // its waiver has expired since
+    uncovered += result.state == State::kWaived && (!accepts_waivers || is_wide(result.exception));
+  }
+  double seconds = 0;
+  for (const Result& result : record.results) seconds += result.seconds;
+  Verdict verdict = conform::verdict(record.header, record.results, "", seconds, accepts_waivers);
+  if (verdict.fault.empty() && uncovered != 0)
+    verdict.fault =
+        fmt::format("{} failures are waived, and the waivers do not count: {}", uncovered,
+                    accepts_waivers ? "the pattern is too wide" : "no certifier whose key is trusted signed them");
+  return verdict;
 }
 
 }  // namespace backplane::conform

@@ -4,13 +4,16 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "certify/commitment.h"
 #include "certify/key.h"
+#include "certify/loaded.h"
 #include "journal/journal.h"
+#include "journal/waiver.h"
 #include "report/summary.h"
 
 namespace backplane::conform {
@@ -28,16 +31,20 @@ inline constexpr const char* kWaivers = "waivers.json";
 inline constexpr const char* kExpected = "expected.json";
 inline constexpr const char* kVendorSignature = "vendor.sig";
 inline constexpr const char* kLabSignature = "lab.sig";
+inline constexpr const char* kLabReport = "lab.json";           // what the laboratory ran again
+inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier's, over waivers.json
 
 using Parts = std::map<std::string, std::string>;  // text by name
 
-// All files of the folder. Throws Refused for what is no file or not of a bundle, std::runtime_error.
+// All files of the folder, each of a bounded size. Throws Refused for what is no file or not of a bundle,
+// std::runtime_error.
 Parts read_parts(const std::filesystem::path& folder);
 
 // What statement.json says; everything in it follows from the other parts, but for the machine.
 struct Statement {
   std::string nonce, ended;
   std::string machine_json;
+  std::vector<LoadedFile> files;  // that the plugin brought into its processes
 };
 // Derived from the other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
@@ -45,13 +52,19 @@ std::string statement_of(const Parts& parts, const Statement& what);
 // Throws Refused at the first part that is not right. Runs nothing.
 struct Proof {
   Signature vendor;
-  std::string lab;  // its owner and key; empty without
+  std::optional<Signature> lab, certifier;  // who countersigned, and who signed the waivers
+  std::string lab_report;                   // one line on what the laboratory ran again
   Statement statement;
   Commitment commitment;
   Record record;
   Plan plan;
-  Verdict verdict;
+  Exceptions exceptions;
+  Verdict verdict;  // in which no waiver counts
 };
 Proof verify(const Parts& parts);
+
+// The verdict on `day`, which is the verifier's: a waiver counts until its own last day, and only if the certifier who
+// signed the waivers is known (`accepts_waivers`). A failure that no waiver covers is a fault.
+Verdict verdict_on(const Proof& proof, const std::string& day, bool accepts_waivers);
 
 }  // namespace backplane::conform

@@ -18,6 +18,7 @@ refused() {
     [[ $text == *"backplane-conform: $part: "* ]] || die "the fault of $part is reported as: $text"
 }
 cases=(--profile core --filter 'ops/[AS]*')
+nonce=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
 
 "$program" keygen vendor --owner "Acme" >/dev/null
 "$program" keygen lab --owner "A laboratory" >/dev/null
@@ -25,12 +26,12 @@ cases=(--profile core --filter 'ops/[AS]*')
 if "$program" keygen vendor --owner "Acme" 2>/dev/null; then die "a key is overwritten"; fi
 
 "$program" certify commit bundle --plugin "$plugin" "${cases[@]}" >/dev/null
-"$program" certify run bundle --plugin "$plugin" --nonce 20261120-5f3a --key vendor.key >/dev/null
+"$program" certify run bundle --plugin "$plugin" --nonce "$nonce" --key vendor.key >/dev/null
 "$program" verify-bundle bundle >/dev/null
 "$program" verify-bundle bundle --vendor-key vendor.pub >/dev/null
 refused vendor.sig "$program" verify-bundle bundle --vendor-key lab.pub
 refused lab.sig "$program" verify-bundle bundle --lab-key lab.pub
-"$program" certify countersign bundle --key lab.key
+"$program" certify countersign bundle --key lab.key --plugin "$plugin" --sample 20 >/dev/null
 "$program" verify-bundle bundle --vendor-key vendor.pub --lab-key lab.pub --plugin "$plugin" --sample 50 >/dev/null
 refused commitment.json "$program" verify-bundle bundle --plugin "$liar"
 # Elsewhere, with a program of other bytes, as another clone builds it.
@@ -39,7 +40,7 @@ cp -r bundle moved
 ./elsewhere verify-bundle moved --vendor-key vendor.pub --lab-key lab.pub --plugin "$plugin" --sample 50 >/dev/null
 
 # One bit of each part, in turn at five places; then the part missing.
-for part in commitment.json statement.json vendor.sig lab.sig cases.txt journal.jsonl; do
+for part in commitment.json statement.json vendor.sig lab.sig lab.json cases.txt journal.jsonl; do
     size=$(stat -c %s "bundle/$part")
     for place in 0 $((size / 3)) $((size / 2)) $((size - 2)) $((size - 1)); do
         cp -r bundle flipped
@@ -64,18 +65,18 @@ refused waivers.json "$program" verify-bundle more
 
 # Another plugin than the one committed is not run.
 "$program" certify commit other --plugin "$plugin" "${cases[@]}" >/dev/null
-if "$program" certify run other --plugin "$liar" --nonce 20261120-5f3a --key vendor.key 2>text; then die "another plugin is run"; fi
+if "$program" certify run other --plugin "$liar" --nonce "$nonce" --key vendor.key 2>text; then die "another plugin is run"; fi
 grep -q plugin_sha256 text || die "another plugin is refused as: $(cat text)"
 
 # A vendor who edits the journal before he signs it is found by the sample.
 "$program" certify commit forged --plugin "$liar" "${cases[@]}" >/dev/null
-if "$program" certify run forged --plugin "$liar" --nonce 20261120-5f3a --key vendor.key >/dev/null 2>&1; then
+if "$program" certify run forged --plugin "$liar" --nonce "$nonce" --key vendor.key >/dev/null 2>&1; then
     die "the liar is certified"
 fi
 if "$program" verify-bundle forged >/dev/null 2>&1; then die "the bundle of a run that failed verifies"; fi
 sed -i 's/"state":"fail","reason":"[^"]*"/"state":"pass","reason":""/; s/"seconds":[^,]*,"nodes":0/"seconds":0,"nodes":1/' forged/journal.jsonl
 rm forged/statement.json forged/vendor.sig
-"$program" certify run forged --resume --plugin "$liar" --nonce 20261120-5f3a --key vendor.key >/dev/null ||
+"$program" certify run forged --resume --plugin "$liar" --nonce "$nonce" --key vendor.key >/dev/null ||
     die "the forgery does not work, so that nothing is tested"
 "$program" verify-bundle forged >/dev/null
 refused journal.jsonl "$program" verify-bundle forged --plugin "$liar" --sample 100000

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "certify/commitment.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "journal/digest.h"
@@ -12,7 +15,9 @@ namespace backplane::conform {
 using Json = nlohmann::ordered_json;
 
 std::string to_text(const Commitment& what) {
-  const Json json = {{"commitment", 1},
+  Json files = Json::array();
+  for (const LoadedFile& file : what.files) files.push_back({{"path", file.path}, {"sha256", file.sha256}});
+  const Json json = {{"commitment", 2},
                      {"plugin_sha256", what.plugin},
                      {"manifest_sha256", what.manifest},
                      {"loader_sha256", what.loader},
@@ -23,17 +28,20 @@ std::string to_text(const Commitment& what) {
                      {"filter", what.filter},
                      {"list", what.list},
                      {"cases", what.cases},
-                     {"seed", what.seed},
                      {"waivers_sha256", what.waivers},
                      {"expected_sha256", what.expected},
+                     {"files", files},
                      {"made", what.made}};
-  return json.dump(2) + '\n';
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 Commitment commitment_of(const std::string& text) {
   try {
     const Json json = parse_record(text);
-    if (json.at("commitment") != 1) throw std::runtime_error("it is a commitment of another version");
+    if (json.at("commitment") != 2) throw std::runtime_error("it is a commitment of another version");
+    std::vector<LoadedFile> files;
+    for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
+    if (!is_time(json.at("made").get<std::string>())) throw std::runtime_error("'made' is no time");
     return {.plugin = json.at("plugin_sha256"),
             .manifest = json.at("manifest_sha256"),
             .loader = json.at("loader_sha256"),
@@ -44,9 +52,9 @@ Commitment commitment_of(const std::string& text) {
             .filter = json.at("filter"),
             .list = json.at("list"),
             .cases = json.at("cases"),
-            .seed = json.at("seed"),
             .waivers = json.at("waivers_sha256"),
             .expected = json.at("expected_sha256"),
+            .files = std::move(files),
             .made = json.at("made")};
   } catch (const Json::exception&) {
     throw std::runtime_error("it is no commitment of `backplane-conform certify commit`");
@@ -57,9 +65,20 @@ Choice choice_of(const Commitment& commitment) {
   return {.profiles = commitment.profiles, .full = commitment.selection == "full", .filter = commitment.filter};
 }
 
+std::string nonce_fault(const std::string& nonce) {
+  constexpr size_t kDigits = 32, kMostDigits = 256, kDifferent = 8;  // fewer than 8: once in 10^7 draws
+  if (nonce.size() < kDigits || nonce.size() > kMostDigits)
+    return fmt::format("it has {} characters; it must have {} hexadecimal digits at least, and {} at most",
+                       nonce.size(), kDigits, kMostDigits);
+  if (nonce.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return "it must be in hexadecimal, in lower case";
+  if (std::set<char>(nonce.begin(), nonce.end()).size() < kDifferent) return "it was not drawn at random";
+  return "";
+}
+
 Seeds seeds_of(const std::string& commitment_text, const std::string& nonce) {
-  const std::string digest = sha256("backplane-conform seed 1\n" + sha256(commitment_text) + "\n" + nonce);
-  return {commitment_of(commitment_text).seed, std::stoull(digest.substr(0, 16), nullptr, 16)};
+  const std::string digest = sha256("backplane-conform seed 2\n" + sha256(commitment_text) + "\n" + nonce);
+  return {1, std::stoull(digest.substr(0, 16), nullptr, 16)};
 }
 
 }  // namespace backplane::conform

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "certify/loaded.h"
 #include "journal/header.h"
 #include "run/choice.h"
 
@@ -19,8 +21,8 @@ struct Commitment {
   std::string filter;
   std::string list;  // SHA-256 of the cases' names
   uint64_t cases = 0;
-  uint64_t seed = 0;              // the public one
   std::string waivers, expected;  // SHA-256 of these files, or empty
+  std::vector<LoadedFile> files;  // that the plugin brings into its process when its device is opened
   std::string made;               // UTC
 };
 
@@ -30,7 +32,10 @@ Commitment commitment_of(const std::string& text);
 
 Choice choice_of(const Commitment& commitment);
 
-// The public seed, and the one that could not be known before the nonce: it follows from both texts.
+// Why a text is no nonce, in one line; empty: it has at least 128 bits, in hexadecimal, and looks drawn.
+std::string nonce_fault(const std::string& nonce);
+
+// The seed that could not be known before the nonce: it follows from both texts.
 Seeds seeds_of(const std::string& commitment_text, const std::string& nonce);
 
 }  // namespace backplane::conform

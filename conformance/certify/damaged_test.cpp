@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Journals, waivers, keys and bundles that somebody damaged, or wrote to harm: they are read, or refused in one line.
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstring>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "certify/bundle.h"
+#include "certify/page.h"
+#include "cli/printable.h"
 #include "journal/digest.h"
 #include "journal/merge.h"
 #include "journal/waiver.h"
@@ -73,10 +79,13 @@ int refused(const std::string& text, const std::function<void(const std::string&
   return count;
 }
 
+constexpr const char* kNonce = "0123456789abcdef0123456789abcdef";
+
 // What a run of the group abi leaves behind in which all went well.
-Parts bundle() {
+Parts bundle(const std::vector<LoadedFile>& files = {}) {
   Commitment commitment = {.plugin = "12", .loader = "34", .harness = "56", .selection = "quick", .filter = "abi/*"};
-  commitment.seed = 1;
+  commitment.made = "2026-11-20T12:00:00Z";
+  commitment.files = files;
   const Plan planned = plan(choice_of(commitment));
   commitment.list = planned.list;
   commitment.cases = planned.total;
@@ -94,7 +103,7 @@ Parts bundle() {
                    .identity = {.backend = "acme"},
                    .selection = "quick",
                    .filter = "abi/*",
-                   .seeds = seeds_of(text, "nonce"),
+                   .seeds = seeds_of(text, kNonce),
                    .cases = planned.total,
                    .list = planned.list,
                    .waivers = exceptions.digest(),
@@ -102,7 +111,7 @@ Parts bundle() {
   std::string journal = to_json_line(record.header) + '\n', names;
   for (const Case& one : planned.cases) {
     Result result{.name = one.name, .state = State::kPass, .nodes = 1, .worst = 0.5, .opset = 14, .errors = {1, 2, 3}};
-    result.seed = record.header.seeds.of(one.name);
+    result.seed = record.header.seeds.of_cases();
     journal += to_json_line(result) + '\n';
   }
   std::vector<std::string> sorted;
@@ -114,7 +123,7 @@ Parts bundle() {
 
 // As a vendor does it who has the key, whatever the parts are.
 void state_and_sign(Parts& parts, const Key& key) {
-  parts[kStatement] = statement_of(parts, {"nonce", "2026-11-20T14:00:00Z", R"({"cores": 2})"});
+  parts[kStatement] = statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", R"({"cores": 2})", {{"/p.so", "12"}}});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
 }
 
@@ -238,6 +247,126 @@ TEST(Damaged, BundlesThatAreSignedAllTheSame) {
     std::printf("%s: %d of 150 refused\n", name, refusals);
     EXPECT_GT(refusals, 50);
   }
+}
+
+// Parts of a bundle that its own vendor made to harm its verifier.
+class Hostile : public testing::Test {
+ protected:
+  // Signs `text` as the statement and verifies.
+  std::string refusal_of_statement(const std::string& text) {
+    parts[kStatement] = text;
+    parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(text)}});
+    try {
+      verify(parts);
+    } catch (const Refused& refusal) {
+      return refusal.what();
+    }
+    return "";
+  }
+  // The statement with something else for its machine.
+  std::string with_machine(const std::string& json) {
+    Parts honest = bundle();
+    state_and_sign(honest, key);
+    std::string text = honest[kStatement];
+    const size_t begin = text.find("\"machine\": ") + strlen("\"machine\": "), end = text.find('}', begin) + 1;
+    return text.replace(begin, end - begin, json);
+  }
+
+  Key key = make_key("Acme");
+  Parts parts = bundle();
+};
+
+TEST_F(Hostile, DeepMachine) {
+  for (const size_t depth : {20u, 1'000'000u}) {
+    const std::string deep = std::string(depth, '[') + std::string(depth, ']');
+    EXPECT_THAT(refusal_of_statement(with_machine(deep)), testing::StartsWith("statement.json: "));
+  }
+}
+
+TEST_F(Hostile, ManyKeys) {
+  std::string keys = "{";
+  for (int i = 0; i < 300'000; ++i) keys += fmt::format("{}\"k{}\":0", i == 0 ? "" : ",", i);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(refusal_of_statement(with_machine(keys + "}")), testing::HasSubstr("too many keys"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST_F(Hostile, AKeyTwice) {
+  EXPECT_THAT(refusal_of_statement(with_machine(R"({"cores": 2, "cores": 3})")), testing::HasSubstr("twice"));
+}
+
+TEST_F(Hostile, Times) {
+  const auto refusal = [&](const std::string& ended) {
+    parts = bundle();
+    return refusal_of_statement(statement_of(parts, {kNonce, ended, "{}", {{"/p.so", "12"}}}));
+  };
+  EXPECT_EQ(refusal("2026-11-20T14:00:00Z"), "");
+  EXPECT_THAT(refusal("2026-11-20T12:30:00Z"), testing::HasSubstr("not after its start"));
+  EXPECT_THAT(refusal("2199-01-01T00:00:00Z"), testing::HasSubstr("in the future"));
+  EXPECT_THAT(refusal("yesterday"), testing::HasSubstr("no time"));
+}
+
+TEST_F(Hostile, FilesThatWereNotCommitted) {
+  parts = bundle({{"/opt/acme/lib.so", "34"}});
+  const auto refusal = [&](std::vector<LoadedFile> files) {
+    return refusal_of_statement(statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", "{}", std::move(files)}));
+  };
+  const LoadedFile plugin = {"/p.so", "12"};
+  EXPECT_EQ(refusal({plugin, {"/opt/acme/lib.so", "34"}, {"/opt/acme/more.so", "56"}}), "");
+  EXPECT_THAT(refusal({plugin, {"/opt/acme/lib.so", "35"}}), testing::HasSubstr("/opt/acme/lib.so"));
+  EXPECT_THAT(refusal({plugin}), testing::HasSubstr("/opt/acme/lib.so"));
+  EXPECT_THAT(refusal({{"/opt/acme/lib.so", "34"}}), testing::HasSubstr("hid"));
+}
+
+// What a vendor writes reaches neither a terminal nor a page as anything but text.
+TEST_F(Hostile, EscapesInEveryText) {
+  const std::string escape =
+      "\033]0;owned\007\xc2\x9b"
+      "31m\n<script>alert(1)</script>\xe2\x80\xae";
+  Certificate certificate;
+  certificate.proof.record.header.identity = {escape, escape, escape, 0, escape, escape, escape, 0};
+  certificate.proof.record.header.filter = escape;
+  certificate.proof.record.results = {
+      {.name = escape, .state = State::kFail, .reason = escape},
+      {.name = "ops/x", .state = State::kWaived, .reason = escape, .was = State::kFail, .exception = escape}};
+  certificate.proof.statement = {escape, escape, nlohmann::json{{escape, escape}}.dump(), {{escape, ""}}};
+  certificate.vendor = {escape, escape, escape};
+  certificate.lab = {escape, escape, escape};
+  certificate.verdict = verdict(certificate.proof.record.header, certificate.proof.record.results);
+  const std::string page = html_of(certificate);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find('\033'), std::string::npos);
+  EXPECT_EQ(page.find("\xc2\x9b"), std::string::npos);
+  EXPECT_EQ(page.find("\xe2\x80\xae"), std::string::npos);
+  for (const std::string& line : lines_of(certificate)) EXPECT_EQ(cli::printable(line).find('\033'), std::string::npos);
+}
+
+TEST(LoadedFiles, WhatAVendorDeliversLiesBesideThePlugin) {
+  const std::vector<LoadedFile> files = {
+      {"/opt/acme/a.so", "1"}, {"/opt/acme/kernels/k.bin", "2"}, {"/opt/acme2/b.so", "3"}, {"/usr/lib/libc.so", "4"}};
+  EXPECT_THAT(delivered(files, "1"), testing::ElementsAre(LoadedFile{"a.so", "1"}, LoadedFile{"kernels/k.bin", "2"}));
+  EXPECT_THAT(delivered(files, "9"), testing::IsEmpty());
+}
+
+TEST(LoadedFiles, AreSeenFromOutside) {
+  LoadedFiles loaded;
+  loaded.note(::getpid());
+  const auto libc = [](const LoadedFile& file) { return file.path.find("libc.so") != std::string::npos; };
+  const std::vector<LoadedFile> files = loaded.hashed();
+  ASSERT_TRUE(std::ranges::any_of(files, libc));
+  EXPECT_EQ(std::ranges::find_if(files, libc)->sha256.size(), 64u);
+  LoadedFiles hidden;
+  hidden.note(INT32_MAX);  // there is no such process
+  ASSERT_EQ(hidden.hashed().size(), 1u);
+  EXPECT_EQ(hidden.hashed()[0].sha256, "");
+}
+
+TEST(Nonce, MustHave128BitsAndLookDrawn) {
+  for (const char* good : {kNonce, "9b1f0c3e5a7d2846e0f1c2b3a4958677"}) EXPECT_EQ(nonce_fault(good), "") << good;
+  for (const char* bad :
+       {"", "00000000", "20261120-5f3a", "00000000000000000000000000000000", "0123456789abcdef0123456789abcde",
+        "0123456789ABCDEF0123456789ABCDEF", "01010101010101010101010101010101", "0123456789abcdef 123456789abcdef"})
+    EXPECT_NE(nonce_fault(bad), "") << bad;
 }
 
 }  // namespace

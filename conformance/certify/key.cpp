@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "certify/key.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "journal/digest.h"
+#include "journal/record.h"
 
 namespace backplane::conform {
 namespace {
@@ -57,10 +64,38 @@ std::string message_of(const Signature& signature) {
 
 Json parse(const std::string& text) {
   try {
-    return Json::parse(text);
+    return parse_record(text);
   } catch (const Json::exception&) {
     throw std::runtime_error("it is no JSON");
   }
+}
+
+constexpr uint64_t kMaxKeyFile = 16 << 10;
+
+// A file that was not there, which only its owner may read.
+void write_secret(const fs::path& file, std::string_view text) {
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (descriptor < 0) throw std::runtime_error(fmt::format("'{}': {}", file.string(), std::strerror(errno)));
+  const bool is_private = fchmod(descriptor, 0600) == 0;
+  while (!text.empty()) {
+    const ssize_t size = write(descriptor, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.remove_prefix(static_cast<size_t>(size));
+  }
+  const bool is_written = fsync(descriptor) == 0 && text.empty() && is_private;
+  close(descriptor);
+  if (!is_written) throw std::runtime_error(fmt::format("'{}' cannot be written", file.string()));
+}
+
+// Refuses a secret that others than its owner may read or replace.
+void check_permissions(const fs::path& file) {
+  struct stat info = {};
+  if (lstat(file.c_str(), &info) != 0) return;  // reading it says why
+  if (!S_ISREG(info.st_mode)) throw std::runtime_error("it is no regular file");
+  if ((info.st_mode & 077) != 0)
+    throw std::runtime_error(fmt::format("its mode is {:o}: others can read it; `chmod 600` it", info.st_mode & 07777));
+  if (info.st_uid != geteuid()) throw std::runtime_error("it belongs to another user");
 }
 
 }  // namespace
@@ -75,20 +110,20 @@ Key make_key(const std::string& owner) {
 void write_key(const Key& key, const fs::path& folder, const std::string& name) {
   const fs::path secret = folder / (name + ".key"), open = folder / (name + ".pub");
   for (const fs::path& file : {secret, open}) {
-    if (fs::exists(file)) throw std::runtime_error(fmt::format("'{}' exists and is not overwritten", file.string()));
+    if (fs::exists(fs::symlink_status(file)))
+      throw std::runtime_error(fmt::format("'{}' exists and is not overwritten", file.string()));
   }
   std::error_code ignored;
   fs::create_directories(folder, ignored);
-  write_file(secret, "");
-  fs::permissions(secret, fs::perms::owner_read | fs::perms::owner_write);
   const Json json = {{"owner", key.owner}, {"public_key", key.public_hex}, {"secret_key", key.secret_hex}};
-  write_file(secret, json.dump(2) + '\n');
+  write_secret(secret, json.dump(2) + '\n');
   write_file(open, key.public_hex + '\n');
 }
 
 Key read_key(const fs::path& file) {
   try {
-    const Json json = parse(read_file(file));
+    check_permissions(file);
+    const Json json = parse(read_untrusted_file(file, kMaxKeyFile));
     Key key = {json.value("owner", ""), json.value("public_key", ""), json.value("secret_key", "")};
     unhex(key.public_hex, crypto_sign_PUBLICKEYBYTES, "public_key");
     unhex(key.secret_hex, crypto_sign_SECRETKEYBYTES, "secret_key");
@@ -102,7 +137,7 @@ Key read_key(const fs::path& file) {
 }
 
 std::string read_public_key(const fs::path& file) {
-  std::string text = read_file(file);
+  std::string text = read_file(file, kMaxKeyFile);
   text.erase(text.find_last_not_of(" \r\n") + 1);
   try {
     unhex(text, crypto_sign_PUBLICKEYBYTES, "text");

@@ -15,9 +15,10 @@ struct Key {
 };
 
 Key make_key(const std::string& owner);
-// `folder`/NAME.key and, to give away, `folder`/NAME.pub. Throws std::runtime_error, also where one of them exists.
+// `folder`/NAME.key, which its owner alone may read, and, to give away, `folder`/NAME.pub. Throws std::runtime_error,
+// also where one of them exists.
 void write_key(const Key& key, const std::filesystem::path& folder, const std::string& name);
-// These throw std::runtime_error.
+// These throw std::runtime_error; a private key's file that others may read is refused.
 Key read_key(const std::filesystem::path& file);
 std::string read_public_key(const std::filesystem::path& file);  // in hexadecimal
 

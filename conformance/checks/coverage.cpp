@@ -2,52 +2,51 @@
 // Claimed, accepted, compiled and run are one and the same.
 #include <set>
 
-#include "checks/group.h"
+#include "checks/remote.h"
 
 namespace backplane::conform {
 namespace {
 
 // Empty if the device is honest about the graph.
-std::string dishonesty(const Device& device, const Graph& graph, const std::vector<onnx::Tensor>& inputs,
+std::string dishonesty(RemoteDevice& device, const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
                        bool& out_ran) {
   std::vector<Claim> claims, again;
-  if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return answer.describe();
-  if (const Answer answer = device.coverage(graph, again); !answer.ok()) return answer.describe();
+  if (const Answer answer = device.coverage(spec, claims); !answer.ok()) return answer.describe();
+  if (const Answer answer = device.coverage(spec, again); !answer.ok()) return answer.describe();
   if (claims != again) return "a second query gives another answer";
   const Claim& claim = claims.at(0);
   if (claim.verdicts > 1) return fmt::format("{} verdicts for one node", claim.verdicts);
   if (claim.answer > BP_ANSWER_CONDITIONAL) return fmt::format("the answer {} does not exist", claim.answer);
-  Answer compiled;
-  const std::unique_ptr<Program> program = Program::compile(device, graph, compiled);
+  const Answer compiled = device.compile(spec);
   if (claim.answer == BP_ANSWER_NO) {
     if (claim.reason == BP_REASON_NONE || claim.reason > BP_REASON_OTHER) {
       return fmt::format("a refusal with reason {}", claim.reason);
     }
     if (claim.verdicts == 1 && claim.detail.empty()) return "a refusal that does not say why";
     const bool unwilling = claim.reason == BP_REASON_COST || claim.reason == BP_REASON_POLICY;
-    return program != nullptr && !unwilling ? "the node is refused and compiles" : "";
+    return compiled.ok() && !unwilling ? "the node is refused and compiles" : "";
   }
   if (claim.compute_types != 0)
     return fmt::format("a query that allows no compute types is answered with {:#x}", claim.compute_types);
-  if (const Answer answer = device.review(graph); !answer.ok()) return "the node is claimed and " + answer.describe();
-  if (program == nullptr) return "the node is claimed and " + compiled.describe();
+  if (const Answer answer = device.review(spec); !answer.ok()) return "the node is claimed and " + answer.describe();
+  if (!compiled.ok()) return "the node is claimed and " + compiled.describe();
   std::vector<onnx::Tensor> outputs;
-  const Answer answer = compute(device, graph, inputs, outputs);
+  const Answer answer = device.compute(spec, inputs, outputs);
   out_ran = answer.ok();
   return answer.ok() ? "" : "the node is claimed and " + answer.describe();
 }
 
-Result check_operator(Bench& bench, std::string_view op, std::string_view profile, size_t limit) {
+Result check_operator(RemoteDevice& device, std::string_view op, std::string_view profile, size_t limit) {
   uint32_t ran_nodes = 0;
   size_t seen = 0;
   for (const OpCase& one : op_cases()) {
     if (one.op != op || one.profile != profile || seen++ == limit) continue;
-    Random random(bench.seed(), "coverage/" + one.name);
+    Random random(device.seed(), "coverage/" + one.name);
     const Problem problem = one.make(random);
-    const auto spec = graph_of(problem, reference(problem), bench.device().newest_opset());
+    const auto spec = graph_of(problem, reference(problem), device.newest_opset());
     if (!spec) continue;
     bool ran = false;
-    const std::string fault = dishonesty(bench.device(), Graph(*spec), run_inputs(problem), ran);
+    const std::string fault = dishonesty(device, *spec, run_inputs(problem), ran);
     if (!fault.empty()) return failed(one.name + ": " + fault);
     ran_nodes += ran;
   }
@@ -55,17 +54,14 @@ Result check_operator(Bench& bench, std::string_view op, std::string_view profil
 }
 
 // A graph of one node that no backend can know.
-Result check_unknown(Bench& bench, const std::function<void(NodeSpec&)>& change) {
-  const Problem problem = problem_of("Add/float/same", bench.seed(), "unknown");
+Result check_unknown(RemoteDevice& device, const std::function<void(NodeSpec&)>& change) {
+  const Problem problem = problem_of("Add/float/same", device.seed(), "unknown");
   GraphSpec spec = *graph_of(problem, reference(problem), 27);
   change(spec.nodes[0]);
-  const Graph graph(std::move(spec));
   std::vector<Claim> claims;
-  if (const Answer answer = bench.device().coverage(graph, claims); !answer.ok()) return failed(answer.describe());
+  if (const Answer answer = device.coverage(spec, claims); !answer.ok()) return failed(answer.describe());
   if (claims[0].answer != BP_ANSWER_NO) return failed("an operator that does not exist is claimed");
-  Answer answer;
-  if (Program::compile(bench.device(), graph, answer) != nullptr)
-    return failed("an operator that does not exist compiles");
+  if (device.compile(spec).ok()) return failed("an operator that does not exist compiles");
   return passed();
 }
 
@@ -78,12 +74,15 @@ void add_coverage(const Selection& selection, std::vector<Case>& out_cases) {
     if (!added.emplace(one.op, one.profile).second) continue;
     // These profiles have operators of `core`, too.
     const std::string suffix = one.profile == "fp16" || one.profile == kExtended ? "/" + std::string(one.profile) : "";
-    const auto check = [&one, limit](Bench& bench) { return check_operator(bench, one.op, one.profile, limit); };
-    out_cases.push_back({fmt::format("coverage/{}{}", one.op, suffix), check, std::string(one.profile)});
+    const auto check = [&one, limit](RemoteDevice& device) {
+      return check_operator(device, one.op, one.profile, limit);
+    };
+    out_cases.push_back(
+        {.name = fmt::format("coverage/{}{}", one.op, suffix), .judge = check, .profile = std::string(one.profile)});
   }
   const auto add_unknown = [&](const char* name, void (*change)(NodeSpec&)) {
-    out_cases.push_back(
-        {fmt::format("coverage/unknown_{}", name), [change](Bench& bench) { return check_unknown(bench, change); }});
+    out_cases.push_back({.name = fmt::format("coverage/unknown_{}", name),
+                         .judge = [change](RemoteDevice& device) { return check_unknown(device, change); }});
   };
   add_unknown("operator", [](NodeSpec& node) { node.op_type = "Frobnicate"; });
   add_unknown("domain", [](NodeSpec& node) { node.domain = "org.example.nobody"; });

@@ -10,10 +10,9 @@ namespace backplane::conform {
 namespace {
 
 // What the device claims of a network; false with why in `out_result` if it does not answer.
-bool claimed(const Device& device, const Network& network, std::vector<bool>& out_mask, Result& out_result) {
-  const Graph graph(network.spec);
+bool claimed(RemoteDevice& device, const Network& network, std::vector<bool>& out_mask, Result& out_result) {
   std::vector<Claim> claims;
-  if (const Answer answer = device.coverage(graph, claims); !answer.ok()) {
+  if (const Answer answer = device.coverage(network.spec, claims); !answer.ok()) {
     out_result = failed(answer.describe());
     return false;
   }
@@ -22,11 +21,9 @@ bool claimed(const Device& device, const Network& network, std::vector<bool>& ou
 }
 
 // Runs one graph whose nodes are all claimed and adds what came of it to `out_result`.
-void run_island(Bench& bench, const Network& island, Result& out_result) {
-  const Device& device = bench.device();
-  const Graph graph(island.spec);
+void run_island(RemoteDevice& device, const Network& island, Result& out_result) {
   std::vector<onnx::Tensor> outputs;
-  const Answer answer = compute(device, graph, island.inputs, outputs);
+  const Answer answer = device.compute(island.spec, island.inputs, outputs);
   if (answer.status == BP_UNSUPPORTED && (answer.stage == Stage::kReview || answer.stage == Stage::kCompile)) {
     out_result = failed(fmt::format("each of {} nodes is claimed, together they are not: {}", island.spec.nodes.size(),
                                     answer.describe()));
@@ -36,8 +33,8 @@ void run_island(Bench& bench, const Network& island, Result& out_result) {
     out_result = failed(answer.describe());
     return;
   }
-  if (const std::string misuse = bench.host().misuse(); !misuse.empty()) {
-    out_result = failed("the plugin " + misuse);
+  if (!device.misuse().empty()) {
+    out_result = failed("the plugin " + device.misuse());
     return;
   }
   const std::vector<Estimate> estimates = estimate(island.spec, island.inputs, device.flushes());
@@ -82,11 +79,11 @@ std::vector<bool> draw_mask(Random& random, size_t nodes) {
   return mask;
 }
 
-Result run_claimed(Bench& bench, const Network& network, std::vector<bool> mask) {
+Result run_claimed(RemoteDevice& device, const Network& network, std::vector<bool> mask) {
   Result result = passed();
-  if (!claimed(bench.device(), network, mask, result)) return result;
+  if (!claimed(device, network, mask, result)) return result;
   for (const Network& island : islands(network, mask)) {
-    run_island(bench, island, result);
+    run_island(device, island, result);
     if (result.state != State::kPass) return result;
   }
   return result.nodes != 0 ? result : not_supported("no node of the graph is claimed");
@@ -94,37 +91,35 @@ Result run_claimed(Bench& bench, const Network& network, std::vector<bool> mask)
 
 namespace {
 
-Result run_network(Bench& bench, const Recipe& recipe, const std::string& name) {
-  const uint32_t opset = bench.device().newest_opset();
+Result run_network(RemoteDevice& device, const Recipe& recipe, const std::string& name) {
+  const uint32_t opset = device.newest_opset();
   if (opset < kOldestOpset) return too_old(opset);
-  const Masked masked = draw(recipe, name, bench.seed(), opset);
-  return run_claimed(bench, masked.network, masked.mask);
+  const Masked masked = draw(recipe, name, device.seed(), opset);
+  return run_claimed(device, masked.network, masked.mask);
 }
 
 // Errors must be as likely above as below. In a graph that is linear in its inputs a device that rounds to the nearest
 // answers negated inputs with negated results and errors, so that with inputs drawn around zero the mean error m of a
 // run is distributed symmetrically, whatever its law. Then P(|Σ m| > t·√(Σ m²)) <= 2·exp(-t²/2) over any number of
 // independent runs (Efron 1969): 1e-7 for t = 5.8. A constant bias reaches t = √runs = 8.
-Result run_biased(Bench& bench, const Recipe& recipe, const std::string& name) {
+Result run_biased(RemoteDevice& device, const Recipe& recipe, const std::string& name) {
   constexpr int kRuns = 64;
   constexpr double kSurprise = 5.8;
-  const Device& device = bench.device();
   if (device.newest_opset() < kOldestOpset) return too_old(device.newest_opset());
-  Random random(bench.seed(), name);
+  Random random(device.seed(), name);
   Network network = random_network(random, recipe, device.newest_opset());
   std::vector<bool> mask(network.spec.nodes.size(), true);
   Result result = passed();
   if (!claimed(device, network, mask, result)) return result;
   if (std::find(mask.begin(), mask.end(), false) != mask.end())
     return not_supported("a node of the graph is not claimed");
-  const Graph graph(network.spec);
   std::vector<double> sums(network.spec.outputs.size()), squares(sums.size());
   for (int run = 0; run < kRuns; ++run) {
     for (onnx::Tensor& input : network.inputs) {
       input = random_tensor(random, input.dtype, input.extents, Fill::kAroundZero);
     }
     std::vector<onnx::Tensor> outputs;
-    if (const Answer answer = compute(device, graph, network.inputs, outputs); !answer.ok())
+    if (const Answer answer = device.compute(network.spec, network.inputs, outputs); !answer.ok())
       return failed(answer.describe());
     const std::vector<Estimate> estimates = estimate(network.spec, network.inputs, device.flushes());
     for (size_t o = 0; o < outputs.size(); ++o) {
@@ -158,7 +153,7 @@ struct Row {
   std::string_view profile;
   Recipe recipe;
   uint32_t quick, full;  // how many
-  Result (*run)(Bench& bench, const Recipe& recipe, const std::string& name);
+  Result (*run)(RemoteDevice& device, const Recipe& recipe, const std::string& name);
 };
 constexpr Row kRows[] = {
     {"5/float", "core", {5, BP_DTYPE_FLOAT}, 120, 6000, run_network},
@@ -181,16 +176,17 @@ std::vector<Network> networks_of(std::string_view name, uint64_t seed, uint32_t 
   return {};
 }
 
-Result judge_network(Bench& bench, const Network& network) {
-  return run_claimed(bench, network, std::vector<bool>(network.spec.nodes.size(), true));
+Result judge_network(RemoteDevice& device, const Network& network) {
+  return run_claimed(device, network, std::vector<bool>(network.spec.nodes.size(), true));
 }
 
 void add_graph(const Selection& selection, std::vector<Case>& out_cases) {
   for (const Row& row : kRows) {
     for (uint32_t i = 0; i < (selection.full ? row.full : row.quick); ++i) {
       const std::string name = fmt::format("graph/{}/{}", row.name, i);
-      out_cases.push_back(
-          {name, [&row, name](Bench& bench) { return row.run(bench, row.recipe, name); }, std::string(row.profile)});
+      out_cases.push_back({.name = name,
+                           .judge = [&row, name](RemoteDevice& device) { return row.run(device, row.recipe, name); },
+                           .profile = std::string(row.profile)});
     }
   }
 }

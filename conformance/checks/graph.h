@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cases/network.h"
-#include "checks/group.h"
+#include "checks/remote.h"
 
 namespace backplane::conform {
 
@@ -14,8 +14,8 @@ std::vector<Network> networks_of(std::string_view case_name, uint64_t seed, uint
 // Half of the graphs lose nodes to a mask, so that their pieces begin and end anywhere; one node is always left.
 std::vector<bool> draw_mask(Random& random, size_t nodes);
 // Runs what the device claims of the nodes that `mask` allows and compares all outputs.
-Result run_claimed(Bench& bench, const Network& network, std::vector<bool> mask);
+Result run_claimed(RemoteDevice& device, const Network& network, std::vector<bool> mask);
 // The same of all nodes.
-Result judge_network(Bench& bench, const Network& network);
+Result judge_network(RemoteDevice& device, const Network& network);
 
 }  // namespace backplane::conform

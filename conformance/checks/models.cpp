@@ -7,10 +7,10 @@
 namespace backplane::conform {
 namespace {
 
-// Cases of a model follow each other: each process keeps the one that it read last.
+// Cases of a model follow each other: each thread keeps the one that it read last.
 const Model& model_of(const ModelFile& file) {
-  static std::string name;
-  static Model model;
+  thread_local std::string name;
+  thread_local Model model;
   if (name != file.path.string()) {
     model = read_model(file.path);
     name = file.path.string();
@@ -18,16 +18,16 @@ const Model& model_of(const ModelFile& file) {
   return model;
 }
 
-Result run_cut(Bench& bench, const ModelFile& file, const std::string& name) {
-  Random random(bench.seed(), name);
+Result judge_cut(RemoteDevice& device, const ModelFile& file, const std::string& name) {
+  Random random(device.seed(), name);
   std::optional<Network> cut;
   try {
-    cut = cut_from(model_of(file), random, bench.device().newest_opset());
+    cut = cut_from(model_of(file), random, device.newest_opset());
   } catch (const std::runtime_error& error) {
     return {.state = State::kInfraError, .reason = error.what()};
   }
   if (!cut) return not_supported("the draws of this seed found no graph in the model whose bounds mean something");
-  return run_claimed(bench, *cut, draw_mask(random, cut->spec.nodes.size()));
+  return run_claimed(device, *cut, draw_mask(random, cut->spec.nodes.size()));
 }
 
 }  // namespace
@@ -36,7 +36,8 @@ void add_models(const Selection& selection, std::vector<Case>& out_cases) {
   for (const ModelFile& file : selection.models) {
     for (int i = 0; i < (selection.full ? 40 : 8); ++i) {
       const std::string name = fmt::format("graph/models/{}/{}", file.name, i);
-      out_cases.push_back({name, [file, name](Bench& bench) { return run_cut(bench, file, name); }});
+      out_cases.push_back(
+          {.name = name, .judge = [file, name](RemoteDevice& device) { return judge_cut(device, file, name); }});
     }
   }
 }

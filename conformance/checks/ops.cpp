@@ -2,21 +2,21 @@
 // Every operator that the backend claims, against the oracle.
 #include <algorithm>
 
-#include "checks/group.h"
+#include "checks/remote.h"
 
 namespace backplane::conform {
 namespace {
 
-Result run_op(Bench& bench, const OpCase& one, const std::string& name) {
-  Random random(bench.seed(), name);
+Result judge_op(RemoteDevice& device, const OpCase& one, const std::string& name) {
+  Random random(device.seed(), name);
   Result result;
-  const std::unique_ptr<Subject> subject = make_subject(bench.device(), one.make(random), result);
-  if (subject == nullptr) return result;
+  const std::optional<Question> question = make_question(device, one.make(random), result);
+  if (!question) return result;
   std::vector<onnx::Tensor> outputs;
-  const Answer answer = compute(bench.device(), *subject->graph, subject->inputs, outputs);
+  const Answer answer = device.compute(question->spec, question->inputs, outputs);
   if (!answer.ok()) return failed(answer.describe());
-  if (const std::string misuse = bench.host().misuse(); !misuse.empty()) return failed("the plugin " + misuse);
-  const Judgement judgement = subject->judge(outputs);
+  if (!device.misuse().empty()) return failed("the plugin " + device.misuse());
+  const Judgement judgement = judge_all(question->problem, question->references, outputs, device.flushes());
   // Where every output is empty there is nothing to compute: such a pass says nothing of a device that passes no other.
   const bool has_elements =
       std::any_of(outputs.begin(), outputs.end(), [](const onnx::Tensor& output) { return output.count() != 0; });
@@ -26,7 +26,7 @@ Result run_op(Bench& bench, const OpCase& one, const std::string& name) {
           .nodes = has_elements ? 1u : 0u,
           .worst = judgement.worst,
           .close = judgement.answer == Judgement::kWrong && judgement.close,
-          .opset = subject->graph->spec().nodes[0].since_version,
+          .opset = question->spec.nodes[0].since_version,
           .errors = judgement.errors};
 }
 
@@ -37,8 +37,9 @@ void add_ops(const Selection& selection, std::vector<Case>& out_cases) {
   for (const OpCase& one : op_cases()) {
     for (int draw = 0; draw < (one.once ? 1 : draws); ++draw) {
       const std::string name = fmt::format("ops/{}/{}", one.name, draw);
-      out_cases.push_back(
-          {name, [&one, name](Bench& bench) { return run_op(bench, one, name); }, std::string(one.profile)});
+      out_cases.push_back({.name = name,
+                           .judge = [&one, name](RemoteDevice& device) { return judge_op(device, one, name); },
+                           .profile = std::string(one.profile)});
     }
   }
 }

@@ -3,9 +3,8 @@
 #include <map>
 #include <memory>
 
-#include "checks/group.h"
+#include "checks/remote.h"
 #include "commands/verb.h"
-#include "journal/header.h"
 #include "sandbox/child.h"
 #include "sandbox/identity.h"
 
@@ -15,26 +14,30 @@ namespace {
 struct Options {
   std::string plugin;
   uint32_t device = 0;
-  Seeds seeds;
+  uint64_t seed = 1;
   bool full = false;
   std::vector<std::string> models, cases;
 };
 
 int run_child(const Options& options) {
-  return answer(options.cases, [&]() -> RunFolder {
-    const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seeds.seed);
+  return answer(options.cases, [&]() -> ChildCases {
+    const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seed);
     const auto cases = std::make_shared<std::map<std::string, Case>>();
     for (Case& one : all_cases({.full = options.full, .models = find_models(options.models)}))
       cases->emplace(one.name, std::move(one));
-    cases->emplace(kIdentityCase, Case{.name = kIdentityCase, .run = tell_identity});
-    return [bench, cases, seeds = options.seeds](const std::string& name) {
-      bench->set_seed(seeds.of(name));
+    ChildCases child;
+    child.run = [bench, cases](const std::string& name) {
       try {
         return cases->at(name).run(*bench);
       } catch (const Breach& breach) {
         return failed(breach.what());
       }
     };
+    child.serve = [bench, cases](const std::string& name) -> ChildCases::Serve {
+      if (name != kIdentityCase && !cases->at(name).judge) return nullptr;
+      return [bench](const std::string& request) { return conform::serve(*bench, request); };
+    };
+    return child;
   });
 }
 
@@ -42,8 +45,7 @@ std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("--plugin", options->plugin);
   command.add_option("--device", options->device);
-  command.add_option("--seed", options->seeds.seed);
-  command.add_option("--nonce-seed", options->seeds.nonce);
+  command.add_option("--seed", options->seed);
   command.add_flag("--full", options->full);
   command.add_option("--models", options->models).one_each();
   command.add_option("cases", options->cases);

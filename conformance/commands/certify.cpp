@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "certify/again.h"
 #include "certify/bundle.h"
 #include "certify/machine.h"
 #include "commands/verb.h"
@@ -19,14 +21,15 @@ namespace fs = std::filesystem;
 struct Options {
   RunOptions run;
   Choice choice;
-  std::string manifest, key, nonce, bundle;
+  std::string manifest, key, nonce, bundle, file;
+  size_t sample = 200;
 };
 
 std::string digest_or_nothing(const std::string& file) {
   return file.empty() ? "" : sha256_of_file(file);
 }
 
-Commitment commitment_for(const Options& options, const Plan& cases) {
+Commitment commitment_for(const Options& options, const Plan& cases, std::vector<LoadedFile> files) {
   return {.plugin = sha256_of_file(options.run.plugin),
           .manifest = digest_or_nothing(options.manifest),
           .loader = sha256_of_file(loader_file()),
@@ -37,10 +40,25 @@ Commitment commitment_for(const Options& options, const Plan& cases) {
           .filter = options.choice.filter,
           .list = cases.list,
           .cases = cases.total,
-          .seed = options.run.seeds.seed,
           .waivers = digest_or_nothing(options.run.waivers),
           .expected = digest_or_nothing(expectations_file(options.run)),
+          .files = std::move(files),
           .made = utc_now()};
+}
+
+// What the plugin brings into its process when its device is opened.
+std::vector<LoadedFile> files_of(const Options& options) {
+  LoadedFiles loaded;
+  RunOptions run = options.run;
+  run.inspect = [&](pid_t child) { loaded.note(child); };
+  visit_plugin(run);
+  return loaded.hashed();
+}
+
+// Until the clock shows another second than `time`: the order of times is checked.
+void wait_past(const std::string& time) {
+  if (time > utc_in(60)) throw std::runtime_error(fmt::format("the commitment is of {}, in the future", time));
+  while (utc_now() <= time) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 int commit(const Options& options) {
@@ -49,7 +67,7 @@ int commit(const Options& options) {
   if (fs::exists(file)) throw std::runtime_error(fmt::format("'{}' exists: choose another folder", file.string()));
   std::error_code ignored;
   fs::create_directories(options.bundle, ignored);
-  const std::string text = to_text(commitment_for(options, plan(options.choice)));
+  const std::string text = to_text(commitment_for(options, plan(options.choice), files_of(options)));
   write_file(file, text);
   fmt::print("{}", text);
   fmt::print("commitment {}\n", sha256(text));
@@ -58,6 +76,15 @@ int commit(const Options& options) {
 
 // What has changed since the commitment was made, or nothing.
 void check_unchanged(const Commitment& made, Commitment now) {
+  for (const LoadedFile& file : made.files) {
+    if (file.sha256.empty()) continue;
+    const std::string digest = sha256_of_file(file.path);
+    if (digest != file.sha256)
+      throw std::runtime_error(
+          fmt::format("files: '{}', which the plugin loads, had the SHA-256 {} when it was committed and has {}",
+                      file.path, file.sha256, digest));
+  }
+  now.files = made.files;
   now.made = made.made;
   if (to_text(made) == to_text(now)) return;
   const auto a = nlohmann::ordered_json::parse(to_text(made)), b = nlohmann::ordered_json::parse(to_text(now));
@@ -80,19 +107,26 @@ std::string machine_json() {
 
 int run(Options options) {
   check_plugin(options.run);
-  if (options.nonce.size() < 8) throw Usage("--nonce must have at least 8 characters: it is drawn by the certifier");
+  if (const std::string fault = nonce_fault(options.nonce); !fault.empty())
+    throw Usage(fmt::format("--nonce: {}; the certifier draws it, as with `openssl rand -hex 16`", fault));
   const fs::path folder = options.bundle;
   const Key key = read_key(options.key);
   const std::string commitment_text = read_file(folder / kCommitment);
   const Commitment commitment = commitment_of(commitment_text);
   options.choice = choice_of(commitment);
   options.run.device = commitment.device;
-  options.run.seeds = {.seed = commitment.seed};
   const Plan cases = plan(options.choice);
-  check_unchanged(commitment, commitment_for(options, cases));
+  check_unchanged(commitment, commitment_for(options, cases, {}));
+  wait_past(commitment.made);
   options.run.seeds = seeds_of(commitment_text, options.nonce);
   options.run.out = options.bundle;
-  run_plugin(options.run, options.choice, cases, exceptions_of(options.run));
+  LoadedFiles loaded;
+  options.run.inspect = [&](pid_t child) { loaded.note(child); };
+  Journal journal = run_plugin(options.run, options.choice, cases, exceptions_of(options.run));
+  visit_plugin(options.run);  // of a run that was resumed at its end
+  wait_past(journal.header().started);
+  // As it is in memory: a plugin can write to the folder.
+  write_journal(folder, {journal.header(), journal.results()});
 
   std::vector<std::string> names;
   for (const Case& one : cases.cases) names.push_back(one.name);
@@ -100,26 +134,57 @@ int run(Options options) {
   std::string list;
   for (const std::string& name : names) list += name + '\n';
   write_file(folder / kCases, list);
-  if (!options.run.waivers.empty()) write_file(folder / kWaivers, read_file(options.run.waivers));
+  if (!options.run.waivers.empty()) {
+    write_file(folder / kWaivers, read_file(options.run.waivers));
+    if (const std::string signature = options.run.waivers + ".sig"; fs::exists(signature))
+      write_file(folder / kWaiverSignature, read_file(signature));
+  }
   if (const std::string expected = expectations_file(options.run); !expected.empty())
     write_file(folder / kExpected, read_file(expected));
 
-  const std::string statement = statement_of(read_parts(folder), {options.nonce, utc_now(), machine_json()});
+  const std::string statement =
+      statement_of(read_parts(folder), {options.nonce, utc_now(), machine_json(), loaded.hashed()});
   write_file(folder / kStatement, statement);
   write_file(folder / kVendorSignature, sign(key, "vendor", {{kStatement, sha256(statement)}}));
   const Proof proof = verify(read_parts(folder));
-  return tell(proof.record.header, proof.record.results, proof.verdict, false);
+  // Without a store of trusted keys no waiver counts: `verify-bundle --trust` says whose do.
+  const Verdict verdict = verdict_on(proof, utc_now().substr(0, 10), false);
+  return tell(proof.record.header, proof.record.results, verdict, false);
 }
 
+// Verifies, runs a sample again, and signs with what was run.
 int countersign(const Options& options) {
   const fs::path folder = options.bundle;
-  const Parts parts = read_parts(folder);
+  Parts parts = read_parts(folder);
   if (parts.count(kLabSignature) != 0)
     throw std::runtime_error(fmt::format("'{}' is countersigned already", options.bundle));
-  verify(parts);
-  write_file(folder / kLabSignature, sign(read_key(options.key), "lab",
+  const Key key = read_key(options.key);
+  const Proof proof = verify(parts);
+  if (key.public_hex == proof.vendor.public_hex) throw Usage("--key is the vendor's own: that is no countersignature");
+  check_plugin(options.run);
+  const size_t count = run_again(proof, parts, options.run, options.sample);
+  const nlohmann::ordered_json json = {{"lab", 1},
+                                       {"again", count},
+                                       {"cases", proof.plan.total},
+                                       {"plugin_sha256", proof.commitment.plugin},
+                                       {"harness_sha256", sha256_of_file("/proc/self/exe")},
+                                       {"machine", nlohmann::ordered_json::parse(machine_json())},
+                                       {"ended", utc_now()}};
+  const std::string report = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  write_file(folder / kLabReport, report);
+  write_file(folder / kLabSignature, sign(key, "lab",
                                           {{kStatement, sha256(parts.at(kStatement))},
-                                           {kVendorSignature, sha256(parts.at(kVendorSignature))}}));
+                                           {kVendorSignature, sha256(parts.at(kVendorSignature))},
+                                           {kLabReport, sha256(report)}}));
+  fmt::print("{} of {} cases were run again and end as the journal says; countersigned\n", count, proof.plan.total);
+  return 0;
+}
+
+// The certifier's signature over a file of waivers, beside it.
+int accept_waivers(const Options& options) {
+  const std::string text = read_file(options.file, 1 << 20);
+  Exceptions().add_waivers(text, options.file);
+  write_file(options.file + ".sig", sign(read_key(options.key), "certifier", {{kWaivers, sha256(text)}}));
   return 0;
 }
 
@@ -138,7 +203,6 @@ std::function<int()> declare(cli::Command command) {
   declare_choice(first, options->choice);
   declare_exceptions(first, options->run);
   first.add_option("--manifest", options->manifest, "The plugin's manifest");
-  first.add_option("--seed", options->run.seeds.seed, "The public seed");
   first.remove_option("--shard");
 
   cli::Command second =
@@ -151,12 +215,21 @@ std::function<int()> declare(cli::Command command) {
   declare_exceptions(second, options->run);
   second.add_flag("--resume", options->run.resume, "Go on with a run that was interrupted");
 
-  cli::Command third = subcommand(command, *options, "countersign", "verifies BUNDLE and signs it as a laboratory");
+  cli::Command third = subcommand(command, *options, "countersign",
+                                  "verifies BUNDLE, runs a sample of its cases again, and signs it as a laboratory");
   third.add_option("--key", options->key, "The laboratory's key file").required();
+  third.add_option("--plugin", options->run.plugin, "The plugin").required();
+  third.add_option("--sample", options->sample, "How many cases are run again").range(1, 1 << 24);
+  declare_execution(third, options->run);
 
-  return [options, first, second] {
+  cli::Command fourth = command.add_command("accept-waivers", "signs a file of waivers as the certifier, to FILE.sig");
+  fourth.add_option("FILE", options->file, "The waivers").required();
+  fourth.add_option("--key", options->key, "The certifier's key file").required();
+
+  return [options, first, second, third] {
     if (first.was_called()) return commit(*options);
-    return second.was_called() ? run(*options) : countersign(*options);
+    if (second.was_called()) return run(*options);
+    return third.was_called() ? countersign(*options) : accept_waivers(*options);
   };
 }
 

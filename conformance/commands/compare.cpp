@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "cli/printable.h"
 #include "commands/verb.h"
 #include "report/write.h"
 
@@ -18,7 +19,8 @@ struct Options {
 int compare(const Options& options) {
   const Run before = read_run(options.before), after = read_run(options.run);
   const RunComparison comparison = compare_runs(before, after);
-  fmt::print("{}{}", options.json ? comparison.to_json() : comparison.to_text(), options.json ? "\n" : "");
+  fmt::print("{}{}", options.json ? comparison.to_json() : cli::printable_lines(comparison.to_text()),
+             options.json ? "\n" : "");
   return comparison.holds() ? 0 : 1;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "cli/printable.h"
 #include "commands/data_command.h"
 #include "commands/onnx_case.h"
 #include "commands/verb.h"
@@ -113,7 +114,8 @@ int run_parent(const Options& options) {
     fmt::print("{}\n", summary.to_json());
   } else {
     for (const Result& result : journal.results()) {
-      if (result.state != State::kPass) fmt::print("{:15} {}: {}\n", name_of(result.state), result.name, result.reason);
+      if (result.state != State::kPass)
+        fmt::print("{:15} {}: {}\n", name_of(result.state), cli::printable(result.name), cli::printable(result.reason));
     }
     fmt::print("{}\n", summary.to_text());
   }
@@ -122,12 +124,12 @@ int run_parent(const Options& options) {
 }
 
 int run_child(const Options& options) {
-  return answer(options.child_folders, [&]() -> RunFolder {
+  return answer(options.child_folders, [&]() -> ChildCases {
     const auto cases = std::make_shared<OnnxCases>(Target{options.device, options.plugin, options.threads});
     const Tolerances tolerances = options.is_vendor() ? Tolerances::read(options.data) : Tolerances();
-    return [cases, tolerances, data = options.data](const std::string& folder) {
+    return {.run = [cases, tolerances, data = options.data](const std::string& folder) {
       return cases->run(folder, tolerances.of(name_in(data, folder)));
-    };
+    }};
   });
 }
 

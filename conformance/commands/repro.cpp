@@ -2,6 +2,7 @@
 // `backplane-conform repro CASE`: one case alone.
 #include <fmt/format.h>
 
+#include "cli/printable.h"
 #include "commands/verb.h"
 #include "minimise/case.h"
 #include "run/plugin_run.h"
@@ -44,13 +45,14 @@ std::function<int()> declare(cli::Command command) {
       const RunOptions& run = options->run;
       check_plugin(run);
       const std::chrono::milliseconds deadline(static_cast<int64_t>(run.timeout * 1000));
-      return minimise_and_tell(options->name, {run.plugin, run.device, run.seeds.of(options->name), deadline},
+      return minimise_and_tell(options->name, {run.plugin, run.device, run.seeds.of_cases(), deadline},
                                options->minimise);
     }
     Journal journal = run_plugin(options->run, options->choice, one, exceptions_of(options->run));
     bool is_good = !journal.results().empty();
     for (const Result& result : journal.results()) {
-      fmt::print("{} {}{}{}\n", name_of(result.state), result.name, result.reason.empty() ? "" : ": ", result.reason);
+      fmt::print("{} {}{}{}\n", name_of(result.state), result.name, result.reason.empty() ? "" : ": ",
+                 cli::printable(result.reason));
       is_good = is_good && !is_failure(result.state);
     }
     return is_good ? 0 : 1;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `backplane-conform verify-bundle`: what a bundle proves, offline; with the plugin at hand, a sample of it once more.
 #include <fmt/format.h>
-#include <sodium.h>
 
-#include <algorithm>
-
+#include "certify/again.h"
 #include "certify/bundle.h"
+#include "certify/page.h"
+#include "certify/trust.h"
+#include "cli/printable.h"
 #include "commands/verb.h"
 #include "journal/digest.h"
 #include "run/plugin_run.h"
@@ -13,86 +14,108 @@
 namespace backplane::conform {
 namespace {
 
+using cli::printable;
+
 struct Options {
   RunOptions run;
-  std::string bundle, vendor_key, lab_key;
+  std::string bundle, vendor_key, lab_key, trust, nonce, commitment, html, require_level;
   size_t sample = 200;
 };
 
-// Who signed must be who is trusted.
-void check_keys(const Options& options, const Parts& parts, const Proof& proof) {
-  const auto check = [&](const char* name, const std::string& trusted_file, const std::string& seen) {
-    const std::string trusted = read_public_key(trusted_file);
-    if (seen != trusted) throw Refused(name, fmt::format("its key is {}, not {} of '{}'", seen, trusted, trusted_file));
-  };
-  if (!options.vendor_key.empty()) check(kVendorSignature, options.vendor_key, proof.vendor.public_hex);
-  if (options.lab_key.empty()) return;
-  if (parts.count(kLabSignature) == 0) throw Refused(kLabSignature, "it is missing");
-  check(kLabSignature, options.lab_key, read_signature(parts.at(kLabSignature)).public_hex);
+std::string today() {
+  return utc_now().substr(0, 10);
 }
 
-// Cases drawn anew each time, with the bundle's own seeds: they must end as the journal says.
-size_t run_sample(const Options& options, const Proof& proof, const Parts& parts) {
-  const std::string digest = sha256_of_file(options.run.plugin);
-  if (digest != proof.commitment.plugin) {
-    throw Refused(kCommitment, fmt::format("it is of the plugin {}; '{}' is {}", proof.commitment.plugin,
-                                           options.run.plugin, digest));
-  }
-  if (sodium_init() < 0) throw std::runtime_error("libsodium does not start");
-  Plan sample = proof.plan;
-  for (size_t i = 0; i < sample.cases.size(); ++i) {
-    const size_t j = i + randombytes_uniform(static_cast<uint32_t>(sample.cases.size() - i));
-    std::swap(sample.cases[i], sample.cases[j]);
-  }
-  sample.cases.resize(std::min(options.sample, sample.cases.size()));
+// Who signed must be who is trusted.
+void check_key(const char* part, const std::string& trusted_file, const std::optional<Signature>& seen) {
+  if (trusted_file.empty()) return;
+  if (!seen) throw Refused(part, "it is missing");
+  const std::string trusted = read_public_key(trusted_file);
+  if (seen->public_hex != trusted)
+    throw Refused(part, fmt::format("its key is {}, not {} of '{}'", seen->public_hex, trusted, trusted_file));
+}
 
-  RunOptions run = options.run;
-  run.device = proof.commitment.device;
-  run.seeds = seeds_of(parts.at(kCommitment), proof.statement.nonce);
-  Journal journal = run_plugin(run, choice_of(proof.commitment), sample, Exceptions());
-  for (const Result& seen : journal.results()) {
-    if (!is_of_list(seen)) continue;
-    const auto recorded = std::lower_bound(proof.record.results.begin(), proof.record.results.end(), seen,
-                                           [](const Result& a, const Result& b) { return a.name < b.name; });
-    const State before = recorded->was.value_or(recorded->state);
-    if (before != seen.state) {
-      throw Refused(kJournal, fmt::format("case {} is {} there and {} when it is run again", seen.name, name_of(before),
-                                          name_of(seen.state)));
-    }
+// "Acme Inc." as the store names him, or what the key says of itself; `is_given`: the verifier named this very key.
+Signer signer_of(const Trust& trust, const Signature& signature, bool is_given) {
+  Standing standing = trust.of(signature.public_hex, signature.role, today());
+  const bool is_known = !standing.owner.empty();
+  if (!is_known && is_given) standing.fault.clear();
+  return {.name = is_known ? standing.owner : fmt::format("a key that calls its owner '{}'", signature.owner),
+          .key = signature.public_hex,
+          .fault = standing.fault};
+}
+
+void check_signers(const Options& options, const Proof& proof, Certificate& out) {
+  check_key(kVendorSignature, options.vendor_key, proof.vendor);
+  check_key(kLabSignature, options.lab_key, proof.lab);
+  const Trust trust = options.trust.empty() ? Trust() : Trust::read(options.trust);
+  out.vendor = signer_of(trust, proof.vendor, !options.vendor_key.empty());
+  // With a store at hand, who is not in it did not sign.
+  if (!options.trust.empty() && !out.vendor.fault.empty())
+    throw Refused(kVendorSignature, fmt::format("{}: {}", out.vendor.name, out.vendor.fault));
+  if (proof.lab) {
+    out.lab = signer_of(trust, *proof.lab, !options.lab_key.empty());
+    if (out.lab->fault.empty() && out.lab->name == out.vendor.name) out.lab->fault = "it is another key of the vendor";
+    if (!options.lab_key.empty() && !out.lab->fault.empty())
+      throw Refused(kLabSignature, fmt::format("{}: {}", out.lab->name, out.lab->fault));
   }
-  return sample.cases.size();
+  if (proof.certifier) {
+    out.certifier = signer_of(trust, *proof.certifier, false);
+    if (out.certifier->fault.empty() && out.certifier->name == out.vendor.name)
+      out.certifier->fault = "it is another key of the vendor";
+  }
+}
+
+// The nonce and the commitment are what ties a bundle to the certifier who asked for it.
+void check_asked(const Options& options, const Proof& proof, const Parts& parts, Certificate& out) {
+  if (!options.nonce.empty() && options.nonce != proof.statement.nonce)
+    throw Refused(kStatement, fmt::format("its nonce is {}, not {}", proof.statement.nonce, options.nonce));
+  out.nonce =
+      options.nonce.empty() ? "not compared: pass the one that you drew with --nonce" : "the one that was drawn";
+  const std::string digest = sha256(parts.at(kCommitment));
+  if (!options.commitment.empty()) {
+    const bool is_file = std::filesystem::exists(options.commitment);
+    const std::string expected = is_file ? sha256_of_file(options.commitment) : options.commitment;
+    if (expected != digest) throw Refused(kCommitment, fmt::format("its SHA-256 is {}, not {}", digest, expected));
+  }
+  out.commitment = options.commitment.empty() ? "not compared: pass the one that you were sent with --commitment"
+                                              : "the one that was sent";
 }
 
 int verify_bundle(const Options& options) {
   const Parts parts = read_parts(options.bundle);
-  const Proof proof = verify(parts);
-  check_keys(options, parts, proof);
-  const Header& header = proof.record.header;
-  fmt::print("{} {} on {}, driver {}\n", header.identity.backend, header.identity.version, header.identity.device,
-             header.identity.driver.empty() ? "unknown" : header.identity.driver);
-  fmt::print("profiles {}; {} list {} of {} cases\n",
-             header.profiles.empty() ? "none" : fmt::format("{}", fmt::join(header.profiles, ", ")), header.selection,
-             header.list, header.cases);
-  fmt::print("{}\n", proof.verdict.summary.to_text());
-  for (const Level& level : proof.verdict.levels)
-    fmt::print("{} {}\n", level.name, level.reached ? "reached" : "not reached: " + level.reason);
-  fmt::print(
-      "signed by {} ({}){}\n", proof.vendor.owner, proof.vendor.public_hex,
-      options.vendor_key.empty() ? "; this key is not verified: pass the one that you trust with --vendor-key" : "");
-  if (!proof.lab.empty()) fmt::print("countersigned by {}\n", proof.lab);
+  Certificate certificate{.proof = verify(parts)};
+  const Proof& proof = certificate.proof;
+  check_signers(options, proof, certificate);
+  check_asked(options, proof, parts, certificate);
+  const bool accepts_waivers = certificate.certifier && certificate.certifier->fault.empty();
+  certificate.verdict = verdict_on(proof, today(), accepts_waivers);
   if (!options.run.plugin.empty()) {
-    const size_t count = run_sample(options, proof, parts);
-    fmt::print("{} cases drawn at random were run again and end as the journal says\n", count);
+    certificate.again = run_again(proof, parts, options.run, options.sample);
   }
-  if (!proof.verdict.fault.empty()) fmt::print(stderr, "backplane-conform: {}\n", proof.verdict.fault);
-  return proof.verdict.fault.empty() ? 0 : 1;
+  for (const std::string& line : lines_of(certificate)) fmt::print("{}\n", printable(line));
+  if (!options.html.empty()) write_file(options.html, html_of(certificate));
+  std::string fault = certificate.verdict.fault;
+  for (const Level& level : certificate.verdict.levels) {
+    if (level.name == options.require_level)
+      fault = level.reached ? "" : fmt::format("{} is not reached: {}", level.name, level.reason);
+  }
+  if (!fault.empty()) fmt::print(stderr, "backplane-conform: {}\n", printable(fault));
+  return fault.empty() ? 0 : 1;
 }
 
 std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("BUNDLE", options->bundle, "The bundle's folder").required();
+  command.add_option("--trust", options->trust,
+                     "File or folder of the keys that you trust, with owners, roles, validity and revocation");
   command.add_option("--vendor-key", options->vendor_key, "The public key that the vendor is known by");
   command.add_option("--lab-key", options->lab_key, "The public key of a laboratory that must have countersigned");
+  command.add_option("--nonce", options->nonce, "The nonce that the certifier drew");
+  command.add_option("--commitment", options->commitment, "The commitment that the certifier was sent, or its SHA-256");
+  command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
+      .one_of({"L0", "L1", "L2", "L3"});
+  command.add_option("--html", options->html, "File for the bundle as one page");
   command.add_option("--plugin", options->run.plugin, "The plugin: a sample of the cases is run again");
   command.add_option("--sample", options->sample, "How many").range(1, 1 << 24);
   declare_execution(command, options->run);

@@ -2,6 +2,7 @@
 // SHA-256, in hexadecimal.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,13 +11,16 @@
 namespace backplane::conform {
 
 std::string sha256(std::string_view bytes);
-// Throws std::runtime_error if it cannot be read.
+// Of a file of any size. Throws std::runtime_error if it cannot be read.
 std::string sha256_of_file(const std::filesystem::path& file);
 // Of names in order of bytes, each with a line feed: equal digests, equal lists.
 std::string sha256_of_list(std::vector<std::string> names);
 
-// A whole file. Throws std::runtime_error.
-std::string read_file(const std::filesystem::path& file);
+inline constexpr uint64_t kMaxFile = uint64_t{1} << 30;
+// A whole file of at most so many bytes. Throws std::runtime_error.
+std::string read_file(const std::filesystem::path& file, uint64_t most = kMaxFile);
+// The same of a file from outside: a link is not followed, and what is no regular file is not opened for reading.
+std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most);
 // Throws std::runtime_error.
 void write_file(const std::filesystem::path& file, std::string_view bytes);
 

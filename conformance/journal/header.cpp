@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -43,12 +44,23 @@ Json to_json(const Header& header) {
 
 }  // namespace
 
-uint64_t Seeds::of(std::string_view case_name) const {
-  return nonce && hash(case_name) % 2 == 1 ? *nonce : seed;
+uint64_t Seeds::of_cases() const {
+  return nonce.value_or(seed);
 }
 
 std::string utc_now() {
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
+  return utc_in(0);
+}
+
+std::string utc_in(int64_t seconds) {
+  return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr) + seconds));
+}
+
+bool is_time(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
+  return text.size() == kForm.size() && std::equal(text.begin(), text.end(), kForm.begin(), [](char c, char form) {
+           return form == '0' ? c >= '0' && c <= '9' : c == form;
+         });
 }
 
 std::string to_json_line(const Header& header) {

@@ -20,12 +20,12 @@ struct Identity {
   uint32_t flags = 0;
 };
 
-// The seeds of a run. With a nonce's seed about half of the cases, chosen by their names, draw from that one.
+// The seeds of a run. With a nonce's seed, as in a certification, every case draws from that one.
 struct Seeds {
   uint64_t seed = 1;
   std::optional<uint64_t> nonce;
 
-  uint64_t of(std::string_view case_name) const;
+  uint64_t of_cases() const;
 };
 
 struct Header {
@@ -45,8 +45,11 @@ struct Header {
   bool claims_profile() const { return !profiles.empty(); }
 };
 
-// "2026-11-20T13:00:00Z"
+// "2026-11-20T13:00:00Z": as text in the order of time.
 std::string utc_now();
+// `seconds` after now, or before.
+std::string utc_in(int64_t seconds);
+bool is_time(std::string_view text);
 
 std::string to_json_line(const Header& header);
 // False if the line is no header.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace backplane::conform {
 namespace {
@@ -27,20 +29,24 @@ bool is_optional(std::string_view group) {
 }
 
 // Empty if the group is as the demand wants it.
-std::string fault(const std::vector<Result>& results, const Demand& demand, bool claims_profile) {
-  size_t passed = 0, unsupported = 0, bad = 0;
+std::string fault(const std::vector<Result>& results, const Demand& demand, const LevelRules& rules) {
+  size_t all = 0, passed = 0, unsupported = 0, bad = 0;
   const Result* first = nullptr;
   for (const Result& result : results) {
     if (group_of(result.name) != demand.group && !result.name.starts_with('(')) continue;
-    const bool good = result.state == State::kPass || result.state == State::kWaived ||
+    const bool is_waived = result.state == State::kWaived && rules.accepts_waivers && !is_wide(result.exception);
+    const bool good = result.state == State::kPass || is_waived ||
                       (demand.close_is_enough && result.state == State::kFail && result.close);
+    all += is_of_list(result);
     passed += good;
     unsupported += result.state == State::kNotSupported;
-    if (good || (result.state == State::kNotSupported && !is_missing(result, claims_profile))) continue;
+    if (good || (result.state == State::kNotSupported && !is_missing(result, rules.claims_profile))) continue;
     if (bad++ == 0) first = &result;
   }
   if (bad != 0)
-    return fmt::format("{}: {} cases, the first {} ({})", demand.group, bad, first->name, name_of(first->state));
+    return fmt::format("{}: {} {}, the first {} ({})", demand.group, bad, bad == 1 ? "case" : "cases", first->name,
+                       name_of(first->state));
+  if (all == 0 && rules.claims_profile) return "";
   return passed == 0 && !(is_optional(demand.group) && unsupported != 0)
              ? fmt::format("{}: no case passed", demand.group)
              : "";
@@ -56,18 +62,72 @@ bool is_missing(const Result& result, bool claims_profile) {
   return claims_profile && result.state == State::kNotSupported && !is_optional(group_of(result.name));
 }
 
-std::vector<Level> levels(const std::vector<Result>& results, bool claims_profile) {
+std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& rules) {
   std::vector<Level> levels = {{"L0"}, {"L1"}, {"L2"}, {"L3"}};
   std::string below;
   for (Level& level : levels) {
     level.reason = below;
     for (const Demand& demand : kDemands) {
-      if (demand.level == level.name && level.reason.empty()) level.reason = fault(results, demand, claims_profile);
+      if (demand.level == level.name && level.reason.empty()) level.reason = fault(results, demand, rules);
     }
     level.reached = level.reason.empty();
     if (!level.reached && below.empty()) below = fmt::format("{} is not reached", level.name);
   }
   return levels;
+}
+
+namespace {
+
+// Why these are not the results of the whole list; empty if they are.
+std::string gap_of(const Header& header, const std::vector<Result>& results) {
+  if (!header.filter.empty()) return fmt::format("the filter '{}' leaves cases out", header.filter);
+  if (header.shard.count != 1)
+    return fmt::format("this is shard {} of {} alone", header.shard.index, header.shard.count);
+  const auto ran = static_cast<uint64_t>(std::ranges::count_if(results, is_of_list));
+  return ran == header.cases ? "" : fmt::format("{} of {} cases ran", ran, header.cases);
+}
+
+}  // namespace
+
+std::vector<Level> levels(const Header& header, const std::vector<Result>& results, bool accepts_waivers) {
+  std::vector<Level> found =
+      levels(results, {.claims_profile = header.claims_profile(), .accepts_waivers = accepts_waivers});
+  const std::string gap = gap_of(header, results);
+  for (Level& level : found) {
+    if (gap.empty()) break;
+    level.reached = false;
+    level.reason = gap;
+  }
+  return found;
+}
+
+bool is_wide(std::string_view pattern) {
+  size_t end = pattern.find('/');
+  if (end != std::string_view::npos) end = pattern.find('/', end + 1);
+  return pattern.find('/') == std::string_view::npos ||
+         pattern.substr(0, end).find_first_of("*?[\\") != std::string_view::npos;
+}
+
+std::vector<std::string> conditions(const Header& header, const std::vector<Result>& results) {
+  std::vector<std::string> lines;
+  if (const std::string gap = gap_of(header, results); !gap.empty()) lines.push_back(gap + ": no level is reached");
+  std::map<std::pair<State, std::string_view>, size_t> exceptions;
+  for (const Result& result : results) {
+    if (result.was) ++exceptions[{result.state, result.exception}];
+  }
+  for (const auto& [what, count] : exceptions) {
+    const auto& [state, pattern] = what;
+    std::string line =
+        fmt::format("{} {} declared as '{}'", count, count == 1 ? "failure is" : "failures are", pattern);
+    if (state == State::kWaived)
+      line = fmt::format("{} {} waived by '{}'{}", count, count == 1 ? "failure is" : "failures are", pattern,
+                         is_wide(pattern) ? ", which is too wide to reach a level" : "");
+    if (state == State::kUnexpectedPass)
+      line = fmt::format("{} {} though declared to fail as '{}'", count, count == 1 ? "case passed" : "cases passed",
+                         pattern);
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace backplane::conform

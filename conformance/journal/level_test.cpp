@@ -6,9 +6,9 @@
 namespace backplane::conform {
 namespace {
 
-std::string reached(const std::vector<Result>& results, bool claims_profile = false) {
+std::string reached(const std::vector<Result>& results, const LevelRules& rules = {}) {
   std::string names;
-  for (const Level& level : levels(results, claims_profile)) names += level.reached ? level.name : "";
+  for (const Level& level : levels(results, rules)) names += level.reached ? level.name : "";
   return names;
 }
 
@@ -52,13 +52,71 @@ TEST(Level, ABackendThatRefusesAllIsLoadableAndNoMore) {
 TEST(Level, WhatAClaimedProfileLacksIsAFailure) {
   std::vector<Result> results = good();
   results.push_back({"ops/y", State::kNotSupported});
-  EXPECT_EQ(reached(results, false), "L0L1L2L3");
-  EXPECT_EQ(reached(results, true), "L0");
+  EXPECT_EQ(reached(results), "L0L1L2L3");
+  EXPECT_EQ(reached(results, {.claims_profile = true}), "L0");
   results = good();
   for (Result& result : results) {
     if (result.name == "determinism/x") result.state = State::kNotSupported;
   }
-  EXPECT_EQ(reached(results, true), "L0L1L2L3");
+  EXPECT_EQ(reached(results, {.claims_profile = true}), "L0L1L2L3");
+}
+
+// `extended` and `quant` have no graphs: L2 of such a profile is that of its own cases.
+TEST(Level, AGroupWithoutACaseInTheProfileIsNotAskedFor) {
+  std::vector<Result> results = good();
+  std::erase_if(results, [](const Result& result) { return result.name == "graph/x"; });
+  EXPECT_EQ(reached(results), "L0L1");
+  EXPECT_EQ(reached(results, {.claims_profile = true}), "L0L1L2L3");
+  results.push_back({"graph/y", State::kNotSupported});
+  EXPECT_EQ(reached(results, {.claims_profile = true}), "L0L1");
+}
+
+TEST(Level, AWaivedFailureIsOneUnlessTheWaiverIsAcceptedAndNarrow) {
+  std::vector<Result> results = good();
+  results.push_back({.name = "ops/y", .state = State::kWaived, .exception = "ops/Softmax/*"});
+  EXPECT_EQ(reached(results), "L0");
+  EXPECT_EQ(reached(results, {.accepts_waivers = true}), "L0L1L2L3");
+  for (const char* wide : {"*", "ops/*", "*/Softmax/float", "ops/S*/float/x", "ops/[A-Z]*", "o?s/Softmax/float", ""}) {
+    results.back().exception = wide;
+    EXPECT_EQ(reached(results, {.accepts_waivers = true}), "L0") << wide;
+  }
+  results.back().state = State::kExpectedFail;
+  EXPECT_EQ(reached(results, {.accepts_waivers = true}), "L0");
+}
+
+TEST(Level, TheWholeListMustRun) {
+  const std::vector<Result> results = good();
+  const auto count = [&](const Header& header) {
+    size_t reached = 0;
+    for (const Level& level : levels(header, results, true)) reached += level.reached;
+    return reached;
+  };
+  const Header whole = {.cases = results.size()};
+  Header filtered = whole, sharded = whole, cut = whole;
+  filtered.filter = "*";
+  sharded.shard = {1, 2};
+  cut.cases += 1;
+  EXPECT_EQ(count(whole), 4u);
+  EXPECT_THAT(conditions(whole, results), testing::IsEmpty());
+  for (const Header& header : {filtered, sharded, cut}) {
+    EXPECT_EQ(count(header), 0u);
+    EXPECT_THAT(conditions(header, results), testing::SizeIs(1));
+  }
+}
+
+TEST(Level, ConditionsNameEveryWaiverAndExpectation) {
+  std::vector<Result> results = good();
+  const auto add = [&](State state, const char* pattern) {
+    results.push_back({.name = "ops/y", .state = state, .was = State::kFail, .exception = pattern});
+  };
+  add(State::kWaived, "ops/Softmax/*");
+  add(State::kWaived, "ops/Softmax/*");
+  add(State::kWaived, "*");
+  add(State::kExpectedFail, "ops/Erf/*");
+  EXPECT_THAT(conditions({.cases = results.size()}, results),
+              testing::UnorderedElementsAre("2 failures are waived by 'ops/Softmax/*'",
+                                            "1 failure is waived by '*', which is too wide to reach a level",
+                                            "1 failure is declared as 'ops/Erf/*'"));
 }
 
 TEST(Level, InaccurateIsFunctional) {

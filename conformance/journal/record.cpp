@@ -3,16 +3,27 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <unordered_set>
+#include <vector>
 
 namespace backplane::conform {
 
 nlohmann::ordered_json parse_record(std::string_view text) {
   using Json = nlohmann::ordered_json;
+  const auto refuse = [](const std::string& why) { throw Json::other_error::create(501, why, nullptr); };
   std::string key;
-  return Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key) key = parsed.get<std::string>();
+  std::vector<std::unordered_set<std::string>> keys;  // of the objects that are open
+  return Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxRecordDepth) refuse("it is nested too deep");
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key) {
+      key = parsed.get<std::string>();
+      if (!keys.back().insert(key).second) refuse("it has a key twice");
+      if (keys.back().size() > kMaxRecordKeys) refuse("it has too many keys");
+    }
     if (event == Json::parse_event_t::value && parsed.is_number_float() && key != "seconds" && key != "worst")
-      throw Json::other_error::create(501, "'" + key + "' is no integer", nullptr);
+      refuse("'" + key + "' is no integer");
     return true;
   });
 }

@@ -41,6 +41,7 @@ std::string to_json_line(const Result& result) {
   if (!result.profile.empty()) json["profile"] = result.profile;
   json["state"] = name_of(result.state);
   if (result.was) json["was"] = name_of(*result.was);
+  if (!result.exception.empty()) json["exception"] = result.exception;
   json["reason"] = result.reason;
   json["seconds"] = result.seconds;
   json["nodes"] = result.nodes;
@@ -60,6 +61,7 @@ bool from_json_line(std::string_view line, Result& out_result) {
     result.name = json.at("case");
     result.state = state_of(json.at("state"));
     if (json.contains("was")) result.was = state_of(json["was"]);
+    result.exception = json.value("exception", "");
     result.reason = json.at("reason");
     result.seconds = json.at("seconds");
     result.nodes = json.at("nodes");

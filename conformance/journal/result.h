@@ -50,6 +50,7 @@ struct Result {
   uint64_t seed = 0;
   std::string repro;         // the command that runs the case alone; of everything but a pass
   std::optional<State> was;  // what a waiver or an expectation changed
+  std::string exception;     // the pattern of that waiver or expectation
 };
 
 // The parts of a case's name: "ops/Conv/float/depthwise/0" is of group ops, operator Conv and type float.

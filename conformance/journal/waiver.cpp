@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "journal/digest.h"
+#include "journal/record.h"
 
 namespace backplane::conform {
 namespace {
@@ -53,7 +54,7 @@ void read(const std::string& text, const std::string& whose, const char* key,
           const std::function<void(const Json& entry)>& add) {
   Json json;
   try {
-    json = Json::parse(text);
+    json = parse_record(text);
   } catch (const Json::exception& error) {
     throw Usage(fmt::format("'{}' is no JSON: {}", whose, error.what()));
   }
@@ -73,8 +74,9 @@ bool is_bad(State state) {
   return state == State::kFail || state == State::kCrash || state == State::kTimeout || state == State::kMistrusted;
 }
 
-Result changed(Result result, State state, const std::string& why) {
+Result changed(Result result, State state, const std::string& pattern, const std::string& why) {
   result.was = result.state;
+  result.exception = pattern;
   result.state = state;
   result.reason = result.reason.empty() ? why : fmt::format("{}: {}", why, result.reason);
   return result;
@@ -118,14 +120,15 @@ Result Exceptions::apply(Result result, const Identity& identity, const std::str
       const bool is_device = matches(waiver.device, identity.backend) || matches(waiver.device, identity.device);
       if (is_device && is_between(waiver.from, identity.version, waiver.to) && matches(waiver.cases, result.name) &&
           day <= waiver.expires)
-        return changed(std::move(result), State::kWaived, fmt::format("{} ({})", waiver.reason, waiver.link));
+        return changed(std::move(result), State::kWaived, waiver.cases,
+                       fmt::format("{} ({})", waiver.reason, waiver.link));
     }
   }
   if (!is_bad(result.state) && result.state != State::kPass) return result;
   for (const Expectation& expected : expectations_) {
     if (!matches(expected.cases, result.name)) continue;
     const State state = result.state == State::kPass ? State::kUnexpectedPass : State::kExpectedFail;
-    return changed(std::move(result), state, "expected to fail, " + expected.reason);
+    return changed(std::move(result), state, expected.cases, "expected to fail, " + expected.reason);
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "checks/graph.h"
+#include "cli/printable.h"
 #include "journal/case.h"
 #include "journal/digest.h"
 #include "minimise/sound.h"
@@ -60,7 +61,8 @@ MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, co
     return in_fork(
         [&] {
           Bench bench(scene.plugin, scene.device, scene.seed);
-          return judge_network(bench, network);
+          RemoteDevice device = local_device(bench);
+          return judge_network(device, network);
         },
         scene.deadline);
   };
@@ -102,7 +104,7 @@ int minimise_and_tell(const std::string& case_name, const Scene& scene, const st
   const Network& smallest = found.minimised.network;
   write_network(smallest, folder);
   const Size before = size_of(found.start), after = size_of(smallest);
-  fmt::print("{} {}: {}\n", name_of(found.result.state), case_name, found.result.reason);
+  fmt::print("{} {}: {}\n", name_of(found.result.state), case_name, cli::printable(found.result.reason));
   fmt::print("{} of {} nodes left ({}), {} of {} elements, after {} attempts{}\n", after.nodes, before.nodes,
              operators_of(smallest), after.elements, before.elements, found.minimised.attempts,
              found.minimised.finished ? "" : ", out of time");

@@ -91,6 +91,7 @@ std::string html_page(const Run& run, const RunComparison* comparison) {
                      {"totals", states_of(all)},
                      {"seconds", all.seconds},
                      {"levels", levels_of(run, verdict.levels)},
+                     {"scope", scope_of(run.header, verdict)},
                      {"groups", groups_of(run)},
                      {"failures", failures_of(run)},
                      {"coverage", coverage_of(run)},

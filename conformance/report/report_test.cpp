@@ -27,7 +27,8 @@ Header header() {
 }
 
 // What is read of a journal of these lines.
-Run run_of(const std::vector<std::string>& lines, const std::string& tail = "", const Header& first = header()) {
+Run run_of(const std::vector<std::string>& lines, const std::string& tail = "", Header first = header()) {
+  if (first.cases == 0) first.cases = lines.size();
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / ("backplane_report_test_" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
@@ -126,6 +127,25 @@ TEST(Report, PageHasWhatItDraws) {
   EXPECT_EQ(data["failures"][0]["repro"], "backplane-conform --repro ops/Add/float/b/0");
   EXPECT_EQ(data["levels"].size(), 4u);
   EXPECT_TRUE(data["comparison"].is_null());
+}
+
+// Wherever a level is, there are the filter, the waivers and the expected failures.
+TEST(Report, EveryFormNamesWhatLimitsItsLevels) {
+  Header first = header();
+  first.selection = "quick";
+  first.filter = "ops/*";
+  Result waived{.name = "ops/Add/float/a/0", .state = State::kWaived, .was = State::kFail, .exception = "ops/Add/*"};
+  Result expected{
+      .name = "ops/Erf/float/a/0", .state = State::kExpectedFail, .was = State::kFail, .exception = "ops/Erf/*"};
+  const auto run = run_of({to_json_line(waived), to_json_line(expected)}, "", first);
+  const std::string page = html_page(run, nullptr), junit = junit_xml(run), summary = summary_json(run);
+  const json data = data_of(page);
+  EXPECT_EQ(json::parse(summary)["levels"], json::array());
+  for (const char* pattern : {"'ops/*'", "'ops/Add/*'", "'ops/Erf/*'"}) {
+    EXPECT_THAT(data["scope"].dump(), HasSubstr(pattern));
+    EXPECT_THAT(json::parse(summary)["conditions"].dump(), HasSubstr(pattern));
+    EXPECT_THAT(junit, HasSubstr(pattern));
+  }
 }
 
 std::vector<std::string> names(const std::vector<Change>& changes) {

@@ -45,7 +45,7 @@ bool Summary::has_failures() const {
   return std::any_of(std::begin(kBad), std::end(kBad), [this](State state) { return (*this)[state] != 0; });
 }
 
-std::string Summary::to_json(const std::vector<std::string>& levels) const {
+std::string Summary::to_json(const std::vector<std::string>& levels, const std::vector<std::string>& conditions) const {
   const Summary& self = *this;
   const nlohmann::ordered_json json = {{"passed", self[State::kPass]},
                                        {"failed", self[State::kFail]},
@@ -61,8 +61,9 @@ std::string Summary::to_json(const std::vector<std::string>& levels) const {
                                        {"statistical", statistical},
                                        {"total", total},
                                        {"seconds", seconds},
-                                       {"levels", levels}};
-  return json.dump();
+                                       {"levels", levels},
+                                       {"conditions", conditions}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string Summary::to_text() const {
@@ -112,12 +113,23 @@ std::vector<std::string> Verdict::reached() const {
   return names;
 }
 
-Verdict verdict(const Header& header, const std::vector<Result>& results, const std::string& required, double seconds) {
+Verdict verdict(const Header& header, const std::vector<Result>& results, const std::string& required, double seconds,
+                bool accepts_waivers) {
   Verdict verdict;
   verdict.summary = summarise(results, seconds);
-  verdict.levels = levels(results, header.claims_profile());
+  verdict.levels = levels(header, results, accepts_waivers);
+  verdict.conditions = conditions(header, results);
   verdict.fault = fault_of(header, results, verdict, required);
   return verdict;
+}
+
+std::vector<std::string> scope_of(const Header& header, const Verdict& verdict) {
+  std::vector<std::string> lines = {fmt::format(
+      "judged: the {} list {} of {} cases, profiles {}", header.selection, header.list.substr(0, 16), header.cases,
+      header.profiles.empty() ? "none" : fmt::format("{}", fmt::join(header.profiles, ", ")))};
+  for (const std::string& condition : verdict.conditions) lines.push_back("but " + condition);
+  if (verdict.conditions.empty()) lines.emplace_back("no filter, no waiver, no expected failure");
+  return lines;
 }
 
 }  // namespace backplane::conform

@@ -26,7 +26,8 @@ struct Summary {
   uint32_t operator[](State state) const { return counts[static_cast<size_t>(state)]; }
   bool has_failures() const;
   // One JSON object with the keys of the harness's reports.
-  std::string to_json(const std::vector<std::string>& levels = {}) const;
+  std::string to_json(const std::vector<std::string>& levels = {},
+                      const std::vector<std::string>& conditions = {}) const;
   std::string to_text() const;
 };
 
@@ -38,12 +39,16 @@ Summary summarise(const std::vector<Result>& results, double seconds);
 struct Verdict {
   Summary summary;
   std::vector<Level> levels;
-  std::string fault;  // one line; empty: something passed and nothing failed
+  std::vector<std::string> conditions;  // of the levels: what is printed with them
+  std::string fault;                    // one line; empty: something passed and nothing failed
 
   std::vector<std::string> reached() const;  // the names of the levels
 };
 // With `required`, a level's name or empty, no fault if that level is reached.
 Verdict verdict(const Header& header, const std::vector<Result>& results, const std::string& required = "",
-                double seconds = 0);
+                double seconds = 0, bool accepts_waivers = false);
+
+// What was judged, in the lines that come before any level: the list, and each condition, or that there is none.
+std::vector<std::string> scope_of(const Header& header, const Verdict& verdict);
 
 }  // namespace backplane::conform

@@ -28,6 +28,7 @@ std::string summary_json(const Run& run) {
   const Verdict verdict = conform::verdict(run.header, run.results);
   Json json = counts_of(tally_all(run));
   json["levels"] = verdict.reached();
+  json["conditions"] = verdict.conditions;
   json["fault"] = verdict.fault;
   json["title"] = run.title();
   json["facts"] = Json::object();

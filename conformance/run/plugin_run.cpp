@@ -2,6 +2,7 @@
 #include "run/plugin_run.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "cli/printable.h"
 #include "journal/digest.h"
 #include "journal/level.h"
 #include "sandbox/batch.h"
@@ -30,9 +32,9 @@ ChildSettings child_settings(const RunOptions& options, const Choice& choice) {
                         "--device",
                         std::to_string(options.device),
                         "--seed",
-                        std::to_string(options.seeds.seed)};
-  if (options.seeds.nonce)
-    settings.arguments.insert(settings.arguments.end(), {"--nonce-seed", std::to_string(*options.seeds.nonce)});
+                        std::to_string(options.seeds.of_cases())};
+  settings.seed = options.seeds.of_cases();
+  settings.inspect = options.inspect;
   if (choice.full) settings.arguments.emplace_back("--full");
   for (const std::string& folder : choice.models) settings.arguments.push_back("--models=" + folder);
   return settings;
@@ -97,8 +99,15 @@ Exceptions exceptions_of(const RunOptions& options) {
   return exceptions;
 }
 
+Identity visit_plugin(const RunOptions& options) {
+  check_plugin(options);
+  return identify(child_settings(options, {}));
+}
+
 Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions) {
   check_plugin(options);
+  // A plugin that runs as the same user cannot read or write this process, where the judge is.
+  prctl(PR_SET_DUMPABLE, 0);
   const ChildSettings settings = child_settings(options, choice);
   Header header = describe(options, choice, plan, exceptions);
   header.identity.device_index = options.device;
@@ -108,7 +117,7 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
   } catch (const Unusable& error) {
     unusable = error.what();
     fmt::print(stderr, "backplane-conform: '{}' cannot be used, only the group abi is run: {}\n", options.plugin,
-               unusable);
+               cli::printable(unusable));
   }
   Journal journal(options.out, std::move(header), options.resume);
   const std::string day = journal.header().started.substr(0, 10);  // of a resumed run: when it began
@@ -117,7 +126,7 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
   run_batches(options.jobs, settings, left_over(plan, journal, unusable), [&](Result result) {
     const auto profile = profiles.find(result.name);
     if (profile != profiles.end()) result.profile = profile->second;
-    result.seed = options.seeds.of(result.name);
+    result.seed = options.seeds.of_cases();
     result = exceptions.apply(std::move(result), journal.header().identity, day);
     if (result.state != State::kPass && is_of_list(result)) result.repro = repro_line(options, choice, result);
     const State state = result.state;

@@ -2,6 +2,8 @@
 // `backplane-conform --plugin FILE`: a backend through the C ABI alone; and its parts, for other commands.
 #pragma once
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -26,6 +28,7 @@ struct RunOptions {
   std::string waivers, expect;
   std::string out;
   bool resume = false;
+  std::function<void(pid_t child)> inspect = {};  // see ChildSettings
 };
 
 void declare_target(cli::Command command, RunOptions& options);      // --plugin, --device
@@ -38,6 +41,9 @@ void check_plugin(const RunOptions& options);
 std::string expectations_file(const RunOptions& options);
 // Of the files that the options name. Throws Usage, std::runtime_error.
 Exceptions exceptions_of(const RunOptions& options);
+
+// Opens the device once, with `inspect`. Throws Unusable, Fatal.
+Identity visit_plugin(const RunOptions& options);
 
 // Runs what `plan` has and the journal has not. Throws Usage, Fatal, std::runtime_error.
 Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions);

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "cli/printable.h"
 #include "run/plugin_run.h"
 
 namespace backplane::conform {
@@ -19,8 +20,8 @@ void tell_failures(const std::vector<Result>& results) {
   }
   for (const auto& [key, failures] : alike) {
     const Result& first = *failures.front();
-    fmt::print("{:15} {}: {}\n", name_of(first.state), first.name, first.reason);
-    if (!first.repro.empty()) fmt::print("{:15} {}\n", "", first.repro);
+    fmt::print("{:15} {}: {}\n", name_of(first.state), cli::printable(first.name), cli::printable(first.reason));
+    if (!first.repro.empty()) fmt::print("{:15} {}\n", "", cli::printable(first.repro));
     if (failures.size() > 1) fmt::print("{:15} and {} more of this group alike\n", "", failures.size() - 1);
   }
 }
@@ -39,13 +40,16 @@ void tell_groups(const std::vector<Result>& results) {
 
 int tell(const Header& header, const std::vector<Result>& results, const Verdict& verdict, bool json) {
   if (json) {
-    fmt::print("{}\n", verdict.summary.to_json(verdict.reached()));
+    fmt::print("{}\n", verdict.summary.to_json(verdict.reached(), verdict.conditions));
   } else {
-    tell_failures(results);
     const bool has_groups = header.selection != "onnx";  // and levels
+    if (has_groups) {
+      for (const std::string& line : scope_of(header, verdict)) fmt::print("{}\n", cli::printable(line));
+    }
+    tell_failures(results);
     if (has_groups) tell_groups(results);
     fmt::print("{}\n", verdict.summary.to_text());
-    fmt::print("{} cases, list {}, seed {}\n", header.cases, header.list.substr(0, 16), header.seeds.seed);
+    fmt::print("{} cases, list {}, seed {}\n", header.cases, header.list.substr(0, 16), header.seeds.of_cases());
     for (const Level& level : has_groups ? verdict.levels : std::vector<Level>())
       fmt::print("{} {}\n", level.name, level.reached ? "reached" : "not reached: " + level.reason);
   }

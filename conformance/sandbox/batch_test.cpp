@@ -58,7 +58,8 @@ TEST(Batches, WhatTheSinkThrowsEndsTheRun) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "--child")
-    return backplane::conform::answer({argv + 2, argv + argc}, [] { return backplane::conform::misbehave; });
+    return backplane::conform::answer(
+        {argv + 2, argv + argc}, [] { return backplane::conform::ChildCases{.run = backplane::conform::misbehave}; });
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,10 +16,12 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "sandbox/channel.h"
 #include "sandbox/starved.h"
 
 namespace backplane::conform {
@@ -27,33 +30,40 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr int kAnswers = 3;
-constexpr size_t kMaxLine = 1 << 20;
-constexpr milliseconds kTick{100};  // less is nothing
+constexpr int kRecords = 3;
+constexpr size_t kMaxReason = 64 << 10;  // a plugin's text may be a part of it
+constexpr milliseconds kTick{100};       // less is nothing
 
 void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
 }
 
-// A child in a process group of its own, and the pipe that it answers on. Ends with the object.
+// A child in a process group of its own, and the channel to it. Ends with the object.
 class Child {
  public:
-  Child(const std::vector<std::string>& arguments, uint64_t memory) {
-    int pipe_ends[2], gate[2];
+  Child(const std::vector<std::string>& arguments, uint64_t memory) : key_(make_channel_key()), records_(key_) {
+    int pipe_ends[2], sockets[2];
     if (pipe2(pipe_ends, O_CLOEXEC) != 0) check(errno, "pipe2");
-    if (pipe2(gate, O_CLOEXEC) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
       const int error = errno;
       close(pipe_ends[0]);
       close(pipe_ends[1]);
-      check(error, "pipe2");
+      check(error, "socketpair");
     }
     answers_ = pipe_ends[0];
-    const int error = spawn(arguments, gate[0], pipe_ends[1]);
+    requests_ = sockets[0];
+    const int error = spawn(arguments, sockets[1], pipe_ends[1]);
     close(pipe_ends[1]);
-    close(gate[0]);
-    if (error == 0) limit(memory);
-    close(gate[1]);  // it may begin: its limits hold
-    if (error != 0) close(answers_);
+    close(sockets[1]);
+    if (error == 0) {
+      limit(memory);
+      // It may begin: its limits hold.
+      std::string_view key(reinterpret_cast<const char*>(key_.data()), key_.size());
+      send(key, Clock::now() + std::chrono::seconds(1));
+    } else {
+      close(answers_);
+      close(requests_);
+    }
     check(error, "posix_spawn");
   }
   Child(const Child&) = delete;
@@ -61,30 +71,37 @@ class Child {
   ~Child() {
     if (!reaped_) reap();
     close(answers_);
+    close(requests_);
   }
 
-  enum Event { kLine, kEnd, kTimeout };
-  // The next line of the answers, or why there is none.
-  Event next(Clock::time_point deadline, std::string& out_line) {
+  enum Event { kRecord, kEnd, kTimeout, kForged };
+  // The next record, or why there is none.
+  Event next(Clock::time_point deadline, uint32_t of_case, uint64_t most, std::string& out_content) {
     for (;;) {
-      if (const size_t end = buffer_.find('\n'); end != std::string::npos) {
-        out_line = buffer_.substr(0, end);
-        buffer_.erase(0, end + 1);
-        return kLine;
-      }
-      if (buffer_.size() > kMaxLine) return kEnd;
-      const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
-      if (left <= 0) return kTimeout;
-      pollfd wait = {answers_, POLLIN, 0};
-      if (poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, INT32_MAX))) <= 0) continue;
-      char piece[4096];
+      const Unsealer::State state = records_.next(of_case, most, out_content);
+      if (state != Unsealer::State::kIncomplete) return state == Unsealer::State::kRecord ? kRecord : kForged;
+      if (!wait(answers_, POLLIN, deadline)) return kTimeout;
+      char piece[65536];
       const ssize_t size = read(answers_, piece, sizeof piece);
       if (size < 0 && errno == EINTR) continue;
       if (size <= 0) return kEnd;
-      buffer_.append(piece, static_cast<size_t>(size));
+      records_.append(piece, static_cast<size_t>(size));
     }
   }
 
+  // Sends from the front of `left`. False if not all is taken in time; a child that has ended is noticed by `next`.
+  bool send(std::string_view& left, Clock::time_point deadline) {
+    while (!left.empty()) {
+      if (!wait(requests_, POLLOUT, deadline)) return false;
+      const ssize_t size = ::send(requests_, left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (size < 0) return true;
+      left.remove_prefix(static_cast<size_t>(size));
+    }
+    return true;
+  }
+
+  pid_t id() const { return pid_; }
   milliseconds starved() const { return conform::starved(pid_); }
 
   // Waits for the end and describes it; empty for a normal one. A child that lingers is killed.
@@ -103,7 +120,16 @@ class Child {
   }
 
  private:
-  int spawn(const std::vector<std::string>& arguments, int gate, int answers) {
+  // False at the deadline.
+  static bool wait(int descriptor, short events, Clock::time_point deadline) {
+    for (;;) {
+      const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
+      if (left <= 0) return false;
+      pollfd one = {descriptor, events, 0};
+      if (poll(&one, 1, static_cast<int>(std::min<int64_t>(left, INT32_MAX))) > 0) return true;
+    }
+  }
+  int spawn(const std::vector<std::string>& arguments, int requests, int answers) {
     std::string program = "/proc/self/exe";
     std::vector<std::string> strings = arguments;
     std::vector<char*> argv = {program.data()};
@@ -114,8 +140,8 @@ class Child {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&files, gate, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, answers, kAnswers);
+    posix_spawn_file_actions_adddup2(&files, requests, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, answers, kRecords);
     posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);  // standard output is the report's
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
@@ -142,16 +168,122 @@ class Child {
     return status;
   }
 
+  ChannelKey key_;
+  Unsealer records_;
   pid_t pid_ = -1;
-  int answers_ = -1;
+  int answers_ = -1, requests_ = -1;
   bool reaped_ = false;
-  std::string buffer_;
 };
 
 struct End {
   size_t next;                  // the first case without a result
   std::optional<Result> crash;  // of the one before it, or of the process after the last
 };
+
+// The child did not answer: thrown through what judges a case.
+struct Silence {
+  Child::Event event;
+};
+
+// A child and how long it has been waited for.
+class Conversation {
+ public:
+  Conversation(Child& child, const ChildSettings& settings) : child_(child), settings_(settings) {}
+
+  Child::Event next(uint32_t of_case, uint64_t most, std::string& out_content) {
+    begin();
+    for (;;) {
+      const Child::Event event = child_.next(deadline(), of_case, most, out_content);
+      if (event != Child::kTimeout || !may_wait_on()) return event;
+    }
+  }
+  // Throws Silence.
+  void send(const std::string& request) {
+    begin();
+    const std::string frame = framed(request);
+    for (std::string_view left = frame; !child_.send(left, deadline());) {
+      if (!may_wait_on()) throw Silence{Child::kTimeout};
+    }
+  }
+  // Throws Silence.
+  std::string ask(uint32_t of_case, const std::string& request, uint64_t most) {
+    send(request);
+    std::string reply;
+    if (const Child::Event event = next(of_case, most, reply); event != Child::kRecord) throw Silence{event};
+    return reply;
+  }
+  // Throws Silence.
+  Result judge(const Case& one, uint32_t of_case) {
+    const auto start = Clock::now();
+    RemoteDevice device([&](const std::string& request, uint64_t most) { return ask(of_case, request, most); },
+                        settings_.seed);
+    Result result;
+    try {
+      result = one.judge(device);
+    } catch (const Breach& breach) {
+      result = failed(breach.what());
+    } catch (const std::exception& error) {
+      result.reason = error.what();
+    }
+    if (settings_.inspect) settings_.inspect(child_.id());
+    send("");
+    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return result;
+  }
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  std::string lateness() const {
+    std::string text = fmt::format("no result after {:.1f} s", seconds());
+    if (starved_ >= kTick) {
+      text += fmt::format(", {:.1f} s of them without a processor", std::chrono::duration<double>(starved_).count());
+    }
+    return text;
+  }
+
+ private:
+  void begin() {
+    start_ = Clock::now();
+    starved_ = milliseconds(0);
+  }
+  Clock::time_point deadline() const { return start_ + settings_.deadline + starved_; }
+  // At the deadline: whether other processes had the machine for a part of the time.
+  bool may_wait_on() {
+    const milliseconds seen = std::min(child_.starved(), kPatience * settings_.deadline);
+    return std::exchange(starved_, seen) + kTick < seen;
+  }
+
+  Child& child_;
+  const ChildSettings& settings_;
+  Clock::time_point start_ = Clock::now();
+  milliseconds starved_{0};  // what is known of it at the deadline
+};
+
+constexpr const char* kForgery =
+    "the process that has the plugin sent a record that is not the harness's: the plugin writes to its descriptors";
+
+void wait_until_ready(Child& child, Conversation& conversation, const ChildSettings& settings) {
+  std::string said;
+  const Child::Event event = conversation.next(kNoCase, kMaxRecord, said);
+  if (event == Child::kTimeout)
+    throw Fatal(fmt::format("the child process is not ready after {:.1f} s", conversation.seconds()));
+  if (event == Child::kForged) throw Fatal(kForgery);
+  if (event == Child::kEnd) {
+    const std::string why = child.end(Clock::now() + settings.deadline);
+    throw Fatal(fmt::format("the child process ended before its first case: {}", why.empty() ? "no word" : why));
+  }
+  if (said.starts_with("fatal ")) throw Fatal(said.substr(strlen("fatal ")));
+}
+
+// The result of a case. Throws Silence.
+Result result_of(Conversation& conversation, const Case& one, uint32_t of_case) {
+  if (one.judge) return conversation.judge(one, of_case);
+  std::string line;
+  if (const Child::Event event = conversation.next(of_case, kMaxRecord, line); event != Child::kRecord)
+    throw Silence{event};
+  Result result;
+  if (!from_json_line(line, result)) throw Silence{Child::kForged};
+  return result;
+}
 
 // Runs cases from `first` on until the child ends; crashes are left to the caller to report.
 End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size_t first,
@@ -160,56 +292,43 @@ End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size
   for (size_t i = first; i < cases.size(); ++i)
     arguments.push_back(cases[i].argument.empty() ? cases[i].name : cases[i].argument);
   Child child(arguments, settings.memory);
+  Conversation conversation(child, settings);
+  wait_until_ready(child, conversation, settings);
 
-  bool ready = false;
-  size_t current = first;
-  auto case_start = Clock::now();
-  milliseconds starved{0};  // what is known of it at the deadline
-  for (std::string line;;) {
-    const Child::Event event = child.next(case_start + settings.deadline + starved, line);
-    if (event == Child::kTimeout) {
-      const milliseconds seen = std::min(child.starved(), kPatience * settings.deadline);
-      if (std::exchange(starved, seen) + kTick < seen) continue;
-    }
-    Result result;
-    if (event == Child::kLine) {
-      if (line == "ready") {
-        ready = true;
-      } else if (line == "start") {
-        case_start = Clock::now();
-        starved = milliseconds(0);
-      } else if (line.starts_with("fatal ")) {
-        throw Fatal(line.substr(strlen("fatal ")));
-      } else if (ready && current < cases.size() && from_json_line(line, result)) {
-        result.name = cases[current++].name;
-        report(std::move(result));
+  for (size_t current = first; current < cases.size(); ++current) {
+    const std::string& name = cases[current].name;
+    try {
+      Result result = result_of(conversation, cases[current], static_cast<uint32_t>(current - first));
+      result.name = name;
+      report(std::move(result));
+    } catch (const Silence& silence) {
+      const double seconds = conversation.seconds();
+      if (silence.event == Child::kTimeout) {
+        report({name, State::kTimeout, conversation.lateness(), seconds, 0});
+        return {current + 1, {}};
       }
-      continue;
-    }
-    const double seconds = std::chrono::duration<double>(Clock::now() - case_start).count();
-    if (event == Child::kTimeout) {
-      if (!ready) throw Fatal(fmt::format("the child process is not ready after {:.1f} s", seconds));
-      if (current == cases.size()) {
-        report({"(end of process)", State::kTimeout, "the backend does not unload in time", seconds, 0});
-        return {current, {}};
+      if (silence.event == Child::kForged) {
+        report({name, State::kFail, kForgery, seconds, 0});
+        return {current + 1, {}};
       }
-      std::string reason = fmt::format("no result after {:.1f} s", seconds);
-      if (starved >= kTick)
-        reason += fmt::format(", {:.1f} s of them without a processor", std::chrono::duration<double>(starved).count());
-      report({cases[current].name, State::kTimeout, std::move(reason), seconds, 0});
-      return {current + 1, {}};
+      const std::string why = child.end(Clock::now() + settings.deadline);
+      const std::string reason = why.empty() ? "the process ended without a result" : why;
+      return {current + 1, Result{name, State::kCrash, reason, seconds, 0}};
     }
-    const std::string why = child.end(Clock::now() + settings.deadline);
-    if (!ready)
-      throw Fatal(fmt::format("the child process ended before its first case: {}", why.empty() ? "no word" : why));
-    if (current == cases.size()) {
-      if (!why.empty())
-        report({"(end of process)", State::kCrash, "the backend's unloading ended in " + why, seconds, 0});
-      return {current, {}};
-    }
-    const std::string reason = why.empty() ? "the process ended without a result" : why;
-    return {current + 1, Result{cases[current].name, State::kCrash, reason, seconds, 0}};
   }
+  std::string more;
+  const Child::Event event = conversation.next(kNoCase, kMaxRecord, more);
+  const double seconds = conversation.seconds();
+  if (event == Child::kTimeout) {
+    report({"(end of process)", State::kTimeout, "the backend does not unload in time", seconds, 0});
+  } else if (event == Child::kEnd) {
+    const std::string why = child.end(Clock::now() + settings.deadline);
+    if (!why.empty())
+      report({"(end of process)", State::kCrash, "the backend's unloading ended in " + why, seconds, 0});
+  } else {
+    report({"(end of process)", State::kFail, kForgery, seconds, 0});
+  }
+  return {cases.size(), {}};
 }
 
 // Whether the last case crashes where the cases from `first` on run before it in one process.
@@ -232,17 +351,6 @@ std::string accomplice(const ChildSettings& settings, const std::vector<Case>& c
   return "; not alone, but after " + cases[crashes].name;
 }
 
-void say(std::string line) {
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  line += '\n';
-  for (size_t done = 0; done < line.size();) {
-    const ssize_t size = write(kAnswers, line.data() + done, line.size() - done);
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) _exit(1);  // the parent is gone
-    done += static_cast<size_t>(size);
-  }
-}
-
 }  // namespace
 
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases,
@@ -258,33 +366,32 @@ void run_in_children(const ChildSettings& settings, std::vector<Case> cases,
   }
 }
 
-int answer(const std::vector<std::string>& folders, const std::function<RunFolder()>& set_up) {
+int answer(const std::vector<std::string>& names, const std::function<ChildCases()>& set_up) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // no child outlives the harness
-  fcntl(kAnswers, F_SETFD, FD_CLOEXEC);
-  // Standard input ends when the limits of this process are set.
-  char nothing;
-  ssize_t size;
-  do size = read(STDIN_FILENO, &nothing, 1);
-  while (size > 0 || (size < 0 && errno == EINTR));
-  RunFolder run;
+  Channel channel(STDIN_FILENO, kRecords);
+  ChildCases cases;
   try {
-    run = set_up();
+    cases = set_up();
   } catch (const std::exception& error) {
-    say(std::string("fatal ") + error.what());
+    channel.send(kNoCase, std::string("fatal ") + error.what());
     return 1;
   }
-  say("ready");
-  for (const std::string& folder : folders) {
-    say("start");
+  channel.send(kNoCase, "ready");
+  for (uint32_t i = 0; i < names.size(); ++i) {
+    if (const ChildCases::Serve serve = cases.serve ? cases.serve(names[i]) : nullptr) {
+      while (const std::optional<std::string> request = channel.receive()) channel.send(i, serve(*request));
+      continue;
+    }
     const auto start = Clock::now();
     Result result;
     try {
-      result = run(folder);
+      result = cases.run(names[i]);
     } catch (const std::exception& error) {
       result.reason = error.what();
     }
     result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    say(to_json_line(result));
+    if (result.reason.size() > kMaxReason) result.reason.resize(kMaxReason);
+    channel.send(i, to_json_line(result));
   }
   return 0;
 }

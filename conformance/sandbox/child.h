@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases in child processes: what crashes or hangs there fails its own case and no other.
 //
-// The parent starts its own program again and names the cases; the child answers on descriptor kAnswers, a line at a
-// time: "ready" when it is set up, or "fatal TEXT" when it cannot be; then for each case "start" and a line of JSON.
+// The parent starts its own program again and names the cases; the child sends records (channel.h): "ready" when it is
+// set up, or "fatal TEXT" when it cannot be; then for each case a line of JSON, or, for a case that the parent judges,
+// a reply to each of its requests.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <functional>
@@ -11,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "checks/remote.h"
 #include "journal/case.h"
 #include "journal/result.h"
 
@@ -25,10 +29,13 @@ constexpr int kPatience = 10;
 
 struct ChildSettings {
   std::vector<std::string> arguments;  // of the child; the folders of its cases follow
-  // For each case, and for the setting up. Time in which the child could have run and other processes had the machine
-  // does not count, up to kPatience deadlines: see starved.h.
+  // For each case or request of one, and for the setting up. Time in which the child could have run and other processes
+  // had the machine does not count, up to kPatience deadlines: see starved.h.
   std::chrono::milliseconds deadline{20000};
   uint64_t memory = 0;  // bytes that a child may have of its own; 0 is no limit
+  uint64_t seed = 1;    // of the cases that the parent judges
+  // Called with a child that has answered all requests of a case, and waits. [thread-safe]
+  std::function<void(pid_t child)> inspect = {};
 };
 
 // Runs the cases in order in as many children as it takes, and reports each once. A case at which its child crashed is
@@ -36,9 +43,14 @@ struct ChildSettings {
 // bisection. Throws Fatal. [thread-safe]
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
 
-// The child's part: `set_up` is called once and gives what runs a folder; either may throw std::exception, and what
-// `set_up` throws is fatal. Gives the exit status of the process.
-using RunFolder = std::function<Result(const std::string& folder)>;
-int answer(const std::vector<std::string>& folders, const std::function<RunFolder()>& set_up);
+// The child's part. `set_up` is called once and returns what runs a case; either may throw std::exception, and what
+// `set_up` throws is fatal. Returns the exit status of the process.
+struct ChildCases {
+  std::function<Result(const std::string& name)> run;
+  // The reply to a request of a case that the parent judges; nothing: this case is not one of them.
+  using Serve = std::function<std::string(const std::string& request)>;
+  std::function<Serve(const std::string& name)> serve = {};
+};
+int answer(const std::vector<std::string>& names, const std::function<ChildCases()>& set_up);
 
 }  // namespace backplane::conform

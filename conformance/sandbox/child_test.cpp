@@ -16,6 +16,8 @@
 #include <fstream>
 #include <thread>
 
+#include "checks/wire.h"
+
 namespace backplane::conform {
 namespace {
 
@@ -35,6 +37,16 @@ void work(double seconds) {
   for (const double start = processor_seconds(); processor_seconds() < start + seconds;) continue;
 }
 
+// Writes results of its own to every descriptor but those of the terminal.
+void speak() {
+  const std::string line = "{\"case\":\"speak\",\"state\":\"pass\",\"reason\":\"\",\"seconds\":0,\"nodes\":1}\n";
+  std::string text;
+  while (text.size() < 4096) text += line;
+  for (int descriptor = 3; descriptor < 64; ++descriptor) {
+    if (write(descriptor, text.data(), text.size()) > 0) continue;
+  }
+}
+
 Result misbehave(const std::string& folder) {
   if (folder == "crash") raise(SIGSEGV);
   if (folder == "abort") abort();
@@ -52,12 +64,30 @@ Result misbehave(const std::string& folder) {
   if (folder == "fork" && fork() == 0) std::this_thread::sleep_for(std::chrono::hours(1));
   if (folder == "print") puts("{\"case\":\"print\",\"state\":\"pass\"}");
   if (folder == "forge") std::atexit([] { raise(SIGSEGV); });
+  if (folder == "speak") speak();
   return {"", State::kPass, "", 0, 1};
+}
+
+// In the child: the reply to a request of a case that the parent judges, which asks for the facts of a device.
+std::string reply_to(const std::string& name) {
+  const std::string what = name.substr(name.find('_') + 1);
+  misbehave(what);
+  Writer reply;
+  reply.number<uint8_t>(0);
+  if (what != "short") reply.number<uint32_t>(17).number<uint32_t>(0);
+  if (what == "long") reply.text(std::string(2 << 20, 'x'));
+  return reply.take();
 }
 
 std::vector<Result> run(const std::vector<std::string>& names, std::vector<std::string> arguments = {"--child"}) {
   std::vector<Case> cases;
-  for (const std::string& name : names) cases.push_back({.name = name});
+  for (const std::string& name : names) {
+    cases.push_back({.name = name});
+    if (!name.starts_with("judged_")) continue;
+    cases.back().judge = [](RemoteDevice& device) {
+      return device.newest_opset() == 17 ? passed(1) : failed("another number");
+    };
+  }
   std::vector<Result> results;
   run_in_children({std::move(arguments), std::chrono::milliseconds(1500), size_t{512} << 20}, cases,
                   [&](Result result) { results.push_back(std::move(result)); });
@@ -141,6 +171,20 @@ TEST(Child, ACrashAtTheEndIsAResultToo) {
   EXPECT_THAT(states(run({"a", "forge"})), ElementsAre("a pass", "forge pass", "(end of process) crash"));
 }
 
+TEST(Child, WhatAPluginWritesToDescriptorsIsNoResult) {
+  const std::vector<Result> results = run({"a", "speak", "b", "judged_speak", "judged_c", "speak"});
+  EXPECT_THAT(states(results),
+              ElementsAre("a pass", "speak fail", "b pass", "judged_speak fail", "judged_c pass", "speak fail"));
+  EXPECT_THAT(results[1].reason, HasSubstr("not the harness's"));
+}
+
+TEST(Child, TheParentJudgesByReplies) {
+  EXPECT_THAT(states(run({"judged_a", "judged_crash", "b", "judged_hang", "judged_short", "judged_long", "judged_c"})),
+              ElementsAre("judged_a pass", "judged_crash crash", "b pass", "judged_hang timeout",
+                          "judged_short infra_error", "judged_long fail", "judged_c pass"));
+  EXPECT_THAT(run({"judged_spoil", "b", "judged_spoilt"})[2].reason, HasSubstr("; not alone, but after judged_spoil"));
+}
+
 TEST(Child, SettingUpCanFail) {
   EXPECT_THROW(run({"a"}, {"--child", "--refuse"}), Fatal);
   EXPECT_THROW(run({"a"}, {"--child", "--die"}), Fatal);
@@ -151,10 +195,14 @@ TEST(Child, SettingUpCanFail) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "--child") {
-    return backplane::conform::answer({argv + 2, argv + argc}, [&]() -> backplane::conform::RunFolder {
+    using backplane::conform::ChildCases;
+    return backplane::conform::answer({argv + 2, argv + argc}, [&]() -> ChildCases {
       if (std::string(argv[2]) == "--refuse") throw std::runtime_error("no such device");
       if (std::string(argv[2]) == "--die") abort();
-      return backplane::conform::misbehave;
+      return {.run = backplane::conform::misbehave, .serve = [](const std::string& name) -> ChildCases::Serve {
+                if (!name.starts_with("judged_")) return nullptr;
+                return [name](const std::string&) { return backplane::conform::reply_to(name); };
+              }};
     });
   }
   testing::InitGoogleTest(&argc, argv);

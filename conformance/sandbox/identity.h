@@ -18,8 +18,7 @@ struct Unusable : std::runtime_error {
 // `settings` starts the child that runs cases. Throws Unusable.
 Identity identify(const ChildSettings& settings);
 
-// The child's answer, of the case that `identify` asks for; throws Breach.
+// The case that asks for it, which the child knows by its name; the parent judges it.
 inline constexpr const char* kIdentityCase = "(identity)";
-Result tell_identity(Bench& bench);
 
 }  // namespace backplane::conform

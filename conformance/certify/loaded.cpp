@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "certify/loaded.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "journal/digest.h"
+
+namespace backplane::conform {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxFiles = 4096;
+
+// A file on disk; devices, shared memory and anonymous mappings have no content to hash.
+bool is_file(const std::string& path) {
+  return path.starts_with('/') && !path.starts_with("/dev/") && !path.starts_with("/memfd:") &&
+         !path.starts_with("/SYSV") && !path.starts_with("/anon_hugepage");
+}
+
+}  // namespace
+
+void LoadedFiles::note(pid_t process) {
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  std::set<std::string> seen;
+  for (std::string line; std::getline(maps, line) && seen.size() < kMaxFiles;) {
+    // address perms offset device inode path
+    size_t at = 0;
+    for (int field = 0; field < 5 && at != std::string::npos; ++field) {
+      at = line.find(' ', at);
+      if (at != std::string::npos) at = line.find_first_not_of(' ', at);
+    }
+    if (at != std::string::npos && is_file(line.substr(at))) seen.insert(line.substr(at));
+  }
+  if (seen.empty()) seen.insert("(a process that hides what it has mapped)");
+  const std::lock_guard lock(mutex_);
+  if (paths_.size() < kMaxFiles) paths_.merge(seen);
+}
+
+std::vector<LoadedFile> LoadedFiles::hashed() const {
+  const std::lock_guard lock(mutex_);
+  std::error_code ignored;
+  const std::string own = fs::read_symlink("/proc/self/exe", ignored).string();
+  std::vector<LoadedFile> files;
+  for (const std::string& path : paths_) {
+    if (path == own) continue;
+    std::string digest;
+    try {
+      digest = sha256_of_file(path);
+    } catch (const std::runtime_error&) {  // it was removed
+    }
+    files.push_back({path, std::move(digest)});
+  }
+  return files;
+}
+
+std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin_sha256) {
+  const auto plugin = std::ranges::find(files, plugin_sha256, &LoadedFile::sha256);
+  if (plugin == files.end()) return {};
+  const std::string folder = plugin->path.substr(0, plugin->path.rfind('/') + 1);
+  std::vector<LoadedFile> found;
+  for (const LoadedFile& file : files) {
+    if (!folder.empty() && file.path.starts_with(folder))
+      found.push_back({file.path.substr(folder.size()), file.sha256});
+  }
+  return found;
+}
+
+}  // namespace backplane::conform

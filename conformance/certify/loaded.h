@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that a plugin brought into its process: itself, its libraries, what it maps.
+#pragma once
+
+#include <sys/types.h>
+
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace backplane::conform {
+
+struct LoadedFile {
+  std::string path, sha256;  // of what lies there now; empty where it cannot be read
+
+  bool operator==(const LoadedFile&) const = default;
+};
+
+class LoadedFiles {
+ public:
+  // What the process has mapped at this moment, seen from outside; one that hides it is noted as a file that cannot be
+  // read. [thread-safe]
+  void note(pid_t process);
+  // By path; the harness's own program is left out.
+  std::vector<LoadedFile> hashed() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> paths_;
+};
+
+// Those below the folder of the plugin, which is known by its digest, with their paths from there: what a vendor
+// delivers. Nothing if the plugin is not among them.
+std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin_sha256);
+
+}  // namespace backplane::conform

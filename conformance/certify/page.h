@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A verified bundle for people: as lines, and as one page.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "certify/bundle.h"
+
+namespace backplane::conform {
+
+struct Signer {
+  std::string name, key;
+  std::string fault;  // why the signature does not count; empty: it does
+};
+
+// What the verifier found.
+struct Certificate {
+  Proof proof;
+  Verdict verdict = {};  // on the day of verification
+  Signer vendor = {};
+  std::optional<Signer> lab = {}, certifier = {};
+  std::string nonce, commitment;     // whether they were compared
+  std::optional<size_t> again = {};  // cases that the verifier ran again
+};
+
+// What was judged comes first. Text of the bundle is not escaped yet.
+std::vector<std::string> lines_of(const Certificate& certificate);
+
+// One page that loads nothing and runs no script.
+std::string html_of(const Certificate& certificate);
+
+}  // namespace backplane::conform

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "certify/trust.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "journal/digest.h"
+#include "journal/header.h"
+#include "journal/record.h"
+
+namespace backplane::conform {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kMaxFile = 1 << 20;
+constexpr size_t kMaxFiles = 1000;
+constexpr const char* kRoles[] = {"vendor", "lab", "certifier"};
+
+std::string day_of(const Json& entry, const char* key) {
+  const std::string day = entry.at(key);
+  if (!is_time(day + "T00:00:00Z")) throw std::runtime_error(fmt::format("'{}' is '{}', not a day", key, day));
+  return day;
+}
+
+TrustedKey key_of(const Json& entry) {
+  for (const auto& [key, value] : entry.items()) {
+    constexpr std::string_view kKnown[] = {"public_key", "owner", "roles", "from", "to", "revoked"};
+    if (std::ranges::find(kKnown, key) == std::end(kKnown))
+      throw std::runtime_error(fmt::format("the key '{}' is not known", key));
+  }
+  TrustedKey key = {.public_hex = entry.at("public_key"),
+                    .owner = entry.at("owner"),
+                    .roles = entry.at("roles"),
+                    .from = day_of(entry, "from"),
+                    .to = day_of(entry, "to"),
+                    .revoked = entry.contains("revoked") ? day_of(entry, "revoked") : ""};
+  if (key.public_hex.size() != 64 || key.public_hex.find_first_not_of("0123456789abcdef") != std::string::npos)
+    throw std::runtime_error("'public_key' is not 64 hexadecimal digits");
+  if (key.owner.empty()) throw std::runtime_error("'owner' is empty");
+  for (const std::string& role : key.roles) {
+    if (std::ranges::find(kRoles, role) == std::end(kRoles))
+      throw std::runtime_error(fmt::format("the role '{}' is none of vendor, lab, certifier", role));
+  }
+  return key;
+}
+
+void read_file_into(Trust& trust, const fs::path& file) {
+  try {
+    const Json json = parse_record(conform::read_file(file, kMaxFile));
+    if (json.at("trust") != 1) throw std::runtime_error("it is of another version");
+    for (const Json& entry : json.at("keys")) trust.add(key_of(entry));
+  } catch (const Json::exception& error) {
+    throw std::runtime_error(fmt::format("'{}' is no file of trusted keys: {}", file.string(), error.what()));
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(fmt::format("'{}' is no file of trusted keys: {}", file.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+Trust Trust::read(const fs::path& path) {
+  Trust trust;
+  if (!fs::is_directory(path)) {
+    read_file_into(trust, path);
+    return trust;
+  }
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+    if (files.size() > kMaxFiles) throw std::runtime_error(fmt::format("'{}' has too many files", path.string()));
+  }
+  for (const fs::path& file : files) read_file_into(trust, file);
+  return trust;
+}
+
+// A key may stand in several entries: what revokes it counts wherever it stands, one valid entry is enough otherwise.
+Standing Trust::of(const std::string& public_hex, const std::string& role, const std::string& day) const {
+  Standing standing = {.owner = "", .fault = "the key is unknown"};
+  for (const TrustedKey& key : keys_) {
+    if (key.public_hex != public_hex) continue;
+    if (!key.revoked.empty()) return {key.owner, fmt::format("the key was revoked on {}", key.revoked)};
+    if (standing.owner.empty() || !standing.counts()) {
+      standing.owner = key.owner;
+      standing.fault.clear();
+      if (std::ranges::find(key.roles, role) == key.roles.end())
+        standing.fault = fmt::format("the key may not sign as '{}'", role);
+      else if (day < key.from)
+        standing.fault = fmt::format("the key is valid from {} on", key.from);
+      else if (day > key.to)
+        standing.fault = fmt::format("the key expired on {}", key.to);
+    }
+  }
+  return standing;
+}
+
+}  // namespace backplane::conform

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device under test as the judge sees it. The plugin is loaded in another process, which is asked for facts and
+// outputs and holds no expected value; the judge's process never loads the plugin.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checks/group.h"
+#include "journal/header.h"
+
+namespace backplane::conform {
+
+// What one instance of a program is run on, one after the other.
+struct RemoteRun {
+  const std::vector<onnx::Tensor>& inputs;
+  std::vector<std::vector<int64_t>> extents = {};  // of the outputs, where the graph does not have all of them
+};
+
+// What is not as asked for throws Breach; what `call` throws is passed on. [one at a time]
+class RemoteDevice {
+ public:
+  // The reply to a request; a reply of more than `most` bytes is refused.
+  using Call = std::function<std::string(const std::string& request, uint64_t most)>;
+  RemoteDevice(Call call, uint64_t seed) : call_(std::move(call)), seed_(seed) {}
+
+  uint64_t seed() const { return seed_; }
+  Identity identity();
+  uint32_t newest_opset() { return facts().newest_opset; }
+  bool flushes() { return (facts().flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
+  bool is_deterministic() { return (facts().flags & BP_DEVICE_DETERMINISTIC) != 0; }
+
+  // One claim for each node.
+  Answer coverage(const GraphSpec& spec, std::vector<Claim>& out_claims);
+  Answer review(const GraphSpec& spec);
+  Answer compile(const GraphSpec& spec);
+  // Compiles and runs: with poisoned outputs and canaries round everything. `out_outputs` has those of the runs that
+  // succeeded.
+  Answer run(const GraphSpec& spec, const std::vector<RemoteRun>& runs,
+             std::vector<std::vector<onnx::Tensor>>& out_outputs);
+  Answer compute(const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
+                 std::vector<onnx::Tensor>& out_outputs);
+  // What the plugin did to the host's services until the last run, in one line, or empty.
+  const std::string& misuse() const { return misuse_; }
+
+ private:
+  struct Facts {
+    uint32_t newest_opset = 0, flags = 0;
+  };
+  const Facts& facts();
+
+  Call call_;
+  uint64_t seed_;
+  std::optional<Facts> facts_;
+  std::string misuse_;
+};
+
+// The other process's part: the reply to a request.
+std::string serve(Bench& bench, const std::string& request);
+// A device of this process, for what is judged where it runs.
+RemoteDevice local_device(Bench& bench);
+
+// A call of an operator whose graph a device claims, with what is expected of it.
+struct Question {
+  Problem problem;
+  References references;
+  GraphSpec spec;
+  std::vector<onnx::Tensor> inputs;
+};
+// Nothing, and why in `out_result`, if the device does not claim it.
+std::optional<Question> make_question(RemoteDevice& device, Problem problem, Result& out_result);
+
+}  // namespace backplane::conform

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the process that loads a plugin and the harness talk. The plugin can write to every descriptor of its process, so
+// each record to the harness carries a MAC over its number, its case and its content, under a key that the harness
+// sends before the plugin is loaded. While the plugin runs, the key lies in memory that cannot be read.
+//
+// This stops a plugin that writes records of its own. It does not stop one that searches the process for the key or
+// patches the harness's code there: nothing that is decided in the plugin's process can. What is judged by the
+// harness's own process (Case::judge) does not depend on it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace backplane::conform {
+
+inline constexpr uint32_t kNoCase = UINT32_MAX;  // of a record that belongs to none
+inline constexpr uint64_t kMaxRecord = 1 << 20;  // bytes of one that is no reply to a request
+
+using ChannelKey = std::array<unsigned char, 32>;
+ChannelKey make_channel_key();
+
+// A record as it is sent: its size, its MAC, its content.
+std::string sealed(const ChannelKey& key, uint64_t number, uint32_t of_case, std::string_view content);
+inline constexpr size_t kSealBytes = sizeof(uint64_t) + 32;
+
+// The next record of a stream, taken from its front.
+class Unsealer {
+ public:
+  explicit Unsealer(const ChannelKey& key) : key_(key) {}
+  void append(const char* bytes, size_t size) { buffer_.append(bytes, size); }
+
+  enum class State { kIncomplete, kRecord, kForged };
+  // Once forged, always forged. A record of more than `most` bytes is.
+  State next(uint32_t of_case, uint64_t most, std::string& out_content);
+
+ private:
+  ChannelKey key_;
+  std::string buffer_;
+  uint64_t number_ = 0;
+  bool is_forged_ = false;
+};
+
+// The end of the process that loads the plugin. Ends the process where the harness is gone. [one at a time]
+class Channel {
+ public:
+  // Takes both descriptors, and reads the key: the harness sends it when the limits of this process are set.
+  Channel(int requests, int records);
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  ~Channel();
+
+  void send(uint32_t of_case, std::string_view content);
+  // Nothing: the harness has no more requests for this case.
+  std::optional<std::string> receive();
+
+ private:
+  int requests_, records_;
+  uint64_t number_ = 0;
+  void* page_;  // the key, readable while a record is sealed
+};
+
+// A request as it is sent; an empty one ends the requests of a case.
+std::string framed(std::string_view request);
+
+}  // namespace backplane::conform
