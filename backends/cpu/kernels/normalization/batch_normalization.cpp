@@ -41,6 +41,7 @@ std::pair<double, double> moments(const Normalization& b, const T* x, int64_t ch
       for (int64_t i = first; i < first + b.inner; ++i) f(static_cast<double>(static_cast<compute_t<T>>(x[i])));
     }
   };
+  if (b.inner == 0) return {std::nan(""), std::nan("")};
   double count = static_cast<double>(b.batch * b.inner);
   each([&](double v) { sum += v; });
   double mean = sum / count;
