@@ -25,6 +25,7 @@ constexpr size_t kMaxSchedules = 64;
 constexpr std::chrono::milliseconds kFoldTime{2000}, kScheduleFoldTime{250};
 constexpr int64_t kFoldBytes = int64_t{256} << 20;
 constexpr int64_t kFoldBytesOfWeight = 8;
+constexpr int64_t kFoldShare = 4;  // of the bytes that the device may hold
 
 // Ends compiling when it is cancelled.
 class CompileWatch final : public Watch {
@@ -142,7 +143,8 @@ void Program::map_weights() {
     known_[v] = true;
     weight_bytes += static_cast<int64_t>(std::min(weight.bytes, uint64_t{1} << 50));
   }
-  foldable_bytes_ = kFoldBytes + kFoldBytesOfWeight * std::min(weight_bytes, int64_t{1} << 56);
+  foldable_bytes_ = std::min(kFoldBytes + kFoldBytesOfWeight * std::min(weight_bytes, int64_t{1} << 56),
+                             plan_context().max_bytes / kFoldShare);
   folding_ = {kFoldTime, foldable_bytes_};
 }
 

@@ -110,8 +110,8 @@ std::optional<Window> transposed_window(const Attributes& a, const Shape& x, con
     size_t d = kSpatial - dims + i;
     w.in[d] = x[static_cast<int>(i) + 2];
     w.kernel[d] = weights[static_cast<int>(i) + 2];
-    if (w.in[d] > INT32_MAX || w.kernel[d] > INT32_MAX) {
-      *error = "extents of 2^31 and more";
+    if (w.in[d] > INT32_MAX || w.kernel[d] < 1 || w.kernel[d] > INT32_MAX) {
+      *error = "a window of " + std::to_string(w.kernel[d]) + " places over " + std::to_string(w.in[d]);
       return std::nullopt;
     }
     w.stride[d] = pick(a.window.strides, i, 1);

@@ -24,7 +24,7 @@ void normalize(const Normalization& b, const T* x, T* y, int64_t channel, double
   using C = compute_t<T>;
   C f = static_cast<C>(factor);
   C s = static_cast<C>(shift);
-  for (int64_t n = 0; n < b.batch; ++n) {
+  for (int64_t n = 0; n < b.batch && b.inner > 0; ++n) {
     int64_t first = (n * b.channels + channel) * b.inner;
     for (int64_t i = first; i < first + b.inner; ++i) y[i] = static_cast<T>(static_cast<C>(x[i]) * f + s);
   }
