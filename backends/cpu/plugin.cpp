@@ -12,7 +12,7 @@ class Backend final : public sdk::Backend {
  public:
   static constexpr sdk::About kAbout{"cpu", "CPU (oneDNN, oneTBB)", "Backplane", "0.1.0", "cpu-0.1.0"};
   static constexpr auto& kOpsets = kNewestOpsets;
-  static constexpr std::string_view kOptions[] = {"threads", "reference", "implementation"};
+  static constexpr std::string_view kOptions[] = {"threads", "max_bytes", "reference", "implementation"};
   using Device = cpu::Device;
   using Program = Island;
   using Instance = cpu::Instance;
@@ -21,6 +21,7 @@ class Backend final : public sdk::Backend {
       : sdk::Backend(how),
         processor_(read_processor(host())),
         threads_(choose_threads(host(), processor_.cores)),
+        max_bytes_(choose_max_bytes(host(), processor_.available_bytes)),
         reference_(choose_reference(host())),
         choices_(choose_implementations(host(), operators())) {}
 
@@ -43,18 +44,20 @@ class Backend final : public sdk::Backend {
   }
 
   std::unique_ptr<sdk::Device> open(uint32_t, const sdk::Options& options, const bp_device_open_t& how) override {
-    options.allow({"threads"});
+    options.allow({"threads", "max_bytes"});
     if (how.native != nullptr)
       throw sdk::Error(BP_UNSUPPORTED,
                        "the cpu device has no native context to share; leave bp_device_open_t.native NULL");
-    const auto threads = options.get("threads");
+    const auto threads = options.get("threads"), max_bytes = options.get("max_bytes");
     return std::make_unique<Device>(*this, processor_, operators(), choices_ ? &*choices_ : nullptr,
-                                    threads ? parse_threads(*threads) : threads_, reference_);
+                                    threads ? parse_threads(*threads) : threads_,
+                                    max_bytes ? parse_max_bytes(*max_bytes) : max_bytes_, reference_);
   }
 
  private:
   Processor processor_;
   int threads_;
+  int64_t max_bytes_;
   bool reference_;
   std::optional<Choices> choices_;
 };

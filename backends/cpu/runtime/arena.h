@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <map>
 
+#include "backplane/sdk/fence.hpp"
 #include "runtime/memory.h"
 
 namespace backplane::cpu {
 
 class Arena {
  public:
+  // Throws sdk::Error where the sum is beyond what an address can count.
   int64_t allocate(int64_t bytes) {
     bytes = align_up(std::max<int64_t>(bytes, 1));
     auto best = holes_.end();
@@ -52,8 +54,11 @@ class Arena {
       holes_.erase(std::prev(holes_.end()));
     }
     end_ = offset + bytes;
+    if (end_ > kMaxBytes) throw sdk::Error(BP_RESOURCE_EXHAUSTED, "the tensors of a run are larger than all memory");
     return offset;
   }
+
+  static constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
   std::map<int64_t, int64_t> holes_;  // offset → bytes
   int64_t end_ = 0;

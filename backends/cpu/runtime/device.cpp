@@ -48,6 +48,15 @@ InstructionSet instruction_set() {
 #endif
 }
 
+// What the process's control group may use, or INT64_MAX where it has no limit.
+int64_t allowed_bytes() {
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    int64_t bytes = 0;
+    if (std::ifstream(path) >> bytes && bytes > 0) return bytes;
+  }
+  return INT64_MAX;
+}
+
 int allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -71,6 +80,19 @@ int choose_threads(const sdk::Host& host, int cores) {
   if (const auto value = host.option("threads")) return parse_threads(*value);
   const int wanted = host.raw()->thread_count != nullptr ? static_cast<int>(host.thread_count()) : cores;
   return std::clamp(wanted, 1, kMaxThreads);
+}
+
+int64_t parse_max_bytes(std::string_view text) {
+  int64_t bytes = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc() || end != text.data() + text.size() || bytes < 1)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option max_bytes is '" + std::string(text) + "'; give a number of bytes");
+  return bytes;
+}
+
+int64_t choose_max_bytes(const sdk::Host& host, int64_t available) {
+  const auto value = host.option("max_bytes");
+  return value ? parse_max_bytes(*value) : available;
 }
 
 // The option "reference", else the environment's BACKPLANE_CPU_REFERENCE.
@@ -109,6 +131,8 @@ Processor read_processor(const sdk::Host& host) {
     processor.memory_bytes =
         static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
   }
+  processor.available_bytes =
+      std::min(static_cast<int64_t>(std::min(processor.memory_bytes, uint64_t{INT64_MAX})), allowed_bytes());
   return processor;
 }
 

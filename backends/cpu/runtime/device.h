@@ -16,8 +16,9 @@ namespace backplane::cpu {
 struct Processor {
   std::string name;
   std::string vendor;
-  std::string arch;  // "x86_64-avx512"
-  uint64_t memory_bytes = 0;
+  std::string arch;             // "x86_64-avx512"
+  uint64_t memory_bytes = 0;    // of the machine
+  int64_t available_bytes = 0;  // of these what the process may use
   int cores = 1;
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal, in fp32
@@ -25,29 +26,35 @@ struct Processor {
 Processor read_processor(const sdk::Host& host);
 
 // Settings of the plugin, which throw sdk::Error where they make no sense: how many threads a device has unless it is
-// opened with another number, and whether kernels follow the operators' definitions (PlanContext::reference).
+// opened with another number, how many bytes it may hold likewise, and whether kernels follow the operators'
+// definitions (PlanContext::reference).
 int choose_threads(const sdk::Host& host, int cores);
+int64_t choose_max_bytes(const sdk::Host& host, int64_t available);
 bool choose_reference(const sdk::Host& host);
 // The option "implementation"; empty where it is not set.
 std::optional<Choices> choose_implementations(const sdk::Host& host, const Operators& operators);
 
 // A number of threads from the text of the option "threads". Throws sdk::Error.
 int parse_threads(std::string_view text);
+// A number of bytes from the text of the option "max_bytes". Throws sdk::Error.
+int64_t parse_max_bytes(std::string_view text);
 
 class Device final : public sdk::Device {
  public:
   // `operators` and `choices`, which may be null, outlive the device.
   Device(const sdk::Backend& backend, const Processor& processor, const Operators& operators, const Choices* choices,
-         int threads, bool reference)
+         int threads, int64_t max_bytes, bool reference)
       : sdk::Device(backend),
         processor_(processor),
         operators_(operators),
         choices_(choices),
         reference_(reference),
-        threads_(threads, processor.numa_nodes) {}
+        threads_(threads, processor.numa_nodes, max_bytes) {}
   Threads& threads() { return threads_; }
   const Operators& operators() const { return operators_; }
-  PlanContext plan_context() const { return {threads_.count(), reference_, operators_.make_reorder(), choices_}; }
+  PlanContext plan_context() const {
+    return {threads_.count(), reference_, operators_.make_reorder(), choices_, threads_.budget().limit()};
+  }
 
   // Nominal rates for estimates.
   double flops() const { return processor_.flops_per_core * threads_.count() / 2; }

@@ -6,6 +6,7 @@
 #include "backplane/sdk/fence.hpp"
 #include "runtime/choices.h"
 #include "runtime/dense_plan.h"
+#include "runtime/device.h"
 
 namespace backplane::cpu {
 
@@ -15,8 +16,9 @@ namespace {
 void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
               void* scratch, const RunContext& context) {
   uint64_t begin = context.begin_span();
-  if (auto failed = step.run(inputs, outputs, scratch))
-    throw sdk::Error(BP_INVALID_ARGUMENT, describe(node) + ": " + *failed, node.id);
+  at_node(node, [&] {
+    if (auto failed = step.run(inputs, outputs, scratch)) throw sdk::Error(BP_INVALID_ARGUMENT, *failed);
+  });
   context.end_span(begin, node);
 }
 
@@ -57,6 +59,7 @@ void Executor::prepare() {
   if (!extents_changed_) return;
   std::shared_ptr<const Schedule> schedule = program_.schedule(extents_);
   if (schedule->arena_bytes > arena_bytes_) {
+    UseThreads use(program_.device().threads());
     arena_.reset();
     arena_bytes_ = -1;
     arena_ = allocate_pages(schedule->arena_bytes);
@@ -199,17 +202,23 @@ const Plan& Executor::plan_later(uint32_t index, std::span<const Tensor> inputs)
   if (!planned.plan.step) {
     const std::string& error = planned.plan.error;
     throw sdk::Error(planned.plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH,
-                     describe(*call.node) + ": " +
-                         (planned.plan.later ? "its extents are unknown even with all inputs known" : error),
-                     call.node->id);
+                     planned.plan.later ? "its extents are unknown even with all inputs known" : error);
   }
   if (context.choices != nullptr) context.choices->report(describe(*call.node), planned.plan);
   planned.plan = with_dense_operands(context, std::move(planned.plan), inputs);
+  std::vector<Tensor> outputs = gather(call.outputs, schedule_->values);
+  for (size_t i = 0; i < outputs.size() && i < planned.plan.shapes.size(); ++i)
+    outputs[i].shape = planned.plan.shapes[i];
+  if (all_empty(outputs)) planned.plan = without_work(std::move(planned.plan));
   return planned.plan;
 }
 
 void Executor::run_later_call(uint32_t index, Outputs& outputs, const RunContext& context) {
   const Call& call = program_.calls()[index];
+  at_node(*call.node, [&] { run_later_at(index, call, outputs, context); });
+}
+
+void Executor::run_later_at(uint32_t index, const Call& call, Outputs& outputs, const RunContext& context) {
   auto tensors = [&](std::span<const uint32_t> operands) {
     std::vector<Tensor> list;
     list.reserve(operands.size());
@@ -228,7 +237,7 @@ void Executor::run_later_call(uint32_t index, Outputs& outputs, const RunContext
       values_[value].tensor.data = source.tensor.data;
       values_[value].holder = source.holder;
     } else {
-      place_later(call, value, outputs);
+      place_later(value, outputs);
     }
   }
   if (alias < 0) {
@@ -241,10 +250,10 @@ void Executor::run_later_call(uint32_t index, Outputs& outputs, const RunContext
 }
 
 // A graph output is written where the run wants it, everything else lies in memory of its own until its last use.
-void Executor::place_later(const Call& call, uint32_t value, Outputs& outputs) {
+void Executor::place_later(uint32_t value, Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();
   Tensor& tensor = values_[value].tensor;
-  int64_t bytes = checked_bytes(tensor.dtype, tensor.shape, *call.node);
+  int64_t bytes = checked_bytes(tensor.dtype, tensor.shape, program_.plan_context().max_bytes);
   const uint32_t* end = graph.outputs + graph.output_count;
   if (const uint32_t* output = std::find(graph.outputs, end, value); output != end) {
     Outputs::Memory memory = outputs.memory(static_cast<uint32_t>(output - graph.outputs), tensor);
@@ -269,13 +278,9 @@ void Executor::run_whole(const Call& call, const RunContext& context) {
   }
   std::vector<Value> outputs(call.outputs.size());
   uint64_t begin = context.begin_span();
-  try {
+  at_node(*call.node, [&] {
     if (auto failed = call.whole->run(inputs, outputs, context)) throw sdk::Error(BP_INVALID_ARGUMENT, *failed);
-  } catch (const sdk::Error& failure) {
-    bool named = failure.node != BP_NO_NODE || failure.status == BP_CANCELLED || failure.status == BP_TIMED_OUT;
-    if (named) throw;
-    throw sdk::Error(failure.status, describe(*call.node) + ": " + failure.text, call.node->id);
-  }
+  });
   context.end_span(begin, *call.node);
   for (size_t i = 0; i < outputs.size(); ++i) {
     uint32_t value = call.outputs[i];

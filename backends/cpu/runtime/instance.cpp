@@ -11,12 +11,6 @@ namespace backplane::cpu {
 
 namespace {
 
-std::string text_of(const Shape& shape) {
-  std::string text = "[";
-  for (int i = 0; i < shape.rank(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 // Whether strides say the same as dense row-major; those of extents below 2 mean nothing.
 bool dense(const bp_tensor_t& tensor) {
   if (tensor.layout == BP_LAYOUT_DENSE) return true;
@@ -76,7 +70,12 @@ void Instance::plan(const bp_run_t& run) {
     executor_.set_input(i, Value::of({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}));
   }
   inputs_changed_ = false;
-  executor_.prepare();
+  const RunContext context{&host(), run.cancel, run.deadline, run.trace_id, {}};
+  const RunWatch watch(context);
+  {
+    const UseWatch use(context.watched() ? &watch : nullptr);
+    executor_.prepare();
+  }
   for (uint32_t o = 0; o < graph.output_count && run.output == nullptr; ++o) {
     if (output_container(o) == nullptr && !executor_.schedule().shaped[graph.outputs[o]])
       throw sdk::Error(BP_BAD_STATE, where(BP_SLOT_OUTPUT + o) + " has data-dependent extents; set bp_run_t.output");
@@ -128,7 +127,7 @@ class Instance::RunOutputs final : public Outputs {
                                      tensor.shape.begin(), bytes, &given);
     if (status != BP_OK) {
       throw sdk::Error(status, instance_.where(BP_SLOT_OUTPUT + output) + ": the run gave no memory for extents " +
-                                   text_of(tensor.shape));
+                                   to_string(tensor.shape));
     }
     uint64_t needed = bytes != 0 ? bytes : static_cast<uint64_t>(bytes_of(tensor.dtype, tensor.shape.elements()));
     if (needed > capacity(given)) too_small(output, tensor.shape, needed, capacity(given));
@@ -136,7 +135,7 @@ class Instance::RunOutputs final : public Outputs {
   }
 
   [[noreturn]] void too_small(uint32_t output, const Shape& shape, uint64_t needed, uint64_t given) const {
-    throw sdk::Error(BP_BUFFER_TOO_SMALL, instance_.where(BP_SLOT_OUTPUT + output) + ": extents " + text_of(shape) +
+    throw sdk::Error(BP_BUFFER_TOO_SMALL, instance_.where(BP_SLOT_OUTPUT + output) + ": extents " + to_string(shape) +
                                               " need " + std::to_string(needed) + " bytes, the run gave " +
                                               std::to_string(given));
   }
@@ -149,8 +148,11 @@ class Instance::RunOutputs final : public Outputs {
 void Instance::run(const bp_run_t& run) {
   if (reads_inputs_) read_inputs();
   RunOutputs outputs(*this, run);
+  const RunContext context{&host(), run.cancel, run.deadline, run.trace_id, program().plan_context()};
+  const RunWatch watch(context);
   run_inside(program().device().threads(), [&] {
-    executor_.run(outputs, {&host(), run.cancel, run.deadline, run.trace_id, program().plan_context()});
+    const UseWatch use(context.watched() ? &watch : nullptr);
+    executor_.run(outputs, context);
   });
 }
 

@@ -83,6 +83,7 @@ struct PlanContext {
       false;  // plan what the operator's definition says: no blocked tensors, no oneDNN where there is plain code
   MakeReorder make_reorder = nullptr;
   const Choices* choices = nullptr;  // of implementations (runtime/choices.h); null: the best ones, unreported
+  int64_t max_bytes = INT64_MAX;     // of one tensor
 };
 
 // A node whose attributes were read.
@@ -90,6 +91,7 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   // `inputs` have extents, the format in which they are there already, and data where the value is known. Thread-safe.
+  // Throws sdk::Error where sizes are beyond what there is memory for.
   virtual Plan plan(const PlanContext& context, std::span<const Tensor> inputs) const = 0;
   // Whether it makes its own copy of this input where the values are known, and reads them wherever they lie: files
   // align as they please. What a plan does not name as `packed` is aligned all the same.

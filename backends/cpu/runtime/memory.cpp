@@ -4,7 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <new>
+#include <string>
+#include <utility>
+
+#include "backplane/sdk/fence.hpp"
+#include "runtime/budget.h"
+#include "runtime/shape.h"
+#include "runtime/thread_state.h"
 
 namespace backplane::cpu {
 
@@ -16,6 +22,35 @@ constexpr int64_t kOwnPages = int64_t{128} << 10;  // bytes from which the rest 
 bool wants_huge_pages(int64_t bytes) {
   return bytes >= 2 * kHugePage;
 }
+
+// Beyond what any address space has, and small enough to be rounded up.
+constexpr int64_t kMaxBytes = int64_t{1} << 56;
+
+[[noreturn]] void throw_no_memory(int64_t bytes) {
+  throw sdk::Error(BP_RESOURCE_EXHAUSTED, "there is no memory for " + std::to_string(bytes) + " bytes");
+}
+
+// Bytes of the calling thread's budget, until they are a block's.
+class Charge {
+ public:
+  explicit Charge(int64_t bytes) : budget_(thread_state().budget), bytes_(bytes) {
+    if (bytes < 0 || bytes > kMaxBytes) throw_no_memory(bytes);
+    if (budget_ != nullptr) budget_->take(bytes);
+  }
+  ~Charge() {
+    if (budget_ != nullptr) budget_->give(bytes_);
+  }
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+
+  Block into(std::byte* memory, size_t mapped) {
+    return Block(memory, BlockDelete{mapped, std::exchange(budget_, nullptr), bytes_});
+  }
+
+ private:
+  Budget* budget_;
+  int64_t bytes_;
+};
 
 // The address sanitizer watches the ends of the allocator's blocks alone.
 #if defined(__SANITIZE_ADDRESS__)
@@ -31,24 +66,27 @@ void BlockDelete::operator()(std::byte* memory) const {
     std::free(memory);
   else
     munmap(memory, mapped);
+  if (budget != nullptr) budget->give(bytes);
 }
 
 Block allocate(int64_t bytes) {
+  Charge charge(bytes);
   const bool huge = wants_huge_pages(bytes);
   const int64_t alignment = huge ? kHugePage : kAlignment;
   const auto size = static_cast<size_t>(align_up(bytes > 0 ? bytes : 1, alignment));
-  Block block(static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(alignment), size)));
-  if (!block) throw std::bad_alloc();
-  if (huge) madvise(block.get(), size, MADV_HUGEPAGE);  // a wish: refusing it costs nothing
-  return block;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(alignment), size));
+  if (memory == nullptr) throw_no_memory(bytes);
+  if (huge) madvise(memory, size, MADV_HUGEPAGE);  // a wish: refusing it costs nothing
+  return charge.into(memory, 0);
 }
 
 Block allocate_pages(int64_t bytes) {
-  if (bytes < kOwnPages || !kMayMap) return allocate(bytes);
+  if (bytes < kOwnPages || bytes > kMaxBytes || !kMayMap) return allocate(bytes);
+  Charge charge(bytes);
   const auto size = static_cast<size_t>(align_up(bytes, sysconf(_SC_PAGESIZE)));
   const size_t more = wants_huge_pages(bytes) ? kHugePage : 0;  // to begin at a huge page
   void* mapping = mmap(nullptr, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) return allocate(bytes);
+  if (mapping == MAP_FAILED) throw_no_memory(bytes);
   auto* memory = static_cast<std::byte*>(mapping);
   if (more != 0) {
     const size_t before = -reinterpret_cast<uintptr_t>(memory) % kHugePage;
@@ -57,7 +95,13 @@ Block allocate_pages(int64_t bytes) {
     if (before != more) munmap(memory + size, more - before);
     madvise(memory, size, MADV_HUGEPAGE);
   }
-  return Block(memory, BlockDelete{size});
+  return charge.into(memory, size);
+}
+
+void require_memory(int64_t count, int64_t element_bytes) {
+  const int64_t bytes = product({count, element_bytes});
+  if (bytes > kMaxBytes) throw_no_memory(bytes);
+  if (const Budget* budget = thread_state().budget; budget != nullptr) budget->check(bytes);
 }
 
 }  // namespace backplane::cpu

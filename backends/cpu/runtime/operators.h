@@ -39,6 +39,7 @@ class Operators {
   // The kernel of a node that the row accepted. `reference`: by the row itself, whatever the types.
   std::unique_ptr<Kernel> create(const Row& row, const Node& node, bool reference) const;
 
+  std::span<const Row> rows() const { return parts_.rows; }
   MakeReorder make_reorder() const { return parts_.make_reorder; }
   std::span<const Pass> early_passes() const { return parts_.early_passes; }
   std::span<const Pass> late_passes() const { return parts_.late_passes; }

@@ -34,18 +34,16 @@ int thread_index() {
 
 void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int64_t begin, int64_t end), void* self) {
   if (count <= 0) return;
+  if (count <= grain) return body(self, 0, count);
   grain = std::max<int64_t>(grain, 1);
-  int threads = count <= grain ? 1 : thread_count();
+  int threads = thread_count();
   int64_t pieces = std::min(count / grain, threads * kPiecesPerThread);
-  if (threads == 1 || pieces <= 1) {
-    body(self, 0, count);
-    return;
-  }
-  const Loop whole{count, pieces, body, self};
+  const ThreadState state = thread_state();
+  const Loop whole{count, pieces, body, self, state.budget, state.watch, grain};
+  if (threads == 1 || pieces <= 1) return whole.run_part(0, count);
   // A run that is alone has a team; more share oneTBB's workers, which are as many as the cores, however many ask.
   // Where weights are packed, each loop counts as a run.
   std::optional<Presence> packing;
-  const ThreadState state = thread_state();
   Threads* current = state.threads;
   if (current != nullptr && state.presence == nullptr) packing.emplace();
   const Presence* presence = packing ? &*packing : state.presence;
@@ -59,6 +57,7 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
         int64_t{0}, pieces,
         [&](int64_t piece) {
           happens_after(&pieces);
+          const WorkFor caller(whole);
           whole.run_piece(piece);
           happens_before(&pieces);
         },

@@ -8,6 +8,8 @@
 namespace backplane::cpu {
 
 // Runs body(begin, end) over [0, count) in pieces of at least `grain` on the backend's threads; the caller takes part.
+// Throws what a piece throws, and what the caller's watch does (runtime/watch.h), which is asked every millisecond or
+// so.
 void parallel(int64_t count, int64_t grain, const auto& body);
 void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int64_t begin, int64_t end), void* self);
 void parallel(int64_t count, int64_t grain, const auto& body) {

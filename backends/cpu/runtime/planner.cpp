@@ -7,6 +7,7 @@
 #include "backplane/sdk/fence.hpp"
 #include "runtime/choices.h"
 #include "runtime/dense_plan.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -14,7 +15,55 @@ namespace {
 
 // Larger results are computed in each run rather than kept.
 constexpr int64_t kFoldLimit = int64_t{64} << 20;
-constexpr int64_t kMaxBytes = int64_t{1} << 46;
+
+using Clock = std::chrono::steady_clock;
+
+// Thrown where folding takes longer than it may.
+struct TooLong {};
+
+// Ends the folding of a node when the allowance of time is used up, and with the watch that compiling is under.
+class FoldWatch final : public Watch {
+ public:
+  explicit FoldWatch(std::chrono::nanoseconds time) : outer_(thread_state().watch), end_(Clock::now() + time) {}
+  void check() const override {
+    if (outer_ != nullptr) outer_->check();
+    if (Clock::now() >= end_) throw TooLong();
+  }
+
+ private:
+  const Watch* outer_;
+  Clock::time_point end_;
+};
+
+// Does body(), which returns whether it did, within what is left of the allowance's time; false where that is too
+// short.
+template <class Body>
+bool within(FoldAllowance& allowance, const Body& body) {
+  const auto begin = Clock::now();
+  const FoldWatch watch(allowance.time);
+  bool done = false;
+  try {
+    const UseWatch use(&watch);
+    done = body();
+  } catch (const TooLong&) {
+    allowance.time = {};
+    return false;
+  }
+  allowance.time -= std::min<std::chrono::nanoseconds>(allowance.time, Clock::now() - begin);
+  return done;
+}
+
+class NoWork final : public Step {
+ public:
+  explicit NoWork(bool pure) : pure_(pure) {}
+  std::optional<std::string> run(std::span<const Tensor>, std::span<const Tensor>, void*) const override {
+    return std::nullopt;
+  }
+  bool pure() const override { return pure_; }
+
+ private:
+  bool pure_;
+};
 
 }  // namespace
 
@@ -24,22 +73,34 @@ std::string describe(const bp_node_t& node) {
   return text + " #" + std::to_string(node.id);
 }
 
-int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, const bp_node_t& node) {
-  // An empty tensor may have other extents of any size; for all others each partial product must stay in bounds.
-  int64_t elements = 1;
-  bool beyond = false;
-  bool empty = false;
+int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, int64_t max_bytes) {
   for (int64_t extent : shape) {
-    if (extent < 0) {
-      throw sdk::Error(BP_INVALID_MODEL, describe(node) + ": an output extent is " + std::to_string(extent), node.id);
-    }
-    empty |= extent == 0;
-    beyond = beyond || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxBytes / 16;
+    if (extent < 0) throw sdk::Error(BP_INVALID_MODEL, "an output extent is " + std::to_string(extent));
   }
-  if (empty) return 0;
-  if (beyond)
-    throw sdk::Error(BP_RESOURCE_EXHAUSTED, describe(node) + ": an output would be larger than all memory", node.id);
-  return bytes_of(dtype, elements);
+  const int64_t bytes = countable(shape) ? bytes_of(dtype, shape.elements()) : INT64_MAX;
+  if (bytes > max_bytes) {
+    throw sdk::Error(BP_RESOURCE_EXHAUSTED,
+                     "an output of extents " + to_string(shape) + " needs " +
+                         (bytes == INT64_MAX ? "more memory than there is"
+                                             : std::to_string(bytes) + " bytes; the limit is " +
+                                                   std::to_string(max_bytes) + " (option max_bytes)"));
+  }
+  return bytes;
+}
+
+bool all_empty(std::span<const Tensor> outputs) {
+  bool any = false;
+  for (const Tensor& output : outputs) {
+    if (!output.present()) continue;
+    if (output.shape.elements() != 0) return false;
+    any = true;
+  }
+  return any;
+}
+
+Plan without_work(Plan plan) {
+  if (plan.step->alias() < 0) plan.step = std::make_unique<NoWork>(plan.step->pure());
+  return plan;
 }
 
 bool misaligned(const Tensor& tensor) {
@@ -55,10 +116,16 @@ std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const T
 }
 
 Planner::Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
-                 const std::vector<bool>& known)
-    : values(values.begin(), values.end()), shaped(known), known(known), context_(context), calls_(calls) {}
+                 const std::vector<bool>& known, FoldAllowance& allowance)
+    : values(values.begin(), values.end()),
+      shaped(known),
+      known(known),
+      context_(context),
+      calls_(calls),
+      allowance_(allowance) {}
 
 void Planner::set_extents(uint32_t value, const Shape& shape) {
+  if (!countable(shape)) throw_uncountable(shape);
   values[value].shape = shape;
   shaped[value] = true;
 }
@@ -72,6 +139,10 @@ void Planner::walk() {
 // False: the call has to wait for a value.
 bool Planner::plan(uint32_t index) {
   const Call& call = calls_[index];
+  return at_node(*call.node, [&] { return plan_at(index, call); });
+}
+
+bool Planner::plan_at(uint32_t index, const Call& call) {
   bool inputs_known = true;
   for (uint32_t value : call.inputs) {
     if (value == BP_NONE) continue;
@@ -79,28 +150,39 @@ bool Planner::plan(uint32_t index) {
     inputs_known = inputs_known && known[value];
   }
   std::vector<Tensor> inputs = gather(call.inputs, values);
-  Plan plan = ask(call, inputs);
+  Plan plan;
+  if (call.costly_to_plan) return false;
+  // With all values known planning may be most of the work, as it is for Unique: it is a part of folding then.
+  if (!inputs_known || !call.may_fold) {
+    plan = ask(call, inputs);
+  } else if (!within(allowance_, [&] {
+               plan = ask(call, inputs);
+               return true;
+             })) {
+    costly_to_plan.push_back(index);
+    return false;
+  }
   if (plan.later) return false;
-  if (!plan.step) throw sdk::Error(BP_TYPE_MISMATCH, describe(*call.node) + ": " + plan.error, call.node->id);
+  if (!plan.step) throw sdk::Error(BP_TYPE_MISMATCH, plan.error);
 
   std::vector<Tensor> outputs = gather(call.outputs, values);
   int64_t output_bytes = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
-    if (i >= plan.shapes.size()) {
-      throw sdk::Error(BP_INVALID_MODEL, describe(*call.node) + ": the operator makes no output " + std::to_string(i),
-                       call.node->id);
-    }
+    if (i >= plan.shapes.size())
+      throw sdk::Error(BP_INVALID_MODEL, "the operator makes no output " + std::to_string(i));
     outputs[i].shape = plan.shapes[i];
-    output_bytes += checked_bytes(outputs[i].dtype, outputs[i].shape, *call.node);
+    output_bytes += std::min(checked_bytes(outputs[i].dtype, outputs[i].shape, context_.max_bytes), kFoldLimit + 1);
     set_extents(call.outputs[i], plan.shapes[i]);
   }
+  if (all_empty(outputs)) plan = without_work(std::move(plan));
 
   bool computable = (call.row->facts & kReadsExtentsOnly) != 0 || inputs_known;
-  if (computable && call.may_fold && plan.step->pure() && output_bytes <= kFoldLimit) {
-    plan = with_dense_operands(context_, std::move(plan), inputs);
-    fold(index, *plan.step, inputs, outputs);
-    return true;
+  if (computable && call.may_fold && plan.step->pure() && output_bytes <= std::min(kFoldLimit, allowance_.bytes)) {
+    Plan dense = with_dense_operands(context_, std::move(plan), inputs);
+    if (within(allowance_, [&] { return fold(index, *dense.step, inputs, outputs); })) return true;
+    costly.push_back(index);
+    plan = std::move(dense);
   }
   std::vector<uint32_t> operands(call.inputs.begin(), call.inputs.end());
   plan.takes.resize(operands.size(), Format::kDense);
@@ -180,9 +262,12 @@ void Planner::make_dense(std::span<const uint32_t> outputs) {
   }
 }
 
-void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+// The blocks of what is not folded in the end are released.
+bool Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Call& call = calls_[index];
-  bool alias = step.alias() >= 0;
+  const bool alias = step.alias() >= 0;
+  std::vector<Block> own;
+  int64_t own_bytes = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
     if (alias && i == 0) {
@@ -190,17 +275,15 @@ void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inp
       outputs[i].transient = inputs[static_cast<size_t>(step.alias())].transient;
     } else {
       int64_t bytes = bytes_of(outputs[i].dtype, outputs[i].shape.elements());
-      blocks.push_back(allocate_pages(bytes));
-      block_bytes += bytes;
-      outputs[i].data = blocks.back().get();
+      own.push_back(allocate_pages(bytes));
+      own_bytes += bytes;
+      outputs[i].data = own.back().get();
       outputs[i].transient = transient;
     }
   }
   if (!alias) {
     Block scratch = allocate_pages(step.scratch_bytes());
-    if (auto failed = step.run(inputs, outputs, scratch.get())) {
-      throw sdk::Error(BP_INVALID_MODEL, describe(*call.node) + ": " + *failed, call.node->id);
-    }
+    if (auto failed = step.run(inputs, outputs, scratch.get())) throw sdk::Error(BP_INVALID_MODEL, *failed);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
@@ -208,7 +291,11 @@ void Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inp
     values[call.outputs[i]].transient = outputs[i].transient;
     known[call.outputs[i]] = true;
   }
+  std::move(own.begin(), own.end(), std::back_inserter(blocks));
+  block_bytes += own_bytes;
+  allowance_.bytes -= own_bytes;
   folded.push_back(index);
+  return true;
 }
 
 }  // namespace backplane::cpu

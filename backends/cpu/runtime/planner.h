@@ -3,18 +3,27 @@
 // its data where they are weights or could be computed ahead of the run (constant folding).
 #pragma once
 
+#include <chrono>
 #include <functional>
 
+#include "runtime/at_node.h"
 #include "runtime/call.h"
 #include "runtime/memory.h"
 
 namespace backplane::cpu {
 
+// What folding may still cost: the time that it takes, and the bytes of the results that are kept. What would cost more
+// is left to the run.
+struct FoldAllowance {
+  std::chrono::nanoseconds time;
+  int64_t bytes;
+};
+
 class Planner {
  public:
-  // Starts from what the program knows of every value.
+  // Starts from what the program knows of every value. `allowance` outlives the planner.
   Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
-          const std::vector<bool>& known);
+          const std::vector<bool>& known, FoldAllowance& allowance);
 
   void set_extents(uint32_t value, const Shape& shape);
 
@@ -43,22 +52,26 @@ class Planner {
   std::vector<bool> known;     // by value: its data are known
   std::vector<Planned> steps;  // to be run, in order
   std::vector<uint32_t> operands;
-  std::vector<uint32_t> folded;  // calls whose outputs became known
-  std::vector<uint32_t> later;   // calls to be planned during the run, in order
-  std::vector<Block> blocks;     // memory of the values that became known
-  bool transient = false;        // what becomes known does not last as long as the program
+  std::vector<uint32_t> folded;          // calls whose outputs became known
+  std::vector<uint32_t> costly;          // calls that take too long to be folded
+  std::vector<uint32_t> costly_to_plan;  // calls that, all inputs being known, take too long to be planned
+  std::vector<uint32_t> later;           // calls to be planned during the run, in order
+  std::vector<Block> blocks;             // memory of the values that became known
+  bool transient = false;                // what becomes known does not last as long as the program
   int64_t block_bytes = 0;
 
  private:
   bool plan(uint32_t index);
+  bool plan_at(uint32_t index, const Call& call);
   Plan ask(const Call& call, std::vector<Tensor>& inputs);
   void add_step(uint32_t call, std::unique_ptr<Step> step, std::span<const uint32_t> inputs,
                 std::span<const uint32_t> outputs);
   uint32_t in_format(uint32_t value, Format format, uint32_t call);
-  void fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  bool fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
   PlanContext context_;
   std::span<const Call> calls_;
+  FoldAllowance& allowance_;
   std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
 };
 
@@ -68,10 +81,12 @@ bool misaligned(const Tensor& tensor);
 // The node's inputs or outputs as tensors, absent ones included.
 std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values);
 
-// Bytes of a tensor. Throws sdk::Error where extents are negative or their product is beyond all memory.
-int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, const bp_node_t& node);
+// Bytes of a tensor. Throws sdk::Error where extents are negative or it is larger than `max_bytes`.
+int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, int64_t max_bytes);
 
-// A node by name, or by number where it has none, for messages.
-std::string describe(const bp_node_t& node);
+// Whether a node has outputs and none of them has an element: there is nothing to compute.
+bool all_empty(std::span<const Tensor> outputs);
+// The plan with a step that does nothing, for such a node.
+Plan without_work(Plan plan);
 
 }  // namespace backplane::cpu

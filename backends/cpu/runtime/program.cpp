@@ -12,12 +12,31 @@
 #include "runtime/planner.h"
 #include "runtime/schedule.h"
 #include "runtime/threads.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
 namespace {
 
 constexpr size_t kMaxSchedules = 64;
+
+// What folding may cost while compiling, and for each schedule. Results that follow from weights are mostly as large as
+// these, or larger by what a wider type takes.
+constexpr std::chrono::milliseconds kFoldTime{2000}, kScheduleFoldTime{250};
+constexpr int64_t kFoldBytes = int64_t{256} << 20;
+constexpr int64_t kFoldBytesOfWeight = 8;
+constexpr int64_t kFoldShare = 4;  // of the bytes that the device may hold
+
+// Ends compiling when it is cancelled.
+class CompileWatch final : public Watch {
+ public:
+  CompileWatch(const sdk::Host& host, const bp_cancel_t* cancel) : host_(host), cancel_(cancel) {}
+  void check() const override { host_.check(cancel_); }
+
+ private:
+  const sdk::Host& host_;
+  const bp_cancel_t* cancel_;
+};
 
 }  // namespace
 
@@ -28,6 +47,8 @@ Program::Program(Device& device, const bp_compile_t& what)
                      "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
   }
   UseThreads use(device_.threads());
+  const CompileWatch watch(device_.host(), what.cancel);
+  const UseWatch watched(&watch);
   map_weights();
   create_kernels(what);
   fold_and_fuse();
@@ -81,6 +102,7 @@ const Body& Program::add_body(uint32_t subgraph) {
 void Program::map_weights() {
   values_.resize(graph_.value_count);
   known_.resize(graph_.value_count);
+  int64_t weight_bytes = 0;
   for (uint32_t v = 0; v < graph_.value_count; ++v) {
     values_[v].dtype = type_of(v).dtype;
     const bp_value_t& value = *bp_graph_value(&graph_, v);
@@ -92,6 +114,8 @@ void Program::map_weights() {
     Tensor& tensor = values_[v];
     tensor.dtype = weight.dtype;
     for (uint32_t d = 0; d < weight.rank; ++d) tensor.shape.push_back(graph_.dims[weight.first_dim + d].extent);
+    if (!countable(tensor.shape))
+      throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "' has extents " + to_string(tensor.shape));
     bool is_text = weight.dtype == BP_DTYPE_STRING;
     uint64_t needed = is_text ? weight.bytes : static_cast<uint64_t>(bytes_of(weight.dtype, tensor.shape.elements()));
     if (weight.bytes < needed) {
@@ -117,7 +141,15 @@ void Program::map_weights() {
     if (std::string wrong = is_text ? check_texts(tensor, needed) : ""; !wrong.empty())
       throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "': " + wrong);
     known_[v] = true;
+    weight_bytes += static_cast<int64_t>(std::min(weight.bytes, uint64_t{1} << 50));
   }
+  foldable_bytes_ = std::min(kFoldBytes + kFoldBytesOfWeight * std::min(weight_bytes, int64_t{1} << 56),
+                             plan_context().max_bytes / kFoldShare);
+  folding_ = {kFoldTime, foldable_bytes_};
+}
+
+FoldAllowance Program::schedule_folding() const {
+  return {kScheduleFoldTime, foldable_bytes_};
 }
 
 // In pieces whose pages the host may take back one by one: a large weight is not there twice.
@@ -189,7 +221,9 @@ void Program::fold_and_fuse() {
   run(device_.operators().early_passes());
   bool folds_more = false;
   for (Call& call : calls_) {
-    if (call.may_fold || call.folded || bytes_of(values_[call.inputs[0]].dtype, 2) < 2) continue;
+    if (call.may_fold || call.folded || (call.row->facts & kFoldsLate) == 0 ||
+        bytes_of(values_[call.inputs[0]].dtype, 2) < 2)
+      continue;
     call.may_fold = folds_more = true;
   }
   if (folds_more) fold_constants();
@@ -198,9 +232,11 @@ void Program::fold_and_fuse() {
 
 // With no extents of inputs given, the walk computes exactly what follows from weights alone.
 void Program::fold_constants() {
-  Planner planner(plan_context(), calls_, values_, known_);
+  Planner planner(plan_context(), calls_, values_, known_, folding_);
   planner.aligned = [&](uint32_t value) { return aligned(value); };
   planner.walk();
+  for (uint32_t index : planner.costly) calls_[index].may_fold = false;
+  for (uint32_t index : planner.costly_to_plan) calls_[index].costly_to_plan = true;
   for (uint32_t index : planner.folded) {
     calls_[index].folded = true;
     for (uint32_t v : calls_[index].outputs) {

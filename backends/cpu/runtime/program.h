@@ -8,6 +8,7 @@
 
 #include "runtime/call.h"
 #include "runtime/memory.h"
+#include "runtime/planner.h"
 
 namespace backplane::cpu {
 
@@ -51,6 +52,9 @@ class Program {
   bool has_numbers(uint32_t value) const;
   std::string name_of(uint32_t value) const;
 
+  // What folding for one schedule may cost.
+  FoldAllowance schedule_folding() const;
+
   // Makes a body of one of the graph's sub-graphs; it lives as long as the program. For kernels under construction.
   const Body& add_body(uint32_t subgraph);
 
@@ -78,6 +82,8 @@ class Program {
   Device& device_;
   const bp_graph_t& graph_;
   const bp_compile_t* what_ = nullptr;  // while compiling
+  FoldAllowance folding_{};             // likewise
+  int64_t foldable_bytes_ = 0;          // that folded values may have, of the program and of each schedule
   std::vector<uint32_t> inputs_;
   std::vector<uint32_t> captures_;
   std::vector<std::unique_ptr<Body>> bodies_;

@@ -220,7 +220,8 @@ class Layout {
 }  // namespace
 
 Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
-  Planner planner(program.plan_context(), program.calls(), program.values(), program.known_values());
+  FoldAllowance folding = program.schedule_folding();
+  Planner planner(program.plan_context(), program.calls(), program.values(), program.known_values(), folding);
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     uint32_t value = program.inputs()[i];
     if (program.type_of(value).kind == BP_KIND_TENSOR) planner.set_extents(value, inputs[i]);

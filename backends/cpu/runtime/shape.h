@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extents of a tensor: at most BP_MAX_RANK numbers. The few that tensors mostly have are kept inline, so that
-// planning allocates nothing for them.
+// planning allocates nothing for them. Products of extents are checked: none wraps.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,23 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "backplane/types.h"
 
 namespace backplane::cpu {
+
+// A tensor has at most so many elements. Extents of one without elements have a product, zeros left out, of at most
+// kMaxExtents: strides and byte offsets computed from them stay in range.
+inline constexpr int64_t kMaxElements = int64_t{1} << 48;
+inline constexpr int64_t kMaxExtents = int64_t{1} << 58;
+
+// The product of factors of which none is below 0. Throws sdk::Error where it is beyond 2^63.
+int64_t product(std::span<const int64_t> factors);
+inline int64_t product(std::initializer_list<int64_t> factors) {
+  return product(std::span<const int64_t>(factors.begin(), factors.size()));
+}
 
 class Shape {
  public:
@@ -48,10 +60,13 @@ class Shape {
   const int64_t* end() const { return begin() + rank_; }
   std::span<const int64_t> span() const { return {begin(), static_cast<size_t>(rank_)}; }
 
-  // The product of the extents in [first, last).
+  // The product of the extents in [first, last). Throws sdk::Error where it is beyond 2^63.
   int64_t elements(int first, int last) const {
     int64_t n = 1;
-    for (int i = first; i < last; ++i) n *= (*this)[i];
+    for (int i = first; i < last; ++i) {
+      if (__builtin_mul_overflow(n, (*this)[i], &n))
+        return product(span().subspan(static_cast<size_t>(first), static_cast<size_t>(last - first)));
+    }
     return n;
   }
   int64_t elements() const { return elements(0, rank_); }
@@ -68,5 +83,13 @@ class Shape {
   std::array<int64_t, kNear> near_{};
   std::unique_ptr<Far> far_;  // where there are more
 };
+
+// Whether a tensor can have these extents: none is below 0, and their products stay below the bounds above.
+bool countable(const Shape& shape);
+// Throws the sdk::Error for a shape that is not.
+[[noreturn]] void throw_uncountable(const Shape& shape);
+
+// "[2,3]".
+std::string to_string(const Shape& shape);
 
 }  // namespace backplane::cpu

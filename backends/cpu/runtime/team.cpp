@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "runtime/presence.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -29,6 +30,9 @@ constexpr std::chrono::microseconds kLook{4};
 constexpr std::chrono::nanoseconds kLongestRest = std::chrono::milliseconds(4);
 constexpr std::chrono::nanoseconds kFirstRest = std::chrono::microseconds(125);
 constexpr std::chrono::nanoseconds kForget = std::chrono::milliseconds(100);
+
+// Parts of a piece under a watch take about this long.
+constexpr std::chrono::milliseconds kPart{1};
 
 thread_local int helper_place = -1;
 
@@ -67,7 +71,22 @@ void Loop::run_piece(int64_t piece) const {
   const int64_t share = count / pieces;
   const int64_t rest = count % pieces;
   const int64_t begin = piece * share + std::min(piece, rest);
-  body(self, begin, begin + share + (piece < rest ? 1 : 0));
+  run_part(begin, begin + share + (piece < rest ? 1 : 0));
+}
+
+void Loop::run_part(int64_t begin, int64_t end) const {
+  if (watch == nullptr) return body(self, begin, end);
+  int64_t size = grain;
+  for (auto since = Clock::now(); begin < end;) {
+    watch->check();
+    const int64_t part = std::min(size, end - begin);
+    body(self, begin, begin + part);
+    begin += part;
+    const auto now = Clock::now();
+    if (now - since < kPart / 2 && size <= INT64_MAX / 2) size *= 2;
+    if (now - since > kPart * 2) size = std::max(grain, size / 2);
+    since = now;
+  }
 }
 
 Team::Team(int threads)
@@ -217,6 +236,7 @@ void Team::take_part(Helper& me, int seat, uint64_t round) {
   me.inside.store(1);
   if (round_.load() == round) {
     helper_place = seat < place_ ? seat : seat + 1;
+    const WorkFor caller(loop_);
     work(seat + 1);
   }
   me.inside.store(0);

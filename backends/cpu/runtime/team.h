@@ -18,6 +18,8 @@
 #include <memory>
 #include <thread>
 
+#include "runtime/thread_state.h"
+
 namespace backplane::cpu {
 
 // body(self, begin, end) over [0, count), cut into `pieces` that differ by one at most.
@@ -26,8 +28,24 @@ struct Loop {
   int64_t pieces;
   void (*body)(void* self, int64_t begin, int64_t end);
   void* self;
+  // What the caller works under, and with it all threads that take a piece. With a watch a piece is cut further, into
+  // parts of at least `grain`, between which the watch is asked.
+  Budget* budget = nullptr;
+  const Watch* watch = nullptr;
+  int64_t grain = 1;
 
   void run_piece(int64_t piece) const;
+  void run_part(int64_t begin, int64_t end) const;
+};
+
+// While it lives, the calling thread works under what the loop's caller does.
+class WorkFor {
+ public:
+  explicit WorkFor(const Loop& loop) : budget_(loop.budget), watch_(loop.watch) {}
+
+ private:
+  UseBudget budget_;
+  UseWatch watch_;
 };
 
 class Team {

@@ -25,7 +25,8 @@ struct Tensor {
   }
 };
 
-// Bytes of `elements` elements of a type; sub-byte types are packed. 0 for strings and unknown types.
+// Bytes of `elements` elements of a type; sub-byte types are packed. 0 for strings and unknown types. Throws sdk::Error
+// where they are beyond what an address can count.
 int64_t bytes_of(bp_dtype_t dtype, int64_t elements);
 
 // Fills the channels of a blocked tensor beyond its last one with zeros.

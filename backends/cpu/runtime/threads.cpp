@@ -30,28 +30,26 @@ oneapi::tbb::task_arena::constraints near_memory(int count) {
 
 }  // namespace
 
-Threads::Threads(int count, uint32_t numa_nodes)
+Threads::Threads(int count, uint32_t numa_nodes, int64_t max_bytes)
     : count_(count),
+      budget_(max_bytes),
       arena_(kMayBind && numa_nodes > 1
                  ? near_memory(count)
                  : oneapi::tbb::task_arena::constraints{oneapi::tbb::task_arena::automatic, count}) {
   if (numa_nodes <= 1 && count > 1) team_.emplace(count);
 }
 
-ThreadState& thread_state() {
-  thread_local ThreadState state;
-  return state;
-}
-
 UseThreads::UseThreads(Threads& threads, bool inside) : before_(thread_state()) {
   ThreadState& state = thread_state();
   state.inside_arena = inside || (state.inside_arena && state.threads == &threads);
   state.threads = &threads;
+  state.budget = &threads.budget();
 }
 UseThreads::~UseThreads() {
   ThreadState& state = thread_state();
   state.threads = before_.threads;
   state.inside_arena = before_.inside_arena;
+  state.budget = before_.budget;
 }
 
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a device: a oneTBB arena, so that many callers at once share a bounded number of threads, and a team
-// for a run that is alone.
+// for a run that is alone. What they allocate is charged to the device's budget.
 #pragma once
 
 #include <oneapi/tbb/task_arena.h>
@@ -10,35 +10,30 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/budget.h"
 #include "runtime/team.h"
+#include "runtime/thread_state.h"
 
 namespace backplane::cpu {
 
 class Threads {
  public:
-  Threads(int count, uint32_t numa_nodes);
+  Threads(int count, uint32_t numa_nodes, int64_t max_bytes);
   int count() const { return count_; }
   oneapi::tbb::task_arena& arena() { return arena_; }
   Team* team() { return team_ ? &*team_ : nullptr; }
+  Budget& budget() { return budget_; }
+  const Budget& budget() const { return budget_; }
 
  private:
   int count_;
+  Budget budget_;
   oneapi::tbb::task_arena arena_;
   std::optional<Team> team_;  // not where the arena is bound to a node of many: only its threads are
 };
 
-class Presence;
-
-// What the calling thread works with and for.
-struct ThreadState {
-  Threads* threads = nullptr;          // or none
-  bool inside_arena = false;           // of `threads`
-  const Presence* presence = nullptr;  // of the run that it began and is in, or none
-};
-ThreadState& thread_state();
-
-// While it lives, `parallel` on this thread uses these threads; without one it stays on the calling thread, or in the
-// arena that the calling worker belongs to.
+// While it lives, `parallel` on this thread uses these threads, and allocations count against their budget; without one
+// it stays on the calling thread, or in the arena that the calling worker belongs to.
 class UseThreads {
  public:
   explicit UseThreads(Threads& threads, bool inside = false);

@@ -5,6 +5,7 @@
 
 #include "backplane/sdk/fence.hpp"
 #include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -34,12 +35,6 @@ Value texts_of(const Shape& shape, std::span<const Text> texts) {
   return Value::of({BP_DTYPE_STRING, shape, data}, std::move(memory));
 }
 
-std::string text_of(const Shape& shape) {
-  std::string text = "[";
-  for (int i = 0; i < shape.rank(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 // A part of a result: `extent` positions along the joined axis.
 struct Part {
   const Tensor* tensor;
@@ -49,13 +44,18 @@ struct Part {
 // Writes the parts one after another along an axis with `inner` elements behind each position.
 Value join(std::span<const Part> parts, const Shape& shape, int64_t outer, int64_t inner) {
   bp_dtype_t dtype = parts[0].tensor->dtype;
+  if (!countable(shape)) throw_uncountable(shape);
+  if (shape.elements() == 0) outer = 0;
+  Pace pace;
   if (dtype == BP_DTYPE_STRING) {
     std::vector<std::string_view> texts;
+    require_memory(shape.elements(), sizeof(std::string_view));
     texts.reserve(static_cast<size_t>(shape.elements()));
     for (int64_t o = 0; o < outer; ++o) {
       for (const Part& part : parts) {
         Texts source(*part.tensor);
         int64_t count = part.extent * inner;
+        pace.spend(count);
         for (int64_t i = 0; i < count; ++i) texts.push_back(source[o * count + i]);
       }
     }
@@ -66,6 +66,7 @@ Value join(std::span<const Part> parts, const Shape& shape, int64_t outer, int64
   for (int64_t o = 0; o < outer; ++o) {
     for (const Part& part : parts) {
       int64_t count = part.extent * inner;
+      pace.spend(count);
       copy_elements(dtype, part.tensor->data, o * count, result.tensor.data, to, count);
       to += count;
     }
@@ -78,8 +79,8 @@ void check_alike(const Tensor& first, const Tensor& other, int free_axis) {
   for (int d = 0; alike && d < first.shape.rank(); ++d) alike = d == free_axis || first.shape[d] == other.shape[d];
   if (!alike) {
     throw sdk::Error(BP_TYPE_MISMATCH, "tensors of data type " + std::to_string(first.dtype) + " and extents " +
-                                           text_of(first.shape) + " and of data type " + std::to_string(other.dtype) +
-                                           " and extents " + text_of(other.shape) + " cannot be joined");
+                                           to_string(first.shape) + " and of data type " + std::to_string(other.dtype) +
+                                           " and extents " + to_string(other.shape) + " cannot be joined");
   }
 }
 
@@ -90,6 +91,7 @@ Value Value::of(Tensor tensor, std::shared_ptr<const void> holder) {
 }
 
 Value Value::allocate(bp_dtype_t dtype, const Shape& shape) {
+  if (!countable(shape)) throw_uncountable(shape);
   std::shared_ptr<std::byte> memory = cpu::allocate(cpu::bytes_of(dtype, shape.elements()));
   void* data = memory.get();
   return of({dtype, shape, data}, std::move(memory));
@@ -215,10 +217,13 @@ Value slice(const Value& value, int axis, int64_t begin, int64_t end) {
   int64_t inner = shape.elements(axis + 1, shape.rank());
   int64_t stride = source.shape[axis] * inner;
   int64_t count = (end - begin) * inner;
+  if (shape.elements() == 0) outer = 0;
+  Pace pace;
   if (source.dtype == BP_DTYPE_STRING) {
     Texts all(source);
     std::vector<std::string_view> texts;
     for (int64_t o = 0; o < outer; ++o) {
+      pace.spend(count);
       for (int64_t i = 0; i < count; ++i) texts.push_back(all[o * stride + begin * inner + i]);
     }
     return make_texts(shape, texts);
@@ -229,8 +234,10 @@ Value slice(const Value& value, int axis, int64_t begin, int64_t end) {
     return Value::of(part, value.holder);
   }
   Value result = Value::allocate(source.dtype, shape);
-  for (int64_t o = 0; o < outer; ++o)
+  for (int64_t o = 0; o < outer; ++o) {
+    pace.spend(count);
     copy_elements(source.dtype, source.data, o * stride + begin * inner, result.tensor.data, o * count, count);
+  }
   return result;
 }
 

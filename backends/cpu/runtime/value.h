@@ -25,7 +25,7 @@ struct Value {
   bool present() const { return kind != 0; }
 
   static Value of(Tensor tensor, std::shared_ptr<const void> holder = nullptr);
-  // A tensor in memory of its own, not yet written. Throws std::bad_alloc.
+  // A tensor in memory of its own, not yet written. Throws sdk::Error where there is no memory for it.
   static Value allocate(bp_dtype_t dtype, const Shape& shape);
   static Value container(uint32_t kind);
 };

@@ -5,6 +5,7 @@
 
 #include "backplane/sdk/host.hpp"
 #include "runtime/value.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -22,6 +23,16 @@ struct RunContext {
   // When a span begins, or 0 where no trace is taken; and its end.
   uint64_t begin_span() const;
   void end_span(uint64_t begin, const bp_node_t& node) const;
+};
+
+// Ends a run that is cancelled or past its deadline.
+class RunWatch final : public Watch {
+ public:
+  explicit RunWatch(const RunContext& context) : context_(context) {}
+  void check() const override { context_.check(); }
+
+ private:
+  const RunContext& context_;
 };
 
 class ValueKernel : public Kernel {

@@ -41,6 +41,11 @@ GraphBuilder& GraphBuilder::type(const std::string& name, bp_dtype_t dtype, cons
   return *this;
 }
 
+GraphBuilder& GraphBuilder::type_of_unknown_rank(const std::string& name, bp_dtype_t dtype) {
+  set_type(value(name), dtype, nullptr);
+  return *this;
+}
+
 GraphBuilder& GraphBuilder::input(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
   uint32_t v = value(name);
   set_type(v, dtype, &extents);

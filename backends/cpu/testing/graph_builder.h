@@ -45,6 +45,7 @@ class GraphBuilder {
                      const Attributes& attributes = {});
   // Declares the type of a value that a node makes.
   GraphBuilder& type(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
+  GraphBuilder& type_of_unknown_rank(const std::string& name, bp_dtype_t dtype);
 
   // Valid as long as the builder lives and is not changed.
   const bp_graph_t* graph();

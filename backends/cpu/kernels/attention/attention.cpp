@@ -95,6 +95,7 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
     Tensor present{in[slot].dtype, Shape{s.batch, s.kv_heads, s.kv_length, width}, at(out, out_slot).data};
     if (present.data == nullptr) {
       if (!at(in, past_slot).present()) return std::pair(in[slot], sized.packed);
+      require_memory(present.shape.elements(), bytes_of(present.dtype, 1));
       block.resize(static_cast<size_t>(bytes_of(present.dtype, present.shape.elements())));
       present.data = block.data();
     }

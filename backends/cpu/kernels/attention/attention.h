@@ -13,6 +13,7 @@
 #include "kernels/simd/vector_math.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -54,8 +55,10 @@ inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, con
 }
 inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, const double* a, int64_t a_stride,
                               const double* b, int64_t b_stride, bool b_transposed, double* c, int64_t c_stride) {
+  Pace pace;
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
+      pace.spend(k);
       double sum = 0;
       for (int64_t l = 0; l < k; ++l)
         sum += a[i * a_stride + l] * (b_transposed ? b[j * b_stride + l] : b[l * b_stride + j]);
@@ -84,7 +87,7 @@ inline constexpr int64_t kAttentionTile = 64;
 
 // The memory that `attend` needs for scores of `score_bytes` each, a part for each thread.
 inline int64_t attention_part(const AttentionSize& s, int64_t score_bytes) {
-  return align_up(std::min(kAttentionTile, s.q_length) * s.kv_length * score_bytes);
+  return align_up(product({std::min(kAttentionTile, s.q_length), s.kv_length, score_bytes}));
 }
 inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t score_bytes) {
   return threads * attention_part(s, score_bytes);
@@ -102,6 +105,7 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
   const int64_t tiles = (s.q_length + kTile - 1) / kTile;
   const int64_t group = s.q_heads / s.kv_heads;
   parallel(s.batch * s.q_heads * tiles, 1, [&](int64_t begin, int64_t end) {
+    Pace pace;
     auto* scores =
         reinterpret_cast<C*>(static_cast<std::byte*>(scratch) + thread_index() * attention_part(s, sizeof(C)));
     for (int64_t job = begin; job < end; ++job) {
@@ -115,6 +119,7 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
           std::fill_n(y.at(b, h, first + i), s.v_size, std::numeric_limits<C>::quiet_NaN());
         continue;
       }
+      pace.spend(rows * n * (s.head_size + s.v_size + 8));
       attention_product(rows, n, s.head_size, rules.scale, q.at(b, h, first), q.row, k.at(b, h / group), k.row, true,
                         scores, n);
       for (int64_t i = 0; i < rows; ++i) {

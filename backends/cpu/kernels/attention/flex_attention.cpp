@@ -5,6 +5,7 @@
 #include "kernels/float16/compute_type.h"
 #include "runtime/body.h"
 #include "runtime/coverage.h"
+#include "runtime/memory.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {
@@ -67,6 +68,7 @@ Failed run(const Flex& flex, const AttentionSize& s, Values inputs, const Tensor
   const Shape shape{s.batch, s.q_heads, s.q_length, s.kv_length};
   const int64_t rows = s.q_length, columns = s.kv_length, group = s.q_heads / s.kv_heads;
   const double scale = flex.scale ? *flex.scale : 1 / std::sqrt(static_cast<double>(s.head_size));
+  require_memory(shape.elements(), sizeof(C));
   std::vector<C> scores(static_cast<size_t>(shape.elements()));
   const auto each_head = [&](const auto& f) {
     parallel(s.batch * s.q_heads, 1, [&](int64_t begin, int64_t end) {
@@ -82,8 +84,11 @@ Failed run(const Flex& flex, const AttentionSize& s, Values inputs, const Tensor
   });
   if (Failed failed = modify(flex.score_mod, captured.first(of_scores), flex, shape, context, scores)) return failed;
   each_head([&](int64_t, int64_t, C* own) {
-    for (int64_t i = 0; i < rows; ++i)
+    Pace pace;
+    for (int64_t i = 0; i < rows; ++i) {
+      pace.spend(8 * columns);
       attention_softmax(own + i * columns, columns, -std::numeric_limits<C>::infinity());
+    }
   });
   if (Failed failed = modify(flex.prob_mod, captured.subspan(of_scores), flex, shape, context, scores)) return failed;
   each_head([&](int64_t b, int64_t h, C* own) {
@@ -125,6 +130,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
       return "Q " + to_string(q.shape) + ", K " + to_string(k.shape) + " and V " + to_string(v.shape) +
              " do not fit each other";
     outputs[0] = Value::allocate(q.dtype, Shape{size->batch, size->q_heads, size->q_length, size->v_size});
+    if (outputs[0].tensor.shape.elements() == 0) return std::nullopt;
     const bool wide = q.dtype == BP_DTYPE_DOUBLE || flex.precision == BP_DTYPE_DOUBLE;
     return wide ? run<double>(flex, *size, inputs, outputs[0].tensor, context)
                 : run<float>(flex, *size, inputs, outputs[0].tensor, context);

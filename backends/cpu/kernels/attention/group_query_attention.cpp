@@ -49,8 +49,8 @@ struct GroupQuery {
   int64_t head_at(int64_t b, int64_t s, int64_t h, int64_t heads, int64_t row_heads) const {
     return ((b * size.q_length + s) * row_heads + h % heads) * size.head_size;
   }
-  int64_t query_floats() const { return size.batch * size.q_heads * size.q_length * size.head_size; }
-  int64_t cache_floats() const { return size.batch * size.kv_heads * size.kv_length * size.head_size; }
+  int64_t query_floats() const { return product({size.batch, size.q_heads, size.q_length, size.head_size}); }
+  int64_t cache_floats() const { return product({size.batch, size.kv_heads, size.kv_length, size.head_size}); }
 };
 
 // Keys or values of all tokens, as the node gives them back and as attention reads them. Offsets are in elements.
@@ -229,6 +229,7 @@ Plan plan(const PlanContext& context, const Options& o, Tensors in) {
   }
   if (at(in, kSink).present() && in[kSink].shape.elements() != s.q_heads) return misfit("head_sink");
   const Shape present{s.batch, s.kv_heads, s.kv_length, s.head_size};
+  if (!countable(present)) return misfit("total_sequence_length");
   return make_plan({Shape{s.batch, s.q_length, s.q_heads * s.head_size}, present, present},
                    [g](Tensors inputs, Tensors outputs, void* scratch) { return run(g, inputs, outputs, scratch); },
                    {.scratch_bytes = align_up(g.query_floats() * int64_t{sizeof(float)}) +

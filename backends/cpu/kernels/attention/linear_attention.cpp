@@ -6,6 +6,8 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/float16/compute_type.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -26,7 +28,9 @@ struct LinearAttention {
 void follow(const LinearAttention& a, int64_t b, int64_t h, const float* const* in, float* state, float* output) {
   const int64_t dk = a.key_size, dv = a.value_size, group = a.q_heads / a.kv_heads;
   std::vector<float> write(static_cast<size_t>(dv));
+  Pace pace;
   for (int64_t t = 0; t < a.length; ++t) {
+    pace.spend(4 * dk * dv + dv);
     const int64_t row = b * a.length + t;
     const float* key = in[kKey] + (row * a.kv_heads + h) * dk;
     const float* value = in[kValue] + (row * a.kv_heads + h) * dv;
@@ -74,6 +78,7 @@ void run_linear(const LinearAttention& a, Tensors in, Tensors out) {
   if (present.present()) {
     state = result_buffer(present, state_store);
   } else {
+    require_memory(product({a.batch, a.kv_heads, size}), sizeof(float));
     own_state.resize(static_cast<size_t>(a.batch * a.kv_heads * size));
     state = own_state.data();
   }
@@ -82,6 +87,7 @@ void run_linear(const LinearAttention& a, Tensors in, Tensors out) {
   if (out[0].present()) {
     y = result_buffer(out[0], y_store);
   } else {
+    require_memory(product({a.batch, a.length, a.q_heads, a.value_size}), sizeof(float));
     own_output.resize(static_cast<size_t>(a.batch * a.length * a.q_heads * a.value_size));
     y = own_output.data();
   }
@@ -161,12 +167,14 @@ void run_causal(bool silu, int64_t width, Tensors in, Tensors out) {
   const T *bias = at(in, 2).as<T>(), *past = at(in, 3).as<T>();
   T *y = out[0].as<T>(), *state = at(out, 1).as<T>();
   parallel(in[0].shape[0] * channels, 1 + kCheapGrain / (1 + length * width), [&](int64_t begin, int64_t end) {
+    Pace pace;
     for (int64_t i = begin; i < end; ++i) {
       const auto sample = [&](int64_t t) -> T {  // t counts from the first kept element
         if (t >= kept) return x[i * length + t - kept];
         return past == nullptr ? T(0) : past[i * kept + t];
       };
       for (int64_t t = 0; y != nullptr && t < length; ++t) {
+        pace.spend(width);
         C sum = bias == nullptr ? C(0) : static_cast<C>(bias[i % channels]);
         for (int64_t k = 0; k < width; ++k)
           sum += static_cast<C>(sample(t + k)) * static_cast<C>(weights[i % channels * width + k]);

@@ -17,6 +17,7 @@ std::optional<Shape> broadcast_shape(std::span<const Shape> shapes) {
     }
     result.push_back(extent);
   }
+  if (!countable(result)) throw_uncountable(result);
   return result;
 }
 

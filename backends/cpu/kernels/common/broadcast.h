@@ -11,7 +11,8 @@
 
 namespace backplane::cpu {
 
-// The common shape, or nothing if the shapes do not fit each other.
+// The common shape, or nothing if the shapes do not fit each other. Throws sdk::Error where it is larger than all
+// memory.
 std::optional<Shape> broadcast_shape(std::span<const Shape> shapes);
 
 // Dimensions over which all operands walk alike are merged, so that equal shapes become one dimension, and a bias for

@@ -4,6 +4,7 @@
 
 #include "kernels/common/window.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -21,6 +22,7 @@ void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w
   int64_t in_group = size.in_channels / size.groups;
   int64_t out_group = size.out_channels / size.groups;
   parallel(size.batch * size.out_channels, 1, [&](int64_t first, int64_t last) {
+    Pace pace;
     for (int64_t nc = first; nc < last; ++nc) {
       int64_t n = nc / size.out_channels;
       int64_t oc = nc % size.out_channels;
@@ -31,6 +33,7 @@ void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w
         int64_t x0 = o % win.out[2] * win.stride[2] - win.begin[2];
         Sum sum{};
         for (int64_t c = 0; c < in_group; ++c) {
+          pace.spend(win.kernel_size());
           int64_t source = (n * size.in_channels + ic0 + c) * win.in_size();
           int64_t weight = (oc * in_group + c) * win.kernel_size();
           for (int64_t k = 0; k < win.kernel_size(); ++k) {
@@ -49,10 +52,11 @@ void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w
 
 // The sizes of a convolution, checked against each other; a text in `error` where they do not fit.
 inline std::optional<ConvSize> conv_size(const Shape& x, const Shape& w, int64_t groups, std::string* error) {
-  if (x.rank() < 3 || w.rank() != x.rank() || groups < 1 || w[0] % groups != 0 || x[1] != w[1] * groups) {
+  if (x.rank() < 3 || w.rank() != x.rank() || groups < 1 || w[0] % groups != 0 || x[1] % groups != 0 ||
+      x[1] / groups != w[1]) {
     *error = "input and weights do not fit " + std::to_string(groups) +
              " groups: " + (x.rank() > 1 ? std::to_string(x[1]) : "no") + " input channels, weights for " +
-             (w.rank() > 1 ? std::to_string(w[1] * groups) : "none");
+             (w.rank() > 1 ? std::to_string(w[1]) + " for each group" : "none");
     return std::nullopt;
   }
   return ConvSize{x[0], groups, x[1], w[0]};

@@ -56,12 +56,8 @@ class FunctionStep final : public Step {
 
 template <class Run>
 Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
-  for (const Shape& shape : shapes) {
-    int64_t elements = 1;
-    for (int64_t extent : shape)
-      if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements) || elements > int64_t{1} << 48)
-        return fail("the output would have too many elements, or an extent below 0");
-  }
+  for (const Shape& shape : shapes)
+    if (!countable(shape)) return fail("an output of extents " + to_string(shape) + " is larger than all memory");
   Plan plan;
   plan.step = std::make_unique<FunctionStep<Run>>(std::move(run), traits);
   plan.shapes = std::move(shapes);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -72,7 +73,9 @@ void for_elements(const Shape& whole, const Shape& part, int axis, const F& f) {
   Shape index = part;
   for (int d = 0; d < part.rank(); ++d) index[d] = 0;
   const int64_t n = part.elements();
+  Pace pace;
   for (int64_t i = 0, base = 0; i < n; ++i) {
+    pace.spend(1);
     f(i, base, strides[axis]);
     for (int d = part.rank() - 1; d >= 0; --d) {
       const int64_t stride = d == axis ? 0 : strides[d];

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/shape.h"
+
 namespace backplane::cpu {
 
 struct Dimensions {
@@ -16,11 +18,8 @@ struct Dimensions {
     extents.push_back(extent);
     strides.push_back(stride);
   }
-  int64_t positions() const {
-    int64_t n = 1;
-    for (int64_t extent : extents) n *= extent;
-    return n;
-  }
+  // Throws sdk::Error where they are more than an address can count.
+  int64_t positions() const { return product(extents); }
 };
 
 class Odometer {

@@ -14,12 +14,6 @@ const char* dtype_name(bp_dtype_t dtype) {
   return dtype < std::size(kNames) ? kNames[dtype] : "unknown";
 }
 
-std::string to_string(const Shape& shape) {
-  std::string text = "[";
-  for (int i = 0; i < shape.rank(); ++i) text += (i ? "," : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 static Verdict accepts_input(const Node& node, uint32_t slot, bp_dtype_set_t types) {
   const bp_type_t type = node.input_type(slot);
   if (type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_UNDEFINED)

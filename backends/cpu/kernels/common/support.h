@@ -28,7 +28,6 @@ inline constexpr bp_dtype_set_t kPackedTypes =
     just(BP_DTYPE_UINT4) | just(BP_DTYPE_INT4) | just(BP_DTYPE_FLOAT4E2M1) | just(BP_DTYPE_UINT2) | just(BP_DTYPE_INT2);
 
 const char* dtype_name(bp_dtype_t dtype);
-std::string to_string(const Shape& shape);
 
 // Whether the first `required` inputs are there, all inputs have a type of their set, and none is beyond the list.
 Verdict accepts(const Node& node, uint32_t required, std::initializer_list<bp_dtype_set_t> inputs);

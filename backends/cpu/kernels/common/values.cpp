@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/values.h"
 
+#include "runtime/memory.h"
+
 namespace backplane::cpu {
 
 Verdict expect_operands(const Node& node, uint32_t inputs, uint32_t outputs) {
@@ -20,6 +22,7 @@ std::optional<int64_t> integer(const Value& value) {
 
 std::vector<std::string_view> views(const Tensor& tensor) {
   Texts texts(tensor);
+  require_memory(texts.count(), sizeof(std::string_view));
   std::vector<std::string_view> list(static_cast<size_t>(texts.count()));
   for (size_t i = 0; i < list.size(); ++i) list[i] = texts[static_cast<int64_t>(i)];
   return list;

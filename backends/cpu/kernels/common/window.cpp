@@ -61,6 +61,10 @@ std::optional<Window> make_window(const WindowAttributes& attributes, const Shap
     size_t d = kSpatial - dims + i;
     w.in[d] = input[static_cast<int>(i) + 2];
     w.kernel[d] = kernel[i];
+    if (w.kernel[d] < 1 || w.kernel[d] > INT32_MAX) {
+      *error = "a window of " + std::to_string(w.kernel[d]) + " places";
+      return std::nullopt;
+    }
     if (!attributes.strides.empty()) w.stride[d] = attributes.strides[i];
     if (!attributes.dilations.empty()) w.dilation[d] = attributes.dilations[i];
     int64_t reach = (w.kernel[d] - 1) * w.dilation[d] + 1;

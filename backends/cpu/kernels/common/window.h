@@ -41,9 +41,9 @@ struct Window {
   Spatial begin{0, 0, 0};  // padding in front
   Spatial end{0, 0, 0};    // and behind
 
-  int64_t in_size() const { return in[0] * in[1] * in[2]; }
-  int64_t out_size() const { return out[0] * out[1] * out[2]; }
-  int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t in_size() const { return product(in); }
+  int64_t out_size() const { return product(out); }
+  int64_t kernel_size() const { return product(kernel); }
   // [first, first extent, spatial output extents].
   Shape output_shape(int64_t batch, int64_t channels) const;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences and optionals.
 #include "kernels/common/values.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -128,11 +130,14 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
       int64_t size = one_each ? 1 : sizes[0];
       if (size < 1) return "pieces of " + std::to_string(size) + "; they must have at least 1";
       sizes.clear();
+      require_memory(shape[axis] / size, sizeof(Value) + sizeof(int64_t));
       for (int64_t begin = 0; begin < shape[axis]; begin += size) sizes.push_back(std::min(size, shape[axis] - begin));
     }
     outputs[0] = Value::container(BP_KIND_SEQUENCE);
     int64_t begin = 0;
+    Pace pace;
     for (int64_t size : sizes) {
+      pace.spend(int64_t{1} << 8);
       if (size < 0 || size > shape[axis] - begin) break;
       Value piece = own(slice(inputs[0], axis, begin, begin + size));
       begin += size;

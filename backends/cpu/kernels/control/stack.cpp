@@ -5,6 +5,8 @@
 
 #include "backplane/sdk/fence.hpp"
 #include "kernels/common/support.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -24,7 +26,10 @@ void Stack::push(Value value) {
     return;
   }
   const auto* bytes = tensor.as<const std::byte>();
-  bytes_->insert(bytes_->end(), bytes, bytes + bytes_of(tensor));
+  const int64_t more = bytes_of(tensor);
+  if (static_cast<size_t>(more) > bytes_->capacity() - bytes_->size())  // it may double
+    require_memory(static_cast<int64_t>(bytes_->size()) + more, 2);
+  bytes_->insert(bytes_->end(), bytes, bytes + more);
 }
 
 Value Stack::finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis_number, bool reversed) {
@@ -57,10 +62,12 @@ Value Stack::finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis
   Value result = Value::allocate(dtype_, shape);
   int64_t outer = shape_.elements(0, axis);
   int64_t inner = bytes_of(dtype_, shape_.elements(axis, shape_.rank()));
-  if (inner == 0) return result;
+  if (inner == 0 || outer == 0) return result;
+  Pace pace;
   auto* to = result.tensor.as<std::byte>();
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < count_; ++i, to += inner) {
+      pace.spend(inner);
       int64_t from = reversed ? count_ - 1 - i : i;
       std::memcpy(to, bytes_->data() + (from * outer + o) * inner, static_cast<size_t>(inner));
     }

@@ -5,6 +5,7 @@
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
 #include "kernels/onednn/onednn.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -43,10 +44,12 @@ void run_float(const Transposed& t, Tensors in, Tensors out, float* product) {
     sgemm(rows, w.in_size(), t.in_group, 1, {in[1].as<float>() + group * t.in_group * rows, rows, true},
           {in[0].as<float>() + i * t.in_group * w.in_size(), w.in_size()}, 0, product, w.in_size());
     parallel(t.out_group, 1 + kCheapGrain / (1 + w.in_size() * w.kernel_size()), [&](int64_t begin, int64_t end) {
+      Pace pace;
       for (int64_t oc = begin; oc < end; ++oc) {
         float* y = out[0].as<float>() + (i * t.out_group + oc) * w.out_size();
         std::fill_n(y, w.out_size(), bias == nullptr ? 0.0f : bias[group * t.out_group + oc]);
         for (int64_t k = 0; k < w.kernel_size(); ++k) {
+          pace.spend(w.in_size());
           const float* add = product + (oc * w.kernel_size() + k) * w.in_size();
           each_meeting(w, k, [&](int64_t from, int64_t to) { y[to] += add[from]; });
         }
@@ -63,6 +66,7 @@ void run_plain(const Transposed& t, Tensors in, Tensors out) {
   const T* weights = in[1].as<T>();
   const T* bias = at(in, 2).present() ? in[2].as<T>() : nullptr;
   parallel(t.batch * t.groups * t.out_group, 1, [&](int64_t begin, int64_t end) {
+    Pace pace;
     std::vector<C> sums(static_cast<size_t>(w.out_size()));
     for (int64_t plane = begin; plane < end; ++plane) {
       int64_t image_group = plane / t.out_group;
@@ -73,6 +77,7 @@ void run_plain(const Transposed& t, Tensors in, Tensors out) {
         const T* source = x + (image_group * t.in_group + c) * w.in_size();
         const T* factors = weights + ((group * t.in_group + c) * t.out_group + oc) * w.kernel_size();
         for (int64_t k = 0; k < w.kernel_size(); ++k) {
+          pace.spend(w.in_size());
           C factor = static_cast<C>(factors[k]);
           each_meeting(w, k, [&](int64_t from, int64_t to) {
             sums[static_cast<size_t>(to)] += factor * static_cast<C>(source[from]);
@@ -105,6 +110,10 @@ std::optional<Window> transposed_window(const Attributes& a, const Shape& x, con
     size_t d = kSpatial - dims + i;
     w.in[d] = x[static_cast<int>(i) + 2];
     w.kernel[d] = weights[static_cast<int>(i) + 2];
+    if (w.in[d] > INT32_MAX || w.kernel[d] < 1 || w.kernel[d] > INT32_MAX) {
+      *error = "a window of " + std::to_string(w.kernel[d]) + " places over " + std::to_string(w.in[d]);
+      return std::nullopt;
+    }
     w.stride[d] = pick(a.window.strides, i, 1);
     w.dilation[d] = pick(a.window.dilations, i, 1);
     int64_t full = w.stride[d] * (w.in[d] - 1) + pick(a.output_padding, i, 0) + (w.kernel[d] - 1) * w.dilation[d] + 1;
@@ -144,7 +153,7 @@ Plan plan(const Attributes& a, Tensors inputs) {
   }
   Shape shape = w->output_shape(t.batch, t.groups * t.out_group);
   if (inputs[0].dtype == BP_DTYPE_FLOAT) {
-    int64_t scratch = t.out_group * w->kernel_size() * w->in_size() * static_cast<int64_t>(sizeof(float));
+    const int64_t scratch = product({t.out_group, w->kernel_size(), w->in_size(), static_cast<int64_t>(sizeof(float))});
     return make_plan({shape},
                      [t](Tensors in, Tensors out, void* memory) { run_float(t, in, out, static_cast<float*>(memory)); },
                      {.scratch_bytes = scratch});

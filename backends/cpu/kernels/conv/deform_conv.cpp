@@ -6,6 +6,7 @@
 #include "kernels/common/direct_conv.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -37,6 +38,7 @@ void run(const ConvSize& size, const Window& w, int64_t offset_groups, Tensors i
   T* y = out[0].as<T>();
   // One output pixel of one batch: the moved samples of all input channels, then all output channels from them.
   parallel(size.batch * pixels, 1, [&](int64_t begin, int64_t end) {
+    Pace pace;
     std::vector<double> samples(static_cast<size_t>(size.in_channels * taps));
     for (int64_t job = begin; job < end; ++job) {
       const int64_t n = job / pixels, p = job % pixels, row = p / w.out[2], column = p % w.out[2];
@@ -53,7 +55,9 @@ void run(const ConvSize& size, const Window& w, int64_t offset_groups, Tensors i
           samples[static_cast<size_t>(c * taps + k)] = value;
         }
       }
+      pace.spend(8 * size.in_channels * taps);
       for (int64_t oc = 0; oc < size.out_channels; ++oc) {
+        pace.spend(in_group * taps);
         const double* from = samples.data() + oc / out_group * in_group * taps;
         double sum = bias == nullptr ? 0 : static_cast<double>(bias[oc]);
         for (int64_t i = 0; i < in_group * taps; ++i)

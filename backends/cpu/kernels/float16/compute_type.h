@@ -6,6 +6,7 @@
 
 #include "kernels/common/float16_array.h"
 #include "kernels/common/support.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 
@@ -13,6 +14,7 @@ namespace backplane::cpu {
 template <class C>
 const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
   if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
+  require_memory(tensor.shape.elements(), sizeof(C));
   storage.resize(static_cast<size_t>(tensor.shape.elements()));
   if constexpr (std::is_same_v<C, float>) {
     if (is_half(tensor.dtype)) {
@@ -31,6 +33,7 @@ const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
 template <class C>
 C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
   if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
+  require_memory(tensor.shape.elements(), sizeof(C));
   storage.resize(static_cast<size_t>(tensor.shape.elements()));
   return storage.data();
 }

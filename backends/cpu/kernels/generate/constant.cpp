@@ -6,6 +6,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -160,7 +161,9 @@ Plan plan_range(Tensors inputs) {
   const auto n = static_cast<int64_t>(count);
   return make_plan({{n}}, [n, start, delta](Tensors, Tensors out) {
     T* y = out[0].as<T>();
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(static_cast<C>(start + static_cast<C>(i) * delta));
+    parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(static_cast<C>(start + static_cast<C>(i) * delta));
+    });
   });
 }
 
@@ -188,9 +191,11 @@ std::unique_ptr<Kernel> create_eye(const Node& node) {
     return make_plan({shape}, [=](Tensors, Tensors out) {
       dispatch<NumbersAndBool>(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        for (int64_t i = 0; i < shape[0]; ++i)
-          for (int64_t j = 0; j < shape[1]; ++j)
-            out[0].as<T>()[i * shape[1] + j] = static_cast<T>(static_cast<compute_t<T>>(j - i == k));
+        T* y = out[0].as<T>();
+        parallel(shape.elements(), kCheapGrain, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            y[i] = static_cast<T>(static_cast<compute_t<T>>(i % shape[1] - i / shape[1] == k));
+        });
       });
     });
   });
@@ -260,10 +265,14 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
         using T = typename decltype(tag)::type;
         T values[2];
         std::memcpy(values, in[2].data, sizeof values);
-        std::fill_n(out[0].as<T>(), outer * depth * inner, values[0]);
+        parallel(outer * depth * inner, 8 * kCheapGrain, [&](int64_t begin, int64_t end) {
+          std::fill(out[0].as<T>() + begin, out[0].as<T>() + end, values[0]);
+        });
         dispatch<Numbers>(in[0].dtype, [&](auto index_tag) {
           using I = typename decltype(index_tag)::type;
+          Pace pace;
           for (int64_t i = 0; i < outer * inner; ++i) {
+            pace.spend(4);
             const auto index = static_cast<double>(in[0].as<I>()[i]);
             const double position = index < 0 ? index + static_cast<double>(depth) : index;
             if (position >= 0 && position < static_cast<double>(depth))

@@ -9,6 +9,7 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -127,9 +128,11 @@ std::unique_ptr<Kernel> create_bernoulli(const Node& node) {
                          using P = typename decltype(from)::type;
                          dispatch<NumbersAndBool>(dtype, [&](auto to) {
                            using T = typename decltype(to)::type;
-                           for (int64_t i = 0; i < in[0].shape.elements(); ++i)
-                             out[0].as<T>()[i] = static_cast<T>(
-                                 static_cast<compute_t<T>>(random.uniform(i) < static_cast<double>(in[0].as<P>()[i])));
+                           parallel(in[0].shape.elements(), kMathGrain, [&](int64_t begin, int64_t end) {
+                             for (int64_t i = begin; i < end; ++i)
+                               out[0].as<T>()[i] = static_cast<T>(static_cast<compute_t<T>>(
+                                   random.uniform(i) < static_cast<double>(in[0].as<P>()[i])));
+                           });
                          });
                        });
                      },
@@ -154,7 +157,9 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
           dispatch<Floats>(in[0].dtype, [&](auto tag) {
             using T = typename decltype(tag)::type;
             std::vector<double> cumulative(static_cast<size_t>(shape[1]));
+            Pace pace;
             for (int64_t b = 0; b < shape[0]; ++b) {
+              pace.spend(8 * (shape[1] + samples));
               const T* logits = in[0].as<T>() + b * shape[1];
               double largest = static_cast<double>(logits[0]), sum = 0;
               for (int64_t c = 1; c < shape[1]; ++c) largest = std::max(largest, static_cast<double>(logits[c]));
@@ -185,12 +190,14 @@ Verdict supports_dropout(const Node& node) {
 template <class T>
 void drop(const Tensor& data, const Tensor& result, Bool* mask, double ratio, const Random& random) {
   const double scale = ratio < 1 ? 1 / (1 - ratio) : 0;
-  for (int64_t i = 0; i < data.shape.elements(); ++i) {
-    const bool keep = random.uniform(i) >= ratio;
-    if (mask != nullptr) mask[i] = Bool(keep);
-    result.as<T>()[i] =
-        static_cast<T>(static_cast<compute_t<T>>(keep ? static_cast<double>(data.as<T>()[i]) * scale : 0));
-  }
+  parallel(data.shape.elements(), kMathGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const bool keep = random.uniform(i) >= ratio;
+      if (mask != nullptr) mask[i] = Bool(keep);
+      result.as<T>()[i] =
+          static_cast<T>(static_cast<compute_t<T>>(keep ? static_cast<double>(data.as<T>()[i]) * scale : 0));
+    }
+  });
 }
 
 std::unique_ptr<Kernel> create_dropout(const Node& node) {

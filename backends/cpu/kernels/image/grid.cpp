@@ -8,6 +8,7 @@
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -101,7 +102,7 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
   const int64_t channels = image[1], pixels = image.elements(2, image.rank());
   const Shape strides = strides_of(image);
   parallel(image[0] * results, 64, [&](int64_t begin, int64_t end) {
-    std::vector<Taps> taps(static_cast<size_t>(dimensions));
+    Pace pace;
     std::vector<std::pair<int64_t, double>> points;  // the product of all dimensions' taps
     for (int64_t i = begin; i < end; ++i) {
       points.assign(1, {0, 1.0});
@@ -114,6 +115,7 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
         points.swap(finer);
       }
       const int64_t batch = i / results, result = i % results;
+      pace.spend(static_cast<int64_t>(points.size()) * (8 + channels));
       for (int64_t c = 0; c < channels; ++c) {
         const T* plane = x + (batch * channels + c) * pixels;
         double sum = 0;
@@ -235,22 +237,24 @@ std::unique_ptr<Kernel> create_affine(const Node& node) {
       const int64_t results = to.elements(1, to.rank() - 1), n = dimensions;
       dispatch<Floats>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        for (int64_t i = 0; i < to[0] * results; ++i) {
-          double position[3];  // innermost dimension first
-          int64_t rest = i % results;
-          for (int64_t k = 0; k < n; ++k) {
-            const int64_t extent = to[static_cast<int>(n - k)], index = rest % extent;
-            rest /= extent;
-            const auto e = static_cast<double>(extent), x = static_cast<double>(index);
-            position[k] = align ? (extent > 1 ? 2 * x / (e - 1) - 1 : 0) : (2 * x + 1) / e - 1;
+        parallel(to[0] * results, kCheapGrain / 8, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            double position[3];  // innermost dimension first
+            int64_t rest = i % results;
+            for (int64_t k = 0; k < n; ++k) {
+              const int64_t extent = to[static_cast<int>(n - k)], index = rest % extent;
+              rest /= extent;
+              const auto e = static_cast<double>(extent), x = static_cast<double>(index);
+              position[k] = align ? (extent > 1 ? 2 * x / (e - 1) - 1 : 0) : (2 * x + 1) / e - 1;
+            }
+            const T* theta = in[0].as<T>() + i / results * n * (n + 1);
+            for (int64_t r = 0; r < n; ++r) {
+              double sum = static_cast<double>(theta[r * (n + 1) + n]);
+              for (int64_t k = 0; k < n; ++k) sum += static_cast<double>(theta[r * (n + 1) + k]) * position[k];
+              out[0].as<T>()[i * n + r] = static_cast<T>(static_cast<compute_t<T>>(sum));
+            }
           }
-          const T* theta = in[0].as<T>() + i / results * n * (n + 1);
-          for (int64_t r = 0; r < n; ++r) {
-            double sum = static_cast<double>(theta[r * (n + 1) + n]);
-            for (int64_t k = 0; k < n; ++k) sum += static_cast<double>(theta[r * (n + 1) + k]) * position[k];
-            out[0].as<T>()[i * n + r] = static_cast<T>(static_cast<compute_t<T>>(sum));
-          }
-        }
+        });
       });
     });
   });

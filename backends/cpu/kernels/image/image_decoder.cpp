@@ -3,6 +3,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/image/codecs/codec.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 
@@ -34,6 +35,7 @@ std::optional<std::string> decode(const std::string& format, const image::Codec&
                                   Tensors out) {
   const int64_t pixels = size.width * size.height;
   auto* target = out[0].as<uint8_t>();
+  require_memory(pixels, 3);
   std::vector<uint8_t> storage(format == "Grayscale" ? static_cast<size_t>(pixels) * 3 : 0);
   uint8_t* rgb = storage.empty() ? target : storage.data();
   if (image::Problem problem = codec.decode(bytes_in(in[0]), size, rgb)) return about(codec, *problem);

@@ -8,6 +8,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -50,6 +51,7 @@ std::optional<std::string> roi_align(const Align& a, Tensors in, Tensors out) {
   const double offset = a.half_pixel ? 0.5 : 0;
   parallel(rois * a.height * a.width, 16, [&](int64_t begin, int64_t end) {
     std::vector<Bilinear> samples;
+    Pace pace;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t r = i / (a.height * a.width), py = i / a.width % a.height, px = i % a.width;
       const T* roi = in[1].as<T>() + r * 4;
@@ -68,6 +70,7 @@ std::optional<std::string> roi_align(const Align& a, Tensors in, Tensors out) {
       };
       const int64_t rows = grid(bin_height), columns = grid(bin_width);
       samples.clear();
+      pace.spend(4 * rows * columns);
       for (int64_t sy = 0; sy < rows; ++sy)
         for (int64_t sx = 0; sx < columns; ++sx)
           samples.emplace_back(
@@ -79,6 +82,7 @@ std::optional<std::string> roi_align(const Align& a, Tensors in, Tensors out) {
       for (int64_t c = 0; c < channels; ++c) {
         const T* plane = in[0].as<T>() + (batch.raw(r) * channels + c) * height * width;
         double sum = 0, largest = -std::numeric_limits<double>::infinity();
+        pace.spend(4 * rows * columns);
         for (const Bilinear& s : samples)
           for (int k = 0; k < 4; ++k) {
             const double value = s.weight[k] * static_cast<double>(plane[s.at[k]]);
@@ -119,7 +123,7 @@ std::unique_ptr<Kernel> create_align(const Node& node) {
   return make_kernel([a](Tensors inputs) -> Plan {
     const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
     if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 4 || !(inputs[2].shape == Shape{rois[0]}) ||
-        image[2] * image[3] == 0)
+        image[2] == 0 || image[3] == 0)
       return fail("rois of shape " + to_string(rois) + " for an image of shape " + to_string(image));
     return make_plan({{rois[0], image[1], a.height, a.width}}, [a](Tensors in, Tensors out) {
       return dispatch<Floats>(in[0].dtype,
@@ -136,6 +140,7 @@ std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_
                                         double scale) {
   const Shape& image = in[0].shape;
   const int64_t channels = image[1], height = image[2], width = image[3];
+  Pace pace;
   for (int64_t r = 0; r < in[1].shape[0]; ++r) {
     const T* roi = in[1].as<T>() + r * 5;
     const double batch = static_cast<double>(roi[0]);
@@ -160,6 +165,7 @@ std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_
       const auto [top, bottom] = range(i / pooled_width % pooled_height, bin_height, edge[1], height);
       const auto [left, right] = range(i % pooled_width, bin_width, edge[0], width);
       const T* plane = in[0].as<T>() + (static_cast<int64_t>(batch) * channels + c) * height * width;
+      pace.spend(4 + std::max<int64_t>(0, bottom - top) * std::max<int64_t>(0, right - left));
       bool any = false;
       T largest{};
       for (int64_t y = top; y < bottom; ++y)
@@ -243,8 +249,10 @@ std::unique_ptr<Kernel> create_nms(const Node& node) {
     const int64_t n = boxes[1];
     std::vector<std::array<int64_t, 3>> selected;
     std::vector<int64_t> order;
-    for (int64_t batch = 0; batch < scores[0]; ++batch)
+    Pace pace;
+    for (int64_t batch = 0; batch < scores[0] && scores.elements() > 0; ++batch)
       for (int64_t c = 0; c < scores[1]; ++c) {
+        pace.spend(n);
         const float* score = inputs[1].as<float>() + (batch * scores[1] + c) * n;
         order.clear();
         for (int64_t i = 0; i < n; ++i)
@@ -254,6 +262,7 @@ std::unique_ptr<Kernel> create_nms(const Node& node) {
         std::vector<Box> kept;
         for (int64_t i : order) {
           if (static_cast<int64_t>(kept.size()) >= most) break;
+          pace.spend(4 * static_cast<int64_t>(kept.size()));
           const Box box(inputs[0].as<float>() + (batch * n + i) * 4, centre);
           if (std::ranges::any_of(kept, [&](const Box& k) { return overlap(box, k) > iou_threshold; })) continue;
           kept.push_back(box);

@@ -11,6 +11,8 @@
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -137,7 +139,10 @@ Taps taps_of(const Axis& axis, const Attributes& a) {
   const double stretch = a.antialias ? std::min(axis.scale, 1.0) : 1.0;  // a filter wider than the step between results
   const auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
   taps.count = a.filter == Filter::kNearest ? 1 : static_cast<size_t>(2 - 2 * first);
+  require_memory(product({axis.to, static_cast<int64_t>(taps.count)}), sizeof(int64_t) + sizeof(float));
+  Pace pace;
   for (int64_t i = 0; i < axis.to; ++i) {
+    pace.spend(static_cast<int64_t>(taps.count));
     const double last = static_cast<double>(axis.from - 1);
     double x = original_position(axis, i, a.coordinates);
     taps.outside.push_back(a.coordinates == Coordinates::kTfCrop && !(x >= 0 && x <= last));
@@ -416,7 +421,7 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
     half = std::max(half, now.elements());
   }
   if (passes.empty()) return make_plan({to}, [](Tensors, Tensors) {}, {.alias = 0});
-  const int64_t scratch = passes.size() > 1 ? 2 * half * static_cast<int64_t>(sizeof(double)) : 0;
+  const int64_t scratch = passes.size() > 1 ? product({2, half, static_cast<int64_t>(sizeof(double))}) : 0;
   return make_plan({to},
                    [passes = std::move(passes), half, finish](Tensors in, Tensors out, void* buffer) {
                      dispatch<Numbers>(in[0].dtype, [&](auto tag) {

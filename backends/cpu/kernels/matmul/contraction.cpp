@@ -7,6 +7,7 @@
 #include "kernels/onednn/onednn.h"
 #include "kernels/simd/clones.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -265,6 +266,7 @@ void Contraction::run_rows(const float* a, const float* b, float* y) const {
   // Along a sum whose terms lie one after another, or along the row.
   const bool by_sums = r.sum.extent > 1 && (n == 1 || (std::max(r.sum.a, r.sum.b) == 1));
   parallel(rows * pieces, 1 + kCheapGrain / work, [&](int64_t begin, int64_t end) {
+    Pace pace;
     Odometer at_a(r.kept_a, begin / pieces), at_b(r.kept_b, begin / pieces);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i % pieces * kRowPiece, count = std::min(kRowPiece, n - first);
@@ -273,6 +275,7 @@ void Contraction::run_rows(const float* a, const float* b, float* y) const {
       std::fill_n(to, count, 0.0f);
       Odometer term_a(r.summed_a), term_b(r.summed_b);
       for (int64_t t = 0; t < terms; ++t, term_a.next(), term_b.next()) {
+        pace.spend(count * r.sum.extent);
         const float *xt = x + term_a.offset(), *wt = w + term_b.offset();
         if (by_sums) {
           for (int64_t j = 0; j < count; ++j) to[j] += dot_along(r.sum, xt + j * r.row.a, wt + j * r.row.b);

@@ -4,6 +4,7 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 double determinant(std::vector<double>& m, int64_t n) {
   const auto at = [&](int64_t row, int64_t column) -> double& { return m[static_cast<size_t>(row * n + column)]; };
   double result = 1;
+  Pace pace;
   for (int64_t k = 0; k < n; ++k) {
     int64_t pivot = k;
     for (int64_t row = k + 1; row < n; ++row)
@@ -22,6 +24,7 @@ double determinant(std::vector<double>& m, int64_t n) {
     }
     result *= at(k, k);
     for (int64_t row = k + 1; row < n; ++row) {
+      pace.spend(n - k);
       const double factor = at(row, k) / at(k, k);
       for (int64_t column = k + 1; column < n; ++column) at(row, column) -= factor * at(k, column);
     }

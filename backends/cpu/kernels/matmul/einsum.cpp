@@ -10,6 +10,7 @@
 #include "kernels/matmul/contraction.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -110,6 +111,7 @@ void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::
   const int64_t terms = summed[0].positions();
   parallel(kept[0].positions(), std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, terms)),
            [&](int64_t begin, int64_t end) {
+             Pace pace;
              std::vector<Odometer> outer;
              for (const Dimensions& d : kept) outer.emplace_back(d, begin);
              for (int64_t i = begin; i < end; ++i) {
@@ -117,6 +119,7 @@ void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::
                std::vector<Odometer> inner;
                for (const Dimensions& d : summed) inner.emplace_back(d);
                for (int64_t j = 0; j < terms; ++j) {
+                 pace.spend(static_cast<int64_t>(in.size()));
                  Acc product = 1;
                  for (size_t k = 0; k < in.size(); ++k) {
                    product *= static_cast<Acc>(
@@ -151,7 +154,7 @@ class Contractions {
     }
   }
 
-  int64_t scratch_bytes() const { return scratch_ * static_cast<int64_t>(sizeof(float)); }
+  int64_t scratch_bytes() const { return product({scratch_, static_cast<int64_t>(sizeof(float))}); }
 
   void run(Tensors in, float* y, float* scratch) const {
     static constexpr float kOne = 1;
@@ -208,7 +211,7 @@ class Contractions {
       axes.insert(axes.begin(), axis);
       if (!needed(l)) continue;
       result.strides[l] = elements;
-      elements *= axis.extent;
+      elements = product({elements, axis.extent});
     }
     Contraction contraction(std::move(kept), std::move(summed));
     scratch_ += align_up(elements, kAlignment);

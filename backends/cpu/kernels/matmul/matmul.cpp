@@ -11,6 +11,7 @@
 #include "kernels/matmul/wide_product.h"
 #include "kernels/post_op/activation.h"
 #include "runtime/implementations.h"
+#include "runtime/memory.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {
@@ -39,8 +40,15 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
     if (ea != eb && ea != 1 && eb != 1) return fails();
     int64_t extent = ea == 1 ? eb : ea;
     batch.push_back(extent);
+  }
+  const bool empty = batch.elements() == 0 || size.m == 0 || size.n == 0;
+  for (int i = 0; i < rank && !empty; ++i) {
+    const int64_t ea = i < rank - a_batch ? 1 : a[i - (rank - a_batch)];
+    const int64_t eb = i < rank - b_batch ? 1 : b[i - (rank - b_batch)];
+    const int64_t extent = batch[i];
     auto spread = [&](std::vector<int64_t>& offsets, int64_t own) {
       std::vector<int64_t> wider;
+      require_memory(product({static_cast<int64_t>(offsets.size()), extent}), sizeof(int64_t));
       wider.reserve(offsets.size() * static_cast<size_t>(extent));
       for (int64_t base : offsets) {
         for (int64_t j = 0; j < extent; ++j) wider.push_back(base * own + (own == 1 ? 0 : j));

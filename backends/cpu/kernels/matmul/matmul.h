@@ -8,6 +8,7 @@
 #include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -27,9 +28,11 @@ void multiply(int64_t m, int64_t n, int64_t k, const A& a, const B& b, const C& 
   int64_t grain = 1 + (int64_t{1} << 16) / (1 + n * k);
   parallel(m, grain, [&](int64_t begin, int64_t end) {
     std::vector<Sum> row(static_cast<size_t>(n));
+    Pace pace;
     for (int64_t i = begin; i < end; ++i) {
       std::fill(row.begin(), row.end(), Sum{});
       for (int64_t l = 0; l < k; ++l) {
+        pace.spend(n);
         Sum factor = a(i, i * k + l);
         for (int64_t j = 0; j < n; ++j) row[static_cast<size_t>(j)] += factor * b(j, l * n + j);
       }

@@ -7,6 +7,7 @@
 #include "kernels/simd/clones.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -14,7 +15,8 @@ namespace {
 
 constexpr int64_t kVectorBytes = 64;
 constexpr int kRows = 6;
-constexpr int kVectors = 2;  // of columns in a panel
+constexpr int kVectors = 2;                   // of columns in a panel
+constexpr int64_t kRowsAtOnce = 128 * kRows;  // by which a panel is multiplied before the run may end
 
 template <class T>
 struct Lanes {
@@ -83,7 +85,14 @@ void run(void (*multiply)(const Task<T>&, int64_t, T*), int64_t m, int64_t n, in
   const Task<T> task{m, n, k, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c)};
   parallel((n + kPanel<T> - 1) / kPanel<T>, 1 + (1 << 16) / (1 + m * k * kPanel<T>), [&](int64_t begin, int64_t end) {
     std::vector<T> panel(static_cast<size_t>(k * kPanel<T>));
-    for (int64_t p = begin; p < end; ++p) multiply(task, p * kPanel<T>, panel.data());
+    Pace pace;
+    for (int64_t p = begin; p < end; ++p) {
+      for (int64_t row = 0; row < m; row += kRowsAtOnce) {
+        const Task<T> part{std::min(kRowsAtOnce, m - row), n, k, task.a + row * k, task.b, task.c + row * n};
+        multiply(part, p * kPanel<T>, panel.data());
+        pace.spend(part.m * k * kPanel<T>);
+      }
+    }
   });
 }
 

@@ -4,6 +4,8 @@
 #include <unordered_map>
 
 #include "kernels/ml/support.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -28,11 +30,14 @@ Failed extract(const Tensor& x, std::span<const int64_t> picks, Value& out) {
   Shape shape = x.shape;
   if (shape.rank() == 1) shape = Shape{1, shape[0]};
   shape[shape.rank() - 1] = static_cast<int64_t>(picks.size());
-  int64_t rows = x.shape.elements(0, last);
+  const int64_t rows = picks.empty() ? 0 : x.shape.elements(0, last);
+  Pace pace;
   if (x.dtype == BP_DTYPE_STRING) {
     Texts texts(x);
     std::vector<std::string_view> chosen;
+    require_memory(product({rows, static_cast<int64_t>(picks.size())}), 2 * sizeof(std::string_view));
     for (int64_t r = 0; r < rows; ++r) {
+      pace.spend(static_cast<int64_t>(picks.size()));
       for (int64_t pick : picks) chosen.push_back(texts[r * width + pick]);
     }
     out = make_texts(shape, chosen);
@@ -41,6 +46,7 @@ Failed extract(const Tensor& x, std::span<const int64_t> picks, Value& out) {
   out = Value::allocate(x.dtype, shape);
   int64_t to = 0;
   for (int64_t r = 0; r < rows; ++r) {
+    pace.spend(8 * static_cast<int64_t>(picks.size()));
     for (int64_t pick : picks) copy_elements(x.dtype, x.data, r * width + pick, out.tensor.data, to++, 1);
   }
   return std::nullopt;
@@ -78,11 +84,13 @@ std::unique_ptr<Kernel> create_vectorizer(const Node& node) {
     }
     return make_plan({Shape{rows, width}}, [=](Tensors in, Tensors out) {
       int64_t before = 0;
+      Pace pace;
       for (size_t i = 0; i < in.size(); ++i) {
         int64_t columns = ml::table_of(in[i].shape)->columns;
         int64_t taken = std::min(columns, widths[i]);
         std::vector<double> row(static_cast<size_t>(widths[i]), 0.0);
         for (int64_t r = 0; r < rows; ++r) {
+          pace.spend(widths[i]);
           ml::read_numbers(in[i], r * columns, taken, row.data());
           std::ranges::transform(row, out[0].as<float>() + r * width + before,
                                  [](double x) { return static_cast<float>(x); });
@@ -120,15 +128,15 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
     if (x.shape.rank() == BP_MAX_RANK) return "the input's rank is " + std::to_string(BP_MAX_RANK);
     Shape shape = x.shape;
     shape.push_back(width);
-    int64_t count = x.shape.elements(), cells;
-    if (__builtin_mul_overflow(count, width, &cells) || cells > int64_t{1} << 40)
-      return "the result would be too large";
+    const int64_t count = x.shape.elements(), cells = product({count, width});
     out[0] = Value::allocate(BP_DTYPE_FLOAT, shape);
     float* y = out[0].tensor.as<float>();
     std::fill_n(y, cells, 0.0f);
     bool is_text = x.dtype == BP_DTYPE_STRING;
     std::vector<double> numbers = is_text ? std::vector<double>() : ml::numbers(x);
+    Pace pace;
     for (int64_t i = 0; i < count; ++i) {
+      pace.spend(32);
       std::optional<size_t> hot;
       if (is_text) {
         if (auto found = texts.find(std::string(Texts(x)[i])); found != texts.end()) hot = found->second;

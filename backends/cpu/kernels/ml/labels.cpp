@@ -6,6 +6,8 @@
 
 #include "backplane/sdk/fence.hpp"
 #include "kernels/ml/support.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -25,6 +27,7 @@ std::string key_of(T number) {
 }
 
 std::vector<std::string> keys_of(const Tensor& tensor) {
+  require_memory(tensor.shape.elements(), sizeof(std::string));
   std::vector<std::string> keys;
   if (tensor.dtype == BP_DTYPE_STRING) {
     for (std::string_view text : views(tensor)) keys.emplace_back(text);
@@ -76,10 +79,12 @@ struct Dictionary {
 
   Value look_up(const Tensor& x) const {
     std::vector<std::string> keys = keys_of(x);
+    Pace pace;
     if (values.tensor.dtype == BP_DTYPE_STRING) {
       std::vector<std::string_view> texts;
       Texts known(values.tensor), other(fallback.tensor);
       for (const std::string& key : keys) {
+        pace.spend(32);
         auto found = places.find(key);
         texts.push_back(found == places.end() ? other[0] : known[found->second]);
       }
@@ -88,6 +93,7 @@ struct Dictionary {
     Value result = Value::allocate(values.tensor.dtype, x.shape);
     int64_t to = 0;
     for (const std::string& key : keys) {
+      pace.spend(32);
       auto found = places.find(key);
       const Value& from = found == places.end() ? fallback : values;
       copy_elements(values.tensor.dtype, from.tensor.data, found == places.end() ? 0 : found->second,

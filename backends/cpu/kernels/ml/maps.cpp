@@ -7,6 +7,8 @@
 #include <unordered_map>
 
 #include "kernels/ml/support.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -34,7 +36,10 @@ std::unique_ptr<Kernel> create_zip(const Node& node) {
     if (table->columns != static_cast<int64_t>(keys.size()))
       return "rows have " + std::to_string(table->columns) + " numbers for " + std::to_string(keys.size()) + " labels";
     out[0] = Value::container(BP_KIND_SEQUENCE);
+    require_memory(product({table->rows, 1 + static_cast<int64_t>(keys.size())}), 2 * sizeof(Value));
+    Pace pace;
     for (int64_t r = 0; r < table->rows; ++r) {
+      pace.spend(256 * static_cast<int64_t>(keys.size()));
       Value map = Value::container(BP_KIND_MAP);
       map.elements->keys = keys;
       for (size_t c = 0; c < keys.size(); ++c) {

@@ -47,11 +47,13 @@ template <class T>
 void impute(const Replacement<T>& with, int64_t columns, Tensors in, Tensors out) {
   const T* x = in[0].as<const T>();
   T* y = out[0].as<T>();
-  for (int64_t i = 0; i < in[0].shape.elements(); ++i) {
-    bool is_old = x[i] == with.old;
-    if constexpr (std::is_floating_point_v<T>) is_old = is_old || (std::isnan(x[i]) && std::isnan(with.old));
-    y[i] = is_old ? with.values[with.values.size() == 1 ? 0 : static_cast<size_t>(i % columns)] : x[i];
-  }
+  parallel(in[0].shape.elements(), kCheapGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      bool is_old = x[i] == with.old;
+      if constexpr (std::is_floating_point_v<T>) is_old = is_old || (std::isnan(x[i]) && std::isnan(with.old));
+      y[i] = is_old ? with.values[with.values.size() == 1 ? 0 : static_cast<size_t>(i % columns)] : x[i];
+    }
+  });
 }
 
 Verdict supports_imputer(const Node& node) {

@@ -31,6 +31,7 @@ void read_numbers(const Tensor& tensor, int64_t first, int64_t count, double* ou
 }
 
 std::vector<double> numbers(const Tensor& tensor) {
+  require_memory(tensor.shape.elements(), sizeof(double));
   std::vector<double> list(static_cast<size_t>(tensor.shape.elements()));
   read_numbers(tensor, 0, tensor.shape.elements(), list.data());
   return list;

@@ -7,6 +7,7 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/values.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu::ml {
 
@@ -30,7 +31,9 @@ std::vector<double> numbers(const Tensor& tensor);
 void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto& f) {
   parallel(table.rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
     std::vector<double> row(static_cast<size_t>(table.columns));
+    Pace pace;
     for (int64_t r = begin; r < end; ++r) {
+      pace.spend(work);
       read_numbers(x, r * table.columns, table.columns, row.data());
       f(r, std::span<const double>(row));
     }

@@ -52,10 +52,10 @@ std::unique_ptr<Kernel> create_expand(const Node&) {
     const std::vector<int64_t> wanted = integers(inputs[1]);
     if (wanted.size() > BP_MAX_RANK) return fail("rank " + std::to_string(wanted.size()) + " is more than 32");
     const Shape shapes[] = {inputs[0].shape, Shape(wanted)};
+    for (int64_t extent : wanted)
+      if (extent < 0) return fail("shape " + to_string(shapes[1]) + " has an extent below 0");
     const auto to = broadcast_shape(shapes);
     if (!to) return fail("shape " + to_string(shapes[0]) + " does not expand to " + to_string(shapes[1]));
-    for (int64_t extent : *to)
-      if (extent < 0) return fail("shape " + to_string(shapes[1]) + " has an extent below 0");
     const Broadcast<1> walk(*to, {shapes[0]});
     return plan_copy(inputs[0], *to, walk.extents, walk.strides[0]);
   });
@@ -80,6 +80,7 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
       extents.insert(extents.end(), {repeat, from[i]});
       strides.insert(strides.end(), {0, dense[i]});
     }
+    if (!countable(to)) return fail("a result of extents " + to_string(to) + " is larger than all memory");
     return plan_copy(inputs[0], to, extents, strides);
   });
 }

@@ -159,7 +159,9 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
     const int64_t size = bytes_of(inputs[0].dtype, 1), block = data.elements(depth, data.rank());
     return make_plan({to}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
       const TupleIndices index(in[1], data, batch_dims);
+      Pace pace;
       for (int64_t i = 0; i < batches * rows; ++i) {
+        pace.spend(1 + block);
         const int64_t at = index.offset(i);
         if (at < 0) return index.out_of_range(i);
         std::memcpy(out[0].as<char>() + i * block * size, in[0].as<char>() + (i / rows * data_batch + at) * size,
@@ -189,8 +191,10 @@ std::unique_ptr<Kernel> create_reverse(const Node& node) {
     return make_plan({shape}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
       const int64_t* lengths = in[1].as<int64_t>();
       const int64_t times = shape[1 - batch_axis];
+      Pace pace;
       for (int64_t i = 0; i < shape[0]; ++i)
         for (int64_t j = 0; j < shape[1]; ++j) {
+          pace.spend(block);
           const int64_t time = batch_axis == 1 ? i : j, length = lengths[batch_axis == 1 ? j : i];
           if (length < 0 || length > times)
             return "sequence length " + std::to_string(length) + " is not in [0, " + std::to_string(times) + "]";

@@ -4,6 +4,8 @@
 #include "kernels/common/mapped_copy.h"
 #include "kernels/common/packed.h"
 #include "kernels/common/support.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -51,7 +53,12 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
   for (int d = 0; d < from.rank(); ++d) {
     const int64_t left = before[static_cast<size_t>(d)];
     if (left == 0 && to[d] == from[d]) continue;
-    for (int64_t i = 0; i < to[d]; ++i) maps[static_cast<size_t>(d)].push_back(source_of(i - left, from[d], mode));
+    require_memory(to[d], 2 * int64_t{sizeof(int64_t)});
+    Pace pace;
+    for (int64_t i = 0; i < to[d]; ++i) {
+      pace.spend(1);
+      maps[static_cast<size_t>(d)].push_back(source_of(i - left, from[d], mode));
+    }
   }
   return make_plan({to}, [copy = MappedCopy(from, std::move(maps), bytes_of(data.dtype, 1)), fill_slot](
                              Tensors in, Tensors out) { copy(in[0].data, out[0].data, at(in, fill_slot).data); });

@@ -120,12 +120,14 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
     return make_plan({data},
                      [=](Tensors in, Tensors out) -> std::optional<std::string> {
                        const TupleIndices index(in[1], data, 0);
+                       Pace pace;
                        for (int64_t row = 0; row < rows; ++row)
                          if (index.offset(row) < 0) return index.out_of_range(row);
                        copy_data(in[0], out[0]);
                        with_elements(in[0].dtype, reduction, out[0], in[2],
                                      [&](auto* target, const auto* updates, const auto& write) {
                                        for (int64_t row = 0; row < rows; ++row) {
+                                         pace.spend(1 + block);
                                          const int64_t at = index.offset(row);
                                          for (int64_t i = 0; i < block; ++i)
                                            write(target[at + i], updates[row * block + i]);
@@ -170,8 +172,10 @@ std::unique_ptr<Kernel> create_tensor_scatter(const Node& node) {
               return "write index " + std::to_string(first[batch]) + " is out of range for extent " +
                      std::to_string(times);
           copy_data(in[0], out[0]);
-          for (int64_t row = 0; row < cache[0] * middle; ++row)
+          Pace pace;
+          for (int64_t row = 0; row < cache[0] * middle && update[axis] > 0; ++row)
             for (int64_t t = 0; t < update[axis]; ++t) {
+              pace.spend(block);
               const int64_t time = ((first == nullptr ? 0 : first[row / middle]) + t) % times;
               std::memcpy(out[0].as<char>() + (row * times + time) * block,
                           in[1].as<char>() + (row * update[axis] + t) * block, static_cast<size_t>(block));

@@ -7,6 +7,8 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/movement/order.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -23,11 +25,15 @@ std::unique_ptr<Kernel> create_non_zero(const Node&) {
     if (!known(inputs[0])) return later();
     const Shape shape = inputs[0].shape;
     std::vector<int64_t> found;
+    Pace pace;
     dispatch<NumbersAndBool>(inputs[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* x = inputs[0].template as<T>();
-      for (int64_t i = 0; i < shape.elements(); ++i)
+      const int64_t n = shape.elements();
+      for (int64_t i = 0; i < n; ++i) {
+        if (i % kCheapGrain == 0) pace.spend(kCheapGrain);
         if (static_cast<compute_t<T>>(x[i]) != 0) found.push_back(i);
+      }
     });
     const auto count = static_cast<int64_t>(found.size());
     return make_plan({{shape.rank(), count}}, [shape, found = std::move(found), count](Tensors, Tensors out) {
@@ -85,6 +91,7 @@ struct Groups {
 // `compare(a, b)` is below, at or above 0.
 template <class Compare>
 Groups group(int64_t n, bool sorted, const Compare& compare) {
+  require_memory(n, 4 * int64_t{sizeof(int64_t)});
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
@@ -121,12 +128,14 @@ std::unique_ptr<Kernel> create_unique(const Node& node) {
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
     const int64_t outer = shape.elements(0, axis), extent = shape[axis], inner = shape.elements(axis + 1, shape.rank());
+    Pace pace;
     Groups groups = dispatch<NumbersAndBool>(inputs[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* x = inputs[0].template as<T>();
       return group(extent, sorted, [&](int64_t a, int64_t b) {
-        for (int64_t o = 0; o < outer; ++o)
+        for (int64_t o = 0; o < outer && inner > 0; ++o)
           for (int64_t i = 0; i < inner; ++i) {
+            pace.spend(1);
             const auto p = static_cast<compute_t<T>>(x[(o * extent + a) * inner + i]);
             const auto q = static_cast<compute_t<T>>(x[(o * extent + b) * inner + i]);
             if (ordered_before(p, q)) return -1;

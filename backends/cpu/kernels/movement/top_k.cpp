@@ -8,7 +8,9 @@
 #include "kernels/common/support.h"
 #include "kernels/movement/order.h"
 #include "kernels/simd/clones.h"
+#include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -22,10 +24,12 @@ void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, in
   using C = compute_t<T>;
   parallel(outer * inner, std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
     std::vector<int64_t> order(static_cast<size_t>(n));
+    Pace pace;
     for (int64_t i = begin; i < end; ++i) {
       const T* line = x + i / inner * n * inner + i % inner;
       std::iota(order.begin(), order.end(), 0);
       const auto first = [&](int64_t a, int64_t b) {
+        pace.spend(1);
         const C p = static_cast<C>(line[a * inner]), q = static_cast<C>(line[b * inner]);
         const bool before = largest ? ordered_before(q, p) : ordered_before(p, q);
         const bool after = largest ? ordered_before(p, q) : ordered_before(q, p);
@@ -127,6 +131,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     const int64_t outer = shape.elements(0, axis), n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
     Shape to = shape;
     to[axis] = k;
+    if (to.elements() > 0) require_memory(n, context.threads * int64_t{sizeof(int64_t)});
     if (inputs[0].dtype == BP_DTYPE_FLOAT && inner == 1 && k > 0 && n <= INT32_MAX && !context.reference)
       return make_plan({to, to}, [=](Tensors in, Tensors out) {
         top_k_floats(in[0].as<float>(), out[0].as<float>(), at(out, 1).as<int64_t>(), outer, n, k, largest);

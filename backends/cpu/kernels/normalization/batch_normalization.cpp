@@ -24,7 +24,7 @@ void normalize(const Normalization& b, const T* x, T* y, int64_t channel, double
   using C = compute_t<T>;
   C f = static_cast<C>(factor);
   C s = static_cast<C>(shift);
-  for (int64_t n = 0; n < b.batch; ++n) {
+  for (int64_t n = 0; n < b.batch && b.inner > 0; ++n) {
     int64_t first = (n * b.channels + channel) * b.inner;
     for (int64_t i = first; i < first + b.inner; ++i) y[i] = static_cast<T>(static_cast<C>(x[i]) * f + s);
   }
@@ -41,6 +41,7 @@ std::pair<double, double> moments(const Normalization& b, const T* x, int64_t ch
       for (int64_t i = first; i < first + b.inner; ++i) f(static_cast<double>(static_cast<compute_t<T>>(x[i])));
     }
   };
+  if (b.inner == 0) return {std::nan(""), std::nan("")};
   double count = static_cast<double>(b.batch * b.inner);
   each([&](double v) { sum += v; });
   double mean = sum / count;

@@ -7,10 +7,12 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 
 std::vector<Reach> reaches(const Window& w, size_t d) {
+  require_memory(w.out[d], 2 * int64_t{sizeof(Reach)});
   std::vector<Reach> all;
   for (int64_t o = 0; o < w.out[d]; ++o) {
     int64_t start = o * w.stride[d] - w.begin[d];

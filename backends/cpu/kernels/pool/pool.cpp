@@ -13,6 +13,7 @@
 #include "kernels/pool/dense_pool.h"
 #include "runtime/implementations.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -39,12 +40,14 @@ void each_cell(const Window& w, const F& f) {
     return reach.padded_count;
   };
   int64_t o = 0;
+  Pace pace;
   for (int64_t z = 0; z < w.out[0]; ++z) {
     const int64_t deep = place(0, z);
     for (int64_t y = 0; y < w.out[1]; ++y) {
       const int64_t high = place(1, y);
       for (int64_t x = 0; x < w.out[2]; ++x) {
         cell.padded_places = deep * high * place(2, x);
+        pace.spend(cell.count[0] * cell.count[1] * cell.count[2]);
         f(o++, cell);
       }
     }

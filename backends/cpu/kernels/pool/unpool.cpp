@@ -5,6 +5,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -57,7 +58,9 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
           const int64_t n = in[0].shape.elements(), limit = pooled.elements();
           std::memset(out[0].data, 0, static_cast<size_t>(to.elements() * size));
           const Shape pitch = strides_of(to);
+          Pace pace;
           for (int64_t i = 0; i < n; ++i) {
+            pace.spend(4);
             if (index.raw(i) < 0 || index.raw(i) >= limit) return index.out_of_range(i, limit);
             int64_t rest = index.raw(i), target = 0;
             for (int d = pooled.rank() - 1; d >= 0; rest /= pooled[d--]) target += rest % pooled[d] * pitch[d];
@@ -93,10 +96,12 @@ void col2im(const T* x, T* y, int64_t planes, int64_t parts, const std::vector<S
   using Acc = std::conditional_t<kIsFloating<T>, double, uint64_t>;
   parallel(planes, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, block * windows)),
            [&](int64_t begin, int64_t end) {
+             Pace pace;
              std::vector<Acc> sums(static_cast<size_t>(image * parts));
              for (int64_t plane = begin; plane < end; ++plane) {
                std::ranges::fill(sums, Acc(0));
                for (int64_t i = 0; i < block * windows; ++i) {
+                 pace.spend(4);
                  int64_t in_block = i / windows, window = i % windows, at = 0, pitch = 1;
                  bool inside = true;
                  for (size_t d = spans.size(); d-- > 0;) {

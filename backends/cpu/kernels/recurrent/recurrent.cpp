@@ -9,6 +9,7 @@
 #include "kernels/common/support.h"
 #include "kernels/recurrent/recurrent_step.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -251,12 +252,14 @@ void run_layer(const Layer& layer, RecurrentExtents e, Tensors in, Tensors out) 
         converted<C, T>(at(in, 3), (d * 2 + 1) * rows, rows), converted<C, T>(at(in, 7), d * 3 * hidden, 3 * hidden)};
     const bool reverse = d == 1 || layer.reverse_first;
     parallel(e.batch, 1, [&](int64_t begin, int64_t end) {
+      Pace pace;
       for (int64_t b = begin; b < end; ++b) {
         const int64_t state = places.state(b, d);
         Sequence<C> cell(layer, weights, layer.functions_of(d), converted<C, T>(at(in, 5), state, hidden),
                          converted<C, T>(at(in, 6), state, hidden));
         const int64_t length = lengths == nullptr ? e.times : lengths[b];
         for (int64_t s = 0; s < length; ++s) {
+          pace.spend(rows * (e.input + hidden) + hidden);
           const int64_t t = reverse ? length - 1 - s : s;
           cell.step(converted<C, T>(in[0], places.x(t, b), e.input));
           if (sequence.data == nullptr) continue;

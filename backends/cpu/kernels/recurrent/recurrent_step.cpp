@@ -15,6 +15,7 @@
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -249,6 +250,7 @@ class RecurrentStep final : public Step {
       load(at(run.in, 5), places.state(job.first + b, job.direction), h, layer_.hidden);
       load(at(run.in, 6), places.state(job.first + b, job.direction), c, layer_.hidden);
     }
+    Pace pace;
     for (int64_t begin = 0; begin < longest; begin += ahead_) {
       const int64_t end = std::min(longest, begin + ahead_);
       size_t count = 0;
@@ -266,6 +268,7 @@ class RecurrentStep final : public Step {
           w_[p].multiply(direction.w[p], {s.rows, count}, offset, first, last);
       });
       for (int64_t step = begin; step < end; ++step) {
+        pace.spend(job.count * layer_.gates * units_ * (1 + e_.input + units_));
         advance(run, job, direction, s, step - begin, [&](int64_t b) -> int64_t {
           if (step >= length(b)) return -1;
           return places.y(reverse ? length(b) - 1 - step : step, job.first + b, job.direction);

@@ -2,6 +2,7 @@
 // CumSum and CumProd: running totals along an axis.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -28,10 +29,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
         using Acc = std::conditional_t<kIsFloating<T>, double, uint64_t>;
         parallel(shape.elements(0, axis) * inner, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n)),
                  [&](int64_t begin, int64_t end) {
+                   Pace pace;
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t base = i / inner * n * inner + i % inner;
                      Acc acc = kProduct ? 1 : 0;
                      for (int64_t k = 0; k < n; ++k) {
+                       if (k % kCheapGrain == 0) pace.spend(std::min(kCheapGrain, n - k));
                        const int64_t at = base + (reverse ? n - 1 - k : k) * inner;
                        const Acc x = static_cast<Acc>(static_cast<compute_t<T>>(in[0].as<T>()[at])), before = acc;
                        acc = kProduct ? acc * x : acc + x;

@@ -7,6 +7,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/odometer.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -144,15 +145,18 @@ struct Walk {
         (reduce ? reduced : kept).add(extent, strides[d]);
       }
     }
+    if (count == 0) reduced.extents.assign(reduced.extents.size(), 0);  // nothing is walked for what has no element
   }
 };
 
 template <class T, class Op>
 void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is reduced
   constexpr int64_t kLanes = 4;                            // independent accumulators keep the pipeline full
+  constexpr int64_t kPart = int64_t{1} << 18;              // of a row, between two looks at the watch
   const int64_t outer = walk.reduced.positions();
   parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)),
            [&](int64_t begin, int64_t end) {
+             Pace pace;
              Odometer kept(walk.kept, begin);
              for (int64_t i = begin; i < end; ++i, kept.next()) {
                typename Op::Acc acc[kLanes] = {Op::start(), Op::start(), Op::start(), Op::start()};
@@ -160,8 +164,12 @@ void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dime
                for (int64_t r = 0; r < outer; ++r, reduced.next()) {
                  const T* row = x + kept.offset() + reduced.offset();
                  int64_t k = 0;
-                 for (; k + kLanes <= walk.inner; k += kLanes)
-                   for (int64_t lane = 0; lane < kLanes; ++lane) Op::take(acc[lane], row[k + lane]);
+                 while (k + kLanes <= walk.inner) {
+                   const int64_t part = std::min(kPart, walk.inner - k);
+                   pace.spend(part);
+                   for (const int64_t last = k + part; k + kLanes <= last; k += kLanes)
+                     for (int64_t lane = 0; lane < kLanes; ++lane) Op::take(acc[lane], row[k + lane]);
+                 }
                  for (; k < walk.inner; ++k) Op::take(acc[0], row[k]);
                }
                for (int64_t lane = 1; lane < kLanes; ++lane) Op::merge(acc[0], acc[lane]);
@@ -177,6 +185,7 @@ void reduce_columns_of(const Walk& walk, const T* x, T* y) {  // the innermost d
   parallel(walk.kept.positions() * strips,
            std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count * kWidth)),
            [&](int64_t begin, int64_t end) {
+             Pace pace;
              for (int64_t task = begin; task < end; ++task) {
                const int64_t first = task % strips * kWidth, n = std::min(kWidth, walk.inner - first);
                const Odometer kept(walk.kept, task / strips);
@@ -184,6 +193,7 @@ void reduce_columns_of(const Walk& walk, const T* x, T* y) {  // the innermost d
                std::fill_n(acc, n, Op::start());
                Odometer reduced(walk.reduced);
                for (int64_t r = 0; r < outer; ++r, reduced.next()) {
+                 pace.spend(n);
                  const T* row = x + kept.offset() + reduced.offset() + first;
                  for (int64_t k = 0; k < n; ++k) Op::take(acc[k], row[k]);
                }

@@ -9,6 +9,8 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/values.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -31,10 +33,13 @@ std::unique_ptr<Kernel> create_concat(const Node&) {
     std::optional<Shape> shape = broadcast_shape(shapes);
     if (!shape) return "shapes " + to_string(shapes[0]) + " and " + to_string(shapes[1]) + " do not fit each other";
     Texts a(inputs[0].tensor), b(inputs[1].tensor);
+    Pace pace;
+    require_memory(shape->elements(), sizeof(std::string));
     std::vector<std::string> texts;
     Broadcast<2> walk(*shape, {shapes[0], shapes[1]});
     walk.rows(0, walk.elements, [&](int64_t, const std::array<int64_t, 2>& offset, int64_t count) {
       for (int64_t i = 0; i < count; ++i) {
+        pace.spend(64);
         std::string& text = texts.emplace_back(a[offset[0] + i * walk.inner_stride(0)]);
         text += b[offset[1] + i * walk.inner_stride(1)];
       }
@@ -87,12 +92,15 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     if (shape.rank() == BP_MAX_RANK) return "the result would have a rank above " + std::to_string(BP_MAX_RANK);
     std::vector<std::vector<std::string_view>> rows;
     size_t width = 0;
+    Pace pace;
     for (int64_t i = 0; i < texts.count(); ++i) {
+      pace.spend(64 + static_cast<int64_t>(texts[i].size()));
       rows.push_back(delimiter.empty() ? split_at_blanks(texts[i], splits) : split_at(texts[i], delimiter, splits));
       width = std::max(width, rows.back().size());
     }
     Shape wide = shape;
     wide.push_back(static_cast<int64_t>(width));
+    require_memory(product({shape.elements(), static_cast<int64_t>(width)}), 2 * sizeof(std::string_view));
     std::vector<std::string_view> all;
     Value counts = Value::allocate(BP_DTYPE_INT64, shape);
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -122,7 +130,9 @@ std::unique_ptr<Kernel> create_regex(const Node& node) {
   return make_value_kernel([pattern = compile(node)](Values inputs, Values outputs) -> Failed {
     Texts texts(inputs[0].tensor);
     outputs[0] = Value::allocate(BP_DTYPE_BOOL, inputs[0].tensor.shape);
+    Pace pace;
     for (int64_t i = 0; i < texts.count(); ++i) {
+      pace.spend(64 + 8 * static_cast<int64_t>(texts[i].size()));
       re2::StringPiece text(texts[i].data(), texts[i].size());
       outputs[0].tensor.as<bool>()[i] = RE2::FullMatch(text, *pattern);
     }
@@ -209,8 +219,10 @@ std::unique_ptr<Kernel> create_normalizer(const Node& node) {
     if (shape.rank() != 1 && (shape.rank() != 2 || shape[0] != 1))
       return "extents " + to_string(shape) + "; it takes [C] or [1,C]";
     Texts texts(inputs[0].tensor);
+    Pace pace;
     std::vector<std::string> kept;
     for (int64_t i = 0; i < texts.count(); ++i) {
+      pace.spend(64 + 8 * static_cast<int64_t>(texts[i].size()));
       std::string text(texts[i]);
       if (!stop.empty() && stop.contains(exact ? text : letter_case().change(text, false))) continue;
       kept.push_back(action == "NONE" ? std::move(text) : letter_case().change(text, action == "UPPER"));

@@ -9,6 +9,8 @@
 
 #include "kernels/common/codes.h"
 #include "kernels/common/values.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -70,17 +72,23 @@ std::string write(T value) {
 
 std::vector<std::string> write_all(const Tensor& tensor) {
   auto count = static_cast<size_t>(tensor.shape.elements());
+  require_memory(tensor.shape.elements(), sizeof(std::string));
   std::vector<std::string> texts(count);
+  Pace pace;
   if (set_of(NumbersAndBool{}) >> tensor.dtype & 1) {
     dispatch<NumbersAndBool>(tensor.dtype, [&](auto tag) {
       const auto* numbers = tensor.as<const typename decltype(tag)::type>();
-      for (size_t i = 0; i < count; ++i) texts[i] = write(numbers[i]);
+      for (size_t i = 0; i < count; ++i) {
+        pace.spend(128);
+        texts[i] = write(numbers[i]);
+      }
     });
     return texts;
   }
   bool whole = tensor.dtype == BP_DTYPE_UINT4 || tensor.dtype == BP_DTYPE_INT4 || tensor.dtype == BP_DTYPE_UINT2 ||
                tensor.dtype == BP_DTYPE_INT2;
   for (size_t i = 0; i < count; ++i) {
+    pace.spend(128);
     float number = decode_code(tensor.dtype, load_code(tensor.data, bits_of(tensor.dtype), static_cast<int64_t>(i)));
     texts[i] = whole ? std::to_string(static_cast<int>(number)) : write(number);
   }
@@ -136,6 +144,7 @@ bool read(std::string_view text, T& value) {
 
 Failed read_all(const Tensor& from, const Tensor& to, bool saturate) {
   Texts texts(from);
+  Pace pace;
   auto wrong = [&](int64_t i) {
     return "'" + std::string(texts[i].substr(0, 64)) + "' is no number of type " + dtype_name(to.dtype);
   };
@@ -143,13 +152,16 @@ Failed read_all(const Tensor& from, const Tensor& to, bool saturate) {
     return dispatch<NumbersAndBool>(to.dtype, [&](auto tag) -> Failed {
       auto* numbers = to.as<typename decltype(tag)::type>();
       for (int64_t i = 0; i < texts.count(); ++i) {
+        pace.spend(64 + static_cast<int64_t>(texts[i].size()));
         if (!read(texts[i], numbers[i])) return wrong(i);
       }
       return std::nullopt;
     });
   }
+  require_memory(texts.count(), sizeof(float));
   std::vector<float> numbers(static_cast<size_t>(texts.count()));
   for (int64_t i = 0; i < texts.count(); ++i) {
+    pace.spend(64 + static_cast<int64_t>(texts[i].size()));
     if (!read(texts[i], numbers[static_cast<size_t>(i)])) return wrong(i);
   }
   store_floats(to.dtype, to.data, 0, numbers.data(), texts.count(), {.saturate = saturate});

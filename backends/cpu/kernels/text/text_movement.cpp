@@ -9,6 +9,8 @@
 #include "runtime/dense_plan.h"
 #include "runtime/memory.h"
 #include "runtime/operators.h"
+#include "runtime/planner.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -89,7 +91,7 @@ class TextMovement final : public ValueKernel {
     }
     if (int alias = plan.step->alias(); alias >= 0) {
       std::copy_n(in[static_cast<size_t>(alias)].as<int64_t>(), out[0].shape.elements(), out[0].as<int64_t>());
-    } else {
+    } else if (!all_empty(out)) {
       Block scratch = allocate(plan.step->scratch_bytes());
       if (auto failed = plan.step->run(in, out, scratch.get())) return failed;
     }
@@ -102,17 +104,24 @@ class TextMovement final : public ValueKernel {
   // Gives equal texts equal numbers, in their order. UTF-8 sorts by bytes as by code points.
   static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
     std::vector<std::string_view> sorted = texts;
-    std::ranges::sort(sorted);
+    Pace pace;
+    std::ranges::sort(sorted, [&](std::string_view a, std::string_view b) {
+      pace.spend(16);
+      return a < b;
+    });
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     for (Value& numbers : numbered) {
       auto* number = numbers.tensor.as<int64_t>();
-      for (int64_t i = 0; i < numbers.tensor.shape.elements(); ++i)
+      for (int64_t i = 0; i < numbers.tensor.shape.elements(); ++i) {
+        pace.spend(256);
         number[i] = std::ranges::lower_bound(sorted, texts[static_cast<size_t>(number[i])]) - sorted.begin();
+      }
     }
     texts = std::move(sorted);
   }
 
   static Value texts_of(const Tensor& numbers, const std::vector<std::string_view>& texts) {
+    require_memory(numbers.shape.elements(), sizeof(std::string_view));
     std::vector<std::string_view> chosen(static_cast<size_t>(numbers.shape.elements()));
     for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = texts[static_cast<size_t>(numbers.as<int64_t>()[i])];
     return make_texts(numbers.shape, chosen);

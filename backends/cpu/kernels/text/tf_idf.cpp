@@ -5,6 +5,8 @@
 #include <unordered_map>
 
 #include "kernels/common/values.h"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -74,6 +76,7 @@ std::string read(const Node& node, Vectorizer& v) {
 
 // The numbers of items, -1 for those that are not in the pool.
 std::vector<int32_t> items_of(const Vectorizer& v, const Tensor& tensor) {
+  require_memory(tensor.shape.elements(), sizeof(int32_t) + sizeof(int64_t));
   std::vector<int32_t> items(static_cast<size_t>(tensor.shape.elements()), -1);
   auto look_up = [](const auto& map, const auto& key) {
     auto found = map.find(key);
@@ -92,10 +95,12 @@ std::vector<int32_t> items_of(const Vectorizer& v, const Tensor& tensor) {
 void count(const Vectorizer& v, std::span<const int32_t> items, float* row) {
   auto n = static_cast<int64_t>(items.size());
   std::string key;
+  Pace pace;
   for (int64_t length = v.shortest; length <= std::min(v.longest, n); ++length) {
     for (int64_t distance = 1; distance <= v.max_skips + 1; ++distance) {
       if ((length - 1) > (n - 1) / distance) break;  // longer than the row
       for (int64_t begin = 0; begin + (length - 1) * distance < n; ++begin) {
+        pace.spend(32 + 4 * length);
         key.clear();
         for (int64_t k = 0; k < length; ++k) append(key, items[static_cast<size_t>(begin + k * distance)]);
         auto found = v.grams.find(key);
@@ -131,6 +136,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     shape[shape.rank() - 1] = v.width;
     outputs[0] = Value::allocate(BP_DTYPE_FLOAT, shape);
     auto* result = outputs[0].tensor.as<float>();
+    if (shape.elements() == 0) return std::nullopt;
     std::fill_n(result, shape.elements(), 0.0f);
     for (size_t r = 0; r < rows; ++r)
       count(v, std::span(items).subspan(r * columns, columns), result + r * static_cast<size_t>(v.width));

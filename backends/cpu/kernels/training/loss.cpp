@@ -7,6 +7,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
 #include "kernels/common/support.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -27,7 +28,9 @@ std::optional<std::string> run_loss(const Loss& loss, Tensors in, Tensors out, i
   const Indices labels(in[1]);
   T *result = out[0].as<T>(), *log_probabilities = loss.softmax ? at(out, 1).as<T>() : nullptr;
   double total = 0, total_weight = 0;
+  Pace pace;
   for (int64_t i = 0; i < batch * pixels; ++i) {
+    pace.spend(loss.softmax ? 8 * classes : 1);
     const int64_t first = i / pixels * classes * pixels + i % pixels;
     const auto score = [&](int64_t c) { return static_cast<double>(scores[first + c * pixels]); };
     double log_sum = 0;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failures within a node name it.
+#pragma once
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "backplane/plugin.h"
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::cpu {
+
+// A node by name, or by number where it has none, for messages.
+std::string describe(const bp_node_t& node);
+
+// Returns body(). What it throws names the node: sdk::Error, unless it does already or the run was ended, and failed
+// allocations.
+template <class Body>
+auto at_node(const bp_node_t& node, const Body& body) {
+  try {
+    return body();
+  } catch (const sdk::Error& failure) {
+    if (failure.node != BP_NO_NODE || failure.status == BP_CANCELLED || failure.status == BP_TIMED_OUT) throw;
+    throw sdk::Error(failure.status, describe(node) + ": " + failure.text, node.id);
+  } catch (const std::bad_alloc&) {
+    throw sdk::Error(BP_RESOURCE_EXHAUSTED, describe(node) + ": there is not enough memory", node.id);
+  } catch (const std::length_error&) {
+    throw sdk::Error(BP_RESOURCE_EXHAUSTED, describe(node) + ": a list would be larger than all memory", node.id);
+  }
+}
+
+}  // namespace backplane::cpu

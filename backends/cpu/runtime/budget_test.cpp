@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that a model chooses: none wraps, and what is larger than the budget is refused with its name.
+#include "runtime/budget.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backplane/sdk/fence.hpp"
+#include "runtime/memory.h"
+#include "runtime/thread_state.h"
+#include "runtime/value.h"
+#include "testing/graph_builder.h"
+#include "testing/plugin_runner.h"
+
+namespace backplane::cpu::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(Sizes, AreRefusedWhereTheyWouldWrap) {
+  const int64_t large = int64_t{1} << 40;
+  EXPECT_EQ(product({large, large, 0}), 0);
+  EXPECT_EQ(product({large, 1 << 20}), int64_t{1} << 60);
+  EXPECT_THROW(product({large, large}), sdk::Error);
+  EXPECT_THROW(static_cast<void>((Shape{large, large}.elements())), sdk::Error);
+  EXPECT_EQ((Shape{large, large, 0}.elements()), 0);
+  EXPECT_THROW(bytes_of(BP_DTYPE_DOUBLE, INT64_MAX), sdk::Error);
+  EXPECT_THROW(bytes_of(BP_DTYPE_DOUBLE, -1), sdk::Error);
+  EXPECT_THROW(Value::allocate(BP_DTYPE_FLOAT, Shape{large, large}), sdk::Error);
+  EXPECT_TRUE(countable(Shape{1 << 29, 1 << 29, 0}));
+  EXPECT_FALSE(countable(Shape{large, large, 0}));
+  EXPECT_FALSE(countable(Shape{-1}));
+}
+
+TEST(Budget, CountsBlocksUntilTheyAreFreed) {
+  Budget budget(1 << 20);
+  const UseBudget use(&budget);
+  {
+    const Block small = allocate(1000), large = allocate_pages(600 << 10);
+    EXPECT_GE(budget.used(), 600 << 10);
+    EXPECT_THROW(allocate(600 << 10), sdk::Error);
+    EXPECT_THROW(allocate_pages(600 << 10), sdk::Error);
+    EXPECT_THROW(require_memory(600, 1 << 10), sdk::Error);
+    EXPECT_THROW(require_memory(INT64_MAX, 8), sdk::Error);
+  }
+  EXPECT_EQ(budget.used(), 0);
+  const Block again = allocate(900 << 10);
+}
+
+class Limited : public ::testing::Test {
+ protected:
+  Plugin plugin{"1", {{"max_bytes", std::to_string(64 << 20)}}};
+
+  Outcome run(GraphBuilder& b, const std::vector<HostTensor>& inputs = {}) {
+    return Compiled(plugin, b.graph()).run(inputs);
+  }
+};
+
+TEST_F(Limited, NamesTheNodeAndTheLimit) {
+  GraphBuilder b;
+  b.input("shape", BP_DTYPE_INT64, {2}).node("ConstantOfShape", 9, {"shape"}, {"y"}).output("y");
+  const auto shape = [](int64_t a, int64_t c) { return HostTensor::of<int64_t>(BP_DTYPE_INT64, {2}, {a, c}); };
+  EXPECT_EQ(run(b, {shape(100, 100)}).status, BP_OK);
+  for (const auto& [a, c] : {std::pair<int64_t, int64_t>{5000, 5000}, {int64_t{1} << 40, int64_t{1} << 40}}) {
+    const Outcome refused = run(b, {shape(a, c)});
+    EXPECT_NE(refused.status, BP_OK);
+    EXPECT_THAT(refused.text, HasSubstr("ConstantOfShape"));
+  }
+  EXPECT_EQ(run(b, {shape(5000, 5000)}).status, BP_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(run(b, {shape(5000, 5000)}).text, AllOf(HasSubstr("67108864"), HasSubstr("max_bytes")));
+}
+
+TEST_F(Limited, RefusesValuesOfOperatorsThatRunAsAWhole) {
+  GraphBuilder b;  // rows of 2^40 columns from four texts
+  b.input("x", BP_DTYPE_INT64, {4, 1})
+      .node("TfIdfVectorizer", 9, {"x"}, {"y"}, BP_DTYPE_FLOAT,
+            {{"mode", "TF"},
+             {"min_gram_length", int64_t{1}},
+             {"max_gram_length", int64_t{1}},
+             {"max_skip_count", int64_t{0}},
+             {"ngram_counts", std::vector<int64_t>{0}},
+             {"ngram_indexes", std::vector<int64_t>{INT32_MAX}},
+             {"pool_int64s", std::vector<int64_t>{1}}});
+  b.output("y");
+  const Outcome refused = run(b, {HostTensor::of<int64_t>(BP_DTYPE_INT64, {4, 1}, {1, 2, 3, 4})});
+  EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
+  EXPECT_THAT(refused.text, HasSubstr("TfIdfVectorizer"));
+}
+
+TEST_F(Limited, RefusesScoresBeyondIt) {
+  GraphBuilder b;
+  b.input("q", BP_DTYPE_FLOAT, {1, 1, 1 << 20, 1}).input("k", BP_DTYPE_FLOAT, {1, 1, 1 << 20, 1});
+  b.node("ai.onnx.preview::FlexAttention", 1, {"q", "k", "k"}, {"y"}).output("y");
+  const std::vector<float> zeros(1 << 20);
+  const HostTensor x = HostTensor::of(BP_DTYPE_FLOAT, {1, 1, 1 << 20, 1}, zeros);
+  const Outcome refused = run(b, {x, x});
+  EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
+  EXPECT_THAT(refused.text, HasSubstr("FlexAttention"));
+}
+
+TEST(Options, RefuseALimitThatIsNoNumber) {
+  const Plugin plugin("1", {{"max_bytes", "much"}});
+  EXPECT_NE(plugin.status, BP_OK);
+  EXPECT_THAT(plugin.error, HasSubstr("max_bytes"));
+}
+
+// What could be folded is left to the run where there is much of it.
+TEST_F(Limited, FoldsNoMoreThanItMayHold) {
+  GraphBuilder b;
+  b.weight<int64_t>("n", BP_DTYPE_INT64, {1}, {4 << 20});
+  for (int i = 0; i < 8; ++i) {
+    const std::string number = std::to_string(i);
+    b.node("ConstantOfShape", 9, {"n"}, {"c" + number}).node("ReduceSum", 13, {"c" + number}, {"y" + number});
+    b.output("y" + number);
+  }
+  const Outcome outcome = run(b);
+  EXPECT_EQ(outcome.status, BP_OK) << outcome.text;
+}
+
+}  // namespace
+}  // namespace backplane::cpu::testing
