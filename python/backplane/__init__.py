@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run any ONNX model on any vendor's hardware.
+
+    import backplane
+    session = backplane.load("model.onnx").compile()
+    results = session.run({"x": x})          # NumPy arrays by name
+
+An environment has the backends that were found; a model is checked and canonical; a session is a model placed on devices and
+compiled; a run has memory bound to the inputs and outputs of a session. `load`, `devices` and `from_dlpack` use one environment
+that the whole process shares; make an `Environment` for settings of your own.
+"""
+
+from __future__ import annotations
+
+from ._core import (
+    Array,
+    Cancel,
+    Candidate,
+    Device,
+    Environment,
+    Model,
+    Run,
+    Session,
+    Stream,
+    ValueInfo,
+    abi_version,
+    loader_version,
+)
+from .errors import (
+    BadState,
+    BufferTooSmall,
+    Busy,
+    CallError,
+    Cancelled,
+    Corrupt,
+    DependencyFailed,
+    DeviceLost,
+    Error,
+    FatalError,
+    Forked,
+    Incompatible,
+    Internal,
+    InvalidArgument,
+    InvalidModel,
+    IoError,
+    LostError,
+    NotFound,
+    PermissionDenied,
+    ResourceExhausted,
+    RetryError,
+    Stale,
+    TimedOut,
+    TypeMismatch,
+    Unsupported,
+)
+from .options import SessionOptions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    import onnx
+    from numpy.typing import ArrayLike
+
+    from .explanation import Explanation, Profile
+    from .trace import Trace
+
+__version__ = "0.1.0"
+_shared: Environment | None = None
+
+
+def environment() -> Environment:
+    """The environment that `load`, `devices` and `from_dlpack` share, created by the first call."""
+    global _shared
+    if _shared is None:
+        _shared = Environment()
+    return _shared
+
+
+def devices() -> list[Device]:
+    """The devices of all backends that were found."""
+    return environment().devices
+
+
+def load(
+    source: str | os.PathLike | bytes | bytearray | memoryview | onnx.ModelProto,
+    *,
+    directory: str | os.PathLike | None = None,
+    weights: Mapping[str, ArrayLike] | None = None,
+) -> Model:
+    """Reads, checks and canonicalizes a model: a path, bytes or an onnx.ModelProto. See `Environment.load`."""
+    return environment().load(source, directory=directory, weights=weights)
+
+
+def from_dlpack(array: object) -> Array:
+    """The memory of another package's array, on the host or on a device, without a copy. See `Environment.from_dlpack`."""
+    return environment().from_dlpack(array)
+
+
+def __getattr__(name: str) -> object:
+    # What importing the package should not pay for.
+    if name in ("Explanation", "Profile"):
+        from . import explanation
+
+        return getattr(explanation, name)
+    if name == "Trace":
+        from .trace import Trace
+
+        return Trace
+    raise AttributeError(f"module 'backplane' has no attribute '{name}'")
+
+
+__all__ = [
+    "Array",
+    "BadState",
+    "BufferTooSmall",
+    "Busy",
+    "CallError",
+    "Cancel",
+    "Cancelled",
+    "Candidate",
+    "Corrupt",
+    "DependencyFailed",
+    "Device",
+    "DeviceLost",
+    "Environment",
+    "Error",
+    "Explanation",
+    "FatalError",
+    "Forked",
+    "Incompatible",
+    "Internal",
+    "InvalidArgument",
+    "InvalidModel",
+    "IoError",
+    "LostError",
+    "Model",
+    "NotFound",
+    "PermissionDenied",
+    "Profile",
+    "ResourceExhausted",
+    "RetryError",
+    "Run",
+    "Session",
+    "SessionOptions",
+    "Stale",
+    "Stream",
+    "TimedOut",
+    "Trace",
+    "TypeMismatch",
+    "Unsupported",
+    "ValueInfo",
+    "abi_version",
+    "devices",
+    "environment",
+    "from_dlpack",
+    "load",
+    "loader_version",
+]

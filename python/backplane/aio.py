@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that asyncio awaits. The loader reports the end of a run through a descriptor that the event loop watches: no thread of
+the loader waits for the interpreter, and none of the interpreter for the loader."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from ._core import Cancel
+from .errors import Cancelled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy
+    from numpy.typing import ArrayLike
+
+    from ._core import Run, Session
+
+
+async def run_bound(run: Run, timeout: float | None = None) -> None:
+    """`Run.run_async`. When the task is cancelled, so is the run; its memory is in use until it has ended, so the task ends then."""
+    loop = asyncio.get_running_loop()
+    cancel = Cancel()
+    ended = asyncio.Event()
+    event = run._submit(timeout, cancel)
+    cancelled: asyncio.CancelledError | None = None
+    loop.add_reader(event, ended.set)
+    try:
+        while not ended.is_set():
+            try:
+                await ended.wait()
+            except asyncio.CancelledError as request:
+                cancelled = request
+                cancel.set()
+    finally:
+        loop.remove_reader(event)
+    if cancelled is None:
+        run._finish()
+        return
+    with contextlib.suppress(Cancelled):
+        run._finish()
+    raise cancelled
+
+
+async def run_session(
+    session: Session,
+    inputs: Mapping[str, ArrayLike],
+    outputs: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+) -> dict[str, numpy.ndarray]:
+    """`Session.run_async`."""
+    run = session._take()
+    run._bind_copies(inputs)
+    await run_bound(run, timeout)
+    results = run.copy_outputs(outputs)
+    run._give_back()
+    return results

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions of this package: one class for each family of the ABI's status codes, and one for each code that
+programs handle by itself. `Error.code` is the code's number, `Error.status` its name ("BP_INVALID_MODEL")."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """A call of the loader that failed. `str(error)` is one line that names the thing, the value seen and the way out."""
+
+    code: int = 0
+    """The ABI's number of the status, see `backplane/status.h`."""
+    status: str = ""
+    """The name of that number: "BP_NOT_FOUND"."""
+    node: int | None = None
+    """The identity in the model of the node that failed, where one is to blame."""
+    vendor_code: int = 0
+    """The driver's own code, or 0."""
+    device_lost: bool = False
+    """Every object of the device is lost, not only this one."""
+    abandoned: bool = False
+    """A device did not come back from a run: memory bound to the run must stay allocated."""
+
+
+class CallError(Error):
+    """The call asked for the wrong thing: the same call fails again."""
+
+
+class RetryError(Error):
+    """Nothing is broken: the same call may succeed later."""
+
+
+class LostError(Error):
+    """The object is lost: create another one and try again."""
+
+
+class FatalError(Error):
+    """A defect, or an environment that no call can repair."""
+
+
+class InvalidArgument(CallError, ValueError):
+    """An argument breaks a rule of the call."""
+
+
+class InvalidModel(CallError, ValueError):
+    """The model breaks ONNX's rules."""
+
+
+class Unsupported(CallError):
+    """Valid, but not supported here. For a node that no device takes, the text has the reason of each device."""
+
+
+class NotFound(CallError, LookupError):
+    """No file, device, option, input or output of that name."""
+
+
+class BufferTooSmall(CallError):
+    """Bound memory is too small for the result."""
+
+
+class BadState(CallError):
+    """A call out of order; the text names the call that was expected first."""
+
+
+class TypeMismatch(CallError, TypeError):
+    """Data type, rank or extents differ from what the model declares."""
+
+
+class PermissionDenied(CallError, PermissionError):
+    """The system or the user's policy forbids it."""
+
+
+class ResourceExhausted(RetryError, MemoryError):
+    """Memory, instances or handles are used up."""
+
+
+class TimedOut(RetryError, TimeoutError):
+    """The timeout passed."""
+
+
+class Cancelled(RetryError):
+    """The call was cancelled."""
+
+
+class Busy(RetryError):
+    """Another call uses the object."""
+
+
+class DeviceLost(LostError):
+    """The device or its driver is gone."""
+
+
+class DependencyFailed(LostError):
+    """A run that this one waited for failed."""
+
+
+class Forked(LostError):
+    """The process is a fork of the one that opened the device: create an environment of its own."""
+
+
+class Stale(LostError):
+    """A cache entry or handle belongs to an older build, driver or graph."""
+
+
+class Internal(FatalError, RuntimeError):
+    """A defect in the loader or in a backend."""
+
+
+class Incompatible(FatalError, ImportError):
+    """No common ABI version."""
+
+
+class Corrupt(FatalError):
+    """Stored data fails its checksum or breaks its format."""
+
+
+class IoError(FatalError, OSError):
+    """The file system failed."""
+
+
+_CODES: dict[int, type[Error]] = {
+    0x0101: InvalidArgument,
+    0x0102: InvalidModel,
+    0x0103: Unsupported,
+    0x0104: NotFound,
+    0x0105: BufferTooSmall,
+    0x0106: BadState,
+    0x0107: TypeMismatch,
+    0x0108: PermissionDenied,
+    0x0201: ResourceExhausted,
+    0x0202: TimedOut,
+    0x0203: Cancelled,
+    0x0204: Busy,
+    0x0301: DeviceLost,
+    0x0302: DependencyFailed,
+    0x0303: Forked,
+    0x0304: Stale,
+    0x0401: Internal,
+    0x0402: Incompatible,
+    0x0403: Corrupt,
+    0x0404: IoError,
+}
+_FAMILIES: dict[int, type[Error]] = {0x0100: CallError, 0x0200: RetryError, 0x0300: LostError, 0x0400: FatalError}
+
+
+def make_error(
+    code: int,
+    status: str,
+    text: str,
+    node: int | None = None,
+    vendor_code: int = 0,
+    device_lost: bool = False,
+    abandoned: bool = False,
+) -> Error:
+    """The exception of a status. A code that this version does not know gets the class of its family."""
+    error = _CODES.get(code, _FAMILIES.get(code & 0xFF00, Error))(text)
+    error.code, error.status, error.node = code, status, node
+    error.vendor_code, error.device_lost, error.abandoned = vendor_code, device_lost, abandoned
+    return error

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the nodes of a model run and why, and how long each takes: readable as text, in notebooks, and as data."""
+
+from __future__ import annotations
+
+import html
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._core import Model
+
+_COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b")
+_SHOWN = 200  # rows of a table in a notebook or terminal
+
+
+def _time(seconds: float | None) -> str:
+    """0.00123: "1.23 ms". Empty where it is not known."""
+    if not seconds:
+        return ""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _text_table(heads: list[str], rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [heads, *rows]]
+    return "\n".join(lines)
+
+
+def _html_table(heads: list[str], rows: list[list[str]], colors: list[str]) -> str:
+    head = "".join(f"<th style='text-align:left'>{html.escape(text)}</th>" for text in heads)
+    body = "".join(
+        f"<tr style='border-left:4px solid {color}'>"
+        + "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row)
+        + "</tr>"
+        for row, color in zip(rows, colors, strict=True)
+    )
+    return f"<div style='overflow-x:auto'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
+class Explanation:
+    """The placement of a model: `print` it, or show it in a notebook. `report` has all of it, as
+    `backplane explain --json` prints it."""
+
+    def __init__(self, text: str) -> None:
+        self.report: dict = json.loads(text)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that were asked, preferred first."""
+        return self.report["devices"]
+
+    @property
+    def islands(self) -> list[dict]:
+        """Sets of nodes that one device compiles and runs as one, in an order in which they can run."""
+        return self.report["islands"]
+
+    @property
+    def nodes(self) -> list[dict]:
+        """Every node: `op_type`, `name`, `device` (None where no device takes it), `island`, `seconds`, and `verdicts`: what each
+        device answered, with its reason."""
+        return self.report["nodes"]
+
+    @property
+    def copies(self) -> list[dict]:
+        """Values that are copied between devices."""
+        return self.report["copies"]
+
+    @property
+    def uncovered(self) -> list[dict]:
+        """Nodes that no device takes: with any, the model cannot run."""
+        return [self.nodes[index] for index in self.report["uncovered"]]
+
+    @property
+    def seconds(self) -> float:
+        """The expected time of a run, 0 when unknown."""
+        return self.report["seconds"]
+
+    def why(self, node: dict) -> str:
+        """Why a node of `nodes` is not on another device: the reason of each that refused it."""
+        refusals = [verdict for verdict in node["verdicts"] if verdict["answer"] == "no"]
+        return "; ".join(f"{verdict['device']}: {verdict['detail'] or verdict['reason']}" for verdict in refusals)
+
+    def _rows(self) -> list[list[str]]:
+        return [
+            [
+                str(node["index"]),
+                node["op_type"],
+                node["name"],
+                node["device"] or "none",
+                "" if node["island"] is None else str(node["island"]),
+                _time(node.get("seconds")),
+                self.why(node),
+            ]
+            for node in self.nodes[:_SHOWN]
+        ]
+
+    _heads = ["node", "operator", "name", "device", "island", "time", "not elsewhere, because"]
+
+    def _summary(self) -> str:
+        counts: dict[str, int] = {}
+        for node in self.nodes:
+            device = node["device"] or "no device"
+            counts[device] = counts.get(device, 0) + 1
+        where = ", ".join(f"{device}: {count}" for device, count in counts.items()) or "none"
+        expected = f", expected {_time(self.seconds)}" if self.seconds else ""
+        return f"{len(self.nodes)} nodes ({where}) in {len(self.islands)} islands, {len(self.copies)} copies{expected}"
+
+    def _more(self) -> str:
+        more = len(self.nodes) - _SHOWN
+        return f"… and {more} more nodes" if more > 0 else ""
+
+    def __str__(self) -> str:
+        return "\n".join(part for part in (self._summary(), _text_table(self._heads, self._rows()), self._more()) if part)
+
+    def __repr__(self) -> str:
+        return f"Explanation({self._summary()})"
+
+    def _repr_html_(self) -> str:
+        color_of = {device: _COLORS[i % len(_COLORS)] for i, device in enumerate(self.devices)}
+        colors = [color_of.get(node["device"], "#d62728" if node["device"] is None else "#888") for node in self.nodes[:_SHOWN]]
+        total = max(1, len(self.nodes))
+        bar = "".join(
+            f"<span title='{html.escape(device)}' style='display:inline-block;height:10px;background:{color};"
+            f"width:{100 * sum(node['device'] == device for node in self.nodes) / total:.2f}%'></span>"
+            for device, color in color_of.items()
+        )
+        legend = " ".join(f"<span style='color:{color}'>■</span> {html.escape(device)}" for device, color in color_of.items())
+        return (
+            f"<div><b>{html.escape(self._summary())}</b><div style='width:100%;max-width:600px'>{bar}</div><div>{legend}</div>"
+            f"{_html_table(self._heads, self._rows(), colors)}<div>{html.escape(self._more())}</div></div>"
+        )
+
+
+class Profile:
+    """Measured times of a model's nodes on each device, the slowest first."""
+
+    def __init__(self, report: dict) -> None:
+        def slowest(node: dict) -> float:
+            return max((verdict.get("seconds") or 0 for verdict in node["verdicts"]), default=0)
+
+        self.report = report
+        self.devices: list[str] = report["devices"]
+        self.nodes: list[dict] = sorted(report["nodes"], key=slowest, reverse=True)
+
+    def seconds(self, device: str) -> float:
+        """The sum of the measured times of the nodes that a device takes."""
+        return sum(
+            verdict["seconds"]
+            for node in self.nodes
+            for verdict in node["verdicts"]
+            if verdict["device"] == device and verdict.get("source") == "measured"
+        )
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for node in self.nodes[:_SHOWN]:
+            times = {verdict["device"]: verdict for verdict in node["verdicts"]}
+            cells = []
+            for device in self.devices:
+                verdict = times.get(device, {})
+                unmeasured = "" if verdict.get("source", "measured") == "measured" else f" ({verdict['source']})"
+                cells.append(_time(verdict.get("seconds")) + unmeasured)
+            rows.append([str(node["index"]), node["op_type"], node["name"], *cells])
+        return rows
+
+    def __str__(self) -> str:
+        return _text_table(["node", "operator", "name", *self.devices], self._rows())
+
+    def __repr__(self) -> str:
+        sums = ", ".join(f"{device}: {_time(self.seconds(device)) or 'nothing measured'}" for device in self.devices)
+        return f"Profile({len(self.nodes)} nodes; {sums})"
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        return _html_table(["node", "operator", "name", *self.devices], rows, ["#888"] * len(rows))
+
+
+def profile(model: Model, **options: object) -> Profile:
+    """`Model.profile`."""
+    settings = {**(options.pop("settings", None) or {}), "loader.costs": "measure"}
+    return Profile(model.compile(**{**options, "settings": settings, "place_only": True}).explain().report)

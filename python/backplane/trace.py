@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A timeline of what sessions do."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._core import Environment
+
+
+class Trace:
+    """Collects spans of all sessions of an environment within a `with` block; made by `Environment.trace`.
+
+    with backplane.environment().trace("trace.json"):
+        session.run(inputs)
+
+    The file is for ui.perfetto.dev or chrome://tracing.
+    """
+
+    def __init__(self, environment: Environment, path: str | os.PathLike | None = None) -> None:
+        self._environment = environment
+        self._path = path
+        self.text: str | None = None
+        """The collected spans as Chrome/Perfetto JSON, after the block."""
+
+    @property
+    def events(self) -> list[dict]:
+        """The spans as dicts, after the block."""
+        import json
+
+        if self.text is None:
+            raise RuntimeError("the trace has not ended: read its events after the with block")
+        trace = json.loads(self.text)
+        return trace["traceEvents"] if isinstance(trace, dict) else trace
+
+    def __enter__(self) -> Trace:
+        self._environment._start_trace()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.text = self._environment._stop_trace()
+        if self._path is not None:
+            with open(self._path, "w", encoding="utf-8") as file:
+                file.write(self.text)

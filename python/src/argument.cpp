@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "argument.h"
+
+#include <cstring>
+
+namespace backplane::python {
+namespace {
+
+std::string subject(const Use& use) {
+  return use.name.empty() ? std::string("the array") : std::string(use.name);
+}
+
+[[noreturn]] void refuse_type(const Use& use, nb::handle value, const std::string& why) {
+  const std::string text = subject(use) + ": an object of type '" + nb::type_name(value.type()).c_str() + "' " + why;
+  throw nb::type_error(text.c_str());
+}
+
+bool is_numpy(nb::handle value) {
+  return nb::hasattr(value, "__array_interface__") && nb::hasattr(value, "dtype");
+}
+
+uint64_t count_of(const int64_t* extents, uint32_t rank) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank; ++i) count *= static_cast<uint64_t>(extents[i]);
+  return count;
+}
+
+}  // namespace
+
+bp_tensor_t Argument::abi() const {
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = dtype_;
+  tensor.rank = rank_;
+  tensor.extents = extents_.data();
+  tensor.buffer = buffer_;
+  return tensor;
+}
+
+void Argument::set_extents(const Py_ssize_t* extents, int rank) {
+  if (rank > BP_MAX_RANK) throw std::invalid_argument("arrays have at most 32 dimensions");
+  rank_ = static_cast<uint32_t>(rank);
+  std::copy_n(extents, rank, extents_.begin());
+}
+
+// The memory of an object with a buffer of elements that ONNX has; false where it has none.
+bool Argument::take_buffer(nb::handle value, const Use& use) {
+  auto buffer = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(value.ptr(), buffer.get(), PyBUF_RECORDS_RO) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  held_.reset(buffer.release());
+  const bp_dtype_t dtype = dtype_of_format(held_->format, held_->itemsize);
+  if (dtype == BP_DTYPE_STRING || dtype == BP_DTYPE_UNDEFINED) {
+    const std::string format = held_->format == nullptr ? "" : held_->format;
+    held_.reset();
+    if (dtype == BP_DTYPE_UNDEFINED)
+      refuse_type(use, value, "has elements of format '" + format + "', which ONNX lacks");
+    take_strings(value);
+    return true;
+  }
+  if (held_->readonly && use.writes) {
+    throw std::invalid_argument(subject(use) + ": the array is read-only, and results are written to it");
+  }
+  if (!PyBuffer_IsContiguous(held_.get(), 'C')) {
+    if (!use.may_copy) {
+      throw std::invalid_argument(subject(use) +
+                                  ": the array is not C-contiguous; bind numpy.ascontiguousarray(array) instead, and "
+                                  "write new data into that");
+    }
+    held_.reset();
+    owner_ = imported("numpy", "ascontiguousarray")(value);
+    return take_buffer(owner_, use);
+  }
+  dtype_ = dtype;
+  set_extents(held_->shape, held_->ndim);
+  buffer_ = bp_buffer_t{
+      0, 0, use.writes ? 0 : uint32_t{BP_BUFFER_READ_ONLY}, nullptr, held_->buf, 0, static_cast<uint64_t>(held_->len)};
+  return true;
+}
+
+// A NumPy array of a type of ml_dtypes, whose buffer NumPy does not show: as unsigned integers.
+void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
+  const bool packed = is_packed(dtype);
+  if (packed && !use.may_copy) {
+    throw std::invalid_argument(subject(use) + ": elements of " + std::string(dtype_name(dtype)) +
+                                " are packed, which NumPy's are not; this array cannot be bound, but run() takes it");
+  }
+  const char* integers = view::dtype_bits(dtype) == 16 ? "uint16" : "uint8";
+  // A view to another type needs the array itself to be contiguous.
+  nb::object dense = nb::cast<bool>(array.attr("flags").attr("c_contiguous")) || !use.may_copy
+                         ? nb::borrow(array)
+                         : imported("numpy", "ascontiguousarray")(array);
+  owner_ = dense.attr("view")(integers);
+  if (!take_buffer(owner_, use)) refuse_type(use, array, "has no buffer");
+  dtype_ = dtype;
+  if (!packed) return;
+  const uint64_t count = count_of(extents_.data(), rank_);
+  copy_ = allocate_host((count * view::dtype_bits(dtype) + 7) / 8);
+  pack(dtype, static_cast<const uint8_t*>(held_->buf), count, reinterpret_cast<uint8_t*>(copy_.data.get()));
+  buffer_.address = copy_.data.get();
+  buffer_.bytes = copy_.bytes;
+}
+
+// Text, or bytes as they are, in the ABI's form: count + 1 offsets, then the bytes.
+void Argument::take_strings(nb::handle value) {
+  nb::object array = imported("numpy", "asarray")(value);
+  const nb::tuple shape(array.attr("shape"));
+  rank_ = static_cast<uint32_t>(nb::len(shape));
+  for (uint32_t i = 0; i < rank_; ++i) extents_[i] = nb::cast<int64_t>(shape[i]);
+  std::vector<std::string> strings;
+  for (nb::handle element : array.attr("ravel")().attr("tolist")()) {
+    nb::object bytes = nb::borrow(element);
+    if (PyUnicode_Check(element.ptr()))
+      bytes = nb::steal(PyUnicode_AsEncodedString(element.ptr(), "utf-8", "surrogateescape"));
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (!bytes.is_valid() || PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) {
+      PyErr_Clear();
+      refuse_type({}, element, "is neither text nor bytes");
+    }
+    strings.emplace_back(data, static_cast<size_t>(size));
+  }
+  const Tensor tensor = Tensor::of_strings(std::vector<int64_t>(extents_.begin(), extents_.begin() + rank_), strings);
+  copy_ = allocate_host(tensor.bytes());
+  std::memcpy(copy_.data.get(), tensor.data(), tensor.bytes());
+  dtype_ = BP_DTYPE_STRING;
+  buffer_ = bp_buffer_t{0, 0, BP_BUFFER_READ_ONLY, nullptr, copy_.data.get(), 0, copy_.bytes};
+}
+
+void Argument::take_array(const Array& array, const Use& use) {
+  if (use.writes && array.is_read_only()) {
+    throw std::invalid_argument(subject(use) + ": the array is read-only, and results are written to it");
+  }
+  dtype_ = array.dtype();
+  rank_ = static_cast<uint32_t>(array.extents().size());
+  std::copy(array.extents().begin(), array.extents().end(), extents_.begin());
+  buffer_ = array.buffer();
+}
+
+Argument Argument::of(const Environment& env, nb::handle value, const Use& use) {
+  Argument argument;
+  argument.object_ = nb::borrow(value);
+  if (const Array * array; nb::try_cast<const Array*>(value, array)) {
+    argument.owner_ = argument.object_;
+    argument.take_array(*array, use);
+    return argument;
+  }
+  if (argument.take_buffer(value, use)) return argument;
+  if (is_numpy(value)) {
+    const bp_dtype_t dtype = dtype_of_name(nb::cast<std::string>(value.attr("dtype").attr("name")));
+    if (dtype == BP_DTYPE_STRING) {
+      argument.take_strings(value);
+    } else if (!nb::isinstance(value, imported("numpy", "ndarray"))) {  // a scalar
+      argument.owner_ = imported("numpy", "asarray")(value);
+      argument.take_view(argument.owner_, dtype, use);
+    } else {
+      argument.take_view(value, dtype, use);
+    }
+    return argument;
+  }
+  if (nb::hasattr(value, "__dlpack__")) {
+    nb::object source = argument.object_;
+    if (use.may_copy && nb::hasattr(source, "contiguous")) source = source.attr("contiguous")();
+    if (nb::hasattr(source, "requires_grad") && nb::cast<bool>(source.attr("requires_grad")))
+      source = source.attr("detach")();
+    argument.owner_ = import_dlpack(env, source);
+    argument.take_array(nb::cast<const Array&>(argument.owner_), use);
+    return argument;
+  }
+  if (!use.may_copy) refuse_type(use, value, "is no array: it has neither a buffer nor __dlpack__");
+  nb::object array;
+  try {
+    array = use.dtype == BP_DTYPE_UNDEFINED || use.dtype == BP_DTYPE_STRING
+                ? imported("numpy", "asarray")(value)
+                : imported("numpy", "asarray")(value, numpy_dtype(use.dtype));
+  } catch (nb::python_error& error) {
+    refuse_type(use, value, std::string("cannot become an array: ") + nb::str(error.value()).c_str());
+  }
+  Argument result = of(env, array, use);
+  result.object_ = nb::borrow(value);
+  if (!result.owner_.is_valid()) result.owner_ = std::move(array);
+  return result;
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array.h"
+
+#include <nanobind/stl/pair.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace backplane::python {
+namespace {
+
+constexpr int kDlpackCuda = 2, kDlpackOpencl = 4;
+
+// A device as DLPack numbers it, and the kind of handle that its `data` is; type 0 where DLPack has none for it.
+struct Outside {
+  int type = 0;
+  uint32_t external = 0;
+  uint32_t space = 0;
+};
+
+bool has(const uint32_t* kinds, uint32_t count, uint32_t kind) {
+  return std::find(kinds, kinds + count, kind) != kinds + count;
+}
+
+Outside outside(const Environment& env, const bp_device_info_t& device) {
+  for (uint32_t i = 0; i < device.space_count; ++i) {
+    bp_space_t space{};
+    space.size = sizeof space;
+    client::detail::call(api().memory_space, env.get(), device.id, i, &space);
+    if (has(space.imports, space.import_count, BP_EXTERNAL_CUDA_POINTER))
+      return {kDlpackCuda, BP_EXTERNAL_CUDA_POINTER, i};
+    if (has(space.imports, space.import_count, BP_EXTERNAL_CL_MEM)) return {kDlpackOpencl, BP_EXTERNAL_CL_MEM, i};
+  }
+  return {};
+}
+
+// DLPack numbers the devices of a type from 0; here they are in the order of the environment.
+Device find_device(const Environment& env, int type, int id, Outside& out) {
+  int next = 0;
+  for (Device& device : env.devices()) {
+    out = outside(env, device.info);
+    if (out.type == type && next++ == id) return std::move(device);
+  }
+  throw Error(BP_NOT_FOUND, "the array is on DLPack's device (" + std::to_string(type) + ", " + std::to_string(id) +
+                                "), and no backend that was found has it; copy the array to the host first");
+}
+
+struct Numbered {
+  int type;
+  int id;
+  uint32_t external;
+};
+
+Numbered number_device(const Environment& env, uint64_t id) {
+  const bp_device_info_t own = env.device(id).info;
+  const Outside out = outside(env, own);
+  int next = 0;
+  for (const Device& device : env.devices()) {
+    if (device.info.id == id) break;
+    if (out.type != 0 && outside(env, device.info).type == out.type) ++next;
+  }
+  return {out.type, next, out.external};
+}
+
+// Owns one view of a run's output.
+struct View {
+  nb::object run;
+  Views views;
+};
+
+nb::object shape_of(const Array& array) {
+  nb::list shape;
+  for (const int64_t extent : array.extents()) shape.append(extent);
+  return nb::tuple(shape);
+}
+
+std::string device_name(const Array& array) {
+  if (array.buffer().device == 0) return "host";
+  return array.env().device(array.buffer().device).name;
+}
+
+std::string describe(const Array& array) {
+  const std::string shape = nb::repr(shape_of(array)).c_str();
+  return "Array(shape=" + shape + ", dtype='" + std::string(dtype_name(array.dtype())) + "', device='" +
+         device_name(array) + "')";
+}
+
+}  // namespace
+
+void Array::keep(nb::object run, Views views) {
+  ++*views;
+  owner_ = std::move(run);
+  views_ = nullptr;
+  owner_ = nb::capsule(new View{std::move(owner_), std::move(views)}, [](void* p) noexcept {
+    auto* view = static_cast<View*>(p);
+    --*view->views;
+    delete view;
+  });
+}
+
+bp_tensor_t Array::abi() const {
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = dtype_;
+  tensor.rank = static_cast<uint32_t>(extents_.size());
+  tensor.extents = extents_.data();
+  tensor.buffer = buffer_;
+  return tensor;
+}
+
+nb::object Array::owner() const {
+  if (owner_.is_valid()) return owner_;
+  return nb::find(*this);
+}
+
+nb::object Array::view(void* data, int device_type, int device_id) const {
+  const std::vector<size_t> shape(extents_.begin(), extents_.end());
+  return nb::cast(nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner(), nullptr, dlpack_dtype(dtype_),
+                                             device_type, device_id, 'C'));
+}
+
+nb::object Array::numpy(bool copy) const {
+  if (copy || !on_host() || dtype_ == BP_DTYPE_STRING || is_packed(dtype_)) return copy_to_numpy(*env_, abi());
+  char* data = static_cast<char*>(buffer_.address) + buffer_.offset;
+  return numpy_of(dtype_, extents_.data(), static_cast<uint32_t>(extents_.size()), data, owner(), is_read_only());
+}
+
+std::pair<int, int> Array::dlpack_device() const {
+  if (on_host()) return {nb::device::cpu::value, 0};
+  const Numbered device = number_device(*env_, buffer_.device);
+  return {device.type, device.id};
+}
+
+nb::object Array::dlpack(const nb::kwargs& arguments) const {
+  nb::object view_object;
+  if (on_host()) {
+    view_object = view(static_cast<char*>(buffer_.address) + buffer_.offset, nb::device::cpu::value, 0);
+  } else {
+    const Numbered device = number_device(*env_, buffer_.device);
+    if (device.type == 0) {
+      throw nb::buffer_error("DLPack has no name for memory of this device: take .numpy(), which copies it");
+    }
+    const bp_export_t what{sizeof what, device.external, &buffer_};
+    bp_external_t external{};
+    external.size = sizeof external;
+    client::detail::call(api().memory_export, env_->get(), &what, &external);
+    if (device.type == kDlpackOpencl && external.offset != 0) {
+      throw nb::buffer_error("this array begins within its cl_mem, which DLPack's OpenCL arrays cannot");
+    }
+    view_object = view(reinterpret_cast<char*>(external.handle) + external.offset, device.type, device.id);
+  }
+  return view_object.attr("__dlpack__")(**arguments);
+}
+
+nb::object import_dlpack(const Environment& env, nb::handle value) {
+  bool read_only = false;
+  nb::ndarray<> writable;
+  nb::ndarray<nb::ro> readable;
+  if (!nb::try_cast<nb::ndarray<>>(value, writable)) {
+    read_only = true;
+    if (!nb::try_cast<nb::ndarray<nb::ro>>(value, readable)) {
+      const std::string text = "an object of type '" + std::string(nb::type_name(value.type()).c_str()) +
+                               "' is no array: it has neither __dlpack__ nor a buffer";
+      throw nb::type_error(text.c_str());
+    }
+  } else {
+    readable = nb::ndarray<nb::ro>(writable);
+  }
+  const bp_dtype_t dtype = dtype_of_dlpack(readable.dtype());
+  if (dtype == BP_DTYPE_UNDEFINED) throw nb::type_error("ONNX has no data type for the elements of this array");
+  std::vector<int64_t> extents(readable.shape_ptr(), readable.shape_ptr() + readable.ndim());
+  int64_t expected = 1;
+  for (size_t i = extents.size(); i-- > 0;) {
+    if (extents[i] > 1 && readable.stride(i) != expected) {
+      throw std::invalid_argument("the array is not C-contiguous: make a contiguous copy of it first");
+    }
+    expected *= extents[i];
+  }
+  const uint64_t bytes = view::dense_bytes(dtype, extents.data(), static_cast<uint32_t>(extents.size())).value_or(0);
+  const uint32_t flags = read_only ? BP_BUFFER_READ_ONLY : 0;
+  const int type = readable.device_type();
+  if (type == nb::device::cpu::value) {
+    void* data = const_cast<void*>(readable.data_handle());
+    const bp_buffer_t buffer{0, 0, flags, nullptr, data, readable.byte_offset(), bytes};
+    auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer);
+    // the consumer's reference goes with the Array
+    array->keep(nb::capsule(new nb::ndarray<nb::ro>(readable),
+                            [](void* p) noexcept { delete static_cast<nb::ndarray<nb::ro>*>(p); }));
+    return nb::cast(array.release(), nb::rv_policy::take_ownership);
+  }
+  Outside out;
+  const Device device = find_device(env, type, readable.device_id(), out);
+  bp_external_t external{};
+  external.size = sizeof external;
+  external.kind = out.external;
+  external.handle = reinterpret_cast<uint64_t>(readable.data_handle());
+  external.offset = readable.byte_offset();
+  external.bytes = bytes;
+  external.flags = flags;
+  auto held = std::make_unique<SharedObject>(nb::capsule(
+      new nb::ndarray<nb::ro>(readable), [](void* p) noexcept { delete static_cast<nb::ndarray<nb::ro>*>(p); }));
+  external.self = held.get();
+  external.release = [](void* self) { delete static_cast<SharedObject*>(self); };
+  std::optional<Buffer> buffer;
+  {
+    nb::gil_scoped_release unlocked;
+    buffer.emplace(env.import_memory(device.info.id, external, out.space));
+  }
+  (void)held.release();  // the import owns it
+  auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer->abi());
+  array->keep(*buffer);
+  buffer.reset();  // the Array's is the last
+  return nb::cast(array.release(), nb::rv_policy::take_ownership);
+}
+
+HostMemory allocate_host(uint64_t bytes) {
+  constexpr uint64_t kAlignment = 64;
+  const uint64_t rounded = bytes / kAlignment * kAlignment + kAlignment;
+  char* memory = static_cast<char*>(std::aligned_alloc(kAlignment, rounded));
+  if (memory == nullptr) throw std::bad_alloc();
+  return {std::shared_ptr<char>(memory, std::free), bytes};
+}
+
+nb::object numpy_of(bp_dtype_t dtype, const int64_t* extents, uint32_t rank, void* data, nb::handle owner,
+                    bool read_only) {
+  size_t shape[BP_MAX_RANK];
+  std::copy_n(extents, rank, shape);
+  nb::dlpack::dtype type = dlpack_dtype(dtype);
+  // What NumPy does not have itself travels as unsigned integers of its width.
+  const bool foreign = type.code > static_cast<uint8_t>(nb::dlpack::dtype_code::Bool) ||
+                       type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat) || type.bits < 8;
+  if (type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Complex)) {
+    // NumPy's own
+  } else if (foreign) {
+    type.code = static_cast<uint8_t>(nb::dlpack::dtype_code::UInt);
+    type.bits = std::max<uint8_t>(type.bits, 8);
+  }
+  nb::object array = read_only ? nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, rank, shape, owner, nullptr, type))
+                               : nb::cast(nb::ndarray<nb::numpy>(data, rank, shape, owner, nullptr, type));
+  return foreign ? nb::object(array.attr("view")(numpy_dtype(dtype))) : array;
+}
+
+nb::object adopt_host(HostMemory memory, bp_dtype_t dtype, const int64_t* extents, uint32_t rank) {
+  char* data = memory.data.get();
+  const nb::capsule owner(new HostMemory(std::move(memory)),
+                          [](void* p) noexcept { delete static_cast<HostMemory*>(p); });
+  return numpy_of(dtype, extents, rank, data, owner, false);
+}
+
+nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor) {
+  if (tensor.buffer.memory != nullptr && tensor.buffer.bytes != 0) {
+    const HostMemory memory = allocate_host(tensor.buffer.bytes);
+    bp_tensor_t host = tensor;
+    host.buffer = bp_buffer_t{0, 0, 0, nullptr, memory.data.get(), 0, memory.bytes};
+    {
+      nb::gil_scoped_release unlocked;
+      env.copy(tensor.buffer, host.buffer, memory.bytes);
+    }
+    if (tensor.dtype == BP_DTYPE_STRING || is_packed(tensor.dtype)) return copy_to_numpy(env, host);
+    return adopt_host(memory, tensor.dtype, tensor.extents, tensor.rank);
+  }
+  const char* data = static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset;
+  if (tensor.dtype == BP_DTYPE_STRING) {
+    nb::list elements;
+    for (const std::string& text : Tensor::copy(tensor).strings()) {
+      elements.append(
+          nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape")));
+    }
+    nb::list shape;
+    for (uint32_t i = 0; i < tensor.rank; ++i) shape.append(tensor.extents[i]);
+    nb::object array = imported("numpy", "empty")(nb::len(elements), "O");
+    array[nb::slice(nb::none(), nb::none(), nb::none())] = elements;
+    return array.attr("reshape")(nb::tuple(shape));
+  }
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < tensor.rank; ++i) count *= static_cast<uint64_t>(tensor.extents[i]);
+  if (is_packed(tensor.dtype)) {
+    const HostMemory memory = allocate_host(count);
+    unpack(tensor.dtype, reinterpret_cast<const uint8_t*>(data), count, reinterpret_cast<uint8_t*>(memory.data.get()));
+    return adopt_host(memory, tensor.dtype, tensor.extents, tensor.rank);
+  }
+  const HostMemory memory = allocate_host(count * view::dtype_bits(tensor.dtype) / 8);
+  if (memory.bytes != 0) {
+    nb::gil_scoped_release unlocked;
+    std::memcpy(memory.data.get(), data, memory.bytes);
+  }
+  return adopt_host(memory, tensor.dtype, tensor.extents, tensor.rank);
+}
+
+void add_array(nb::module_& module) {
+  nb::class_<Array>(module, "Array",
+                    "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
+                    "On the host, `numpy()`, `numpy.asarray()` and DLPack see the memory itself; on a device DLPack\n"
+                    "does, and `numpy()` copies.")
+      .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"), "The extents.")
+      .def_prop_ro(
+          "dtype", [](const Array& self) { return dtype_name(self.dtype()); },
+          "The element type's name: 'float32', 'bfloat16', 'string'.")
+      .def_prop_ro("device", &device_name, "The device's name, or 'host'.")
+      .def_prop_ro(
+          "nbytes", [](const Array& self) { return self.buffer().bytes; }, "The size in bytes.")
+      .def_prop_ro(
+          "address",
+          [](const Array& self) { return reinterpret_cast<uint64_t>(self.buffer().address) + self.buffer().offset; },
+          "The address of the first element; 0 on devices that have none.")
+      .def("numpy", &Array::numpy, nb::kw_only(), nb::arg("copy") = false,
+           nb::sig("def numpy(self, *, copy: bool = False) -> numpy.ndarray"),
+           "As a NumPy array: over the same memory on the host unless `copy`, otherwise a copy there.\n"
+           "Strings and elements of less than 8 bits are always copied.")
+      .def(
+          "__array__",
+          [](const Array& self, nb::object dtype, nb::object copy) {
+            nb::object array = self.numpy(!copy.is_none() && nb::cast<bool>(copy));
+            return dtype.is_none() ? array : nb::object(array.attr("astype")(dtype));
+          },
+          nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none(),
+          nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> numpy.ndarray"))
+      .def("__dlpack__", &Array::dlpack, nb::sig("def __dlpack__(self, **kwargs: object) -> object"),
+           "For `from_dlpack` of other packages: no copy is made.")
+      .def("__dlpack_device__", &Array::dlpack_device, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
+      .def("__repr__", &describe);
+}
+
+}  // namespace backplane::python

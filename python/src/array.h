@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors as arrays: those that native code owns, on the host and on devices, and their way to NumPy and DLPack.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "core.h"
+#include "dtypes.h"
+
+namespace backplane::python {
+
+// How many arrays outside look at memory that a run may write or release. While there are any, the run refuses to.
+using Views = std::shared_ptr<std::atomic<int>>;
+
+// A dense tensor in memory that native code owns. On the host it is seen by NumPy and DLPack without a copy, on devices
+// by DLPack.
+class Array {
+ public:
+  Array(Environment env, bp_dtype_t dtype, std::vector<int64_t> extents, const bp_buffer_t& buffer)
+      : env_(std::move(env)), dtype_(dtype), extents_(std::move(extents)), buffer_(buffer) {}
+
+  // What keeps the memory alive: an object of Python, an allocation, a run with its count of views.
+  void keep(nb::object owner) { owner_ = std::move(owner); }
+  void keep(const Buffer& allocation) { allocation_ = std::make_unique<Unlocked<Buffer>>(allocation); }
+  void keep(nb::object run, Views views);
+
+  bp_dtype_t dtype() const { return dtype_; }
+  const std::vector<int64_t>& extents() const { return extents_; }
+  const bp_buffer_t& buffer() const { return buffer_; }
+  bp_tensor_t abi() const;
+  bool on_host() const { return buffer_.memory == nullptr; }
+  const Environment& env() const { return *env_; }
+  bool is_read_only() const { return (buffer_.flags & BP_BUFFER_READ_ONLY) != 0; }
+
+  // An ndarray over the memory where it is on the host, otherwise over a copy there.
+  nb::object numpy(bool copy) const;
+  nb::object dlpack(const nb::kwargs& arguments) const;
+  std::pair<int, int> dlpack_device() const;
+
+ private:
+  nb::object owner() const;  // lives as long as a view of the memory must
+  nb::object view(void* data, int device_type, int device_id) const;
+
+  Unlocked<Environment> env_;
+  bp_dtype_t dtype_;
+  std::vector<int64_t> extents_;
+  bp_buffer_t buffer_;
+  nb::object owner_;
+  Views views_;
+  std::unique_ptr<Unlocked<Buffer>> allocation_;
+};
+
+// What DLPack shows, without a copy. `value` is on the host or on a device that the environment has.
+nb::object import_dlpack(const Environment& env, nb::handle value);
+
+// A new ndarray with the elements of a dense tensor that lies anywhere.
+nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor);
+
+// Aligned memory for an output, and the ndarray that takes it over.
+struct HostMemory {
+  std::shared_ptr<char> data;
+  uint64_t bytes = 0;
+};
+HostMemory allocate_host(uint64_t bytes);
+nb::object numpy_of(bp_dtype_t dtype, const int64_t* extents, uint32_t rank, void* data, nb::handle owner,
+                    bool read_only);
+nb::object adopt_host(HostMemory memory, bp_dtype_t dtype, const int64_t* extents, uint32_t rank);
+
+}  // namespace backplane::python

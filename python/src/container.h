@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequences, optionals and maps: lists, None or a value, and dicts in Python.
+#pragma once
+
+#include <memory>
+
+#include "argument.h"
+
+namespace backplane::python {
+
+using Container = std::shared_ptr<bp_container_t>;
+
+// A container of the type `type` of the graph with a copy of `value`.
+Container make_container(const Environment& env, const bp_graph_t* graph, uint32_t type, nb::handle value,
+                         std::string_view name);
+// The reverse: a copy.
+nb::object read_container(const Environment& env, const bp_graph_t* graph, uint32_t type,
+                          const bp_container_t* container);
+
+// The type as ONNX writes it: "float32[N,3]", "seq(int64[])".
+std::string type_text(const bp_graph_t* graph, uint32_t type);
+
+}  // namespace backplane::python

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Environment, Device, Candidate.
+#include "environment.h"
+
+#include <nanobind/stl/vector.h>
+
+#include "argument.h"
+#include "model.h"
+#include "sync.h"
+
+namespace backplane::python {
+namespace {
+
+std::string_view kind_name(uint32_t kind) {
+  constexpr std::string_view kNames[] = {"other", "cpu", "gpu", "npu", "fpga", "other"};
+  return kind < std::size(kNames) ? kNames[kind] : "other";
+}
+
+std::string_view refusal_name(uint32_t refusal) {
+  constexpr std::string_view kNames[] = {"",          "missing", "manifest",   "not_a_library", "architecture",
+                                         "link",      "symbol",  "descriptor", "version",       "sanitizer",
+                                         "by_plugin", "id",      "duplicate",  "disabled",      "crashed",
+                                         "create",    "devices", "untrusted",  "untried"};
+  return refusal < std::size(kNames) ? kNames[refusal] : "unknown";
+}
+
+uint32_t log_level_of(std::string_view name) {
+  if (name.empty()) return 0;
+  constexpr std::pair<std::string_view, uint32_t> kLevels[] = {
+      {"error", BP_LOG_ERROR}, {"warning", BP_LOG_WARNING}, {"info", BP_LOG_INFO}, {"debug", BP_LOG_DEBUG}};
+  for (const auto& [text, level] : kLevels) {
+    if (text == name) return level;
+  }
+  throw std::invalid_argument("log_level is '" + std::string(name) + "': it must be error, warning, info or debug");
+}
+
+std::string_view log_level_name(uint32_t level) {
+  return level == BP_LOG_ERROR     ? "error"
+         : level == BP_LOG_WARNING ? "warning"
+         : level == BP_LOG_INFO    ? "info"
+                                   : "debug";
+}
+
+// Calls a Python function with each line. What the function raises is written to standard error: nothing may cross the
+// loader.
+std::function<void(uint32_t, std::string_view)> log_of(nb::object function) {
+  if (function.is_none()) return {};
+  return [held = std::make_shared<SharedObject>(std::move(function))](uint32_t level, std::string_view line) {
+    if (!nb::is_alive()) return;
+    nb::gil_scoped_acquire locked;
+    try {
+      held->get()(log_level_name(level), line);
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("a log function of backplane.Environment");
+    }
+  };
+}
+
+void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_folders, bool only_given,
+            nb::handle settings, std::string_view log_level, nb::object log, uint32_t threads) {
+  EnvironmentOptions what;
+  what.backend_files = strings_of(backend_files, "backend_files");
+  what.backend_folders = strings_of(backend_folders, "backend_folders");
+  what.only_given = only_given;
+  what.options = options_of(settings, "settings");
+  what.log_level = log_level_of(log_level);
+  what.log = log_of(std::move(log));
+  what.threads = threads;
+  std::optional<Environment> env;
+  {
+    nb::gil_scoped_release unlocked;
+    env.emplace(what);
+  }
+  new (self) PyEnvironment(std::move(*env));
+}
+
+Device find(const Environment& env, std::string_view name) {
+  std::string known;
+  for (Device& device : env.devices()) {
+    if (device.name == name) return std::move(device);
+    known += (known.empty() ? "" : ", ") + device.name;
+  }
+  throw Error(BP_NOT_FOUND, "there is no device '" + std::string(name) + "'; there are: " + known);
+}
+
+nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, std::string_view dtype,
+                    std::string_view device) {
+  const bp_dtype_t type = dtype_of_name(dtype);
+  const Device where = find(*self, device);
+  const auto bytes = view::dense_bytes(type, shape.data(), static_cast<uint32_t>(shape.size()));
+  if (!bytes || view::dtype_bits(type) == 0)
+    throw std::invalid_argument("an array of this shape and type cannot be allocated");
+  uint32_t space = 0;  // the fastest of the device
+  for (uint32_t i = 0; i < where.info.space_count; ++i) {
+    bp_space_t facts{};
+    facts.size = sizeof facts;
+    client::detail::call(api().memory_space, self.get(), where.info.id, i, &facts);
+    if ((facts.flags & BP_SPACE_DEVICE) != 0) space = i;
+  }
+  std::optional<Buffer> buffer;
+  {
+    nb::gil_scoped_release unlocked;
+    buffer.emplace(self->allocate(where.info.id, std::max<uint64_t>(*bytes, 1), space));
+  }
+  auto array = std::make_unique<Array>(*self, type, std::move(shape), buffer->abi());
+  array->keep(*buffer);
+  buffer.reset();
+  return nb::cast(array.release(), nb::rv_policy::take_ownership);
+}
+
+nb::object put(const PyEnvironment& self, nb::handle value, std::string_view device) {
+  const Argument from = Argument::of(*self, value, {{}, BP_DTYPE_UNDEFINED, false, true});
+  const bp_tensor_t tensor = from.abi();
+  nb::object result = allocate(self, std::vector<int64_t>(tensor.extents, tensor.extents + tensor.rank),
+                               dtype_name(tensor.dtype), device);
+  const bp_buffer_t to = nb::cast<const Array&>(result).buffer();
+  nb::gil_scoped_release unlocked;
+  self->copy(tensor.buffer, to, tensor.buffer.bytes);
+  return result;
+}
+
+nb::object stream(const PyEnvironment& self, std::string_view name, uint64_t native) {
+  const Device device = find(*self, name);
+  std::optional<Stream> made;
+  {
+    nb::gil_scoped_release unlocked;
+    bp_native_t handle{};
+    handle.size = sizeof handle;
+    handle.kind = device.name.substr(0, 4) == "cuda" ? BP_NATIVE_CUDA_STREAM : BP_NATIVE_CL_QUEUE;
+    handle.handle = native;
+    made.emplace(self->stream(device.info.id, native == 0 ? nullptr : &handle));
+  }
+  auto* result = new PyStream{Unlocked<Environment>(*self), Unlocked<Stream>(std::move(*made)), device.name};
+  return nb::cast(result, nb::rv_policy::take_ownership);
+}
+
+}  // namespace
+
+void add_environment(nb::module_& module) {
+  nb::class_<PyDevice>(module, "Device", "A device that a backend offers.")
+      .def_prop_ro(
+          "name", [](const PyDevice& self) { return self.device.name; }, "What options call it: 'cpu', 'opencl:1'.")
+      .def_prop_ro(
+          "kind", [](const PyDevice& self) { return kind_name(self.device.info.kind); },
+          "'cpu', 'gpu', 'npu', 'fpga' or 'other'.")
+      .def_prop_ro(
+          "description", [](const PyDevice& self) { return view::text(self.device.info.name); }, "The product's name.")
+      .def_prop_ro("vendor", [](const PyDevice& self) { return view::text(self.device.info.vendor); })
+      .def_prop_ro(
+          "driver", [](const PyDevice& self) { return view::text(self.device.info.driver); }, "The driver's version.")
+      .def_prop_ro(
+          "arch", [](const PyDevice& self) { return view::text(self.device.info.arch); },
+          "What compiled programs need: 'sm_90'.")
+      .def_prop_ro(
+          "memory_bytes", [](const PyDevice& self) { return self.device.info.memory_bytes; },
+          "The memory's size, 0 when unknown.")
+      .def_prop_ro(
+          "dtypes",
+          [](const PyDevice& self) {
+            std::vector<std::string> names;
+            for (bp_dtype_t dtype = 1; dtype < 64; ++dtype) {
+              if ((self.device.info.dtypes >> dtype & 1) != 0) names.emplace_back(dtype_name(dtype));
+            }
+            return names;
+          },
+          nb::sig("def dtypes(self) -> list[str]"), "The types that values may have on it.")
+      .def("__str__", [](const PyDevice& self) { return self.device.name; })
+      .def("__repr__", [](const PyDevice& self) {
+        return "Device('" + self.device.name + "', kind='" + std::string(kind_name(self.device.info.kind)) + "', '" +
+               std::string(view::text(self.device.info.name)) + "')";
+      });
+  nb::class_<PyCandidate>(module, "Candidate", "A file that was considered as a backend.")
+      .def_prop_ro(
+          "id", [](const PyCandidate& self) { return view::text(self.candidate.id); },
+          "The backend's id, empty where unknown.")
+      .def_prop_ro("accepted", [](const PyCandidate& self) { return self.candidate.refusal == BP_REFUSED_NONE; })
+      .def_prop_ro(
+          "refusal", [](const PyCandidate& self) { return refusal_name(self.candidate.refusal); },
+          "Why it was refused: 'missing', 'manifest', 'link', 'devices', …; empty where it was accepted.")
+      .def_prop_ro(
+          "text", [](const PyCandidate& self) { return view::text(self.candidate.text); }, "The whole story in a line.")
+      .def_prop_ro(
+          "library", [](const PyCandidate& self) { return view::text(self.candidate.library); }, "Its path.")
+      .def_prop_ro(
+          "manifest", [](const PyCandidate& self) { return view::text(self.candidate.manifest); },
+          "Its path, or empty.")
+      .def("__repr__", [](const PyCandidate& self) {
+        const bool accepted = self.candidate.refusal == BP_REFUSED_NONE;
+        return "Candidate('" + std::string(view::text(self.candidate.id)) + "', " +
+               (accepted ? std::string("accepted") : "refused: " + std::string(refusal_name(self.candidate.refusal))) +
+               ")";
+      });
+  nb::class_<PyEnvironment>(
+      module, "Environment",
+      "Backends that were found, and settings. Thread-safe.\n\n"
+      "Args:\n"
+      "    backend_files: libraries or manifests of backends, looked at before all others.\n"
+      "    backend_folders: folders of manifests.\n"
+      "    only_given: look nowhere else.\n"
+      "    settings: 'loader.<name>' and '<backend>.<name>', for example {'cpu.threads': 4, 'loader.cache': ''}.\n"
+      "    log_level: 'error', 'warning', 'info' or 'debug'; empty: the variable BACKPLANE_LOG, otherwise errors.\n"
+      "    log: called with the level's name and each line, from any thread; None: standard error.\n"
+      "    threads: that backends share; 0: one for each core.\n\n"
+      "Raises:\n"
+      "    NotFound: an unknown loader option.\n"
+      "    InvalidArgument: a bad value of one.")
+      .def(
+          "__init__", &create, nb::kw_only(), nb::arg("backend_files").none() = nb::none(),
+          nb::arg("backend_folders").none() = nb::none(), nb::arg("only_given") = false,
+          nb::arg("settings").none() = nb::none(), nb::arg("log_level") = "", nb::arg("log").none() = nb::none(),
+          nb::arg("threads") = 0,
+          nb::sig("def __init__(self, *, backend_files: str | os.PathLike | Sequence[str | os.PathLike] | None = None, "
+                  "backend_folders: str | os.PathLike | Sequence[str | os.PathLike] | None = None, "
+                  "only_given: bool = False, settings: Mapping[str, object] | None = None, log_level: str = '', "
+                  "log: Callable[[str, str], object] | None = None, threads: int = 0) -> None"))
+      .def_prop_ro(
+          "devices",
+          [](const PyEnvironment& self) {
+            nb::list result;
+            for (Device& device : self->devices()) {
+              result.append(nb::cast(new PyDevice{Unlocked<Environment>(*self), std::move(device)},
+                                     nb::rv_policy::take_ownership));
+            }
+            return result;
+          },
+          nb::sig("def devices(self) -> list[Device]"), "The devices of all backends.")
+      .def(
+          "device",
+          [](const PyEnvironment& self, std::string_view name) {
+            return nb::cast(new PyDevice{Unlocked<Environment>(*self), find(*self, name)},
+                            nb::rv_policy::take_ownership);
+          },
+          nb::arg("name"), nb::sig("def device(self, name: str) -> Device"),
+          "The device of that name. Raises NotFound with the names that there are.")
+      .def_prop_ro(
+          "candidates",
+          [](const PyEnvironment& self) {
+            nb::list result;
+            for (const bp_candidate_t& candidate : self->candidates()) {
+              result.append(
+                  nb::cast(new PyCandidate{Unlocked<Environment>(*self), candidate}, nb::rv_policy::take_ownership));
+            }
+            return result;
+          },
+          nb::sig("def candidates(self) -> list[Candidate]"),
+          "Every file that was considered, with the reason where it was refused.")
+      .def(
+          "report", [](const PyEnvironment& self) { return imported("json", "loads")(self->report()); },
+          nb::sig("def report(self) -> dict"), "What `backplane list --json` prints, as a dict.")
+      .def("load", &load_model, nb::arg("source"), nb::kw_only(), nb::arg("directory").none() = nb::none(),
+           nb::arg("weights").none() = nb::none(),
+           nb::sig("def load(self, source: str | os.PathLike | bytes | bytearray | memoryview | onnx.ModelProto, *, "
+                   "directory: str | os.PathLike | None = None, weights: Mapping[str, ArrayLike] | None = None) -> "
+                   "Model"),
+           "Reads, checks and canonicalizes a model.\n\n"
+           "Args:\n"
+           "    source: a file's path, the bytes of a model, or an onnx.ModelProto. Bytes are kept, not copied.\n"
+           "    directory: where the external data of bytes or a ModelProto lies.\n"
+           "    weights: dense arrays by name that become the initializers of these names; kept, not copied.\n\n"
+           "Raises:\n"
+           "    NotFound, IoError: the file.\n"
+           "    InvalidModel: the model breaks ONNX's rules; the text names the node.\n"
+           "    TypeMismatch: a weight does not fit what the model declares.")
+      .def("allocate", &allocate, nb::arg("shape"), nb::arg("dtype"), nb::kw_only(), nb::arg("device"),
+           nb::sig("def allocate(self, shape: Sequence[int], dtype: str, *, device: str) -> Array"),
+           "Memory of a device, not initialized, released with the Array.")
+      .def("put", &put, nb::arg("array"), nb::kw_only(), nb::arg("device"),
+           nb::sig("def put(self, array: ArrayLike, *, device: str) -> Array"), "A copy of an array on a device.")
+      .def(
+          "from_dlpack", [](const PyEnvironment& self, nb::handle value) { return import_dlpack(*self, value); },
+          nb::arg("array"), nb::sig("def from_dlpack(self, array: SupportsDLPack) -> Array"),
+          "The memory of another package's array, on the host or on a device, without a copy.\n\n"
+          "Raises:\n"
+          "    NotFound: no backend has the device.\n"
+          "    Unsupported: the device cannot import the memory.")
+      .def("stream", &stream, nb::arg("device"), nb::kw_only(), nb::arg("native") = 0,
+           nb::sig("def stream(self, device: str, *, native: int = 0) -> Stream"),
+           "A stream of a device: new, or the application's own by the driver's handle (a cl_command_queue, a "
+           "cudaStream_t).\n\n"
+           "Raises:\n"
+           "    Unsupported: the device has no streams.")
+      .def(
+          "trace", [](nb::handle self, nb::handle path) { return imported("backplane.trace", "Trace")(self, path); },
+          nb::arg("path").none() = nb::none(),
+          nb::sig("def trace(self, path: str | os.PathLike | None = None) -> Trace"),
+          "A context manager that collects the spans of all sessions, and writes them to `path` at its end.")
+      .def("_start_trace", [](const PyEnvironment& self) { self->start_trace(); })
+      .def("_stop_trace", [](const PyEnvironment& self) { return self->stop_trace(); })
+      .def("__repr__", [](const PyEnvironment& self) {
+        std::string names;
+        for (const Device& device : self->devices()) names += (names.empty() ? "'" : ", '") + device.name + "'";
+        return "Environment(devices=[" + names + "])";
+      });
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core.h"
+
+namespace backplane::python {
+
+class PyEnvironment {
+ public:
+  explicit PyEnvironment(Environment env) : env_(std::move(env)) {}
+  const Environment& operator*() const { return *env_; }
+  const Environment* operator->() const { return &*env_; }
+  bp_env_t* get() const { return env_->get(); }
+
+ private:
+  Unlocked<Environment> env_;
+};
+
+// Their text lives as long as the environment.
+struct PyDevice {
+  Unlocked<Environment> env;
+  Device device;
+};
+struct PyCandidate {
+  Unlocked<Environment> env;
+  bp_candidate_t candidate;
+};
+
+}  // namespace backplane::python

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module backplane._core: one class for each noun of the loader.
+#include "core.h"
+
+NB_MODULE(_core, module) {
+  using namespace backplane::python;
+  module.doc() = "The loader's classes. Import them from `backplane`.";
+  add_errors(module);
+  add_array(module);
+  add_sync(module);
+  add_environment(module);
+  add_model(module);
+  add_session(module);
+  add_run(module);
+  module.def(
+      "loader_version",
+      [] {
+        const auto& table = backplane::api();
+        return std::string(backplane::view::text(table.release));
+      },
+      "The release of the loader in use.");
+  module.def(
+      "abi_version",
+      [] {
+        const uint32_t version = backplane::api().version;
+        return std::to_string(BP_VERSION_MAJOR(version)) + "." + std::to_string(BP_VERSION_MINOR(version));
+      },
+      "The ABI that the loader speaks.");
+}

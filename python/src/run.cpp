@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run: memory that is bound once, and runs over it; the completion of one that asyncio awaits.
+#include "run.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "sync.h"
+
+namespace backplane::python {
+namespace {
+
+// How a submitted run ended. `done` fills it on a thread of the loader, without the interpreter lock, and wakes the
+// event loop through a descriptor.
+class Completion {
+ public:
+  Completion() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (event_ < 0) throw Error(BP_IO_ERROR, std::string("eventfd: ") + std::strerror(errno));
+  }
+  Completion(Completion&&) = delete;
+  ~Completion() { close(event_); }
+
+  int event() const { return event_; }
+  bool is_under_way() const { return under_way_; }
+  // For the run that follows; a cancel token that the run needs is kept.
+  bp_run_t begin(const RunOptions& how, const Cancel* cancel) {
+    if (cancel != nullptr) cancel_.emplace(*cancel);
+    status_ = BP_OK;
+    point_ = ended_.at(++value_);
+    bp_run_t run{};
+    run.size = sizeof run;
+    run.signals = &point_;
+    run.signal_count = 1;
+    if (how.timeout.count() > 0) {
+      const auto end = std::chrono::steady_clock::now().time_since_epoch() + how.timeout;
+      run.deadline = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end).count());
+    }
+    run.cancel = cancel == nullptr ? nullptr : cancel_->get();
+    run.self = this;
+    run.done = &done;
+    under_way_ = true;
+    return run;
+  }
+  void refused() {
+    under_way_ = false;
+    ended_.signal(value_);
+  }
+  // After the descriptor is readable; throws what the run failed with. The point follows `done` within microseconds,
+  // and from then on the exec is free.
+  void finish() {
+    uint64_t count = 0;
+    (void)!read(event_, &count, sizeof count);
+    try {
+      ended_.wait(value_);
+    } catch (const Error&) {  // the failure itself is in status_
+    }
+    under_way_ = false;
+    cancel_.reset();
+    if (status_ != BP_OK) throw Error(status_, text_, node_, vendor_code_, flags_);
+  }
+
+ private:
+  static void done(void* self, bp_status_t status, const bp_error_t* error) {
+    auto* completion = static_cast<Completion*>(self);
+    completion->status_ = status;
+    try {
+      completion->text_ = api().status_name(status);
+      if (error != nullptr) {
+        completion->node_ = error->node;
+        completion->vendor_code_ = error->vendor_code;
+        completion->flags_ = error->flags;
+        if (error->text != nullptr && error->text_size != 0)
+          completion->text_.assign(error->text, std::min(error->text_size, error->text_capacity));
+      }
+    } catch (const std::bad_alloc&) {  // the status says enough
+    }
+    const uint64_t one = 1;
+    (void)!write(completion->event_, &one, sizeof one);
+  }
+
+  int event_;
+  Semaphore ended_;
+  bp_point_t point_{};
+  uint64_t value_ = 0;
+  std::optional<Cancel> cancel_;
+  bool under_way_ = false;
+  bp_status_t status_ = BP_OK;
+  std::string text_;
+  uint64_t node_ = BP_NO_NODE;
+  int64_t vendor_code_ = 0;
+  uint32_t flags_ = 0;
+};
+
+class PyRun {
+ public:
+  explicit PyRun(std::shared_ptr<SessionState> state, Exec exec)
+      : state_(std::move(state)), exec_(std::make_unique<Unlocked<Exec>>(std::move(exec))) {
+    inputs_.resize((*state_)->inputs().size());
+    outputs_.resize((*state_)->outputs().size());
+  }
+
+  void bind(nb::handle inputs, bool may_copy = false) {
+    check_views();
+    for (const auto& [name, value] : nb::cast<nb::dict>(inputs)) {
+      const uint32_t input = state().find_input(nb::cast<std::string_view>(name));
+      Binding binding = bind_input(state(), exec(), input, value, may_copy);
+      inputs_[input] = std::move(binding);
+    }
+  }
+  void bind_outputs(nb::handle outputs) {
+    check_views();
+    for (const auto& [name, value] : nb::cast<nb::dict>(outputs)) {
+      const uint32_t output = state().find_output(nb::cast<std::string_view>(name));
+      const Slot& slot = state().outputs()[output];
+      if (!slot.is_tensor) {
+        const std::string text =
+            slot.label + " is " + type_text(state().graph(), slot.type) + ": only memory for tensors can be bound";
+        throw nb::type_error(text.c_str());
+      }
+      Binding binding;
+      binding.argument = Argument::of(state().env(), value, {slot.label, slot.dtype, true, false});
+      exec().bind_memory(BP_SLOT_OUTPUT + output, binding.argument->abi());
+      outputs_[output] = std::move(binding);
+    }
+  }
+  void unbind(std::string_view name) {
+    check_views();
+    for (uint32_t i = 0; i < inputs_.size(); ++i) {
+      if (state().inputs()[i].name != name) continue;
+      exec().unbind(i);
+      inputs_[i] = {};
+      return;
+    }
+    const uint32_t output = state().find_output(name);
+    exec().unbind(BP_SLOT_OUTPUT + output);
+    outputs_[output] = {};
+  }
+  void set_shape(std::string_view name, const nb::sequence& shape) {
+    check_views();
+    std::vector<int64_t> extents;
+    for (nb::handle extent : shape) extents.push_back(nb::cast<int64_t>(extent));
+    exec().extents(state().find_input(name), extents);
+  }
+  void set_dim(std::string_view name, int64_t extent) {
+    check_views();
+    exec().symbol(name, extent);
+  }
+
+  void run(nb::handle timeout, const Cancel* cancel, const PyStream* stream) {
+    check_views();
+    RunOptions how;
+    if (!timeout.is_none()) how.timeout = timeout_of(timeout);
+    how.cancel = cancel;
+    how.stream = stream == nullptr ? nullptr : &*stream->stream;
+    try {
+      nb::gil_scoped_release unlocked;
+      exec().run(how);
+    } catch (const Error& error) {
+      if (error.abandoned()) abandon();
+      throw;
+    }
+  }
+  // Starts a run; the descriptor is readable when it has ended.
+  int submit(nb::handle timeout, const Cancel* cancel) {
+    check_views();
+    if (!completion_) completion_ = std::make_unique<Completion>();
+    if (completion_->is_under_way()) throw Error(BP_BUSY, "this Run has a run under way: await that one first");
+    RunOptions how;
+    if (!timeout.is_none()) how.timeout = timeout_of(timeout);
+    const bp_run_t run = completion_->begin(how, cancel);
+    try {
+      nb::gil_scoped_release unlocked;
+      exec().submit(run);
+    } catch (...) {
+      completion_->refused();
+      throw;
+    }
+    return completion_->event();
+  }
+  void finish() {
+    try {
+      nb::gil_scoped_release unlocked;
+      completion_->finish();
+    } catch (const Error& error) {
+      if (error.abandoned()) abandon();
+      throw;
+    }
+  }
+
+  nb::object output(nb::handle self, std::string_view name) {
+    const uint32_t i = state().find_output(name);
+    if (outputs_[i].argument) return outputs_[i].object();
+    if (!state().outputs()[i].is_tensor) return read_output(state(), exec(), i);
+    const bp_tensor_t tensor = exec().output_view(i);
+    auto array = std::make_unique<Array>(
+        state().env(), tensor.dtype, std::vector<int64_t>(tensor.extents, tensor.extents + tensor.rank), tensor.buffer);
+    array->keep(nb::borrow(self), views_);
+    return nb::cast(array.release(), nb::rv_policy::take_ownership);
+  }
+  nb::object output_shape(std::string_view name) {
+    const bp_tensor_t tensor = exec().output_view(state().find_output(name));
+    nb::list shape;
+    for (uint32_t i = 0; i < tensor.rank; ++i) shape.append(tensor.extents[i]);
+    return nb::tuple(shape);
+  }
+  nb::dict copy_outputs(nb::handle names) {
+    nb::dict results;
+    for (const Slot& slot : state().outputs()) {
+      if (!names.is_none()) {
+        const auto wanted = strings_of(names, "outputs");
+        if (std::find(wanted.begin(), wanted.end(), slot.name) == wanted.end()) continue;
+      }
+      results[slot.name.c_str()] = read_output(state(), exec(), state().find_output(slot.name));
+    }
+    return results;
+  }
+
+  // The exec for other calls; this run must not be used any more.
+  void give_back() {
+    Lane lane{exec(), std::vector<bool>(inputs_.size(), true), false};
+    exec_.reset();
+    (*state_)->give_back(std::move(lane));
+  }
+
+  const SessionState& state() const { return **state_; }
+  std::string describe() const {
+    std::string text;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const bool bound = inputs_[i].argument || inputs_[i].container;
+      text += (i == 0 ? "" : ", ") + state().inputs()[i].name + (bound ? "" : " (not bound)");
+    }
+    text += " -> ";
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      text += (i == 0 ? "" : ", ") + state().outputs()[i].name + (outputs_[i].argument ? " (bound)" : "");
+    return "Run(" + text + ")";
+  }
+
+ private:
+  Exec& exec() { return **exec_; }
+  // The next run, and a bind, may write or release the memory of outputs that the loader allocated.
+  void check_views() const {
+    if (*views_ == 0) return;
+    throw Error(BP_BUSY,
+                "an output of the last run is still in use: drop the Array and what was made of it, copy it with "
+                ".numpy(copy=True), or bind memory of your own to the output");
+  }
+  // A device that was given up may still write to what is bound: that is never released.
+  void abandon() {
+    (void)new std::vector<Binding>(std::move(inputs_));
+    (void)new std::vector<Binding>(std::move(outputs_));
+    inputs_ = std::vector<Binding>(state().inputs().size());
+    outputs_ = std::vector<Binding>(state().outputs().size());
+  }
+
+  Unlocked<std::shared_ptr<SessionState>> state_;
+  std::vector<Binding> inputs_, outputs_;
+  Views views_ = std::make_shared<std::atomic<int>>(0);
+  std::unique_ptr<Completion> completion_;
+  std::unique_ptr<Unlocked<Exec>> exec_;  // destroyed first: waits for a run under way
+};
+
+}  // namespace
+
+nb::object make_run(std::shared_ptr<SessionState> state, nb::handle inputs, nb::handle outputs) {
+  std::optional<Exec> exec;
+  {
+    nb::gil_scoped_release unlocked;
+    exec.emplace(state->session().exec());
+  }
+  auto run = std::make_unique<PyRun>(std::move(state), std::move(*exec));
+  exec.reset();
+  if (!inputs.is_none()) run->bind(inputs);
+  if (!outputs.is_none()) run->bind_outputs(outputs);
+  return nb::cast(run.release(), nb::rv_policy::take_ownership);
+}
+
+nb::object take_run(std::shared_ptr<SessionState> state) {
+  Lane lane = state->take();
+  for (uint32_t i = 0; i < state->inputs().size(); ++i) {
+    if (lane.inputs[i]) lane.exec.unbind(i);
+  }
+  for (uint32_t i = 0; i < state->outputs().size(); ++i) {
+    if (lane.outputs && state->outputs()[i].has_static_shape) lane.exec.unbind(BP_SLOT_OUTPUT + i);
+  }
+  return nb::cast(new PyRun(std::move(state), std::move(lane.exec)), nb::rv_policy::take_ownership);
+}
+
+void add_run(nb::module_& module) {
+  const char* run_text =
+      "Runs with what is bound, and returns when the results are there. The interpreter lock is released meanwhile.\n\n"
+      "Args:\n"
+      "    timeout: in seconds.\n"
+      "    cancel: ends the run when it is set.\n"
+      "    stream: put the run into this stream and return at once; the results are there after `stream.wait()`.\n\n"
+      "Raises:\n"
+      "    BadState: an input is not bound.\n"
+      "    Busy: an output of the last run is still in use.\n"
+      "    TimedOut, Cancelled, DeviceLost.";
+  const nb::sig run_signature(
+      "def run(self, timeout: float | None = None, cancel: Cancel | None = None, stream: Stream | None = None) -> "
+      "None");
+  const nb::sig call_signature(
+      "def __call__(self, timeout: float | None = None, cancel: Cancel | None = None, stream: Stream | None = None) -> "
+      "None");
+  nb::class_<PyRun>(module, "Run",
+                    "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
+                    "Memory is used where it lies and kept alive: write new data into it between runs. Outputs that\n"
+                    "are not bound are the loader's. One thread at a time; each thread makes a Run of its own.")
+      .def(
+          "bind", [](PyRun& self, nb::handle inputs) { self.bind(inputs); }, nb::arg("inputs"),
+          nb::sig("def bind(self, inputs: Mapping[str, ArrayLike]) -> None"),
+          "Binds C-contiguous arrays to inputs: NumPy's, other packages' by DLPack, or an Array, on the host or a\n"
+          "device. Sequences, optionals, maps and strings are copied.\n\n"
+          "Raises:\n"
+          "    TypeMismatch: data type, rank or extents.\n"
+          "    ValueError: the array is not contiguous.")
+      .def("bind_outputs", &PyRun::bind_outputs, nb::arg("outputs"),
+           nb::sig("def bind_outputs(self, outputs: Mapping[str, ArrayLike]) -> None"),
+           "Binds writable C-contiguous arrays that receive outputs.")
+      .def("unbind", &PyRun::unbind, nb::arg("name"),
+           "Takes memory back from an input or output; an output is allocated by the loader then.")
+      .def("set_shape", &PyRun::set_shape, nb::arg("name"), nb::arg("shape"),
+           nb::sig("def set_shape(self, name: str, shape: Sequence[int]) -> None"),
+           "New extents of a bound input, within the memory that was bound.")
+      .def("set_dim", &PyRun::set_dim, nb::arg("name"), nb::arg("extent"),
+           "The extent of a named dimension, in every bound input that has it.")
+      .def("run", &PyRun::run, nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),
+           nb::arg("stream").none() = nb::none(), run_signature, run_text)
+      .def("__call__", &PyRun::run, nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),
+           nb::arg("stream").none() = nb::none(), call_signature, "`run`.")
+      .def(
+          "run_async",
+          [](nb::handle self, nb::handle timeout) { return imported("backplane.aio", "run_bound")(self, timeout); },
+          nb::arg("timeout").none() = nb::none(),
+          nb::sig("def run_async(self, timeout: float | None = None) -> Coroutine[object, object, None]"),
+          "As `run`, to be awaited. A task that is cancelled cancels its run, and ends when the run has.")
+      .def(
+          "output", [](nb::handle self, std::string_view name) { return nb::cast<PyRun&>(self).output(self, name); },
+          nb::arg("name"), nb::sig("def output(self, name: str) -> object"),
+          "An output of the last run, without a copy: what is bound to it, otherwise an Array of the loader's memory.\n"
+          "While that Array, or what was made of it, is alive, the next run raises Busy. Sequences and the like are\n"
+          "copied.")
+      .def("output_shape", &PyRun::output_shape, nb::arg("name"),
+           nb::sig("def output_shape(self, name: str) -> tuple[int, ...]"), "Its extents in the last run.")
+      .def("copy_outputs", &PyRun::copy_outputs, nb::arg("names").none() = nb::none(),
+           nb::sig("def copy_outputs(self, names: str | Sequence[str] | None = None) -> dict[str, numpy.ndarray]"),
+           "New arrays with the outputs of the last run, by name.")
+      .def("_submit", &PyRun::submit, nb::arg("timeout").none(), nb::arg("cancel").none())
+      .def("_finish", &PyRun::finish)
+      .def("_bind_copies", [](PyRun& self, nb::handle inputs) { self.bind(inputs, true); })
+      .def("_give_back", &PyRun::give_back)
+      .def("__repr__", &PyRun::describe);
+}
+
+}  // namespace backplane::python

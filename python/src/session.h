@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session, what is known of its inputs and outputs, and execs that wait for their next run.
+#pragma once
+
+#include <mutex>
+
+#include "argument.h"
+#include "container.h"
+
+namespace backplane::python {
+
+// An input or output.
+struct Slot {
+  std::string name;
+  std::string label;  // "input 'x'"
+  uint32_t type = 0;  // index in the graph's types
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+  bool is_tensor = false;
+  bool has_static_shape = false;  // with elements of fixed width
+  std::vector<int64_t> extents;   // with a static shape
+  uint64_t bytes = 0;
+};
+
+// An exec, and what was bound for its last run: memory that may be gone by now.
+struct Lane {
+  Exec exec;
+  std::vector<bool> inputs;
+  bool outputs = false;  // those with a static shape
+};
+
+// Holds nothing of Python. Created and destroyed without the interpreter lock.
+class SessionState {
+ public:
+  SessionState(Environment env, Model model, Session session);
+
+  const Environment& env() const { return env_; }
+  const Session& session() const { return session_; }
+  const bp_graph_t* graph() const { return graph_; }
+  const std::vector<Slot>& inputs() const { return inputs_; }
+  const std::vector<Slot>& outputs() const { return outputs_; }
+  // Throws NotFound with the names that there are.
+  uint32_t find_input(std::string_view name) const { return find(inputs_, name, "input"); }
+  uint32_t find_output(std::string_view name) const { return find(outputs_, name, "output"); }
+
+  // An exec that nothing else uses. Blocks only to make one.
+  Lane take();
+  void give_back(Lane lane);
+
+ private:
+  static uint32_t find(const std::vector<Slot>& slots, std::string_view name, const char* kind);
+
+  Environment env_;
+  Model model_;
+  Session session_;
+  const bp_graph_t* graph_;
+  std::vector<Slot> inputs_, outputs_;
+  std::mutex mutex_;
+  std::vector<Lane> idle_;
+};
+
+nb::object make_session(std::shared_ptr<SessionState> state);
+
+// Binds a value to an input or output; what it returns lives until the slot is bound anew.
+struct Binding {
+  std::optional<Argument> argument;
+  Container container;
+  nb::object object() const { return argument ? argument->object() : nb::object(); }
+};
+Binding bind_input(const SessionState& state, Exec& exec, uint32_t input, nb::handle value, bool may_copy);
+
+// A copy of an output of the last run.
+nb::object read_output(const SessionState& state, const Exec& exec, uint32_t output);
+
+}  // namespace backplane::python

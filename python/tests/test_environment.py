@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import backplane
+import models
+
+
+def test_versions() -> None:
+    assert backplane.__version__ == backplane.loader_version()
+    assert len(backplane.abi_version().split(".")) == 2
+
+
+def test_devices_have_names_and_facts(env: backplane.Environment) -> None:
+    cpu = env.device("cpu")
+    assert cpu.name == str(cpu) == "cpu"
+    assert cpu.kind == "cpu"
+    assert cpu.memory_bytes > 0
+    assert {"float32", "bfloat16", "int4", "string"} <= set(cpu.dtypes)
+    assert "cpu" in repr(cpu)
+    assert "cpu" in [device.name for device in backplane.devices()]
+
+
+def test_an_unknown_device_names_those_that_there_are(env: backplane.Environment) -> None:
+    with pytest.raises(backplane.NotFound, match="cpu"):
+        env.device("tpu")
+
+
+def test_candidates_have_reasons(env: backplane.Environment) -> None:
+    found = {candidate.id: candidate for candidate in env.candidates}
+    assert found["cpu"].accepted
+    assert found["cpu"].refusal == ""
+    assert os.path.exists(found["cpu"].library)
+
+
+def test_a_refused_file_says_why(tmp_path) -> None:
+    file = tmp_path / "no.json"
+    file.write_text("{}")
+    env = backplane.Environment(backend_files=file, only_given=True)
+    (candidate,) = env.candidates
+    assert not candidate.accepted
+    assert candidate.refusal == "manifest"
+    assert str(file) in candidate.text
+    assert env.devices == []
+    assert "refused" in repr(candidate)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(backplane.NotFound, match="loader.nonsense"):
+        backplane.Environment(settings={"loader.nonsense": 1})
+    with pytest.raises(ValueError, match="log_level"):
+        backplane.Environment(log_level="loud")
+
+
+def test_settings_reach_backends() -> None:
+    env = backplane.Environment(settings={"loader.select": "cpu", "cpu.threads": 1, "loader.cache": ""})
+    assert [device.name for device in env.devices] == ["cpu"]
+
+
+def test_log_lines_reach_a_function(tmp_path) -> None:
+    lines = []
+    backplane.Environment(backend_files=[tmp_path / "missing.json"], only_given=True, log_level="debug", log=lambda *line: lines.append(line))
+    assert lines
+    assert all(level in ("error", "warning", "info", "debug") for level, _ in lines)
+
+
+def test_a_log_function_that_raises_breaks_nothing(tmp_path, monkeypatch) -> None:
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+
+    def log(level: str, line: str) -> None:
+        raise KeyError(line)
+
+    backplane.Environment(backend_files=[tmp_path / "missing.json"], only_given=True, log_level="debug", log=log)
+    assert raised
+
+
+def test_report_is_that_of_the_program(env: backplane.Environment) -> None:
+    report = env.report()
+    assert report["loader"]["abi"] == backplane.abi_version()
+    assert [device["name"] for device in report["devices"]] == [device.name for device in env.devices]
+
+
+def test_trace(env: backplane.Environment, tmp_path) -> None:
+    session = env.load(models.relu()).compile(devices="cpu")
+    path = tmp_path / "trace.json"
+    with env.trace(path) as trace:
+        with pytest.raises(RuntimeError, match="after the with block"):
+            _ = trace.events
+        session.run({"x": numpy.ones((2, 3), numpy.float32)})
+    assert trace.events
+    assert json.loads(path.read_text()) == json.loads(trace.text)
+
+
+def test_importing_is_cheap() -> None:
+    """Importing the package loads neither the loader nor what is rarely used."""
+    code = (
+        "import sys, backplane; bad = {'numpy', 'asyncio', 'json', 'onnx', 'torch', 'ml_dtypes'} & set(sys.modules); "
+        "maps = open('/proc/self/maps').read(); assert 'libbackplane.so' not in maps; assert not bad, bad"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_process_ends_cleanly_with_everything_alive() -> None:
+    code = (
+        "import backplane, models, numpy\n"
+        "env = backplane.Environment(log=print)\n"
+        "session = env.load(models.relu().SerializeToString()).compile()\n"
+        "run = session.bind({'x': numpy.ones((2, 3), numpy.float32)})\n"
+        "run()\n"
+        "array = run.output('y')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.path.dirname(__file__), check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import gc
+
+import numpy
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import backplane
+import models
+
+
+def test_sources(env: backplane.Environment, tmp_path) -> None:
+    proto = models.relu()
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    x = numpy.array([[-1, 0, 1], [2, -3, 4]], numpy.float32)
+    for source in (path, str(path), proto, proto.SerializeToString(), bytearray(proto.SerializeToString())):
+        model = backplane.load(source)
+        assert numpy.array_equal(model.compile(devices="cpu")(x), numpy.maximum(x, 0))
+
+
+def test_bytes_are_kept_until_the_sessions_are_gone(env: backplane.Environment) -> None:
+    weight = numpy.arange(12, dtype=numpy.float32).reshape(3, 4)
+    model = env.load(models.affine(weight, numpy.zeros(4, numpy.float32)).SerializeToString())
+    session = model.compile(devices="cpu")
+    del model
+    gc.collect()
+    x = numpy.ones((2, 3), numpy.float32)
+    assert numpy.allclose(session(x), x @ weight)
+
+
+def test_inputs_and_outputs(env: backplane.Environment) -> None:
+    model = env.load(models.affine(numpy.ones((3, 4), numpy.float32), numpy.ones(4, numpy.float32)))
+    (x,) = model.inputs
+    assert (x.name, x.kind, x.dtype, x.shape, x.type) == ("x", "tensor", "float32", ("batch", 3), "float32[batch,3]")
+    assert repr(x) == "x: float32[batch,3]"
+    assert repr(model) == "Model(x: float32[batch,3] -> y: float32[batch,4]; nodes: 2)"
+    assert model.report()["operators"] == {"Add": 1, "MatMul": 1}
+
+
+def test_errors_have_classes_and_codes(env: backplane.Environment, tmp_path) -> None:
+    with pytest.raises(backplane.NotFound, match="nowhere.onnx") as error:
+        env.load(tmp_path / "nowhere.onnx")
+    assert isinstance(error.value, LookupError)
+    assert isinstance(error.value, backplane.CallError)
+    assert (error.value.code, error.value.status) == (0x0104, "BP_NOT_FOUND")
+    with pytest.raises(backplane.InvalidModel) as error:
+        env.load(b"not a model")
+    assert isinstance(error.value, ValueError)
+    with pytest.raises(TypeError, match="path, bytes or an onnx.ModelProto"):
+        env.load(3)
+
+
+def test_every_code_has_its_class() -> None:
+    from backplane.errors import make_error
+
+    assert type(make_error(0x0202, "BP_TIMED_OUT", "late")) is backplane.TimedOut
+    assert isinstance(make_error(0x0202, "BP_TIMED_OUT", "late"), TimeoutError)
+    assert type(make_error(0x03FF, "BP_NEW", "a code of a later version")) is backplane.LostError
+    assert str(make_error(0x0404, "BP_IO_ERROR", "text")) == "text"
+
+
+def test_weights_beside_the_model(env: backplane.Environment) -> None:
+    proto = models.model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        [models.value("x", shape=[2, 3]), models.value("w", shape=[3, 4])],
+        [models.value("y", shape=[2, 4])],
+    )
+    weight = numpy.random.default_rng(1).standard_normal((3, 4), numpy.float32)
+    model = env.load(proto, weights={"w": weight})
+    assert [value.name for value in model.inputs] == ["x"]
+    x = numpy.ones((2, 3), numpy.float32)
+    assert numpy.allclose(model.compile(devices="cpu")(x), x @ weight)
+    with pytest.raises(backplane.TypeMismatch):
+        env.load(proto, weights={"w": weight.astype(numpy.float64)})
+
+
+def test_external_data(env: backplane.Environment, tmp_path) -> None:
+    weight = numpy.random.default_rng(1).standard_normal((64, 64), numpy.float32)
+    proto = models.affine(weight, numpy.zeros(64, numpy.float32))
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="weights.bin", size_threshold=16)
+    model = env.load((tmp_path / "m.onnx").read_bytes(), directory=tmp_path)
+    x = numpy.ones((2, 64), numpy.float32)
+    assert numpy.allclose(model.compile(devices="cpu")(x), x @ weight, atol=1e-4)
+
+
+def test_explain_without_compiling(env: backplane.Environment) -> None:
+    model = env.load(models.relu())
+    explanation = model.explain(devices=["null", "cpu"])
+    assert explanation.devices == ["null", "cpu"]
+    (node,) = explanation.nodes
+    assert node["op_type"] == "Relu"
+    assert not explanation.uncovered
+    assert "Relu" in str(explanation)
+    assert "Relu" in explanation._repr_html_()
+
+
+def test_explanations_say_why_not_elsewhere(env: backplane.Environment) -> None:
+    proto = models.identity(TensorProto.STRING, [2])
+    explanation = env.load(proto).explain(devices=["null", "cpu"])
+    (node,) = explanation.nodes
+    assert node["device"] == "cpu"
+    assert explanation.why(node).startswith("null: ")
+    session = env.load(proto).compile(devices=["null", "cpu"], settings={"loader.costs": "told"})
+    assert session.explain().nodes[0]["device"] == "cpu"
+
+
+def test_what_no_device_takes_names_the_reasons(env: backplane.Environment) -> None:
+    with pytest.raises(backplane.Unsupported, match="null"):
+        env.load(models.identity(TensorProto.STRING, [2])).compile(devices="null")
+
+
+def test_html_is_escaped(env: backplane.Environment) -> None:
+    proto = models.relu()
+    proto.graph.node[0].name = "<script>alert(1)</script>"
+    page = env.load(proto).explain(devices="cpu")._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_profile(env: backplane.Environment, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    profile = env.load(models.relu([64, 64])).profile(devices="cpu")
+    assert profile.devices == ["cpu"]
+    assert profile.seconds("cpu") > 0
+    assert "Relu" in str(profile)
+    assert "Relu" in profile._repr_html_()
+
+
+def test_options(env: backplane.Environment) -> None:
+    model = env.load(models.affine(numpy.ones((3, 4), numpy.float32), numpy.ones(4, numpy.float32)))
+    options = backplane.SessionOptions(devices="cpu", dims={"batch": (1, 8)})
+    session = model.compile(options)
+    assert session(numpy.ones((8, 3), numpy.float32)).shape == (8, 4)
+    with pytest.raises(backplane.Error):
+        session(numpy.ones((9, 3), numpy.float32))
+    assert repr(options.replace(refit=True)) == "SessionOptions(devices='cpu', dims={'batch': (1, 8)}, refit=True)"
+    with pytest.raises(TypeError, match="no session option 'device'"):
+        model.compile(device="cpu")
+    with pytest.raises(ValueError, match="fallback"):
+        model.compile(fallback="maybe")
+    with pytest.raises(ValueError, match="compute_types"):
+        model.compile(compute_types=["fp7"])
+    with pytest.raises(backplane.NotFound):
+        model.compile(settings={"cpu.nonsense": 1})
+
+
+def test_compiling_is_cancelled(env: backplane.Environment) -> None:
+    cancel = backplane.Cancel()
+    cancel.set()
+    with pytest.raises(backplane.Cancelled):
+        env.load(models.relu()).compile(cancel=cancel)
+
+
+def test_pins(env: backplane.Environment) -> None:
+    model = env.load(models.relu())
+    for device in ("cpu", "null"):
+        (node,) = model.compile(devices=["cpu", "null"], pins={"op=Relu": device}).explain().nodes
+        assert node["device"] == device
+    with pytest.raises(backplane.Unsupported, match="null"):
+        env.load(models.identity(TensorProto.STRING, [2])).compile(pins={"op=Identity": "null"})
+
+
+def test_refit(env: backplane.Environment) -> None:
+    weight, bias = numpy.ones((3, 4), numpy.float32), numpy.zeros(4, numpy.float32)
+    session = env.load(models.affine(weight, bias)).compile(devices="cpu", refit=True)
+    x = numpy.ones((2, 3), numpy.float32)
+    assert numpy.array_equal(session(x), x @ weight)
+    session.refit({"w": weight * 2, "b": bias + 1})
+    assert numpy.array_equal(session(x), x @ weight * 2 + 1)
+    assert numpy.array_equal(session.read_weight("w"), weight * 2)
+    with pytest.raises(backplane.NotFound):
+        session.refit({"nothing": weight})
+    with pytest.raises(backplane.TypeMismatch):
+        session.refit({"w": bias})
+    with pytest.raises(backplane.NotFound, match="no weight 'nothing'"):
+        session.read_weight("nothing")
+    with pytest.raises(backplane.BadState):
+        env.load(models.affine(weight, bias)).compile(devices="cpu").refit({"w": weight})

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bound runs, and memory that is shared through DLPack."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import ml_dtypes
+import numpy
+import pytest
+from onnx import TensorProto
+
+import backplane
+import models
+
+X = numpy.array([[-1, 0, 1], [2, -3, 4]], numpy.float32)
+Y = numpy.maximum(X, 0)
+
+
+def compiled(env: backplane.Environment, *shape: object) -> backplane.Session:
+    return env.load(models.relu(list(shape) or [2, 3])).compile(devices="cpu")
+
+
+def test_bound_memory_is_used_where_it_lies(env: backplane.Environment) -> None:
+    x, y = X.copy(), numpy.full_like(X, 9)
+    run = compiled(env).bind({"x": x}, {"y": y})
+    run()
+    assert numpy.array_equal(y, Y)
+    x[:] = -X
+    run.run()
+    assert numpy.array_equal(y, numpy.maximum(-X, 0))
+    assert run.output("y") is y
+    assert run.output_shape("y") == (2, 3)
+    assert repr(run) == "Run(x -> y (bound))"
+
+
+def test_bound_memory_is_kept_alive(env: backplane.Environment) -> None:
+    run = compiled(env).bind({"x": X.copy()})
+    gc.collect()
+    run()
+    assert numpy.array_equal(run.copy_outputs()["y"], Y)
+
+
+def test_outputs_of_the_loader_are_seen_without_a_copy(env: backplane.Environment) -> None:
+    run = compiled(env).bind({"x": X})
+    run()
+    output = run.output("y")
+    view = output.numpy()
+    assert view.ctypes.data == output.address == numpy.from_dlpack(output).ctypes.data == numpy.asarray(output).ctypes.data
+    assert numpy.array_equal(view, Y)
+    assert output.shape == (2, 3)
+    assert output.dtype == "float32"
+    assert output.device == "host"
+    copy = output.numpy(copy=True)
+    assert copy.ctypes.data != output.address
+
+
+def test_no_run_while_its_output_is_in_use(env: backplane.Environment) -> None:
+    run = compiled(env).bind({"x": X})
+    run()
+    view = numpy.asarray(run.output("y"))
+    with pytest.raises(backplane.Busy, match="still in use"):
+        run()
+    with pytest.raises(backplane.Busy, match="still in use"):
+        run.bind({"x": -X})
+    assert numpy.array_equal(view, Y)
+    del view
+    run()
+
+
+def test_an_output_outlives_its_run(env: backplane.Environment) -> None:
+    run = compiled(env).bind({"x": X})
+    run()
+    view = numpy.asarray(run.output("y"))
+    del run
+    gc.collect()
+    assert numpy.array_equal(view, Y)
+
+
+def test_what_cannot_be_bound(env: backplane.Environment) -> None:
+    run = compiled(env).bind()
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        run.bind({"x": numpy.asfortranarray(X)})
+    with pytest.raises(TypeError, match="is no array"):
+        run.bind({"x": X.tolist()})
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    run.bind({"x": read_only})
+    with pytest.raises(ValueError, match="read-only"):
+        run.bind_outputs({"y": read_only})
+    with pytest.raises(backplane.Error):
+        run.bind_outputs({"y": numpy.empty(2, numpy.float32)})
+    with pytest.raises(backplane.NotFound):
+        run.bind({"z": X})
+    run.unbind("x")
+    with pytest.raises(backplane.BadState, match="'x'"):
+        run()
+    with pytest.raises(ValueError, match="packed"):
+        env.load(models.identity(TensorProto.INT4, [2])).compile(devices="cpu").bind({"x": numpy.ones(2, ml_dtypes.int4)})
+
+
+def test_shapes_within_what_is_bound(env: backplane.Environment) -> None:
+    x, y = numpy.arange(-4, 8, dtype=numpy.float32).reshape(4, 3), numpy.zeros((4, 3), numpy.float32)
+    run = compiled(env, "batch", 3).bind({"x": x}, {"y": y})
+    run()
+    assert numpy.array_equal(y, numpy.maximum(x, 0))
+    y[:] = -1
+    run.set_dim("batch", 2)
+    run()
+    assert run.output_shape("y") == (2, 3)
+    assert numpy.array_equal(y, [[0, 0, 0], [0, 0, 1], [-1, -1, -1], [-1, -1, -1]])
+    run.set_shape("x", [1, 3])
+    run()
+    assert run.output_shape("y") == (1, 3)
+    with pytest.raises(backplane.Error):
+        run.set_shape("x", [5, 3])
+    with pytest.raises(backplane.NotFound):
+        run.set_dim("width", 1)
+
+
+def test_bfloat16_is_bound_without_a_copy(env: backplane.Environment) -> None:
+    x, y = X.astype(ml_dtypes.bfloat16), numpy.zeros((2, 3), ml_dtypes.bfloat16)
+    run = env.load(models.identity(TensorProto.BFLOAT16, [2, 3])).compile(devices="cpu").bind({"x": x}, {"y": y})
+    run()
+    assert numpy.array_equal(y.astype(numpy.float32), X)
+
+
+def test_timeout_and_cancel(env: backplane.Environment) -> None:
+    run = env.load(models.slow()).compile(devices="cpu").bind({"x": numpy.ones((64, 64), numpy.float32)})
+    start = time.monotonic()
+    with pytest.raises(backplane.TimedOut):
+        run(timeout=0.02)
+    cancel = backplane.Cancel()
+    cancel.set()
+    with pytest.raises(backplane.Cancelled):
+        run(cancel=cancel)
+    assert time.monotonic() - start < 20
+
+
+# --- DLPack ---
+
+
+class Foreign:
+    """An array of another package: DLPack alone."""
+
+    def __init__(self, array: numpy.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **kwargs: object) -> object:
+        return self.array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_in_copies_nothing(env: backplane.Environment) -> None:
+    array = backplane.from_dlpack(Foreign(X))
+    assert array.address == X.ctypes.data
+    assert array.numpy().ctypes.data == X.ctypes.data
+    assert repr(array) == "Array(shape=(2, 3), dtype='float32', device='host')"
+
+
+def test_dlpack_is_bound_without_a_copy(env: backplane.Environment) -> None:
+    x, y = X.copy(), numpy.zeros_like(X)
+    run = compiled(env).bind({"x": Foreign(x)}, {"y": Foreign(y)})
+    run()
+    assert numpy.array_equal(y, Y)
+    x[:] = -X
+    run()
+    assert numpy.array_equal(y, numpy.maximum(-X, 0))
+
+
+def test_dlpack_keeps_the_owner_alive(env: backplane.Environment) -> None:
+    array = backplane.from_dlpack(Foreign(X.copy()))
+    gc.collect()
+    again = numpy.from_dlpack(array)
+    del array
+    gc.collect()
+    assert numpy.array_equal(again, X)
+
+
+def test_dlpack_refusals(env: backplane.Environment) -> None:
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        backplane.from_dlpack(Foreign(numpy.asfortranarray(X)))
+    with pytest.raises(TypeError, match="is no array"):
+        backplane.from_dlpack(3)
+
+
+def test_device_memory(env: backplane.Environment, opencl: str) -> None:
+    array = env.put(X, device=opencl)
+    assert array.device == opencl
+    assert array.nbytes == X.nbytes
+    assert numpy.array_equal(array.numpy(), X)
+    assert numpy.array_equal(numpy.asarray(array), X)
+    assert array.__dlpack_device__()[0] == 4
+    empty = env.allocate([2, 3], "float32", device=opencl)
+    assert empty.shape == (2, 3)
+
+
+def test_device_memory_through_dlpack(env: backplane.Environment, opencl: str) -> None:
+    """The same cl_mem on both sides: what is written through one is seen through the other."""
+    given = env.put(X, device=opencl)
+    taken = backplane.from_dlpack(given)
+    assert taken.device == opencl
+    session = env.load(models.relu()).compile(devices=opencl, fallback="forbid")
+    run = session.bind({"x": taken}, {"y": given})
+    run()
+    assert numpy.array_equal(taken.numpy(), Y)  # written through `given`
+    del given
+    gc.collect()
+    assert numpy.array_equal(taken.numpy(), Y)
+
+
+def test_streams(env: backplane.Environment, opencl: str) -> None:
+    session = env.load(models.relu()).compile(devices=opencl, fallback="forbid")
+    x, y = env.put(X, device=opencl), env.allocate([2, 3], "float32", device=opencl)
+    run = session.bind({"x": x}, {"y": y})
+    stream = env.stream(opencl)
+    assert stream.device == opencl
+    assert stream.native != 0
+    for _ in range(3):
+        run(stream=stream)
+    stream.wait(timeout=60)
+    assert numpy.array_equal(y.numpy(), Y)
+    with pytest.raises(backplane.Unsupported):
+        env.stream("cpu")

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import array
+import threading
+import time
+
+import ml_dtypes
+import numpy
+import pytest
+from onnx import TensorProto, helper
+
+import backplane
+import models
+
+NUMPY_TYPES = {
+    TensorProto.FLOAT: numpy.float32,
+    TensorProto.DOUBLE: numpy.float64,
+    TensorProto.FLOAT16: numpy.float16,
+    TensorProto.INT8: numpy.int8,
+    TensorProto.UINT8: numpy.uint8,
+    TensorProto.INT16: numpy.int16,
+    TensorProto.UINT16: numpy.uint16,
+    TensorProto.INT32: numpy.int32,
+    TensorProto.UINT32: numpy.uint32,
+    TensorProto.INT64: numpy.int64,
+    TensorProto.UINT64: numpy.uint64,
+    TensorProto.BOOL: numpy.bool_,
+    TensorProto.COMPLEX64: numpy.complex64,
+    TensorProto.COMPLEX128: numpy.complex128,
+    TensorProto.BFLOAT16: ml_dtypes.bfloat16,
+    TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
+    TensorProto.FLOAT8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
+    TensorProto.FLOAT8E5M2: ml_dtypes.float8_e5m2,
+    TensorProto.FLOAT8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
+    TensorProto.UINT4: ml_dtypes.uint4,
+    TensorProto.INT4: ml_dtypes.int4,
+    TensorProto.FLOAT4E2M1: ml_dtypes.float4_e2m1fn,
+}
+
+
+@pytest.fixture(scope="module")
+def relu(env: backplane.Environment) -> backplane.Session:
+    return env.load(models.relu()).compile(devices="cpu")
+
+
+X = numpy.array([[-1, 0, 1], [2, -3, 4]], numpy.float32)
+Y = numpy.maximum(X, 0)
+
+
+def test_run(relu: backplane.Session) -> None:
+    results = relu.run({"x": X})
+    assert list(results) == ["y"]
+    assert numpy.array_equal(results["y"], Y)
+    assert results["y"].flags.writeable
+    assert numpy.array_equal(relu(X), Y)
+    assert numpy.array_equal(relu(x=X), Y)
+    assert repr(relu) == "Session(x: float32[2,3] -> y: float32[2,3])"
+
+
+def test_results_outlive_the_session(env: backplane.Environment) -> None:
+    session = env.load(models.relu()).compile(devices="cpu")
+    first, second = session(X), session(-X)
+    del session
+    assert numpy.array_equal(first, Y)
+    assert numpy.array_equal(second, numpy.maximum(-X, 0))
+
+
+def test_what_inputs_may_be(relu: backplane.Session) -> None:
+    transposed = numpy.ascontiguousarray(X.T).T
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    flat = memoryview(array.array("f", X.ravel().tolist())).cast("B").cast("f", [2, 3])
+    for x in (X, transposed, read_only, X.tolist(), flat, X[::1]):
+        assert numpy.array_equal(relu.run({"x": x})["y"], Y)
+
+
+@pytest.mark.parametrize(("onnx_type", "dtype"), NUMPY_TYPES.items(), ids=lambda each: str(each))
+def test_types(env: backplane.Environment, onnx_type: int, dtype: type) -> None:
+    session = env.load(models.identity(onnx_type, [3, 3])).compile(devices="cpu")
+    name = numpy.dtype(dtype).name
+    assert session.inputs[0].dtype == name
+    x = numpy.array([[0, 1, 1], [1, 0, 1], [0, 0, 1]]).astype(dtype)
+    for given in (x, numpy.ascontiguousarray(x.T).T, x.tolist() if name[:3] != "flo" or name[5:7].isdigit() and "_" not in name else x):
+        y = session.run({"x": given})["y"]
+        assert y.dtype == x.dtype
+        assert numpy.array_equal(y.astype(numpy.complex128), x.astype(numpy.complex128))
+
+
+def test_elements_below_a_byte(env: backplane.Environment) -> None:
+    for onnx_type, dtype, values in (
+        (TensorProto.INT4, ml_dtypes.int4, [-8, -1, 0, 7, 3]),
+        (TensorProto.UINT4, ml_dtypes.uint4, [0, 15, 8, 1, 2]),
+    ):
+        x = numpy.array(values, numpy.int8).astype(dtype)
+        y = env.load(models.identity(onnx_type, [5])).compile(devices="cpu")(x)
+        assert y.dtype == dtype
+        assert y.astype(numpy.int8).tolist() == values
+
+
+def test_scalars_and_no_elements(env: backplane.Environment) -> None:
+    scalar = env.load(models.relu([])).compile(devices="cpu")
+    for x in (3.0, numpy.float32(3), numpy.array(3, numpy.float32)):
+        y = scalar.run({"x": x})["y"]
+        assert y.shape == ()
+        assert y == 3
+    assert env.load(models.relu([2, 0])).compile(devices="cpu")(numpy.ones((2, 0), numpy.float32)).shape == (2, 0)
+
+
+def test_strings(env: backplane.Environment) -> None:
+    session = env.load(models.identity(TensorProto.STRING, ["n"])).compile(devices="cpu")
+    texts = ["", "a", "Füße", "日本"]
+    for x in (texts, numpy.array(texts), numpy.array(texts, object), [text.encode() for text in texts]):
+        y = session.run({"x": x})["y"]
+        assert y.dtype == object
+        assert y.tolist() == texts
+    assert session.run({"x": [b"\xff"]})["y"][0].encode("utf-8", "surrogateescape") == b"\xff"
+    with pytest.raises(TypeError, match="neither text nor bytes"):
+        session.run({"x": numpy.array([None], object)})
+
+
+def test_open_dimensions(env: backplane.Environment) -> None:
+    weight = numpy.random.default_rng(1).standard_normal((3, 4), numpy.float32)
+    session = env.load(models.affine(weight, numpy.zeros(4, numpy.float32))).compile(devices="cpu")
+    for batch in (1, 7, 2):
+        x = numpy.random.default_rng(batch).standard_normal((batch, 3), numpy.float32)
+        assert numpy.allclose(session(x), x @ weight, atol=1e-6)
+
+
+def test_sequences(env: backplane.Environment) -> None:
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    proto = models.model(
+        [helper.make_node("SequenceInsert", ["s", "x"], ["t"])],
+        [helper.make_value_info("s", kind), models.value("x", shape=["n"])],
+        [helper.make_value_info("t", kind)],
+    )
+    session = env.load(proto).compile(devices="cpu")
+    assert session.inputs[0].kind == "sequence"
+    assert session.inputs[0].type.startswith("seq(float32")
+    given = [numpy.array([1, 2], numpy.float32), numpy.array([[3]], numpy.float32)]
+    result = session.run({"s": given, "x": numpy.array([4], numpy.float32)})["t"]
+    assert [each.tolist() for each in result] == [[1, 2], [[3]], [4]]
+    with pytest.raises(TypeError, match="a list is expected"):
+        session.run({"s": 3, "x": given[0]})
+
+
+def test_optionals(env: backplane.Environment) -> None:
+    kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [2]))
+    proto = models.model(
+        [helper.make_node("OptionalHasElement", ["o"], ["has"])],
+        [helper.make_value_info("o", kind)],
+        [models.value("has", TensorProto.BOOL, [])],
+    )
+    session = env.load(proto).compile(devices="cpu")
+    assert session.run({"o": None})["has"] == False  # noqa: E712
+    assert session.run({"o": numpy.ones(2, numpy.float32)})["has"] == True  # noqa: E712
+
+
+def test_maps(env: backplane.Environment) -> None:
+    zip_map = helper.make_node("ZipMap", ["x"], ["z"], domain="ai.onnx.ml", classlabels_strings=["a", "b"])
+    kind = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    )
+    proto = models.model([zip_map], [models.value("x", shape=["n", 2])], [helper.make_value_info("z", kind)])
+    session = env.load(proto).compile(devices="cpu")
+    assert session(numpy.array([[0.25, 0.75], [1, 0]], numpy.float32)) == [{"a": 0.25, "b": 0.75}, {"a": 1.0, "b": 0.0}]
+
+
+def test_errors_name_the_input(relu: backplane.Session) -> None:
+    for inputs, kind, text in (
+        ({"x": X.astype(numpy.float64)}, backplane.TypeMismatch, "input 'x'"),
+        ({"x": X[:1]}, backplane.TypeMismatch, "input 'x'"),
+        ({"z": X}, backplane.NotFound, "no input 'z'; it has: x"),
+        ({}, backplane.BadState, "input 'x'"),
+        ({"x": object()}, TypeError, "input 'x': an object of type 'object'"),
+        ({"x": X.astype(">f4")}, TypeError, "which ONNX lacks"),
+    ):
+        with pytest.raises(kind, match=text):
+            relu.run(inputs)
+    with pytest.raises(backplane.NotFound, match="no output 'z'; it has: y"):
+        relu.run({"x": X}, ["z"])
+    with pytest.raises(TypeError, match="1 inputs, and 2 arrays"):
+        relu(X, X)
+    assert numpy.array_equal(relu(X), Y)  # nothing broke
+
+
+def test_an_input_that_is_left_out_is_not_that_of_the_run_before(env: backplane.Environment) -> None:
+    proto = models.model(
+        [helper.make_node("Add", ["a", "b"], ["y"])],
+        [models.value("a", shape=[2]), models.value("b", shape=[2])],
+        [models.value("y", shape=[2])],
+    )
+    session = env.load(proto).compile(devices="cpu")
+    ones = numpy.ones(2, numpy.float32)
+    session.run({"a": ones, "b": ones})
+    with pytest.raises(backplane.BadState, match="'b'"):
+        session.run({"a": ones})
+
+
+def test_timeout_and_cancel(env: backplane.Environment) -> None:
+    session = env.load(models.slow()).compile(devices="cpu")
+    x = numpy.ones((64, 64), numpy.float32)
+    start = time.monotonic()
+    with pytest.raises(backplane.TimedOut) as error:
+        session.run({"x": x}, timeout=0.05)
+    assert isinstance(error.value, TimeoutError)
+    cancel = backplane.Cancel()
+    timer = threading.Timer(0.05, cancel.set)  # needs the interpreter while the run computes
+    timer.start()
+    with pytest.raises(backplane.Cancelled):
+        session.run({"x": x}, cancel=cancel)
+    timer.join()
+    assert time.monotonic() - start < 20
+    with pytest.raises(ValueError, match="timeout"):
+        session.run({"x": x}, timeout=-1)
+
+
+def test_threads_share_a_session(env: backplane.Environment) -> None:
+    weight = numpy.random.default_rng(1).standard_normal((3, 4), numpy.float32)
+    session = env.load(models.affine(weight, numpy.zeros(4, numpy.float32))).compile(devices="cpu")
+    wrong = []
+
+    def work(seed: int) -> None:
+        random = numpy.random.default_rng(seed)
+        for _ in range(50):
+            x = random.standard_normal((random.integers(1, 9), 3), numpy.float32)
+            if not numpy.allclose(session(x), x @ weight, atol=1e-5):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
