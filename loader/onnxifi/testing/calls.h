@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequences of calls with handles that are good, stale, foreign, NULL or of another kind: what the test draws at random
+// and the fuzzer chooses.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "onnxifi/onnxifi.h"
+
+namespace backplane::onnxifi {
+
+class Calls {
+ public:
+  // Begins with a backend of `id` and a graph of `model`, which is c = a + b over float[3].
+  Calls(onnxBackendID id, std::string model);
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+  // Releases every object once, whatever was released before.
+  ~Calls();
+
+  // One call; `next` draws a number.
+  onnxStatus call(const std::function<uint32_t()>& next);
+
+ private:
+  const std::string model_;
+  float a_[3] = {1, 2, 3}, b_[3] = {10, 20, 30}, c_[3] = {};
+  onnxTensorDescriptorV1 inputs_[2], output_;
+  std::vector<void*> handles_;
+};
+
+}  // namespace backplane::onnxifi
