@@ -28,11 +28,11 @@ Status loader_option(std::string_view name, std::string_view value, SessionReque
     return {BP_NOT_FOUND, "a session has no option loader." + std::string(name) +
                               ": there are loader.costs and loader.max_island_nodes"};
   constexpr std::pair<std::string_view, Costs> kNames[] = {
-      {"told", Costs::kReported}, {"known", Costs::kKnown}, {"measure", Costs::kMeasure}};
+      {"reported", Costs::kReported}, {"known", Costs::kKnown}, {"measure", Costs::kMeasure}};
   const auto found = std::ranges::find(kNames, value, &std::pair<std::string_view, Costs>::first);
   if (found == std::end(kNames))
     return {BP_INVALID_ARGUMENT,
-            "option loader.costs is '" + std::string(value) + "': it must be told, known or measure"};
+            "option loader.costs is '" + std::string(value) + "': it must be reported, known or measure"};
   request.costs = found->second;
   return {};
 }

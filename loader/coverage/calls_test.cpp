@@ -57,7 +57,7 @@ std::string calling() {
 SessionOptions on(std::vector<std::string> devices, uint32_t fallback = BP_FALLBACK_PREFER) {
   SessionOptions how;
   how.devices = std::move(devices);
-  how.options = {{"loader.costs", "told"}};
+  how.options = {{"loader.costs", "reported"}};
   how.fallback = fallback;
   return how;
 }

@@ -109,7 +109,7 @@ TEST(Coverage, ADeviceTakesANodeWithBodiesIfItTakesAllOfThem) {
   const Environment env = environment({kCpu, kPartialFile}, {{"partial.ops", "!Exp"}, {"partial.seconds", "1e-9"}});
   SessionOptions how;
   how.devices = {"partial", "cpu"};
-  how.options = {{"loader.costs", "told"}};
+  how.options = {{"loader.costs", "reported"}};
   for (const bool deeper : {false, true}) {
     const Session fits = env.compile(branches("Relu", deeper), how);
     EXPECT_EQ(env.device(fits.node(0).device).name, "partial") << fits.report();
@@ -130,10 +130,10 @@ Model alternating(int nodes) {
   return graph.finish({value});
 }
 
-SessionOptions told(std::vector<std::string> devices) {
+SessionOptions reported(std::vector<std::string> devices) {
   SessionOptions how;
   how.devices = std::move(devices);
-  how.options = {{"loader.costs", "told"}};
+  how.options = {{"loader.costs", "reported"}};
   return how;
 }
 
@@ -143,7 +143,7 @@ TEST(Coverage, ComputeTypesAreThoseThatTheSessionAllows) {
   const Environment env =
       environment({kCpuFile, kFake}, {{"fake.ops", "Relu"}, {"fake.compute", std::to_string(BP_COMPUTE_TF32)}});
   for (const uint32_t allowed : {0u, BP_COMPUTE_FP16, BP_COMPUTE_TF32, BP_COMPUTE_TF32 | BP_COMPUTE_BF16}) {
-    SessionOptions how = told({"fake", "cpu"});
+    SessionOptions how = reported({"fake", "cpu"});
     how.fallback = BP_FALLBACK_PREFER;
     how.compute_types = allowed;
     const Session session = env.compile(alternating(2), how);
@@ -163,7 +163,7 @@ TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
   for (const bool old : {false, true}) {
     const Environment env =
         environment({kCpuFile, kFake}, {{"fake.ops", "Identity,Neg"}, {"fake.opset", old ? "12" : "0"}});
-    SessionOptions how = told({"fake", "cpu"});
+    SessionOptions how = reported({"fake", "cpu"});
     how.fallback = BP_FALLBACK_PREFER;
     Graph graph;
     const uint32_t x = graph.input("x", BP_DTYPE_BFLOAT16, {2});  // which Neg has from 13 on
@@ -180,7 +180,7 @@ TEST(Coverage, WhatReviewGivesBackGoesElsewhereUntilAllIsAccepted) {
   for (const auto& [option, value] :
        {std::pair("partial.max_nodes", "3"), std::pair("partial.split", "Relu"), std::pair("partial.reject", "Relu")}) {
     const Environment env = environment({kCpu, kPartialFile}, {{option, value}, {"partial.seconds", "1e-9"}});
-    SessionOptions wanted = told({"partial", "cpu"});
+    SessionOptions wanted = reported({"partial", "cpu"});
     wanted.fallback = BP_FALLBACK_PREFER;
     const Session session = env.compile(alternating(8), wanted);
     std::map<uint32_t, int> sizes;
@@ -213,7 +213,7 @@ TEST(Coverage, AnIslandThatDoesNotPayIsLeftOutUnlessPinned) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const Model model = graph.finish({graph.node("Neg", "y", {graph.node("Abs", "a", {graph.node("Neg", "n", {x})})})});
-  SessionOptions how = told({"partial", "cpu"});
+  SessionOptions how = reported({"partial", "cpu"});
   EXPECT_THAT(env.compile(model, how).report(),
               HasSubstr(R"("savings":[{"island":0,"device":"cpu","instead_of":"partial","nodes":[1],"seconds":2)"));
   how.pins = {{"op=Ab*", "partial"}};
@@ -243,14 +243,14 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
     return env.compile(alternating(4), how).report();
   };
   const std::string measured = R"("source":"measured")", said = R"("seconds":1e-09,"source":"backend")";
-  EXPECT_THAT(report("told"), Not(HasSubstr(measured)));
+  EXPECT_THAT(report("reported"), Not(HasSubstr(measured)));
   EXPECT_THAT(report("known"), HasSubstr(said));  // nothing is known of nodes yet
   EXPECT_THAT(report("measure"), Not(HasSubstr(said)));
   EXPECT_THAT(report("known"), AllOf(HasSubstr(measured), Not(HasSubstr(said))));
-  EXPECT_THAT(report("told"), AllOf(HasSubstr(said), Not(HasSubstr(measured))));
+  EXPECT_THAT(report("reported"), AllOf(HasSubstr(said), Not(HasSubstr(measured))));
   const Error error = failure([&] { report("guessed"); });
   EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
-  EXPECT_THAT(error.text(), HasSubstr("'guessed': it must be told, known or measure"));
+  EXPECT_THAT(error.text(), HasSubstr("'guessed': it must be reported, known or measure"));
 }
 
 TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {

@@ -196,7 +196,7 @@ TEST(RandomGraphs, RunOnSeveralDevicesAsOnOne) {
     const Tensor x = Drawing::numbers(random, kLargest), y = Drawing::numbers(random, kLargest);
     SessionOptions alone, together;
     alone.devices = {"cpu"};
-    together.options["loader.costs"] = "told";
+    together.options["loader.costs"] = "reported";
     for (uint32_t d = 0; d < devices; ++d) together.devices.push_back("partial:" + std::to_string(d));
     const bp_graph_t& graph = *model.graph().raw();
     uint32_t pinned = BP_NONE;

@@ -111,7 +111,7 @@ wrong 2 "--costs" explain "$model" --costs guessed
 # ---- measured costs ----
 XDG_CACHE_HOME=$work/cache right 0 "null  *2 of 2 nodes measured" profile "$model"
 XDG_CACHE_HOME=$work/cache right 0 "Relu.*, measured" explain "$model"
-XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --costs told
+XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --costs reported
 for file in "$work"/cache/backplane/profile/*; do head -c 300 /dev/urandom >"$file"; done
 XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model"
 wrong 1 "missing.onnx" profile "$work/missing.onnx"

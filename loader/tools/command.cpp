@@ -38,8 +38,8 @@ void SessionFlags::declare(cli::Command command) {
   command
       .add_option(
           "--costs", costs,
-          "known: measurements of backplane profile take precedence over estimates of backends; told: estimates alone")
-      .one_of({"known", "told"});
+          "known: measurements of backplane profile take precedence over estimates of backends; reported: estimates alone")
+      .one_of({"known", "reported"});
   command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu").one_each();
 }
 

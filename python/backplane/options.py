@@ -33,7 +33,7 @@ class SessionOptions:
         compute_types: what nodes may be computed in beside their own type: "tf32", "bf16", "fp16", "fp16_accumulate", "fp8".
         pins: devices by pattern: {"op=Conv": "cpu", "name=encoder/*": "opencl:1"}.
         dims: extents that named dimensions will have, as numbers or as pairs of the least and the greatest.
-        settings: "loader.<name>" and "<backend>.<name>", for example {"loader.costs": "told"}.
+        settings: "loader.<name>" and "<backend>.<name>", for example {"loader.costs": "reported"}.
         max_islands: at most so many; 0: any number.
         refit: weights can be replaced later.
         place_only: place and explain, but do not compile.

@@ -104,7 +104,7 @@ def test_explanations_say_why_not_elsewhere(env: backplane.Environment) -> None:
     (node,) = explanation.nodes
     assert node["device"] == "cpu"
     assert explanation.why(node).startswith("null: ")
-    session = env.load(proto).compile(devices=["null", "cpu"], settings={"loader.costs": "told"})
+    session = env.load(proto).compile(devices=["null", "cpu"], settings={"loader.costs": "reported"})
     assert session.explain().nodes[0]["device"] == "cpu"
 
 

@@ -39,7 +39,7 @@ class Runtime : public ::testing::Test {
     SessionOptions how;
     how.devices = {device};
     how.fallback = BP_FALLBACK_FORBID;
-    how.options["loader.costs"] = "told";
+    how.options["loader.costs"] = "reported";
     return how;
   }
   static Exec bound(const Environment& env, const char* device, int64_t rows = 3) {

@@ -29,7 +29,7 @@ inline SessionOptions only_opencl() {
   SessionOptions how;
   how.devices = {"opencl"};
   how.fallback = BP_FALLBACK_FORBID;
-  how.options["loader.costs"] = "told";
+  how.options["loader.costs"] = "reported";
   return how;
 }
 
