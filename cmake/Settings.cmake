@@ -27,6 +27,18 @@ set(BACKPLANE_PLUGIN_DIR ${CMAKE_BINARY_DIR}/lib/backplane)
 set(BACKPLANE_MANIFEST_DIR ${CMAKE_BINARY_DIR}/share/backplane/backends.d)
 set(BACKPLANE_BACKEND_DOMAIN org.backplane)
 
+# What is linked has its tables read-only before anything runs; the loader binds plugins at once anyway. Release builds check sizes that
+# are known at run time, and returns and indirect jumps where the processor can.
+if(NOT BACKPLANE_SANITIZER)
+  add_link_options(-Wl,-z,relro -Wl,-z,now)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT BACKPLANE_SANITIZER)
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    add_compile_options(-fcf-protection)
+  endif()
+endif()
+
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   # GCC's ivdep and unroll; vectors wider than the baseline's as arguments; loops that -O1 does not vectorize as they ask.

@@ -10,14 +10,22 @@ kind=$1
 shift
 exported() { nm -D --defined-only "$1" | grep -v ' __llvm_pr\| lprof\| __st[a-z]*___llvm_prf' | sed 's/^[0-9a-f]* *[A-Za-z] //' | sort; }
 
+hardened() { # sanitized libraries are not
+    if readelf -d "$1" | grep -q BIND_NOW || nm -D "$1" | grep -q ' U __[at]san_'; then return; fi
+    echo "$1 is not linked with -z now"
+    exit 1
+}
+
 if [ "$kind" = plugin ]; then
     for file in "$@"; do
+        hardened "$file"
         [ "$(exported "$file")" = bp_plugin_query ] && continue
         echo "$file exports more or less than bp_plugin_query:"
         exported "$file"
         exit 1
     done
 elif [ "$kind" = onnxifi ]; then
+    hardened "$1"
     readelf -d "$1" | grep -q 'Flags:.*NODELETE' || { echo "$1 is not linked with -z nodelete"; exit 1; }
     wanted=$(sed -n 's/^ONNXIFI_EXPORT onnxStatus \(onnx[A-Za-z]*\)(.*/\1/p' "$2" | sort)
     [ -n "$wanted" ] && [ "$(exported "$1")" = "$wanted" ] && exit 0
@@ -25,6 +33,7 @@ elif [ "$kind" = onnxifi ]; then
     exported "$1"
     exit 1
 else
+    hardened "$1"
     readelf -d "$1" | grep -q 'Flags:.*NODELETE' || { echo "$1 is not linked with -z nodelete"; exit 1; }
     wanted=$(sed -n '/bp_plugin_query(/d; s/^function .*BP_CALL \(bp_[a-z_0-9]*\)(.*/\1@@BACKPLANE_'"$3"'/p' "$2")
     seen=$(exported "$1")
