@@ -15,7 +15,8 @@ function(backplane_add_backend id)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON LINK_DEPENDS ${BACKPLANE_PLUGIN_MAP})
-  target_link_options(${target} PRIVATE -Wl,--version-script=${BACKPLANE_PLUGIN_MAP} -Wl,--exclude-libs,ALL)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${BACKPLANE_PLUGIN_MAP} -Wl,--exclude-libs,ALL
+    -Wl,-z,relro -Wl,-z,now)  # the loader binds all symbols at once anyway
   if(NOT BACKPLANE_SANITIZER AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")  # Clang's runtime is the program's alone
     target_link_options(${target} PRIVATE -Wl,-z,defs)  # a source that is not listed fails here, not at the first call
   endif()

@@ -421,6 +421,8 @@ Result<bp_run_t> read_run(const bp_run_t* run) {
   }
   BP_ASSIGN(bp_run_t options, abi::read(run, "run"));
   if (options.output) return Status(BP_INVALID_ARGUMENT, "run.output must be NULL here");
+  if (options.flags != 0) return Status(BP_UNSUPPORTED, "run.flags has bits that this loader does not know");
+  if (options.deadline == BP_FOREVER) options.deadline = 0;
   const auto known = [](const bp_point_t* points, uint32_t count) {
     const auto is_known = [](const bp_point_t& p) {
       return p.handle != 0 && (p.kind == BP_POINT_HOST || p.kind == BP_POINT_NATIVE);

@@ -100,7 +100,7 @@ Status Runner::run_at_once() {
     drain();
     return {};
   }
-  const TaskGraph::Watch watch{[this] { poll_cancel(); }, deadline_ ? deadline_ + kGraceNs : 0};
+  const TaskGraph::Watch watch{[this] { poll_cancel(); }, deadline_ ? give_up_at() : 0};
   return tasks.run(start_task, &watch) ? Status() : give_up();
 }
 
@@ -142,7 +142,7 @@ void Runner::poll_cancel() {
 }
 
 bool Runner::give_up_is_due() const {
-  return deadline_ && monotonic_now() >= deadline_ + kGraceNs;
+  return deadline_ && monotonic_now() >= give_up_at();
 }
 
 // Abandons the calls that have not ended; their devices are not used again.

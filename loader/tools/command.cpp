@@ -36,9 +36,9 @@ void SessionFlags::declare(cli::Command command) {
                   "allow: the cheapest placement; prefer: in the order given; forbid: the first alone")
       .one_of({"allow", "prefer", "forbid"});
   command
-      .add_option(
-          "--costs", costs,
-          "known: measurements of backplane profile take precedence over estimates of backends; reported: estimates alone")
+      .add_option("--costs", costs,
+                  "known: measurements of backplane profile take precedence over estimates of backends; reported: "
+                  "estimates alone")
       .one_of({"known", "reported"});
   command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu").one_each();
 }
