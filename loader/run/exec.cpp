@@ -460,6 +460,9 @@ Status Exec::submit(const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t options, read_run(run));
   if (options.stream)
     return {BP_INVALID_ARGUMENT, "run.stream must be NULL here: bp_exec_run with a stream returns at once"};
+  const auto is_host = [](const bp_point_t& point) { return point.kind == BP_POINT_HOST; };
+  if (!options.done && std::none_of(options.signals, options.signals + options.signal_count, is_host))
+    return {BP_INVALID_ARGUMENT, "nothing would report how the run ends: give `done` or signal a host semaphore"};
   if (busy_.exchange(true, std::memory_order_acquire))
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
   try {

@@ -141,6 +141,10 @@ void Runner::poll_cancel() {
   if (cancelled(cancel_token_)) cancel_pending_.set();
 }
 
+uint64_t Runner::give_up_at() const {
+  return deadline_ > UINT64_MAX - kGraceNs ? UINT64_MAX : deadline_ + kGraceNs;
+}
+
 bool Runner::give_up_is_due() const {
   return deadline_ && monotonic_now() >= give_up_at();
 }

@@ -56,6 +56,7 @@ class Runner {
   void order(Call& call, bool in_stream, bool reports);
   bool wait_for(Call& call);
   void poll_cancel();
+  uint64_t give_up_at() const;  // ns on the monotonic clock
   bool give_up_is_due() const;
   Status give_up();
   Call* call_of(const bp_error_t* error);

@@ -53,7 +53,7 @@ typedef struct bp_span_t {
 #define BP_SPAN_WAIT 4u
 #define BP_SPAN_DEVICE_CLOCK 0x1u
 
-/* One core of the machine. Never NULL fields; unknown numbers are BP_NONE or 0. */
+/* One core of the machine. An unknown number is BP_NONE or 0. */
 typedef struct bp_core_t {
   uint32_t id;   /* logical processor as the system numbers it */
   uint32_t core; /* physical core: siblings share it */
@@ -89,8 +89,8 @@ typedef struct bp_loop_t {
   uint64_t count;
   uint64_t grain; /* a piece has at least so many iterations; 0: 1 */
   void* context;
-  /* Handles [begin, end). Of the pieces that run at one time each has another `worker`, below `thread_count`. It must
-   * not throw and must not wait for another piece. */
+  /* Handles [begin, end). No two pieces that run at the same time have the same `worker`, which is below
+   * `thread_count`. It must not throw and must not wait for another piece. */
   void(BP_CALL* body)(void* context, uint32_t worker, uint64_t begin, uint64_t end);
 } bp_loop_t;
 

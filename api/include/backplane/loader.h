@@ -52,7 +52,8 @@ typedef struct bp_env_desc_t {
   uint32_t log_level; /* BP_LOG_*; 0: BACKPLANE_LOG, otherwise errors */
   uint32_t threads;   /* that backends share; 0: one for each core that the process may use */
   void* self;
-  /* Where log lines go. NULL: the file that BACKPLANE_LOG_FILE names, otherwise standard error. [thread-safe] */
+  /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed.
+   * Where log lines go. NULL: the file that BACKPLANE_LOG_FILE names, otherwise standard error. [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
   /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
   void(BP_CALL* parallel_for)(void* self, const bp_loop_t* loop);
@@ -289,7 +290,7 @@ typedef struct bp_node_verdict_t {
  * BP_CANCELLED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                                                 bp_session_t** out_session, bp_error_t* error);
-/* Waits for runs in flight. [one at a time] [blocks] */
+/* Its execs are gone before. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_session_destroy(bp_session_t* session);
 /* Node i of bp_model_graph. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node,
@@ -321,18 +322,18 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, bp_exec_t** 
 /* Waits for a run in flight. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
 /* Binds memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The memory is the caller's and is used until it
- * is bound anew. Outputs that are not bound are allocated by the loader. [one at a time]. Errors: BP_NOT_FOUND,
- * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BUSY. */
+ * is bound anew. Outputs that are not bound are allocated by the loader. [one at a time] [blocks while a stream has a
+ * run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BUSY. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
 /* The same for a sequence, optional or map. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
-/* Takes back what was bound; the loader uses it no more. An output is then allocated by the loader. [one at a time].
- * Errors: BP_NOT_FOUND, BP_BUSY. */
+/* Takes back what was bound; the loader uses it no more. An output is then allocated by the loader. [one at a time]
+ * [blocks as bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error);
 /* New extents for bound inputs within their capacity (buffer.bytes): for all of them or, where the call fails, for
- * none. [one at a time]. Errors: as bp_exec_bind, BP_BAD_STATE. */
+ * none. [one at a time] [blocks as bp_exec_bind]. Errors: as bp_exec_bind, BP_BAD_STATE. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
 /* The extent of a named dimension (its index in bp_graph_t.symbols), in every bound input that has it; otherwise as
@@ -351,10 +352,11 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbol(bp_exec_t* exec, uint32_t symbol, i
  * ended a run 100 ms after the deadline is given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The exec is then lost
  * (BP_DEVICE_LOST), others go on without the device, and what is bound to them must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* The same without `stream`, returning at once. BP_OK means accepted: the run's end and its failure are reported by
- * `done` and the signals, `done` first. `run` and its arrays are copied; its cancel token and semaphores live until the
- * signals have advanced. The exec is free for the next run before the signals advance. A call to it from within `done`
- * gives BP_BUSY, and `done` destroys nothing of it. [one at a time]. Errors: BP_BUSY, BP_RESOURCE_EXHAUSTED. */
+/* The same without `stream`, returning at once; it needs `done` or a host point among its signals. BP_OK means
+ * accepted: the run's end and its failure are reported by `done` and the signals, `done` first. `run` and its arrays
+ * are copied; its cancel token and semaphores live until the signals have advanced. The exec is free for the next run
+ * before the signals advance. A call to it from within `done` gives BP_BUSY, and `done` destroys nothing of it. [one at
+ * a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
  * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
@@ -366,8 +368,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 /* A stream of a device, new or the framework's own; the device is opened if it was not. It keeps the environment.
- * [thread-safe]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the device has none, or takes no such native), BP_DEVICE_LOST,
- * BP_RESOURCE_EXHAUSTED. */
+ * [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the device has none, or takes no such native),
+ * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how,
                                                bp_stream_t** out_stream, bp_error_t* error);
 /* Waits for what it holds. The framework's own goes on. [one at a time] [blocks] */
@@ -379,7 +381,7 @@ BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadl
 /* Its native handle, valid while it lives. [thread-safe]. Errors: BP_UNSUPPORTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
 
-/* A semaphore of a device, new or imported, for native points. [thread-safe]. Errors: as bp_stream_create. */
+/* A semaphore of a device, new or imported, for native points. [thread-safe] [blocks]. Errors: as bp_stream_create. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_create(bp_env_t* env, uint64_t device,
                                                          const bp_semaphore_create_t* how,
                                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);

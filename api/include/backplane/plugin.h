@@ -298,7 +298,7 @@ typedef struct bp_coverage_api_t {
 #define BP_SHAPES_COMPUTED 1u       /* `output_extents` reports them before the run */
 #define BP_SHAPES_DATA_DEPENDENT 2u /* known only during the run: bp_run_t.output is asked */
 
-/* That output `output` may use the buffer of input `input`. Never grows. */
+/* Output `output` may share the buffer of input `input`. Never grows. */
 typedef struct bp_inplace_t {
   uint32_t input;
   uint32_t output;
@@ -314,8 +314,8 @@ typedef struct bp_program_info_t {
   uint32_t input_count;
   uint32_t output_count;
   uint32_t shapes; /* BP_SHAPES_*, the hardest of its outputs */
-  /* That an instance wants bound in slot BP_SLOT_SCRATCH, in the space of its tensors, as a tensor of UINT8; 0: none.
-   * What is in it is lost between runs: other instances of the device have the same memory. */
+  /* Bytes of scratch memory that an instance needs bound to BP_SLOT_SCRATCH, in the space of its tensors, as UINT8; 0:
+   * none. What is in it is lost between runs: other instances of the device have the same memory. */
   uint64_t scratch_bytes;
   uint32_t flags; /* none defined */
   uint32_t inplace_count;
@@ -398,7 +398,11 @@ typedef struct bp_instance_create_t {
  * for what was put there before. Without `done` the plugin makes no callback for the run: if it fails, the failure is
  * reported by the next `done` or `stream_wait` of the stream, with this run's id in bp_error_t.run; later runs of the
  * stream start nevertheless. What was put into a stream may run to its end in spite of `deadline` and `cancel`: a host
- * that wants to end a run early runs it without a stream. */
+ * that wants to end a run early runs it without a stream. Runs of an instance may follow each other in one stream; a
+ * plugin that does not allow it returns BP_BUSY, and the host waits for the stream. Several threads may put work into
+ * one stream: its order is that of the calls.
+ *
+ * Without a stream, a run needs `done` or a host point among its signals: nothing else would report its failure. */
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
@@ -408,7 +412,7 @@ struct bp_run_t {
   const bp_point_t* signals; /* once accepted: advanced whether the run succeeds, fails or is cancelled */
   uint32_t wait_count;
   uint32_t signal_count;
-  uint64_t deadline; /* ns on the monotonic clock, 0: none */
+  uint64_t deadline; /* ns on the monotonic clock, 0 or BP_FOREVER: none */
   const bp_cancel_t* cancel;
   uint64_t id;      /* the host's own, for bp_error_t.run; 0: none */
   int32_t priority; /* BP_PRIORITY_LOW … BP_PRIORITY_HIGH */
@@ -450,7 +454,7 @@ typedef struct bp_instance_api_t {
                                 uint32_t stride, bp_error_t* error);
   /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time; a
    * run without `done` counts as ended once a later `done` or `stream_wait` of its stream has reported.
-   * A call that does not return BP_OK has touched neither signals nor `done`, whenever it failed: the caller does both.
+   * If the call fails, the plugin has called neither `done` nor any signal, whenever it failed: the caller does both.
    * After BP_OK the plugin does both, on a synchronous device before it returns. [one at a time] [blocks on synchronous
    * devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
    * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
@@ -472,7 +476,8 @@ typedef struct bp_release_t {
   uint32_t size;
   uint32_t flags; /* none defined */
   const bp_buffer_t* buffer;
-  bp_stream_t* stream; /* freed when what it holds now has ended; NULL: work that uses the memory has ended */
+  bp_stream_t*
+      stream; /* NULL: no work uses the memory any more; otherwise freed when the work now in the stream has ended */
 } bp_release_t;
 
 /* Memory made visible to the host. */
@@ -515,8 +520,8 @@ typedef struct bp_export_t {
   const bp_buffer_t* buffer;
 } bp_export_t;
 
-/* A device without this table lives in host memory (space 0, BP_SPACE_HOST). With it all slots but those that say so
- * are offered. */
+/* The devices of a plugin without this table live in host memory (space 0, BP_SPACE_HOST). With it all slots but those
+ * that say so are offered. */
 typedef struct bp_memory_api_t {
   uint32_t size;
   uint32_t reserved;
@@ -571,7 +576,7 @@ typedef struct bp_semaphore_create_t {
   const bp_chain_t* chain;
 } bp_semaphore_create_t;
 
-/* A synchronous device has no such table; the host then uses its own semaphores around `run`. */
+/* A plugin whose devices are all synchronous has no such table; the host then uses its own semaphores around `run`. */
 typedef struct bp_sync_api_t {
   uint32_t size;
   uint32_t reserved;
@@ -701,7 +706,7 @@ typedef struct bp_plugin_t {
 } bp_plugin_t;
 
 /* The one symbol of a plugin. It is pure and fast: it starts no driver and no thread, and gives the same answer each
- * time. It never returns NULL: a refusal is a descriptor with a code and a text. [thread-safe] */
+ * time for the same offer. It never returns NULL: a refusal is a descriptor with a code and a text. [thread-safe] */
 #define BP_PLUGIN_SYMBOL "bp_plugin_query"
 typedef const bp_plugin_t*(BP_CALL* bp_plugin_query_t)(const bp_host_offer_t* offer);
 BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer);

@@ -13,8 +13,9 @@
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
  * carry no failure: what waits for them on a device runs whether or not the run before succeeded, and may compute on
  * garbage. The failure is reported by the `done` of the run that failed (without one: by the next `done` or
- * `stream_wait` of its stream) and, as BP_DEPENDENCY_FAILED, by those of every run that depended on it: no result is
- * read before its failure was reported.
+ * `stream_wait` of its stream) and, as BP_DEPENDENCY_FAILED, by those of every run of the same backend that depended on
+ * it: no result is read before its failure was reported. Between backends a native point carries order alone: whoever
+ * relies on the result asks for the failure where the work was started.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H
@@ -33,7 +34,7 @@ typedef struct bp_point_t {
   uint64_t handle;
   uint32_t kind;   /* BP_POINT_* */
   uint32_t flags;  /* none defined */
-  uint64_t device; /* of a native point: the id of the device whose it is; otherwise 0 */
+  uint64_t device; /* of a native point: the id of the device that owns it; otherwise 0 */
   uint64_t value;
 } bp_point_t;
 
@@ -57,8 +58,10 @@ static inline bp_native_semaphore_t* bp_point_native(const bp_point_t* point) {
 }
 
 /* Native things that can be imported and exported. Kinds from BP_VENDOR up are a vendor's own. */
-#define BP_NATIVE_CUDA_STREAM 1u  /* handle: cudaStream_t */
-#define BP_NATIVE_CL_QUEUE 2u     /* handle: cl_command_queue; import retains it */
+#define BP_NATIVE_CUDA_STREAM 1u /* handle: cudaStream_t */
+#define BP_NATIVE_CL_QUEUE 2u    /* handle: cl_command_queue; import retains it */
+/* A semaphore of one value reaches 1 when the event has happened that was recorded before the import; the event
+ * outlives the semaphore. */
 #define BP_NATIVE_CUDA_EVENT 3u   /* handle: cudaEvent_t, a semaphore of one value */
 #define BP_NATIVE_CL_EVENT 4u     /* handle: cl_event, a semaphore of one value */
 #define BP_NATIVE_SYNC_FD 5u      /* handle: a sync_file descriptor; import takes ownership on success */

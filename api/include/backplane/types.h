@@ -20,6 +20,8 @@
  *  - Slots are marked [thread-safe] (any thread, at any time) or [one at a time] (any thread; one call per object at a
  *    time, the caller orders them). [blocks] says a call may wait for a device, a file or another thread; without it a
  *    call returns in microseconds.
+ *  - A callback enters no function of the side that calls it, unless its comment names one. It must not throw, and must
+ * not block unless its comment says so.
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
  * and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
@@ -32,16 +34,15 @@
 
 BP_EXTERN_C_BEGIN
 
-/* Whether a struct has a field: `size` is the struct's own, or the stride of the array that it is an element of. To be
- * asked before a field is read that ABI 1.0 does not have: where the other side is older, the bytes belong to
- * something else. */
+/* Whether a struct has a field: `size` is the struct's own, or the stride of the array that it is an element of. Ask
+ * this before you read a field that ABI 1.0 lacks: with an older peer those bytes are not its own. */
 #define BP_HAS(pointer, size, field) \
   ((uint64_t)((const char*)(&(pointer)->field + 1) - (const char*)(pointer)) <= (uint64_t)(size))
 
 #define BP_NONE UINT32_MAX /* "no index" */
 /* Kinds of anything start at 1, 0 being none; from here up they are a vendor's own. */
 #define BP_VENDOR 0x80000000u
-#define BP_FOREVER UINT64_MAX
+#define BP_FOREVER UINT64_MAX /* a deadline that never comes */
 
 /* Borrowed text. `data` may be NULL when `size` is 0. Never grows, so it is passed and embedded by value. */
 typedef struct bp_text_t {
@@ -58,7 +59,8 @@ typedef struct bp_bytes_t {
 /* Receives text in one or more pieces; each is borrowed for the call. */
 typedef void(BP_CALL* bp_text_sink_t)(void* context, bp_text_t piece);
 
-/* A named setting. Names are lower case with dots ("cpu.threads"); unknown ones are refused with BP_NOT_FOUND. */
+/* A named setting. Names are lower case with dots ("cpu.threads"); unknown ones are refused with BP_NOT_FOUND.
+ * Never grows. */
 typedef struct bp_option_t {
   bp_text_t name;
   bp_text_t value;

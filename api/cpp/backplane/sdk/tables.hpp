@@ -404,7 +404,8 @@ struct Tables {
       for (uint32_t i = 0; i < copy.count; ++i) {
         const char* at =
             reinterpret_cast<const char*>(&required(copy.weights, "what.weights")) + uint64_t{i} * copy.stride;
-        weights.push_back(*reinterpret_cast<const bp_refit_weight_t*>(at));
+        weights.emplace_back();
+        std::memcpy(&weights.back(), at, std::min<size_t>(copy.stride, sizeof(bp_refit_weight_t)));
         static_cast<void>(read(weights.back().tensor, "what.weights.tensor"));
         if (weights.back().weight >= program(h)->graph().raw()->weight_count)
           throw Error(BP_NOT_FOUND, "the island has no weight " + std::to_string(weights.back().weight));
