@@ -81,22 +81,27 @@ std::pair<double, double> Fft::root(int64_t i, int64_t n) {
 }
 
 std::shared_ptr<const Fft> Fft::of(int64_t length) {
+  return of(length, length);
+}
+
+std::shared_ptr<const Fft> Fft::of(int64_t length, int64_t bins) {
   static std::mutex mutex;
-  static std::map<int64_t, std::weak_ptr<const Fft>> plans;
+  static std::map<std::pair<int64_t, int64_t>, std::weak_ptr<const Fft>> plans;
+  const std::pair key(length, bins);
   {
     const std::lock_guard lock(mutex);
-    if (const auto found = plans.find(length); found != plans.end()) {
+    if (const auto found = plans.find(key); found != plans.end()) {
       if (std::shared_ptr<const Fft> plan = found->second.lock()) return plan;
     }
   }
-  auto plan = std::make_shared<const Fft>(length);
+  auto plan = std::make_shared<const Fft>(length, bins);
   const std::lock_guard lock(mutex);
   std::erase_if(plans, [](const auto& entry) { return entry.second.expired(); });
-  plans[length] = plan;
+  plans[key] = plan;
   return plan;
 }
 
-Fft::Fft(int64_t length) : length_(length) {
+Fft::Fft(int64_t length, int64_t bins) : length_(length), bins_(bins) {
   if (length <= 1) return;
   require_memory(length, 4 * int64_t{sizeof(double)});
   if (factors_of(length).empty())
@@ -124,7 +129,7 @@ void Fft::plan_stages() {
 
 // X[k] = c*[k] · Σ (x[i] c*[i]) c[k - i] with the chirp c[i] = e^(iπ·i²/n): a convolution.
 void Fft::plan_convolution() {
-  const int64_t n = length_, m = convolution_length(2 * n - 1);
+  const int64_t n = length_, m = convolution_length(n + bins_ - 1);
   require_memory(m, 8 * int64_t{sizeof(double)});
   convolution_ = of(m);
   chirp_.resize(static_cast<size_t>(2 * n));
@@ -136,11 +141,15 @@ void Fft::plan_convolution() {
   std::vector<double> memory(static_cast<size_t>(4 * m));
   ComplexLanes x{memory.data(), memory.data() + m}, other{x.re + 2 * m, x.re + 3 * m};
   for (int64_t i = 0; i < n; ++i) {
-    x.re[i] = chirp_[static_cast<size_t>(2 * i)];
-    x.im[i] = chirp_[static_cast<size_t>(2 * i + 1)];
-    if (i == 0) continue;
-    x.re[m - i] = x.re[i];
-    x.im[m - i] = x.im[i];
+    const double c = chirp_[static_cast<size_t>(2 * i)], s = chirp_[static_cast<size_t>(2 * i + 1)];
+    if (i < bins_) {
+      x.re[i] = c;
+      x.im[i] = s;
+    }
+    if (i > 0) {
+      x.re[m - i] = c;
+      x.im[m - i] = s;
+    }
   }
   const ComplexLanes spectrum = (*convolution_)(x, other, 1, true);
   filter_.resize(static_cast<size_t>(2 * m));
@@ -202,7 +211,7 @@ ComplexLanes Fft::convolve(ComplexLanes x, ComplexLanes other, int64_t lanes, bo
   multiply(spectrum.re, spectrum.im, filter_.data(), 1, m, lanes);
   ComplexLanes result = (*convolution_)(spectrum.swapped(), the_other(spectrum), lanes, alone).swapped();
   pace.spend(2 * m * lanes);
-  multiply(result.re, result.im, chirp_.data(), -1, n, lanes);
+  multiply(result.re, result.im, chirp_.data(), -1, bins_, lanes);
   return result;
 }
 

@@ -22,7 +22,9 @@ class Fft {
   // Plans are shared by those who use the same length. Throws sdk::Error where the tables are larger than the thread's
   // budget has left.
   static std::shared_ptr<const Fft> of(int64_t length);
-  explicit Fft(int64_t length);
+  // Of the first `bins` alone, which a convolution has for less; the others are anything.
+  static std::shared_ptr<const Fft> of(int64_t length, int64_t bins);
+  Fft(int64_t length, int64_t bins);
 
   // The cosine and sine of 2π · i / n for i < n, from an angle of at most π / 4.
   static std::pair<double, double> root(int64_t i, int64_t n);
@@ -47,7 +49,7 @@ class Fft {
   void plan_convolution();
   ComplexLanes convolve(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const;
 
-  int64_t length_;
+  int64_t length_, bins_;
   std::vector<Stage> stages_;
   std::shared_ptr<const Fft> convolution_;  // Bluestein's, else null
   std::vector<double> chirp_;               // by element: cosine and sine of π · i² / length
