@@ -10,13 +10,16 @@ namespace backplane::cpu {
 
 namespace {
 
+// A vector, and the same where it may lie anywhere in memory.
 template <int kLanes>
 struct DoublesOf {
-  typedef double type __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+  typedef double type __attribute__((vector_size(kLanes * sizeof(double))));
+  typedef double anywhere __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
 };
 template <>
 struct DoublesOf<1> {
   using type = double;
+  using anywhere = double;
 };
 
 // cos and sin of 2π · i / radix for i from 1 to (radix - 1) / 2.
@@ -110,11 +113,12 @@ template <int kRadix, int kLanes, bool kTurns>
 [[gnu::always_inline]] inline void columns(const FftStage& s, int64_t p, int64_t q, const double* roots) {
   const int64_t step = s.m * s.width, from = p * s.width + q, to = p * kRadix * s.width + q;
   using Number = typename DoublesOf<kLanes>::type;
+  using InMemory = typename DoublesOf<kLanes>::anywhere;
   Number re[kRadix], im[kRadix];
 #pragma GCC unroll 13
   for (int j = 0; j < kRadix; ++j) {
-    re[j] = *reinterpret_cast<const Number*>(s.x_re + from + j * step);
-    im[j] = *reinterpret_cast<const Number*>(s.x_im + from + j * step);
+    re[j] = *reinterpret_cast<const InMemory*>(s.x_re + from + j * step);
+    im[j] = *reinterpret_cast<const InMemory*>(s.x_im + from + j * step);
   }
   transform<kRadix>(re, im);
 #pragma GCC unroll 13
@@ -125,8 +129,8 @@ template <int kRadix, int kLanes, bool kTurns>
       r = c * re[j] + n * im[j];
       i = c * im[j] - n * re[j];
     }
-    *reinterpret_cast<Number*>(s.y_re + to + j * s.width) = r;
-    *reinterpret_cast<Number*>(s.y_im + to + j * s.width) = i;
+    *reinterpret_cast<InMemory*>(s.y_re + to + j * s.width) = r;
+    *reinterpret_cast<InMemory*>(s.y_im + to + j * s.width) = i;
   }
 }
 
