@@ -321,6 +321,53 @@ bp_dtype_t result_of(std::string_view op_type, bp_dtype_t operand) {
   return kTruths.contains(op_type) ? BP_DTYPE_BOOL : operand;
 }
 
+class EmptySequences : public ::testing::Test {
+ protected:
+  Plugin plugin{"2", {{"max_bytes", std::to_string(int64_t{1} << 28)}}};
+
+  Outcome run(GraphBuilder& b, const std::vector<HostTensor>& inputs) {
+    const double begin = cpu_seconds();
+    Outcome outcome = Compiled(plugin, b.graph()).run(inputs);
+    EXPECT_LT(cpu_seconds() - begin, kSeconds) << outcome.text;
+    return outcome;
+  }
+};
+
+TEST_F(EmptySequences, AreSplitOrRefusedAtOnce) {
+  for (int64_t axis : {0, 1}) {
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {kHuge, 0}).sequence("s", BP_DTYPE_FLOAT);
+    b.node("SplitToSequence", 24, {"x"}, {"s"}, BP_DTYPE_FLOAT, {{"axis", axis}});
+    b.node("SequenceLength", 11, {"s"}, {"n"}, BP_DTYPE_INT64).output("n");
+    const Outcome outcome = run(b, {empty(floats({kHuge, 0}))});
+    EXPECT_EQ(outcome.status, axis == 0 ? BP_RESOURCE_EXHAUSTED : BP_OK) << outcome.text;
+  }
+}
+
+TEST_F(EmptySequences, AreJoinedAtOnce) {
+  for (int64_t axis : {0, 1}) {
+    for (int64_t new_axis : {0, 1}) {
+      GraphBuilder b;
+      b.input("x", BP_DTYPE_FLOAT, {kHuge, 0}).sequence("s", BP_DTYPE_FLOAT);
+      b.node("SequenceConstruct", 11, {"x", "x"}, {"s"});
+      b.node("ConcatFromSequence", 11, {"s"}, {"y"}, BP_DTYPE_FLOAT, {{"axis", axis}, {"new_axis", new_axis}});
+      b.output("y");
+      const Outcome outcome = run(b, {empty(floats({kHuge, 0}))});
+      EXPECT_EQ(outcome.status, BP_OK) << outcome.text;
+    }
+  }
+}
+
+TEST_F(EmptySequences, AreNotScannedForEver) {
+  GraphBuilder body;
+  body.input("s", BP_DTYPE_FLOAT, {}).input("x", BP_DTYPE_FLOAT, {0}).node("Neg", 13, {"s"}, {"t"}).output("t");
+  GraphBuilder b;
+  b.input("s", BP_DTYPE_FLOAT, {}).input("x", BP_DTYPE_FLOAT, {kHuge, 0});
+  b.node("Scan", 25, {"s", "x"}, {"y"}, BP_DTYPE_FLOAT, {{"body", &body}, {"num_scan_inputs", int64_t{1}}}).output("y");
+  const Outcome outcome = run(b, {HostTensor::of<float>(BP_DTYPE_FLOAT, {}, {1}), empty(floats({kHuge, 0}))});
+  EXPECT_EQ(outcome.status, BP_INVALID_ARGUMENT) << outcome.text;
+}
+
 TEST(EmptyTensors, CostNothingInAnyOperator) {
   Plugin plugin("2", {{"max_bytes", std::to_string(int64_t{1} << 28)}});
   std::map<std::string, uint32_t> newest;

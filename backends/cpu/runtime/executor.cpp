@@ -190,6 +190,7 @@ const Plan& Executor::plan_later(uint32_t index, std::span<const Tensor> inputs)
   if (same) return planned.plan;
   // As before the run, when values are not there yet: what can be planned so holds for all values.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
+  planned.by_extents = false;  // until the plan is made: that may be ended
   planned.inputs.clear();
   for (size_t i = 0; i < bare.size(); ++i) {
     planned.inputs.push_back(bare[i].shape);

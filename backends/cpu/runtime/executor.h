@@ -33,6 +33,7 @@ class Executor {
   void set_input(uint32_t index, Value value);
   // Plans for the extents that are set. Throws sdk::Error.
   void prepare();
+  bool is_prepared() const { return !extents_changed_; }
   // Only after `prepare`.
   const Schedule& schedule() const { return *schedule_; }
   void run(Outputs& outputs, const RunContext& context);

@@ -70,9 +70,9 @@ void Instance::plan(const bp_run_t& run) {
     executor_.set_input(i, Value::of({tensor.dtype, Shape(extents_of(tensor)), address(tensor)}));
   }
   inputs_changed_ = false;
-  const RunContext context{&host(), run.cancel, run.deadline, run.trace_id, {}};
-  const RunWatch watch(context);
-  {
+  if (!executor_.is_prepared()) {
+    const RunContext context{&host(), run.cancel, run.deadline, run.trace_id, {}};
+    const RunWatch watch(context);
     const UseWatch use(context.watched() ? &watch : nullptr);
     executor_.prepare();
   }
@@ -149,9 +149,10 @@ void Instance::run(const bp_run_t& run) {
   if (reads_inputs_) read_inputs();
   RunOutputs outputs(*this, run);
   const RunContext context{&host(), run.cancel, run.deadline, run.trace_id, program().plan_context()};
-  const RunWatch watch(context);
   run_inside(program().device().threads(), [&] {
-    const UseWatch use(context.watched() ? &watch : nullptr);
+    if (!context.watched()) return executor_.run(outputs, context);
+    const RunWatch watch(context);
+    const UseWatch use(&watch);
     executor_.run(outputs, context);
   });
 }

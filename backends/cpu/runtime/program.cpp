@@ -290,7 +290,8 @@ uint32_t Program::classify() const {
     if (!shapes) break;
     try {
       return told_by(Schedule(*this, *shapes));
-    } catch (const sdk::Error&) {
+    } catch (const sdk::Error& failure) {
+      if (failure.status == BP_CANCELLED) throw;
       // These extents do not fit this island; others may.
     }
   }

@@ -12,21 +12,33 @@ namespace backplane::sdk {
 
 using Shape = std::vector<int64_t>;
 
-// Elements of the dimensions [begin, end).
+// Elements of the dimensions [begin, end). Throws Error where they are more than an address can count, and none of the
+// dimensions is 0.
 inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
   int64_t n = 1;
-  for (size_t i = begin; i < end; ++i) n *= shape[i];
+  bool beyond = false;
+  for (size_t i = begin; i < end; ++i) {
+    if (shape[i] == 0) return 0;
+    beyond = beyond || __builtin_mul_overflow(n, shape[i], &n);
+  }
+  if (beyond) throw Error(BP_RESOURCE_EXHAUSTED, "a tensor has more elements than an address can count");
   return n;
 }
 inline int64_t elements(const Shape& shape) {
   return elements(shape, 0, shape.size());
 }
-// 0 where there is no value, or its shape is not static. Allocates nothing.
+// 0 where there is no value, or its shape is not static; INT64_MAX where they are more than an address can count.
+// Allocates nothing.
 inline int64_t elements(const view::Value& value) {
   if (!value || !value.has_static_shape()) return 0;
   int64_t n = 1;
-  for (int32_t i = 0; i < value.rank(); ++i) n *= value.extent(static_cast<uint32_t>(i));
-  return n;
+  bool beyond = false;
+  for (int32_t i = 0; i < value.rank(); ++i) {
+    const int64_t extent = value.extent(static_cast<uint32_t>(i));
+    if (extent == 0) return 0;
+    beyond = beyond || __builtin_mul_overflow(n, extent, &n);
+  }
+  return beyond ? INT64_MAX : n;
 }
 
 // "[2,3]"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop, Scan and SequenceMap: nodes that run graphs.
+#include <algorithm>
 #include <limits>
 
 #include "kernels/common/values.h"
@@ -103,6 +104,9 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
   });
 }
 
+// Of slices without elements there can be any number at no cost, and the body would run for each.
+constexpr int64_t kMostEmptyRounds = int64_t{1} << 20;
+
 // ---- Scan: the body takes (states..., a slice of each scanned input...) and gives (states..., a slice of each
 // output...)
 
@@ -141,6 +145,11 @@ std::unique_ptr<Kernel> create_scan(const Node& node) {
                    " slices; they must have equally many";
           }
         }
+        const bool empty = std::ranges::all_of(inputs.subspan(states, scanned),
+                                               [](const Value& input) { return input.tensor.shape.elements() == 0; });
+        if (empty && rounds > kMostEmptyRounds)
+          return "scanned inputs have " + std::to_string(rounds) + " slices without elements; at most " +
+                 std::to_string(kMostEmptyRounds) + " are supported";
         Body::Use use(body, inputs.subspan(body.input_count()));
         std::vector<Value> in(body.input_count()), out(body.output_count());
         std::vector<Stack> stacks(outputs.size() - states);

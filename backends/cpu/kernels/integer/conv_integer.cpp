@@ -205,6 +205,11 @@ class ConvInteger final : public Kernel {
   }
 
   Plan plan_products(const PlanContext& context, const ConvIntegerWork& conv, const Tensor& w) const {
+    // Too large or empty: the answer needs no offsets.
+    if (Plan plain = make_plan({shape_of(conv)}, [](Tensors, Tensors) {});
+        !plain.step || plain.shapes[0].elements() == 0)
+      return plain;
+    require_memory(product({conv.size.batch, groups_}), 2 * int64_t{sizeof(int64_t)});
     MatMulSize size{conv.window.out_size(), conv.out_group(), conv.taps() * conv.in_group(), {}, {}, shape_of(conv)};
     for (int64_t image = 0; image < conv.size.batch; ++image) {
       for (int64_t group = 0; group < groups_; ++group) {

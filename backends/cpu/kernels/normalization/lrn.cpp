@@ -5,6 +5,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -22,10 +23,12 @@ template <class T>
 void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner, int64_t count) {
   using C = compute_t<T>;
   C sums[kStrip];
+  Pace pace;
   for (int64_t c = 0; c < channels; ++c) {
     int64_t first = std::max<int64_t>(0, c - (lrn.size - 1) / 2);
     int64_t last = std::min(channels - 1, c + lrn.size / 2);
     std::fill_n(sums, count, C{0});
+    pace.spend(count * (last - first + 8));
     for (int64_t k = first; k <= last; ++k) {
       for (int64_t i = 0; i < count; ++i)
         sums[i] += static_cast<C>(x[k * inner + i]) * static_cast<C>(x[k * inner + i]);
@@ -73,7 +76,9 @@ Plan plan_blocked(const Lrn& lrn, const Shape& x) {
   Plan plan = make_plan({x}, [=, batch = x[0]](Tensors in, Tensors out) {
     parallel(batch * places, 1 + kMathGrain / (blocks * lanes), [&](int64_t begin, int64_t end) {
       std::vector<float> squares(static_cast<size_t>(blocks * lanes + lrn.size)), sums(squares.size());
+      Pace pace;
       for (int64_t i = begin; i < end; ++i) {
+        pace.spend(blocks * lanes * lrn.size);
         const int64_t at = (i / places * blocks * places + i % places) * lanes;
         run_place(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks, lanes, places * lanes, squares.data(),
                   sums.data());

@@ -72,8 +72,9 @@ std::unique_ptr<Kernel> create_fused(const Node& node) {
     std::optional<MatMulSize> size = matmul_size(a, b, &error);
     if (!size) return fail(error);
     // matmul_size joins the rows of a batch that shares B, which transposed rows cannot be.
-    if (own.a_transposed && size->a_offsets.size() == 1 && a.rank() > 2) {
+    if (own.a_transposed && size->a_offsets.size() == 1 && a.rank() > 2 && size->shape.elements() > 0) {
       const int64_t batch = a.elements(0, a.rank() - 2);
+      require_memory(batch, 2 * int64_t{sizeof(int64_t)});
       size->m = a[a.rank() - 2];
       size->a_offsets.resize(static_cast<size_t>(batch));
       for (int64_t i = 0; i < batch; ++i) size->a_offsets[static_cast<size_t>(i)] = i;

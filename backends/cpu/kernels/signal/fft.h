@@ -1,26 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discrete Fourier transform of any length: Cooley-Tukey over the prime factors.
+// The discrete Fourier transform of any length in n · log n: Stockham's form of Cooley-Tukey for lengths whose prime
+// factors are at most 13, else Bluestein's convolution of such a length. Several sequences are transformed side by
+// side, so that each step is a loop over neighbours.
 #pragma once
 
-#include <complex>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace backplane::cpu {
 
+// Real and imaginary parts, apart. Element i of sequence l of `lanes` is at i · lanes + l.
+struct ComplexLanes {
+  double *re, *im;
+  ComplexLanes swapped() const { return {im, re}; }
+};
+
 class Fft {
  public:
-  // `inverse` changes the sign of the exponent; nothing is scaled.
-  Fft(int64_t length, bool inverse);
+  // Plans are shared by those who use the same length. Throws sdk::Error where the tables are larger than the thread's
+  // budget has left.
+  static std::shared_ptr<const Fft> of(int64_t length);
+  // Of the first `bins` alone, which a convolution has for less; the others are anything.
+  static std::shared_ptr<const Fft> of(int64_t length, int64_t bins);
+  Fft(int64_t length, int64_t bins);
 
-  void operator()(const std::complex<double>* x, std::complex<double>* y) const { transform(x, y, length_, 1); }
+  // The cosine and sine of 2π · i / n for i < n, from an angle of at most π / 4.
+  static std::pair<double, double> root(int64_t i, int64_t n);
+
+  int64_t length() const { return length_; }
+  // How many elements of each sequence both buffers must have room for: `length`, or more.
+  int64_t room() const { return convolution_ == nullptr ? length_ : convolution_->length(); }
+
+  // Transforms forward, unscaled, from `x`; returns the one of the buffers that holds the result. The inverse is that
+  // of swapped parts, swapped. `alone`: on all threads of the device, for a caller that is in no parallel loop.
+  ComplexLanes operator()(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const;
 
  private:
-  // y[0, n) becomes the transform of x[0], x[step], x[2 step], …
-  void transform(const std::complex<double>* x, std::complex<double>* y, int64_t n, int64_t step) const;
+  // Sequences of radix · m elements become `radix` of m each.
+  struct Stage {
+    int radix;
+    int64_t m;
+    std::vector<double> roots;  // m × (radix - 1): cosine and sine
+  };
 
-  int64_t length_;
-  std::vector<std::complex<double>> roots_;  // of unity, `length_` of them
+  void plan_stages();
+  void plan_convolution();
+  ComplexLanes convolve(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const;
+
+  int64_t length_, bins_;
+  std::vector<Stage> stages_;
+  std::shared_ptr<const Fft> convolution_;  // Bluestein's, else null
+  std::vector<double> chirp_;               // by element: cosine and sine of π · i² / length
+  std::vector<double> filter_;              // the transform of the chirp, divided by the convolution's length
 };
 
 }  // namespace backplane::cpu

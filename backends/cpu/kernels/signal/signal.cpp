@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signal processing: windows, DFT, STFT, MelWeightMatrix.
 #include <cmath>
-#include <cstring>
 #include <numbers>
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
-#include "kernels/signal/fft.h"
+#include "kernels/signal/spectrum.h"
 
 namespace backplane::cpu {
 namespace {
@@ -39,11 +38,13 @@ std::unique_ptr<Kernel> create_window(const Node& node) {
       const auto period = static_cast<double>(periodic ? n : std::max<int64_t>(1, n - 1));
       dispatch<Numbers>(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        for (int64_t i = 0; i < n; ++i) {
-          const double x = 2 * std::numbers::pi * static_cast<double>(i) / period;
-          out[0].as<T>()[i] = static_cast<T>(
-              static_cast<compute_t<T>>(kCosines.a0 - kCosines.a1 * std::cos(x) + kCosines.a2 * std::cos(2 * x)));
-        }
+        parallel(n, kMathGrain, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const double x = 2 * std::numbers::pi * static_cast<double>(i) / period;
+            out[0].as<T>()[i] = static_cast<T>(
+                static_cast<compute_t<T>>(kCosines.a0 - kCosines.a1 * std::cos(x) + kCosines.a2 * std::cos(2 * x)));
+          }
+        });
       });
     });
   });
@@ -62,7 +63,7 @@ struct Dft {
 };
 
 // Input [outer, from, inner, parts] to output [outer, to, inner, result parts]; `length` points are transformed.
-Plan plan_dft(Tensors inputs, Dft dft, int64_t axis_attribute) {
+Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_attribute) {
   const Shape& from = inputs[0].shape;
   const int rank = from.rank();
   if (rank < 2 || from[rank - 1] < 1 || from[rank - 1] > 2)
@@ -80,33 +81,47 @@ Plan plan_dft(Tensors inputs, Dft dft, int64_t axis_attribute) {
   Shape to = from;
   to[axis] = dft.onesided && !dft.inverse ? length / 2 + 1 : length;
   to[rank - 1] = to_real ? 1 : 2;
+  // Too large or empty: the answer needs no tables.
+  if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   const int64_t inner = from.elements(axis + 1, rank - 1), lines = from.elements(0, axis) * inner;
   const int64_t parts = from[rank - 1], points = from[axis], results = to[axis], result_parts = to[rank - 1];
-  return make_plan({to}, [=, fft = Fft(length, dft.inverse)](Tensors in, Tensors out) {
-    dispatch<Floats>(in[0].dtype, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      parallel(lines, std::max<int64_t>(1, kMathGrain / length), [&](int64_t begin, int64_t end) {
-        std::vector<Complex> x(static_cast<size_t>(length)), y(x);
-        for (int64_t line = begin; line < end; ++line) {
-          const T* source = in[0].as<T>() + (line / inner * points * inner + line % inner) * parts;
-          T* target = out[0].as<T>() + (line / inner * results * inner + line % inner) * result_parts;
-          const auto point = [&](int64_t i) {
-            if (i >= points) return Complex(0);
-            const T* p = source + i * inner * parts;
-            return Complex(static_cast<double>(p[0]), parts == 2 ? static_cast<double>(p[1]) : 0);
+  using Kind = Spectrum::Kind;
+  const Kind kind = to_real                     ? Kind::kInverseToReal
+                    : dft.inverse               ? Kind::kInverse
+                    : parts == 1 && length >= 2 ? Kind::kReal
+                                                : Kind::kComplex;
+  Spectrum spectrum(kind, length, lines, context.threads);
+  const int64_t scratch = spectrum.scratch_bytes();
+  return make_plan(
+      {to},
+      [=, spectrum = std::move(spectrum)](Tensors in, Tensors out, void* memory) {
+        const double scale = dft.inverse ? 1 / static_cast<double>(length) : 1;
+        dispatch<Floats>(in[0].dtype, [&](auto tag) {
+          using T = typename decltype(tag)::type;
+          const auto load = [&](int64_t line) {
+            return [=, x = in[0].as<T>() + (line / inner * points * inner + line % inner) * parts](int64_t i) {
+              if (i >= points) return Complex(0);
+              const T* p = x + i * inner * parts;
+              return Complex(static_cast<double>(p[0]), parts == 2 ? static_cast<double>(p[1]) : 0);
+            };
           };
-          for (int64_t i = 0; i < length; ++i)  // a one-sided spectrum is completed by its mirror image
-            x[static_cast<size_t>(i)] = to_real && i > length / 2 ? std::conj(point(length - i)) : point(i);
-          fft(x.data(), y.data());
-          const double scale = dft.inverse ? 1 / static_cast<double>(length) : 1;
-          for (int64_t i = 0; i < results; ++i) {
-            write(target + i * inner * result_parts, y[static_cast<size_t>(i)].real() * scale);
-            if (result_parts == 2) write(target + i * inner * 2 + 1, y[static_cast<size_t>(i)].imag() * scale);
-          }
-        }
-      });
-    });
-  });
+          const auto store = [&](int64_t line) {
+            T* y = out[0].as<T>() + (line / inner * results * inner + line % inner) * result_parts;
+            return [=](int64_t i, double re, double im) {
+              const auto put = [&](int64_t bin, double imaginary) {
+                if (bin >= results) return;
+                T* p = y + bin * inner * result_parts;
+                write(p, re * scale);
+                if (result_parts == 2) write(p + 1, imaginary * scale);
+              };
+              put(i, im);
+              if (kind == Kind::kReal && i > 0 && 2 * i < length) put(length - i, -im);
+            };
+          };
+          spectrum.run(load, store, memory);
+        });
+      },
+      {.scratch_bytes = scratch});
 }
 
 Verdict supports_dft_17(const Node& node) {
@@ -121,17 +136,16 @@ Dft dft_of(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_dft_17(const Node& node) {
-  return make_kernel([dft = dft_of(node), axis = node.attr("axis", int64_t{1})](Tensors inputs) {
-    return plan_dft(inputs, dft, axis);
-  });
+  return make_kernel([dft = dft_of(node), axis = node.attr("axis", int64_t{1})](
+                         const PlanContext& context, Tensors inputs) { return plan_dft(context, inputs, dft, axis); });
 }
 
 std::unique_ptr<Kernel> create_dft_20(const Node& node) {
-  return make_kernel([dft = dft_of(node)](Tensors inputs) -> Plan {
+  return make_kernel([dft = dft_of(node)](const PlanContext& context, Tensors inputs) -> Plan {
     const Tensor axis = at(inputs, 2);
     if (axis.present() && !known(axis)) return later();
     if (axis.present() && axis.shape.elements() != 1) return fail("axis is not a scalar");
-    return plan_dft(inputs, dft, axis.present() ? *axis.as<int64_t>() : -2);
+    return plan_dft(context, inputs, dft, axis.present() ? *axis.as<int64_t>() : -2);
   });
 }
 
@@ -145,7 +159,8 @@ Verdict supports_stft(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_stft(const Node& node) {
-  return make_kernel([onesided = node.attr("onesided", int64_t{1}) != 0](Tensors inputs) -> Plan {
+  return make_kernel([onesided = node.attr("onesided", int64_t{1}) != 0](const PlanContext& context,
+                                                                         Tensors inputs) -> Plan {
     const Shape& from = inputs[0].shape;
     const Tensor window = at(inputs, 2), wanted = at(inputs, 3);
     if (!known(inputs[1]) || (wanted.present() && !known(wanted))) return later();
@@ -161,29 +176,41 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
                   " does not fit the signal or the window");
     const int64_t frames = (from[1] - length) / step + 1, bins = onesided ? length / 2 + 1 : length;
     const int64_t samples = from[1], parts = from.rank() == 3 ? from[2] : 1, batch = from[0];
-    return make_plan({{batch, frames, bins, 2}}, [=, fft = Fft(length, false)](Tensors in, Tensors out) {
-      dispatch<Floats>(in[0].dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        const T* weights = at(in, 2).template as<T>();
-        parallel(batch * frames, std::max<int64_t>(1, kMathGrain / length), [&](int64_t begin, int64_t end) {
-          std::vector<Complex> x(static_cast<size_t>(length)), y(x);
-          for (int64_t i = begin; i < end; ++i) {
-            const T* source = in[0].as<T>() + (i / frames * samples + i % frames * step) * parts;
-            for (int64_t k = 0; k < length; ++k) {
-              const Complex value(static_cast<double>(source[k * parts]),
-                                  parts == 2 ? static_cast<double>(source[k * parts + 1]) : 0);
-              x[static_cast<size_t>(k)] = value * (weights == nullptr ? 1.0 : static_cast<double>(weights[k]));
-            }
-            fft(x.data(), y.data());
-            T* target = out[0].as<T>() + i * bins * 2;
-            for (int64_t k = 0; k < bins; ++k) {
-              write(target + 2 * k, y[static_cast<size_t>(k)].real());
-              write(target + 2 * k + 1, y[static_cast<size_t>(k)].imag());
-            }
-          }
-        });
-      });
-    });
+    const Shape to{batch, frames, bins, 2};
+    // Too large or empty: the answer needs no tables.
+    if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
+    const bool real = parts == 1 && length >= 2;
+    Spectrum spectrum(real ? Spectrum::Kind::kReal : Spectrum::Kind::kComplex, length, batch * frames, context.threads);
+    const int64_t scratch = spectrum.scratch_bytes();
+    return make_plan({to},
+                     [=, spectrum = std::move(spectrum)](Tensors in, Tensors out, void* memory) {
+                       dispatch<Floats>(in[0].dtype, [&](auto tag) {
+                         using T = typename decltype(tag)::type;
+                         const T *x = in[0].as<T>(), *weights = at(in, 2).template as<T>();
+                         const auto load = [&](int64_t frame) {
+                           return
+                               [=, first = x + (frame / frames * samples + frame % frames * step) * parts](int64_t i) {
+                                 const T* p = first + i * parts;
+                                 const double weight = weights == nullptr ? 1.0 : static_cast<double>(weights[i]);
+                                 return Complex(static_cast<double>(p[0]) * weight,
+                                                parts == 2 ? static_cast<double>(p[1]) * weight : 0.0);
+                               };
+                         };
+                         const auto store = [&](int64_t frame) {
+                           return [=, y = out[0].as<T>() + frame * bins * 2](int64_t i, double re, double im) {
+                             const auto put = [&](int64_t bin, double imaginary) {
+                               if (bin >= bins) return;
+                               write(y + bin * 2, re);
+                               write(y + bin * 2 + 1, imaginary);
+                             };
+                             put(i, im);
+                             if (real && i > 0 && 2 * i < length) put(length - i, -im);
+                           };
+                         };
+                         spectrum.run(load, store, memory);
+                       });
+                     },
+                     {.scratch_bytes = scratch});
   });
 }
 
@@ -222,20 +249,22 @@ std::unique_ptr<Kernel> create_mel(const Node& node) {
         return make_plan({{rows, columns}}, [=](Tensors, Tensors out) {
           dispatch<Numbers>(dtype, [&](auto tag) {
             using T = typename decltype(tag)::type;
-            for (int64_t column = 0; column < columns; ++column) {
-              const int64_t left = edges[static_cast<size_t>(column)], peak = edges[static_cast<size_t>(column) + 1],
-                            right = edges[static_cast<size_t>(column) + 2];
-              for (int64_t row = 0; row < rows; ++row) {
-                double value = 0;
-                if (row >= peak && row < right)
-                  value = static_cast<double>(right - row) / static_cast<double>(right - peak);
-                else if (row == peak)
-                  value = 1;
-                else if (row >= left && row < peak)
-                  value = static_cast<double>(row - left) / static_cast<double>(peak - left);
-                write(out[0].as<T>() + row * columns + column, value);
+            parallel(columns, 1 + kCheapGrain / rows, [&](int64_t begin, int64_t end) {
+              for (int64_t column = begin; column < end; ++column) {
+                const int64_t left = edges[static_cast<size_t>(column)], peak = edges[static_cast<size_t>(column) + 1],
+                              right = edges[static_cast<size_t>(column) + 2];
+                for (int64_t row = 0; row < rows; ++row) {
+                  double value = 0;
+                  if (row >= peak && row < right)
+                    value = static_cast<double>(right - row) / static_cast<double>(right - peak);
+                  else if (row == peak)
+                    value = 1;
+                  else if (row >= left && row < peak)
+                    value = static_cast<double>(row - left) / static_cast<double>(peak - left);
+                  write(out[0].as<T>() + row * columns + column, value);
+                }
               }
-            }
+            });
           });
         });
       });

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fourier transforms of many lines of numbers, real ones at half the cost of complex ones.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+
+#include "kernels/signal/fft.h"
+#include "runtime/memory.h"
+#include "runtime/parallel.h"
+#include "runtime/shape.h"
+
+namespace backplane::cpu {
+
+class Spectrum {
+ public:
+  enum class Kind {
+    kComplex,        // complex to complex
+    kInverse,        // the same with the sign of the exponent changed
+    kReal,           // real to the first length / 2 + 1 bins; the others are their conjugates
+    kInverseToReal,  // the reverse of kReal
+  };
+
+  // Of `length` points each, unscaled; missing points are zeros. Throws as Fft does.
+  Spectrum(Kind kind, int64_t length, int64_t lines, int threads);
+
+  int64_t bins() const { return bins_; }  // of each line that `store` is called for
+  int64_t scratch_bytes() const { return product({threads_, part_bytes_}); }
+
+  // load(line) returns a function whose point(i) is point i of the line as std::complex<double>, of which real lines
+  // have no imaginary part, and zero beyond the last one; store(line) one whose bin(i, re, im) takes bin i. They are
+  // called on several threads.
+  template <class Load, class Store>
+  void run(const Load& load, const Store& store, void* scratch) const;
+
+ private:
+  static constexpr int64_t kMostLanes = 8;
+
+  // Lines that are transformed side by side: `count` from `first` on. In the lanes beyond is the last one again.
+  struct Group {
+    int64_t first, count;
+    ComplexLanes x, other;
+  };
+  template <class Load, class Store>
+  void complex_lines(const Group& group, const Load& load, const Store& store) const;
+  template <class Load, class Store>
+  void even_lines(const Group& group, const Load& load, const Store& store) const;
+  template <class Load, class Store>
+  void odd_lines(const Group& group, const Load& load, const Store& store) const;
+  template <class Load, class Store>
+  void even_lines_back(const Group& group, const Load& load, const Store& store) const;
+  template <class Load, class Store>
+  void odd_lines_back(const Group& group, const Load& load, const Store& store) const;
+
+  // Where x[i] of a lane is.
+  int64_t at(int64_t i, int64_t lane) const { return i * lanes_ + lane; }
+
+  Kind kind_;
+  int64_t length_, bins_, lines_;
+  int threads_;
+  bool halved_;                            // even real lines: neighbours are real and imaginary part of one number
+  std::shared_ptr<const Fft> fft_;         // of `length` points, or of half of them
+  std::shared_ptr<const double[]> turns_;  // where halved: cosine and sine of 2π · i / length
+  int64_t lanes_;
+  int64_t part_bytes_;  // of scratch memory for each thread
+};
+
+template <class Load, class Store>
+void Spectrum::run(const Load& load, const Store& store, void* scratch) const {
+  const int64_t per_lane = kind_ == Kind::kReal && !halved_ ? 2 : 1, size = lanes_ * per_lane;
+  const int64_t groups = (lines_ + size - 1) / size;
+  parallel(groups, 1 + (int64_t{1} << 12) / (length_ * size), [&](int64_t begin, int64_t end) {
+    auto* memory = reinterpret_cast<double*>(static_cast<std::byte*>(scratch) + thread_index() * part_bytes_);
+    const int64_t room = fft_->room() * lanes_;
+    for (int64_t g = begin; g < end; ++g) {
+      const Group group{
+          g * size, std::min(size, lines_ - g * size), {memory, memory + room}, {memory + 2 * room, memory + 3 * room}};
+      if (kind_ == Kind::kReal)
+        halved_ ? even_lines(group, load, store) : odd_lines(group, load, store);
+      else if (kind_ == Kind::kInverseToReal)
+        halved_ ? even_lines_back(group, load, store) : odd_lines_back(group, load, store);
+      else
+        complex_lines(group, load, store);
+    }
+  });
+}
+
+template <class Load, class Store>
+void Spectrum::complex_lines(const Group& group, const Load& load, const Store& store) const {
+  const bool inverse = kind_ == Kind::kInverse;
+  const ComplexLanes x = inverse ? group.x.swapped() : group.x;
+  for (int64_t lane = 0; lane < lanes_; ++lane) {
+    const auto point = load(group.first + std::min(lane, group.count - 1));
+    for (int64_t i = 0; i < length_; ++i) {
+      const std::complex<double> value = point(i);
+      x.re[at(i, lane)] = value.real();
+      x.im[at(i, lane)] = value.imag();
+    }
+  }
+  ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1);
+  if (inverse) y = y.swapped();
+  for (int64_t lane = 0; lane < group.count; ++lane) {
+    const auto bin = store(group.first + lane);
+    for (int64_t i = 0; i < bins_; ++i) bin(i, y.re[at(i, lane)], y.im[at(i, lane)]);
+  }
+}
+
+// The transform of x[2i] + j·x[2i+1] has those of the even and of the odd points as its conjugate symmetric parts.
+template <class Load, class Store>
+void Spectrum::even_lines(const Group& group, const Load& load, const Store& store) const {
+  const int64_t half = length_ / 2;
+  for (int64_t lane = 0; lane < lanes_; ++lane) {
+    const auto point = load(group.first + std::min(lane, group.count - 1));
+    for (int64_t i = 0; i < half; ++i) {
+      group.x.re[at(i, lane)] = point(2 * i).real();
+      group.x.im[at(i, lane)] = point(2 * i + 1).real();
+    }
+  }
+  const ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1);
+  for (int64_t lane = 0; lane < group.count; ++lane) {
+    const auto bin = store(group.first + lane);
+    bin(0, y.re[lane] + y.im[lane], 0.0);
+    bin(half, y.re[lane] - y.im[lane], 0.0);
+    for (int64_t i = 1; i < half; ++i) {
+      const int64_t a = at(i, lane), b = at(half - i, lane);
+      const double even_re = y.re[a] + y.re[b], even_im = y.im[a] - y.im[b];
+      const double odd_re = y.im[a] + y.im[b], odd_im = y.re[b] - y.re[a];
+      const double c = turns_[2 * i], s = turns_[2 * i + 1];
+      bin(i, 0.5 * (even_re + c * odd_re + s * odd_im), 0.5 * (even_im + c * odd_im - s * odd_re));
+    }
+  }
+}
+
+// Two lines are the real and the imaginary part of one. A power of two brings both to one magnitude, so that neither's
+// rounding errors show in the other; a line with a number that is not finite is alone.
+template <class Load, class Store>
+void Spectrum::odd_lines(const Group& group, const Load& load, const Store& store) const {
+  struct Half {
+    int64_t line = -1;
+    double scale = 1;
+  };
+  Half halves[kMostLanes][2];
+  int64_t used = 0;
+  const auto flush = [&] {
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      const Half *pair = halves[std::min(lane, used - 1)], &a = pair[0], &b = pair[1];
+      const auto first = load(a.line), second = load(b.line < 0 ? a.line : b.line);
+      for (int64_t i = 0; i < length_; ++i) {
+        group.x.re[at(i, lane)] = first(i).real() * a.scale;
+        group.x.im[at(i, lane)] = b.line < 0 ? 0 : second(i).real() * b.scale;
+      }
+    }
+    const ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1);
+    for (int64_t lane = 0; lane < used; ++lane) {
+      const Half &a = halves[lane][0], &b = halves[lane][1];
+      const auto first = store(a.line);
+      if (b.line < 0) {
+        for (int64_t i = 0; i < bins_; ++i) first(i, y.re[at(i, lane)], y.im[at(i, lane)]);
+        continue;
+      }
+      const auto second = store(b.line);
+      const double unscale_a = 0.5 / a.scale, unscale_b = 0.5 / b.scale;
+      for (int64_t i = 0; i < bins_; ++i) {
+        const int64_t here = at(i, lane), there = at(i == 0 ? 0 : length_ - i, lane);
+        first(i, unscale_a * (y.re[here] + y.re[there]), unscale_a * (y.im[here] - y.im[there]));
+        second(i, unscale_b * (y.im[here] + y.im[there]), unscale_b * (y.re[there] - y.re[here]));
+      }
+    }
+    used = 0;
+  };
+  Half waiting;
+  const auto add = [&](const Half& a, const Half& b) {
+    halves[used][0] = a;
+    halves[used++][1] = b;
+    if (used == lanes_) flush();
+  };
+  for (int64_t line = group.first; line < group.first + group.count; ++line) {
+    double largest = 0, other = 0;  // `other` becomes NaN where a number is not finite
+    const auto point = load(line);
+    for (int64_t i = 0; i < length_; ++i) {
+      const double value = point(i).real();
+      largest = std::max(largest, std::fabs(value));
+      other += value * 0;
+    }
+    if (other != 0) {
+      add({line, 1}, {});
+      continue;
+    }
+    int exponent = 0;
+    if (largest > 0) std::frexp(largest, &exponent);
+    const Half half{line, std::ldexp(1.0, std::clamp(-exponent, -900, 900))};
+    if (waiting.line < 0) {
+      waiting = half;
+    } else {
+      add(waiting, half);
+      waiting = {};
+    }
+  }
+  if (waiting.line >= 0) add({waiting.line, 1}, {});
+  if (used > 0) flush();
+}
+
+template <class Load, class Store>
+void Spectrum::even_lines_back(const Group& group, const Load& load, const Store& store) const {
+  const int64_t half = length_ / 2;
+  const ComplexLanes x = group.x.swapped();
+  for (int64_t lane = 0; lane < lanes_; ++lane) {
+    const auto point = load(group.first + std::min(lane, group.count - 1));
+    for (int64_t i = 0; i < half; ++i) {
+      std::complex<double> a = point(i), b = point(half - i);
+      if (i == 0) {  // the first and the middle bin of a real line are real
+        a = a.real();
+        b = b.real();
+      }
+      const double even_re = a.real() + b.real(), even_im = a.imag() - b.imag();
+      const double dif_re = a.real() - b.real(), dif_im = a.imag() + b.imag();
+      const double c = turns_[2 * i], s = turns_[2 * i + 1];
+      const double odd_re = c * dif_re - s * dif_im, odd_im = c * dif_im + s * dif_re;
+      x.re[at(i, lane)] = even_re - odd_im;
+      x.im[at(i, lane)] = even_im + odd_re;
+    }
+  }
+  const ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1).swapped();
+  for (int64_t lane = 0; lane < group.count; ++lane) {
+    const auto bin = store(group.first + lane);
+    for (int64_t i = 0; i < half; ++i) {
+      bin(2 * i, y.re[at(i, lane)], 0.0);
+      bin(2 * i + 1, y.im[at(i, lane)], 0.0);
+    }
+  }
+}
+
+template <class Load, class Store>
+void Spectrum::odd_lines_back(const Group& group, const Load& load, const Store& store) const {
+  const ComplexLanes x = group.x.swapped();
+  for (int64_t lane = 0; lane < lanes_; ++lane) {
+    const auto point = load(group.first + std::min(lane, group.count - 1));
+    for (int64_t i = 0; i <= length_ / 2; ++i) {
+      const std::complex<double> value = point(i);
+      x.re[at(i, lane)] = value.real();
+      x.im[at(i, lane)] = i == 0 ? 0 : value.imag();
+      if (i == 0) continue;
+      x.re[at(length_ - i, lane)] = value.real();
+      x.im[at(length_ - i, lane)] = -value.imag();
+    }
+  }
+  const ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1).swapped();
+  for (int64_t lane = 0; lane < group.count; ++lane) {
+    const auto bin = store(group.first + lane);
+    for (int64_t i = 0; i < length_; ++i) bin(i, y.re[at(i, lane)], 0.0);
+  }
+}
+
+}  // namespace backplane::cpu
