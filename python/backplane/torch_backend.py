@@ -95,13 +95,13 @@ def _encoder_layer(
 class _Frozen(torch.nn.Module):
     """A graph whose parameters and buffers are its own."""
 
-    def __init__(self, graph: torch.fx.GraphModule, statics: dict[int, torch.Tensor], count: int) -> None:
+    def __init__(self, graph: torch.fx.GraphModule, weights: dict[int, torch.Tensor], count: int) -> None:
         super().__init__()
         self.graph_module = graph
         self.count = count
         self.names = {}
-        for index, tensor in statics.items():
-            self.names[index] = f"static_{index}"
+        for index, tensor in weights.items():
+            self.names[index] = f"weight_{index}"
             self.register_buffer(self.names[index], tensor.detach())
 
     def forward(self, *inputs: torch.Tensor) -> Any:
@@ -118,7 +118,7 @@ class _Graph:
         self.options = options
         self.session: backplane.Session | None = None
         self.failed = False
-        self.statics: dict[int, torch.Tensor] = {}
+        self.weights: dict[int, torch.Tensor] = {}
         self.versions: list[tuple[int, int]] = []
         self.names: list[str] = []
         self.graph, self.kept, self.shapes = self._without_symbols(graph)
@@ -166,20 +166,20 @@ class _Graph:
             raise NotExportable("an input is neither a tensor nor an extent")
         if torch.is_grad_enabled() and any(value.requires_grad for value in kept):
             raise NotExportable("gradients are wanted: use torch.inference_mode() or torch.no_grad()")
-        statics = {
+        weights = {
             index: value
             for index, (position, value) in enumerate(zip(self.kept, kept, strict=True))
             if _is_static(placeholders[position], value)
         }
-        self.statics = {self.kept[index]: value for index, value in statics.items()}
+        self.weights = {self.kept[index]: value for index, value in weights.items()}
         self.versions = self._versions(inputs)
-        arguments = tuple(value.detach() for index, value in enumerate(kept) if index not in statics)
+        arguments = tuple(value.detach() for index, value in enumerate(kept) if index not in weights)
         dynamic = tuple(
             {axis: torch.export.Dim.AUTO for axis in self.shapes.get(position, ())}
             for index, position in enumerate(self.kept)
-            if index not in statics
+            if index not in weights
         )
-        frozen = _Frozen(self.graph, statics, len(self.kept)).eval()
+        frozen = _Frozen(self.graph, weights, len(self.kept)).eval()
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             program = torch.export.export(frozen, arguments, dynamic_shapes=(dynamic,), strict=False)
@@ -195,7 +195,7 @@ class _Graph:
 
     def _versions(self, inputs: Sequence[Any]) -> list[tuple[int, int]]:
         versions = []
-        for position in self.statics:
+        for position in self.weights:
             tensor = inputs[position]
             versions.append((tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version))
         return versions
@@ -216,7 +216,7 @@ class _Graph:
             _log.warning("a graph runs in eager mode: %s: %s", type(reason).__name__, str(reason).split("\n")[0])
             self.failed = True
             return self.eager(*inputs)
-        arguments = [_to_array(inputs[position]) for position in self.kept if position not in self.statics]
+        arguments = [_to_array(inputs[position]) for position in self.kept if position not in self.weights]
         try:
             results = self.session.run(dict(zip(self.names, arguments, strict=True)))
         except backplane.TypeMismatch:
