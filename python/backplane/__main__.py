@@ -13,6 +13,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import backplane
 
@@ -21,7 +22,7 @@ def _print(report: object, as_json: bool, text: Callable[[], str]) -> None:
     print(json.dumps(report, indent=2) if as_json else text())
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, object]:
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     devices = [name for name in (arguments.device or "").split(",") if name]
     pins = {}
     for pin in arguments.pin:
@@ -37,11 +38,11 @@ def _usage(text: str) -> int:
     return 2
 
 
-def _inputs(session: backplane.Session, arguments: argparse.Namespace) -> dict[str, object]:
+def _inputs(session: backplane.Session, arguments: argparse.Namespace) -> dict[str, Any]:
     """Those of --input, and random ones for the others: the same for the same seed."""
     import numpy
 
-    given: dict[str, object] = {}
+    given: dict[str, Any] = {}
     names = [value.name for value in session.inputs]
     for text in arguments.input:
         name, found, file = text.partition("=")
@@ -121,7 +122,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     session = backplane.load(arguments.model).compile(**_options(arguments))
     results = session.run(_inputs(session, arguments), timeout=arguments.timeout)
-    report = {}
+    report: dict[str, dict[str, Any]] = {}
     for name, value in results.items():
         report[name] = {"type": type(value).__name__}
         if isinstance(value, numpy.ndarray):

@@ -4,7 +4,7 @@
     import backplane.onnx_backend as backend
     outputs = backend.prepare(model, device="CPU").run([x])
 
-A device is ONNX's "CPU" or "CUDA", or a name of `backplane.devices()`: "opencl:1". `Backend(device)` is a class for one device, as ONNX's
+A device is ONNX's "CPU" or "CUDA", or a name of `backplane.devices()`: "opencl:1". `Backend(name)` is a class for one device, as ONNX's
 backend test suite wants it: see python/tests/onnx_suite.py.
 """
 
@@ -103,21 +103,21 @@ class BackplaneBackend(_Backend):
         return any(each.name == name for each in backplane.devices())
 
 
-def Backend(device: str) -> type[BackplaneBackend]:  # noqa: N802: it makes a class
+def Backend(name: str) -> type[BackplaneBackend]:
     """The class for one device, which every call uses whatever it names: ONNX's test suite knows "CPU" and "CUDA" alone."""
 
     class OneDevice(BackplaneBackend):
-        default_device = device
+        default_device = name
 
         @classmethod
-        def prepare(cls, model: onnx.ModelProto, _device: str | None = None, **options: Any) -> BackplaneRep:
-            return super().prepare(model, device, **options)
+        def prepare(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> BackplaneRep:
+            return super().prepare(model, name, **options)
 
         @classmethod
-        def supports_device(cls, asked: str) -> bool:
-            return asked == "CPU" and super().supports_device(device)
+        def supports_device(cls, device: str) -> bool:
+            return device == "CPU" and super().supports_device(name)
 
-    OneDevice.__name__ = OneDevice.__qualname__ = f"Backend_{device}"
+    OneDevice.__name__ = OneDevice.__qualname__ = f"Backend_{name}"
     return OneDevice
 
 

@@ -42,9 +42,9 @@ def backend_of(device: str) -> type[onnx_backend.BackplaneBackend]:
 
     class Skipping(one):
         @classmethod
-        def prepare(cls, model: onnx.ModelProto, asked: str | None = None, **options: Any) -> onnx_backend.BackplaneRep:
+        def prepare(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> onnx_backend.BackplaneRep:
             try:
-                return super().prepare(model, asked, **options)
+                return super().prepare(model, device, **options)
             except backplane.Unsupported as reason:
                 raise unittest.SkipTest(str(reason)) from None
 
@@ -70,12 +70,12 @@ class Result(unittest.TestResult):
         self.total = total
         self.passed: list[str] = []
 
-    def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802
+    def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{self.testsRun}/{self.total} {name_of(test)[:60]:60}")
 
-    def addSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802
+    def addSuccess(self, test: unittest.TestCase) -> None:
         super().addSuccess(test)
         self.passed.append(name_of(test))
 

@@ -59,6 +59,6 @@ def test_block(heading: str, code: str, tmp_path, monkeypatch, env: backplane.En
         names["model"], names["x"] = torch.nn.Linear(3, 4), torch.ones(8, 3)
         code = code.replace('backend="backplane"', "backend=__import__('backplane.torch_backend').torch_backend.compile_graph")
     compiled = compile(code, str(GUIDE), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    pending = eval(compiled, names)  # noqa: S307: the guide is ours
+    pending = eval(compiled, names)
     if inspect.iscoroutine(pending):
         asyncio.run(pending)

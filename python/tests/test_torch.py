@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", minversion="2.6", reason="torch 2.6 or later is missing: scripts/setup.sh --with torch")
 pytest.importorskip("onnxscript", reason="onnxscript is missing: scripts/setup.sh --with torch")
 
-import backplane  # noqa: E402
-from backplane.torch_backend import compile_graph  # noqa: E402
+import backplane
+from backplane.torch_backend import compile_graph
 
 STRICT = {"devices": "cpu", "fallback_to_eager": False}
 
