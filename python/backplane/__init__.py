@@ -72,7 +72,7 @@ _shared: Environment | None = None
 
 def environment() -> Environment:
     """The environment that `load`, `devices` and `from_dlpack` share, created by the first call. It loads the libraries of backends
-    that an earlier process has tried when a device of theirs is used, so that drivers which nobody asks for do not start."""
+    that an earlier process has tried when a device of theirs is used, so that drivers of devices that are not used do not start."""
     global _shared
     if _shared is None:
         _shared = Environment(settings={"loader.load": "when_used"})

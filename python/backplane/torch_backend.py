@@ -8,7 +8,7 @@
 
 `options` are those of `backplane.Model.compile`. A graph that cannot be exported or compiled runs in eager mode, and a warning of the
 logger "backplane.torch" says why: gradients, mutated inputs, operators that ONNX does not have. With {"fallback_to_eager": False} it
-raises instead. Parameters and buffers become weights; when one has changed, the graph is compiled anew. Dimensions that Dynamo marks
+raises instead. Parameters and buffers become weights; when one has changed, the graph is compiled again. Dimensions that Dynamo marks
 as dynamic stay open.
 """
 

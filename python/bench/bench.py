@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python costs: from import to the first result, a bound run beside the same in C++, and threads.
+"""What Python costs: from import to the first result, a bound run compared with C++, and threads.
 
     PYTHONPATH=build/dev/python python/bench/bench.py [--program build/dev/bin/backplane] [--json]
 

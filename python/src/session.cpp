@@ -309,7 +309,8 @@ void add_session(nb::module_& module) {
             return imported("backplane.explanation", "Explanation")(self->session().report());
           },
           nb::sig("def explain(self) -> Explanation"), "Which device runs which node, why, and at what expected cost.")
-      .def("_take", [](const PySession& self) { return take_run(*self.state); })
+      .def(
+          "_take", [](const PySession& self) { return take_run(*self.state); }, nb::sig("def _take(self) -> Run"))
       .def("refit", &refit, nb::arg("weights"), nb::sig("def refit(self, weights: Mapping[str, Value]) -> None"),
            "Replaces weights by name, all of them or none; compile with `refit=True`. No run may be under way.\n\n"
            "Raises:\n"
