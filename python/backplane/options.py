@@ -30,7 +30,7 @@ class SessionOptions:
         devices: names of devices that may be used, preferred first; none: all.
         fallback: "allow": the cheapest placement over the devices. "prefer": each node to the first device that takes it.
             "forbid": the first device runs every node, or compiling raises Unsupported.
-        compute_types: what nodes may be computed in beside their own type: "tf32", "bf16", "fp16", "fp16_accumulate", "fp8".
+        compute_types: what nodes may be computed in in addition to their own type: "tf32", "bf16", "fp16", "fp16_accumulate", "fp8".
         pins: devices by pattern: {"op=Conv": "cpu", "name=encoder/*": "opencl:1"}.
         dims: extents that named dimensions will have, as numbers or as pairs of the least and the greatest.
         settings: "loader.<name>" and "<backend>.<name>", for example {"loader.costs": "reported"}.

@@ -116,8 +116,11 @@ nb::object Array::owner() const {
 
 nb::object Array::view(void* data, int device_type, int device_id) const {
   const std::vector<size_t> shape(extents_.begin(), extents_.end());
-  return nb::cast(nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner(), nullptr, dlpack_dtype(dtype_),
-                                             device_type, device_id, 'C'));
+  const auto cast = [&](auto array) {
+    return nb::cast(decltype(array)(data, shape.size(), shape.data(), owner(), nullptr, dlpack_dtype(dtype_),
+                                    device_type, device_id, 'C'));
+  };
+  return is_read_only() ? cast(nb::ndarray<nb::array_api, nb::ro>()) : cast(nb::ndarray<nb::array_api>());
 }
 
 nb::object Array::numpy(bool copy) const {
@@ -305,7 +308,7 @@ void add_array(nb::module_& module) {
           [](const Array& self) { return reinterpret_cast<uint64_t>(self.buffer().address) + self.buffer().offset; },
           "The address of the first element; 0 on devices that have none.")
       .def("numpy", &Array::numpy, nb::kw_only(), nb::arg("copy") = false,
-           nb::sig("def numpy(self, *, copy: bool = False) -> numpy.ndarray"),
+           nb::sig("def numpy(self, *, copy: bool = False) -> NDArray[Any]"),
            "As a NumPy array: over the same memory on the host unless `copy`, otherwise a copy there.\n"
            "Strings and elements of less than 8 bits are always copied.")
       .def(
@@ -315,7 +318,7 @@ void add_array(nb::module_& module) {
             return dtype.is_none() ? array : nb::object(array.attr("astype")(dtype));
           },
           nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none(),
-          nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> numpy.ndarray"))
+          nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]"))
       .def("__dlpack__", &Array::dlpack, nb::sig("def __dlpack__(self, **kwargs: object) -> object"),
            "For `from_dlpack` of other packages: no copy is made.")
       .def("__dlpack_device__", &Array::dlpack_device, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))

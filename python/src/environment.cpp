@@ -250,7 +250,7 @@ void add_environment(nb::module_& module) {
       .def("load", &load_model, nb::arg("source"), nb::kw_only(), nb::arg("directory").none() = nb::none(),
            nb::arg("weights").none() = nb::none(),
            nb::sig("def load(self, source: str | os.PathLike | bytes | bytearray | memoryview | onnx.ModelProto, *, "
-                   "directory: str | os.PathLike | None = None, weights: Mapping[str, ArrayLike] | None = None) -> "
+                   "directory: str | os.PathLike | None = None, weights: Mapping[str, Value] | None = None) -> "
                    "Model"),
            "Reads, checks and canonicalizes a model.\n\n"
            "Args:\n"
@@ -265,7 +265,7 @@ void add_environment(nb::module_& module) {
            nb::sig("def allocate(self, shape: Sequence[int], dtype: str, *, device: str) -> Array"),
            "Memory of a device, not initialized, released with the Array.")
       .def("put", &put, nb::arg("array"), nb::kw_only(), nb::arg("device"),
-           nb::sig("def put(self, array: ArrayLike, *, device: str) -> Array"), "A copy of an array on a device.")
+           nb::sig("def put(self, array: Value, *, device: str) -> Array"), "A copy of an array on a device.")
       .def(
           "from_dlpack", [](const PyEnvironment& self, nb::handle value) { return import_dlpack(*self, value); },
           nb::arg("array"), nb::sig("def from_dlpack(self, array: SupportsDLPack) -> Array"),

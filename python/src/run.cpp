@@ -311,14 +311,14 @@ void add_run(nb::module_& module) {
                     "are not bound are the loader's. One thread at a time; each thread makes a Run of its own.")
       .def(
           "bind", [](PyRun& self, nb::handle inputs) { self.bind(inputs); }, nb::arg("inputs"),
-          nb::sig("def bind(self, inputs: Mapping[str, ArrayLike]) -> None"),
+          nb::sig("def bind(self, inputs: Mapping[str, Value]) -> None"),
           "Binds C-contiguous arrays to inputs: NumPy's, other packages' by DLPack, or an Array, on the host or a\n"
           "device. Sequences, optionals, maps and strings are copied.\n\n"
           "Raises:\n"
           "    TypeMismatch: data type, rank or extents.\n"
           "    ValueError: the array is not contiguous.")
       .def("bind_outputs", &PyRun::bind_outputs, nb::arg("outputs"),
-           nb::sig("def bind_outputs(self, outputs: Mapping[str, ArrayLike]) -> None"),
+           nb::sig("def bind_outputs(self, outputs: Mapping[str, Value]) -> None"),
            "Binds writable C-contiguous arrays that receive outputs.")
       .def("unbind", &PyRun::unbind, nb::arg("name"),
            "Takes memory back from an input or output; an output is allocated by the loader then.")
@@ -346,7 +346,7 @@ void add_run(nb::module_& module) {
       .def("output_shape", &PyRun::output_shape, nb::arg("name"),
            nb::sig("def output_shape(self, name: str) -> tuple[int, ...]"), "Its extents in the last run.")
       .def("copy_outputs", &PyRun::copy_outputs, nb::arg("names").none() = nb::none(),
-           nb::sig("def copy_outputs(self, names: str | Sequence[str] | None = None) -> dict[str, numpy.ndarray]"),
+           nb::sig("def copy_outputs(self, names: str | Sequence[str] | None = None) -> dict[str, NDArray[Any]]"),
            "New arrays with the outputs of the last run, by name.")
       .def("_submit", &PyRun::submit, nb::arg("timeout").none(), nb::arg("cancel").none())
       .def("_finish", &PyRun::finish)

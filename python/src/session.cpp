@@ -264,8 +264,8 @@ void add_session(nb::module_& module) {
       .def(
           "run", &run, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::kw_only(),
           nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),
-          nb::sig("def run(self, inputs: Mapping[str, ArrayLike], outputs: str | Sequence[str] | None = None, *, "
-                  "timeout: float | None = None, cancel: Cancel | None = None) -> dict[str, numpy.ndarray]"),
+          nb::sig("def run(self, inputs: Mapping[str, Value], outputs: str | Sequence[str] | None = None, *, "
+                  "timeout: float | None = None, cancel: Cancel | None = None) -> dict[str, NDArray[Any]]"),
           "Runs the model once. The interpreter lock is released while it computes.\n\n"
           "Args:\n"
           "    inputs: values by name. Arrays of NumPy, and of any package by DLPack, are read where they lie if they\n"
@@ -281,8 +281,8 @@ void add_session(nb::module_& module) {
           "    BadState: an input is missing.\n"
           "    TimedOut, Cancelled, DeviceLost.")
       .def("__call__", &call, nb::arg("arrays"), nb::arg("named"),
-           nb::sig("def __call__(self, *arrays: ArrayLike, **named: ArrayLike) -> "
-                   "numpy.ndarray | tuple[numpy.ndarray, ...]"),
+           nb::sig("def __call__(self, *arrays: Value, **named: Value) -> "
+                   "NDArray[Any] | tuple[NDArray[Any], ...]"),
            "`run` with inputs in the model's order or by name: returns the output, or a tuple of several.")
       .def(
           "run_async",
@@ -291,8 +291,8 @@ void add_session(nb::module_& module) {
           },
           nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::kw_only(),
           nb::arg("timeout").none() = nb::none(),
-          nb::sig("def run_async(self, inputs: Mapping[str, ArrayLike], outputs: str | Sequence[str] | None = None, *, "
-                  "timeout: float | None = None) -> Coroutine[object, object, dict[str, numpy.ndarray]]"),
+          nb::sig("def run_async(self, inputs: Mapping[str, Value], outputs: str | Sequence[str] | None = None, *, "
+                  "timeout: float | None = None) -> Coroutine[object, object, dict[str, NDArray[Any]]]"),
           "As `run`, to be awaited. A task that is cancelled cancels its run.")
       .def(
           "bind",
@@ -300,8 +300,8 @@ void add_session(nb::module_& module) {
             return make_run(*self.state, inputs, outputs);
           },
           nb::arg("inputs").none() = nb::none(), nb::arg("outputs").none() = nb::none(),
-          nb::sig("def bind(self, inputs: Mapping[str, ArrayLike] | None = None, "
-                  "outputs: Mapping[str, ArrayLike] | None = None) -> Run"),
+          nb::sig("def bind(self, inputs: Mapping[str, Value] | None = None, "
+                  "outputs: Mapping[str, Value] | None = None) -> Run"),
           "A Run with memory bound to inputs and outputs, for many runs without a copy or an allocation.")
       .def(
           "explain",
@@ -309,13 +309,14 @@ void add_session(nb::module_& module) {
             return imported("backplane.explanation", "Explanation")(self->session().report());
           },
           nb::sig("def explain(self) -> Explanation"), "Which device runs which node, why, and at what expected cost.")
-      .def("_take", [](const PySession& self) { return take_run(*self.state); })
-      .def("refit", &refit, nb::arg("weights"), nb::sig("def refit(self, weights: Mapping[str, ArrayLike]) -> None"),
+      .def(
+          "_take", [](const PySession& self) { return take_run(*self.state); }, nb::sig("def _take(self) -> Run"))
+      .def("refit", &refit, nb::arg("weights"), nb::sig("def refit(self, weights: Mapping[str, Value]) -> None"),
            "Replaces weights by name, all of them or none; compile with `refit=True`. No run may be under way.\n\n"
            "Raises:\n"
            "    BadState: the session was compiled without `refit`.\n"
            "    NotFound, TypeMismatch: a weight.")
-      .def("read_weight", &read_weight, nb::arg("name"), nb::sig("def read_weight(self, name: str) -> numpy.ndarray"),
+      .def("read_weight", &read_weight, nb::arg("name"), nb::sig("def read_weight(self, name: str) -> NDArray[Any]"),
            "A copy of a weight as it is now.")
       .def("__repr__", &describe);
 }

@@ -60,7 +60,7 @@ class SessionState {
 
 nb::object make_session(std::shared_ptr<SessionState> state);
 
-// Binds a value to an input or output; what it returns lives until the slot is bound anew.
+// Binds a value to an input or output; what it returns lives until the slot is bound again.
 struct Binding {
   std::optional<Argument> argument;
   Container container;

@@ -20,3 +20,12 @@ def opencl(env: backplane.Environment) -> str:
         if device.name.startswith("opencl"):
             return device.name
     pytest.skip("there is no OpenCL device")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A file that is skipped as a whole says why in the form that scripts/test.sh reads."""
+    stats = terminalreporter.stats
+    if not stats.get("passed") and not stats.get("failed"):
+        for report in stats.get("skipped", [])[:1]:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+            terminalreporter.write_line(f"python: skipped: {str(reason).removeprefix('Skipped: ')}")

@@ -57,8 +57,8 @@ def test_errors_have_classes_and_codes(env: backplane.Environment, tmp_path) -> 
 def test_every_code_has_its_class() -> None:
     from backplane.errors import make_error
 
-    assert type(make_error(0x0202, "BP_TIMED_OUT", "late")) is backplane.TimedOut
-    assert isinstance(make_error(0x0202, "BP_TIMED_OUT", "late"), TimeoutError)
+    assert type(make_error(0x0202, "BP_TIMED_OUT", "too slow")) is backplane.TimedOut
+    assert isinstance(make_error(0x0202, "BP_TIMED_OUT", "too slow"), TimeoutError)
     assert type(make_error(0x03FF, "BP_NEW", "a code of a later version")) is backplane.LostError
     assert str(make_error(0x0404, "BP_IO_ERROR", "text")) == "text"
 

@@ -180,6 +180,16 @@ def test_dlpack_keeps_the_owner_alive(env: backplane.Environment) -> None:
     assert numpy.array_equal(again, X)
 
 
+def test_dlpack_of_read_only_memory_is_read_only(env: backplane.Environment) -> None:
+    x = X.copy()
+    x.flags.writeable = False
+    array = backplane.from_dlpack(Foreign(x))
+    assert not array.numpy().flags.writeable
+    assert not numpy.from_dlpack(array).flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        compiled(env).bind({"x": X}, {"y": array})
+
+
 def test_dlpack_refusals(env: backplane.Environment) -> None:
     with pytest.raises(ValueError, match="not C-contiguous"):
         backplane.from_dlpack(Foreign(numpy.asfortranarray(X)))

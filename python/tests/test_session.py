@@ -152,8 +152,8 @@ def test_optionals(env: backplane.Environment) -> None:
         [models.value("has", TensorProto.BOOL, [])],
     )
     session = env.load(proto).compile(devices="cpu")
-    assert session.run({"o": None})["has"] == False  # noqa: E712
-    assert session.run({"o": numpy.ones(2, numpy.float32)})["has"] == True  # noqa: E712
+    assert not session.run({"o": None})["has"]
+    assert session.run({"o": numpy.ones(2, numpy.float32)})["has"]
 
 
 def test_maps(env: backplane.Environment) -> None:

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX's backend interface (`onnx.backend.base.Backend`) over any device of Backplane.
+
+    import backplane.onnx_backend as backend
+    outputs = backend.prepare(model, device="CPU").run([x])
+
+A device is ONNX's "CPU" or "CUDA", or a name of `backplane.devices()`: "opencl:1". `Backend(name)` is a class for one device, as ONNX's
+backend test suite wants it: see python/tests/onnx_suite.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+import onnx
+from onnx import helper
+from onnx.backend.base import Backend as _Backend
+from onnx.backend.base import BackendRep as _BackendRep
+from onnx.backend.base import namedtupledict
+
+import backplane
+
+_NAMES = {"CPU": "cpu", "CUDA": "cuda"}
+
+
+def _device_name(device: str) -> str:
+    """ "CPU" and "CUDA:0" are ONNX's; all else is a name of ours."""
+    kind, _, index = device.partition(":")
+    if kind not in _NAMES:
+        return device
+    return _NAMES[kind] if index in ("", "0") else f"{_NAMES[kind]}:{index}"
+
+
+class BackplaneRep(_BackendRep):
+    """A compiled model."""
+
+    def __init__(self, session: backplane.Session) -> None:
+        self.session = session
+        self._inputs = [value.name for value in session.inputs]
+        self._outputs = [value.name for value in session.outputs]
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Runs with inputs in the model's order, by name, or one array for a model of one input. Returns the outputs in the model's
+        order; they can also be read by name."""
+        if isinstance(inputs, Mapping):
+            named = dict(inputs)
+        elif isinstance(inputs, Sequence) and not isinstance(inputs, str | bytes):
+            named = dict(zip(self._inputs, inputs, strict=False))
+        else:
+            named = {self._inputs[0]: inputs}
+        results = self.session.run(named)
+        return namedtupledict("Outputs", self._outputs)(*(results[name] for name in self._outputs))
+
+
+class BackplaneBackend(_Backend):
+    """All nodes run on the device that `prepare` names, or preparing raises `backplane.Unsupported` with the device's reason."""
+
+    default_device = "CPU"
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> BackplaneRep:
+        """Compiles a model for a device. `options` are those of `backplane.Model.compile`."""
+        name = _device_name(device or cls.default_device)
+        loaded = backplane.load(model)
+        return BackplaneRep(loaded.compile(**{"devices": name, "fallback": "forbid", **options}))
+
+    @classmethod
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str | None = None, **options: Any) -> tuple[Any, ...]:
+        """`prepare` and one run."""
+        return cls.prepare(model, device, **options).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str | None = None,
+        outputs_info: Sequence[tuple[numpy.dtype, tuple[int, ...]]] | None = None,
+        **options: Any,
+    ) -> tuple[Any, ...]:
+        """Runs one operator of the newest operator set, or of `opset_version`, on arrays."""
+        version = options.pop("opset_version", onnx.defs.onnx_opset_version())
+        arrays = [numpy.asarray(array) for array in (inputs if isinstance(inputs, Sequence) else [inputs])]
+        names = [name for name in node.input if name]
+        declared = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in zip(names, arrays, strict=True)
+        ]
+        results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        graph = helper.make_graph([node], "node", declared, results)
+        opsets = [helper.make_opsetid("", version)]
+        if node.domain:
+            opsets.append(helper.make_opsetid(node.domain, options.pop("domain_version", 1)))
+        model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=opsets))
+        return cls.run_model(model, dict(zip(names, arrays, strict=True)), device, **options)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether there is such a device here."""
+        name = _device_name(device)
+        return any(each.name == name for each in backplane.devices())
+
+
+def Backend(name: str) -> type[BackplaneBackend]:
+    """The class for one device, which every call uses whatever it names: ONNX's test suite knows "CPU" and "CUDA" alone."""
+
+    class OneDevice(BackplaneBackend):
+        default_device = name
+
+        @classmethod
+        def prepare(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> BackplaneRep:
+            return super().prepare(model, name, **options)
+
+        @classmethod
+        def supports_device(cls, device: str) -> bool:
+            return device == "CPU" and super().supports_device(name)
+
+    OneDevice.__name__ = OneDevice.__qualname__ = f"Backend_{name}"
+    return OneDevice
+
+
+prepare = BackplaneBackend.prepare
+run_model = BackplaneBackend.run_model
+run_node = BackplaneBackend.run_node
+supports_device = BackplaneBackend.supports_device

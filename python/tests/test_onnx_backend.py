@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import numpy
+import pytest
+from onnx import TensorProto, helper
+
+import backplane
+import models
+from backplane import onnx_backend
+
+X = numpy.array([[-1, 0, 1], [2, -3, 4]], numpy.float32)
+Y = numpy.maximum(X, 0)
+
+
+def test_prepare_and_run() -> None:
+    prepared = onnx_backend.prepare(models.relu(), device="CPU")
+    for inputs in ([X], {"x": X}, X):
+        outputs = prepared.run(inputs)
+        assert numpy.array_equal(outputs[0], Y)
+        assert numpy.array_equal(outputs.y, Y)
+    assert numpy.array_equal(onnx_backend.run_model(models.relu(), [X])[0], Y)
+
+
+def test_run_node() -> None:
+    add = helper.make_node("Add", ["a", "b"], ["sum"])
+    assert numpy.array_equal(onnx_backend.run_node(add, [X, X], device="cpu")[0], X + X)
+
+
+def test_devices() -> None:
+    assert onnx_backend.supports_device("CPU")
+    assert onnx_backend.supports_device("cpu")
+    assert not onnx_backend.supports_device("TPU")
+    with pytest.raises(backplane.Unsupported, match="null"):
+        onnx_backend.prepare(models.identity(TensorProto.STRING, [1]), device="null")
