@@ -2,8 +2,10 @@
 """Hostile files by class: what someone who means ill can put into a model, its data and the inputs of a run.
 
 Each function with @family("class") yields (name, bytes) or (name, bytes, {options of Case}). As a program it writes those whose
-"class/name" matches the regular expression in its argument into the folder of its first argument, one for each line that it reads, and
-prints what there is to run. Sizes are such that a loader which does what the file asks takes gigabytes or minutes, and one that counts takes neither.
+"class/name" matches the regular expression in its second argument into the folder of its first, one for each line that it reads, and
+prints what there is to run. With --seeds it writes the small ones as CLASS.NAME.onnx, for a fuzzer to begin with.
+
+Sizes are such that a loader which does what the file asks takes gigabytes or minutes, and one that counts takes neither.
 """
 import dataclasses
 import json
@@ -329,6 +331,29 @@ def endless():
     yield "loop_in_loop", simple([node("Loop", ["n", "", "x"], ["y"], body=of_graph(inner))], initializers=[int64s("n", [1 << 20], [])]), {"commands": (stop,), "fails": True}
 
 
+@family("time.kernels")
+def kernels():
+    """Arithmetic that a few bytes ask for, most of it while constants are folded, and tensors of 2^40 rows without elements."""
+
+    def on_empty(op, *more, outputs=1, **attributes):
+        fill = [constant("n", int64s("", [1 << 40, 0])), node("ConstantOfShape", ["n"], ["e"])]
+        results = ["y"] + [f"z{i}" for i in range(1, outputs)]
+        return simple(fill + [node(op, ["e", *more], results, **attributes)], initializers=[int64s("k", [0], []), int64s("k1", [0]), int64s("n1", [1])])
+
+    for op in ("Relu", "Exp", "Softmax", "LogSoftmax", "Hardmax", "Flatten", "Shape", "Identity", "ReduceSum", "ReduceMax", "ArgMax", "Transpose", "NonZero"):
+        yield f"empty_{op}", on_empty(op), {"commands": RUN}
+    for op, more in (("CumSum", ("k",)), ("Gather", ("k1",)), ("Add", ("e",)), ("MatMul", ("e",)), ("Slice", ("k1", "n1")), ("Tile", ("n",))):
+        yield f"empty_{op}", on_empty(op, *more), {"commands": RUN}
+    yield "empty_Concat", on_empty("Concat", "e", axis=0), {"commands": RUN}
+    yield "empty_Split", on_empty("Split", outputs=2, num_outputs=2, axis=0), {"commands": RUN}
+    sizes = {"fold_Einsum": (node("Einsum", ["a", "b", "c"], ["y"], equation="ij,kl,mn->"), [256, 256]), "fold_MatMul": (node("MatMul", ["a", "b"], ["y"]), [1 << 13, 1 << 13])}
+    for name, (last, dims) in sizes.items():
+        fills = [constant("n", int64s("", dims))] + [node("ConstantOfShape", ["n"], [x]) for x in "abc"]
+        yield name, simple(fills + [last]), {"commands": (("run", "--device", "cpu", "--timeout", "3"),)}
+    rois = [constant("n", int64s("", [1, 1, 4, 4])), node("ConstantOfShape", ["n"], ["a"]), node("RoiAlign", ["a", "r", "i"], ["y"], sampling_ratio=100000, output_height=4, output_width=4)]
+    yield "roialign", simple(rois, initializers=[floats("r", [0.0, 0.0, 4.0, 4.0], [1, 4]), int64s("i", [0])]), {"commands": (("run", "--device", "cpu", "--timeout", "3"),)}
+
+
 # ---- terminal ----
 
 ESCAPES = {
@@ -489,9 +514,14 @@ def write(case, folder):
 
 
 def main():
-    folder, only = sys.argv[1:]
+    folder, only = sys.argv[1:3]
     for case in cases():
         if not re.search(only, f"{case.family}/{case.name}"):
+            continue
+        if "--seeds" in sys.argv:
+            if len(case.content) <= 1 << 14:
+                with open(os.path.join(folder, f"{case.family}.{case.name}.onnx"), "wb") as file:
+                    file.write(case.content)
             continue
         if not sys.stdin.readline():
             return
