@@ -260,6 +260,12 @@ def deep_types():
 
 @family("depth.chains")
 def chains():
+    for depth in (20, 40, 5000):
+        nodes = [node("SequenceConstruct", ["x"], ["s0"])]
+        for i in range(depth):  # each maps the elements of s0 to the sequence before
+            body = graph([node("Identity", [f"s{i}"], ["r"])], [value("e")], [value("r")])
+            nodes.append(node("SequenceMap", ["s0"], [f"s{i + 1}"], body=of_graph(body)))
+        yield f"types_{depth}", simple(nodes, outputs=[value(f"s{depth}")]), {"commands": INFO}
     long = 20000
     yield "relu", simple([node("Relu", [f"a{i}" if i else "x"], [f"a{i + 1}"]) for i in range(long)], outputs=[value(f"a{long}")]), {"commands": INFO}
     yield "identity", simple([node("Identity", [f"a{i}" if i else "x"], [f"a{i + 1}"]) for i in range(long)], outputs=[value(f"a{long}")]), {"commands": INFO}
@@ -305,6 +311,15 @@ def quadratic():
     one = function("F", ["x"], ["y"], [relu()])
     yield "calls", simple([node("F", ["x"], [f"y{i}"], domain="fn") for i in range(30000)], outputs=[value("y0")], functions=[one]), {"commands": INFO}
     wide = function("F", [f"x{i}" for i in range(3000)], [f"y{i}" for i in range(3000)], [relu(f"x{i}", f"y{i}") for i in range(3000)])
+    call = node("F", ["x"] * 3000, [f"z{i}" for i in range(3000)], domain="fn")
+    call = node("F", ["x"] * 30000, [f"z{i}" for i in range(30000)], domain="fn")
+    wider = function("F", [f"x{i}" for i in range(30000)], [f"y{i}" for i in range(30000)], [relu(f"x{i}", f"y{i}") for i in range(30000)])
+    yield "wider_function", simple([call], outputs=[value(f"z{i}") for i in range(30000)], functions=[wider]), {"commands": INFO}
+    defaults = b"".join(field(11, attribute(f"a{i}", 1)) for i in range(10000))
+    references = b"".join(field(5, field(1, f"b{i}") + number(20, 2) + field(21, f"a{9999 - i}")) for i in range(10000))
+    given = function("F", ["x"], ["y"], [node("Bomb", ["x"], ["y"], domain="fn") + references], extra=defaults)
+    calls = [node("F", ["x"], [f"y{i}"], domain="fn") for i in range(50)]
+    yield "defaults", simple(calls, outputs=[value("y0")], functions=[given]), {"commands": INFO}
     call = node("F", ["x"] * 3000, [f"z{i}" for i in range(3000)], domain="fn")
     yield "wide_function", simple([call], outputs=[value(f"z{i}") for i in range(3000)], functions=[wide]), {"commands": INFO}
     nodes = [node("Gradient", ["x"], [f"g{i}"], domain="ai.onnx.preview.training", xs=["x"], y="y") for i in range(3000)]
@@ -439,6 +454,8 @@ def external_data():
     yield "huge", with_weight(location="w.bin", offset=str(1 << 40)), {"files": {"w.bin": 1 << 30}, "fails": True}
     flags = external("w", BOOL, [1 << 28], location="w.bin")
     yield "flags", simple([relu()], initializers=[flags]), {"files": {"w.bin": 1 << 28}, "commands": INFO}
+    many = [external(f"w{i}", FLOAT, [4], location=f"w{i}.bin") for i in range(300)]
+    yield "many_large", simple([relu()], initializers=many), {"files": {f"w{i}.bin": 1 << 27 for i in range(300)}, "commands": INFO}
     names = [external(f"w{i}", FLOAT, [4], location=f"w{i}.bin") for i in range(2000)]
     yield "many_missing", simple([relu()], initializers=names), {"fails": True}
     yield "itself", with_weight(location="model.onnx")
