@@ -42,7 +42,12 @@ seeds() {
     case $1 in
         manifest_fuzz) find build/*/share/backplane/backends.d -name '*.json' 2>/dev/null ;;
         elf_fuzz) find build/*/tests/plugins -name 'bad_no_*.so' 2>/dev/null ;;
-        parse_fuzz) find build/*/samples -name '*.onnx' -size -64k 2>/dev/null ;;
+        parse_fuzz)
+            find build/*/samples -name '*.onnx' -size -64k 2>/dev/null
+            mkdir -p build/fuzz/seeds
+            python3 loader/testing/hostile/corpus.py build/fuzz/seeds '^(memory|depth|terminal|sizes|bytes)' --seeds
+            find build/fuzz/seeds -name '*.onnx'
+            ;;
     esac
 }
 

@@ -1,35 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/keyed_hash.h"
 
-#include <sodium.h>
-
-#include <array>
 #include <cstring>
 #include <random>
 
 namespace backplane {
 namespace {
 
-std::array<unsigned char, crypto_shorthash_KEYBYTES> random_key() {
-  std::array<unsigned char, crypto_shorthash_KEYBYTES> key;
+__extension__ using Wide = unsigned __int128;
+
+struct Key {
+  uint64_t words[4];
+};
+
+Key random_key() {
   std::random_device random;
-  for (size_t at = 0; at < key.size(); at += sizeof(uint32_t)) {
-    const uint32_t word = random();
-    std::memcpy(key.data() + at, &word, sizeof word);
-  }
+  Key key;
+  for (uint64_t& word : key.words) word = uint64_t{random()} << 32 | random() | 1;
   return key;
+}
+
+// Both halves of a full product: every bit of both factors reaches every bit of the result.
+uint64_t fold(uint64_t a, uint64_t b) {
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+uint64_t word_at(const char* at) {
+  uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Up to eight bytes, so that texts of one size differ in the result.
+uint64_t short_word(const char* at, size_t size) {
+  if (size >= 4) {
+    uint32_t first, last;
+    std::memcpy(&first, at, 4);
+    std::memcpy(&last, at + size - 4, 4);
+    return uint64_t{first} << 32 | last;
+  }
+  uint64_t word = 0;
+  for (size_t i = 0; i < size; ++i) word = word << 8 | static_cast<unsigned char>(at[i]);
+  return word;
 }
 
 }  // namespace
 
+// Products of the text and of keys that nothing outside of the process sees, neither do hashes. SipHash, which resists
+// an attacker who sees hashes too, took 7 ns more for a name: 7% of importing a large graph.
 uint64_t keyed_hash(std::string_view bytes) {
-  static const auto kKey = random_key();
-  unsigned char hash[crypto_shorthash_BYTES];
-  crypto_shorthash(hash, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), kKey.data());
-  uint64_t number;
-  static_assert(sizeof number == sizeof hash);
-  std::memcpy(&number, hash, sizeof number);
-  return number;
+  static const Key kKey = random_key();
+  const uint64_t* key = kKey.words;
+  const char* at = bytes.data();
+  const size_t size = bytes.size();
+  uint64_t hash = key[2] ^ size;
+  if (size <= 8) return fold(fold(hash ^ short_word(at, size), key[0]) ^ key[1], key[3]);
+  for (size_t done = 0; done + 16 < size; done += 16)
+    hash = fold(word_at(at + done) ^ key[0] ^ hash, word_at(at + done + 8) ^ key[1]);
+  // The last sixteen bytes, or the first eight and the last eight: some of them again.
+  hash = fold(word_at(size < 16 ? at : at + size - 16) ^ key[0] ^ hash, word_at(at + size - 8) ^ key[1]);
+  return fold(hash ^ key[2], key[3]);
 }
 
 }  // namespace backplane

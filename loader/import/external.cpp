@@ -42,7 +42,7 @@ Result<const ExternalFiles::File*> ExternalFiles::open(std::string_view location
                   name + " is a link that leaves the model's directory, to '" + path.string() +
                       "'; put the file itself next to the model, or let the model be a link into the same folder");
   }
-  BP_ASSIGN(auto mapping, Mapping::open(path.string()));
+  BP_ASSIGN(auto mapping, Mapping::open_canonical(path.string()));
   return &files_.emplace(std::string(location), File{path.string(), std::move(mapping)}).first->second;
 }
 

@@ -2,8 +2,10 @@
 #include "import/mapping.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +13,9 @@
 
 namespace backplane::model {
 namespace {
+
+// Without O_NONBLOCK, opening a pipe would wait for its writer.
+constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 Status failure(const std::string& name, const char* what, int error) {
   bp_status_t code = BP_IO_ERROR;
@@ -23,9 +28,21 @@ Status failure(const std::string& name, const char* what, int error) {
 }  // namespace
 
 Result<std::shared_ptr<const Mapping>> Mapping::open(const std::string& path) {
+  return map_and_close(::open(path.c_str(), kFlags), path);
+}
+
+Result<std::shared_ptr<const Mapping>> Mapping::open_canonical(const std::string& path) {
+  open_how how{};
+  how.flags = kFlags;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  auto descriptor = static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how));
+  // Linux before 5.6, and sandboxes that do not know the call: links of folders are followed then.
+  if (descriptor < 0 && (errno == ENOSYS || errno == EPERM)) descriptor = ::open(path.c_str(), kFlags | O_NOFOLLOW);
+  return map_and_close(descriptor, path);
+}
+
+Result<std::shared_ptr<const Mapping>> Mapping::map_and_close(int descriptor, const std::string& path) {
   const std::string name = "file '" + path + "'";
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return failure(name, "cannot be opened", errno);
   auto mapped = map(descriptor, name);
   ::close(descriptor);

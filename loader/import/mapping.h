@@ -16,6 +16,8 @@ class Mapping {
  public:
   // Regular files only; an empty one is refused.
   static Result<std::shared_ptr<const Mapping>> open(const std::string& path);
+  // As open, of a path that has no symbolic links: if one has been put there meanwhile, it is not followed.
+  static Result<std::shared_ptr<const Mapping>> open_canonical(const std::string& path);
   // The descriptor stays open and the caller's.
   static Result<std::shared_ptr<const Mapping>> of_descriptor(int descriptor);
   ~Mapping();
@@ -27,6 +29,7 @@ class Mapping {
  private:
   Mapping(const char* data, size_t size, int descriptor) : data_(data), size_(size), read_ahead_(descriptor, size) {}
   static Result<std::shared_ptr<const Mapping>> map(int descriptor, const std::string& name);
+  static Result<std::shared_ptr<const Mapping>> map_and_close(int descriptor, const std::string& path);
 
   const char* data_;
   size_t size_;

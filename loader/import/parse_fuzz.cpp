@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!imported.ok()) return 0;
   const std::shared_ptr<model::Model> model = imported.take();
   for (const auto& calls : {model::WholeCalls(), model::all_calls(*model)}) {
-    const auto view = model::View::whole(model, {{"", 13}}, calls);
+    const auto view = model::View::whole(model, {.opsets = {{"", 13}}}, calls);
     const bp_graph_t* graph = view->abi();
     graph->api->serialize(
         graph, UINT64_MAX, [](void*, bp_text_t) {}, nullptr, nullptr);

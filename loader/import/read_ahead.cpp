@@ -12,6 +12,9 @@ namespace {
 
 constexpr size_t kPiece = 4 << 20;
 constexpr size_t kSmall = 64 << 20;  // read faster than a thread could help
+// A model may name any number of files; those beyond these are read when they are touched.
+constexpr int kMostThreads = 8;
+std::atomic<int> g_threads = 0;
 
 size_t memory() {
   return static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -24,8 +27,15 @@ ReadAhead::ReadAhead(int descriptor, size_t bytes) {
   descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (descriptor_ < 0) return;
   try {
-    thread_ = std::thread([this, bytes] { run(bytes); });
+    if (++g_threads <= kMostThreads)
+      thread_ = std::thread([this, bytes] {
+        run(bytes);
+        --g_threads;
+      });
+    else
+      --g_threads;
   } catch (const std::system_error&) {  // without a thread pages are read when they are touched
+    --g_threads;
   }
 }
 

@@ -15,7 +15,10 @@ class Finder {
       : graph_(graph),
         made_by_(graph.values.size(), BP_NONE),
         last_read_(graph.values.size(), BP_NONE),
-        listed_(graph.values.size(), BP_NONE) {
+        listed_(graph.values.size(), BP_NONE),
+        output_of_(graph.values.size(), BP_NONE),
+        is_input_(graph.values.size()) {
+    for (const ValueId input : graph.inputs) is_input_[input] = true;
     for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
       for (const ValueId output : graph.nodes[n].outputs) {
         if (output != BP_NONE) made_by_[output] = n;
@@ -56,26 +59,24 @@ class Finder {
   bool tie(Call& call, uint32_t index) {
     if (call.count == 0) return false;
     const uint32_t end = call.first + call.count;
-    std::vector<ValueId> made;
     for (ValueId& output : call.node.outputs) {
       if (output == BP_NONE) continue;
       const bool inside = made_by_[output] >= call.first && made_by_[output] < end;
-      if (!inside || std::ranges::find(made, output) != made.end()) {
+      if (!inside || output_of_[output] == index) {
         output = BP_NONE;  // it was replaced by another value
       } else {
-        made.push_back(output);
+        output_of_[output] = index;
       }
     }
     for (uint32_t n = call.first; n < end; ++n) {
       for (const ValueId output : graph_.nodes[n].outputs) {
         const bool escapes = output != BP_NONE && last_read_[output] != BP_NONE && last_read_[output] >= end;
-        if (escapes && std::ranges::find(made, output) == made.end()) return false;
+        if (escapes && output_of_[output] != index) return false;
       }
       each_read(n, [&](ValueId value) { listed_[value] = index; });
     }
     return std::ranges::all_of(call.node.inputs, [&](ValueId input) {
-      return input == BP_NONE || listed_[input] == index || graph_.values[input].weight != BP_NONE ||
-             std::ranges::find(graph_.inputs, input) != graph_.inputs.end();
+      return input == BP_NONE || listed_[input] == index || graph_.values[input].weight != BP_NONE || is_input_[input];
     });
   }
 
@@ -83,6 +84,8 @@ class Finder {
   std::vector<uint32_t> made_by_;    // by value: the node that makes it
   std::vector<uint32_t> last_read_;  // by value: the last node that reads it
   std::vector<uint32_t> listed_;     // by value: the last call found to read it
+  std::vector<uint32_t> output_of_;  // by value: the last call whose output it was found to be
+  std::vector<bool> is_input_;       // by value: of the graph
 };
 
 void find_in(Graph& graph) {

@@ -22,7 +22,10 @@ using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_v
 class Inliner {
  public:
   explicit Inliner(Model& model) : model_(model) {
-    for (Function& f : model.functions) functions_.emplace(FunctionKey{f.domain, f.name, f.overload}, &f);
+    for (Function& f : model.functions) {
+      functions_.emplace(FunctionKey{f.domain, f.name, f.overload}, &f);
+      std::ranges::stable_sort(f.attribute_defaults, {}, &Attribute::name);
+    }
   }
 
   // `depth`: of graphs around it.
@@ -156,9 +159,9 @@ class Inliner {
       const Graph* home = &call.graph;
       if (!given) {
         const auto& defaults = call.function.attribute_defaults;
-        const auto found =
-            std::find_if(defaults.begin(), defaults.end(), [&](const Attribute& a) { return a.name == outer_name; });
-        if (found == defaults.end()) continue;  // neither given nor defaulted: left out, as ONNX says
+        const auto found = std::ranges::lower_bound(defaults, outer_name, {}, &Attribute::name);
+        if (found == defaults.end() || found->name != outer_name)
+          continue;  // neither given nor defaulted: left out, as ONNX says
         given = &*found;
         home = call.function.body.get();
       }

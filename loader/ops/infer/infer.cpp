@@ -130,6 +130,17 @@ bool same_elements(const Type& a, const Type& b) {
   return a.kind == BP_KIND_TENSOR && b.kind == BP_KIND_TENSOR && (!a.dtype || !b.dtype || a.dtype == b.dtype);
 }
 
+// How deep containers may be nested: a chain of nodes can put each into the next.
+constexpr int kDeepestType = 32;
+
+bool is_too_deep(const Type& type) {
+  int depth = 0;
+  for (const Type* inner = &type; inner->element; inner = inner->element.get()) {
+    if (++depth > kDeepestType) return true;
+  }
+  return false;
+}
+
 // Writes the results of the rule into the graph.
 Status finish(InferenceState& state, Scope& scope, Context& context, Node& node) {
   for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
@@ -137,6 +148,7 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
     if (id == BP_NONE) continue;
     Value& value = scope.graph.values[id];
     const Type inferred = std::move(context.output(slot));
+    if (is_too_deep(inferred)) return context.fail("its output is nested deeper than " + std::to_string(kDeepestType));
     Type type = inferred;
     std::string problem;
     if (!merge_types(type, without_stale_numbers(value.type, inferred), problem)) {

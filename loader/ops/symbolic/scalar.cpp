@@ -10,6 +10,8 @@ namespace {
 constexpr size_t kMostTerms = 12;
 constexpr size_t kMostAtoms = 8;
 constexpr size_t kLongestName = 80;
+// With terms, names and its entry in the table, and room for the temporary ones that lead to it.
+constexpr uint64_t kBytesOfExpression = 2048;
 
 constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHigh = std::numeric_limits<int64_t>::max();
@@ -313,8 +315,7 @@ Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string 
 uint32_t Expressions::add_expression(std::string key, std::string name, int64_t min, int64_t max) {
   uint32_t id = static_cast<uint32_t>(expressions_.size());
   if (name.size() > kLongestName) name.clear();
-  // The key is in the table, with a node and a bucket; terms and name have memory of their own.
-  if (budget_) budget_->charge(2 * sizeof(Expression) + 2 * key.size() + name.size() + 128, "symbolic arithmetic");
+  if (budget_) budget_->charge(kBytesOfExpression + 2 * key.size(), "symbolic arithmetic");
   expressions_.push_back({{{1, {id}}}, std::move(name), min, max});
   by_key_.emplace(std::move(key), id);
   return id;

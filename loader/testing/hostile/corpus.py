@@ -2,8 +2,10 @@
 """Hostile files by class: what someone who means ill can put into a model, its data and the inputs of a run.
 
 Each function with @family("class") yields (name, bytes) or (name, bytes, {options of Case}). As a program it writes those whose
-"class/name" matches the regular expression in its argument into the folder of its first argument, one for each line that it reads, and
-prints what there is to run. Sizes are such that a loader which does what the file asks takes gigabytes or minutes, and one that counts takes neither.
+"class/name" matches the regular expression in its second argument into the folder of its first, one for each line that it reads, and
+prints what there is to run. With --seeds it writes the small ones as CLASS.NAME.onnx, for a fuzzer to begin with.
+
+Sizes are such that a loader which does what the file asks takes gigabytes or minutes, and one that counts takes neither.
 """
 import dataclasses
 import json
@@ -258,6 +260,12 @@ def deep_types():
 
 @family("depth.chains")
 def chains():
+    for depth in (20, 40, 5000):
+        nodes = [node("SequenceConstruct", ["x"], ["s0"])]
+        for i in range(depth):  # each maps the elements of s0 to the sequence before
+            body = graph([node("Identity", [f"s{i}"], ["r"])], [value("e")], [value("r")])
+            nodes.append(node("SequenceMap", ["s0"], [f"s{i + 1}"], body=of_graph(body)))
+        yield f"types_{depth}", simple(nodes, outputs=[value(f"s{depth}")]), {"commands": INFO}
     long = 20000
     yield "relu", simple([node("Relu", [f"a{i}" if i else "x"], [f"a{i + 1}"]) for i in range(long)], outputs=[value(f"a{long}")]), {"commands": INFO}
     yield "identity", simple([node("Identity", [f"a{i}" if i else "x"], [f"a{i + 1}"]) for i in range(long)], outputs=[value(f"a{long}")]), {"commands": INFO}
@@ -304,6 +312,15 @@ def quadratic():
     yield "calls", simple([node("F", ["x"], [f"y{i}"], domain="fn") for i in range(30000)], outputs=[value("y0")], functions=[one]), {"commands": INFO}
     wide = function("F", [f"x{i}" for i in range(3000)], [f"y{i}" for i in range(3000)], [relu(f"x{i}", f"y{i}") for i in range(3000)])
     call = node("F", ["x"] * 3000, [f"z{i}" for i in range(3000)], domain="fn")
+    call = node("F", ["x"] * 30000, [f"z{i}" for i in range(30000)], domain="fn")
+    wider = function("F", [f"x{i}" for i in range(30000)], [f"y{i}" for i in range(30000)], [relu(f"x{i}", f"y{i}") for i in range(30000)])
+    yield "wider_function", simple([call], outputs=[value(f"z{i}") for i in range(30000)], functions=[wider]), {"commands": INFO}
+    defaults = b"".join(field(11, attribute(f"a{i}", 1)) for i in range(10000))
+    references = b"".join(field(5, field(1, f"b{i}") + number(20, 2) + field(21, f"a{9999 - i}")) for i in range(10000))
+    given = function("F", ["x"], ["y"], [node("Bomb", ["x"], ["y"], domain="fn") + references], extra=defaults)
+    calls = [node("F", ["x"], [f"y{i}"], domain="fn") for i in range(50)]
+    yield "defaults", simple(calls, outputs=[value("y0")], functions=[given]), {"commands": INFO}
+    call = node("F", ["x"] * 3000, [f"z{i}" for i in range(3000)], domain="fn")
     yield "wide_function", simple([call], outputs=[value(f"z{i}") for i in range(3000)], functions=[wide]), {"commands": INFO}
     nodes = [node("Gradient", ["x"], [f"g{i}"], domain="ai.onnx.preview.training", xs=["x"], y="y") for i in range(3000)]
     yield "gradients", simple([relu()] + nodes, outputs=[value("g0")], opsets=[(17, ""), (1, "ai.onnx.preview.training")]), {"commands": INFO}
@@ -327,6 +344,29 @@ def endless():
     yield "scanned_loop", simple([loop], initializers=[int64s("n", [1 << 62], [])]), {"commands": (stop,), "fails": True}
     inner = graph([node("Loop", ["n", "", "s"], ["t"], body=of_graph(body)), node("Identity", ["c"], ["d"])], [value("i", INT64, []), value("c", BOOL, []), value("s", FLOAT, [2, 3])], [value("d"), value("t")])
     yield "loop_in_loop", simple([node("Loop", ["n", "", "x"], ["y"], body=of_graph(inner))], initializers=[int64s("n", [1 << 20], [])]), {"commands": (stop,), "fails": True}
+
+
+@family("time.kernels")
+def kernels():
+    """Arithmetic that a few bytes ask for, most of it while constants are folded, and tensors of 2^40 rows without elements."""
+
+    def on_empty(op, *more, outputs=1, **attributes):
+        fill = [constant("n", int64s("", [1 << 40, 0])), node("ConstantOfShape", ["n"], ["e"])]
+        results = ["y"] + [f"z{i}" for i in range(1, outputs)]
+        return simple(fill + [node(op, ["e", *more], results, **attributes)], initializers=[int64s("k", [0], []), int64s("k1", [0]), int64s("n1", [1])])
+
+    for op in ("Relu", "Exp", "Softmax", "LogSoftmax", "Hardmax", "Flatten", "Shape", "Identity", "ReduceSum", "ReduceMax", "ArgMax", "Transpose", "NonZero"):
+        yield f"empty_{op}", on_empty(op), {"commands": RUN}
+    for op, more in (("CumSum", ("k",)), ("Gather", ("k1",)), ("Add", ("e",)), ("MatMul", ("e",)), ("Slice", ("k1", "n1")), ("Tile", ("n",))):
+        yield f"empty_{op}", on_empty(op, *more), {"commands": RUN}
+    yield "empty_Concat", on_empty("Concat", "e", axis=0), {"commands": RUN}
+    yield "empty_Split", on_empty("Split", outputs=2, num_outputs=2, axis=0), {"commands": RUN}
+    sizes = {"fold_Einsum": (node("Einsum", ["a", "b", "c"], ["y"], equation="ij,kl,mn->"), [256, 256]), "fold_MatMul": (node("MatMul", ["a", "b"], ["y"]), [1 << 13, 1 << 13])}
+    for name, (last, dims) in sizes.items():
+        fills = [constant("n", int64s("", dims))] + [node("ConstantOfShape", ["n"], [x]) for x in "abc"]
+        yield name, simple(fills + [last]), {"commands": (("run", "--device", "cpu", "--timeout", "3"),)}
+    rois = [constant("n", int64s("", [1, 1, 4, 4])), node("ConstantOfShape", ["n"], ["a"]), node("RoiAlign", ["a", "r", "i"], ["y"], sampling_ratio=100000, output_height=4, output_width=4)]
+    yield "roialign", simple(rois, initializers=[floats("r", [0.0, 0.0, 4.0, 4.0], [1, 4]), int64s("i", [0])]), {"commands": (("run", "--device", "cpu", "--timeout", "3"),)}
 
 
 # ---- terminal ----
@@ -414,6 +454,8 @@ def external_data():
     yield "huge", with_weight(location="w.bin", offset=str(1 << 40)), {"files": {"w.bin": 1 << 30}, "fails": True}
     flags = external("w", BOOL, [1 << 28], location="w.bin")
     yield "flags", simple([relu()], initializers=[flags]), {"files": {"w.bin": 1 << 28}, "commands": INFO}
+    many = [external(f"w{i}", FLOAT, [4], location=f"w{i}.bin") for i in range(300)]
+    yield "many_large", simple([relu()], initializers=many), {"files": {f"w{i}.bin": 1 << 27 for i in range(300)}, "commands": INFO}
     names = [external(f"w{i}", FLOAT, [4], location=f"w{i}.bin") for i in range(2000)]
     yield "many_missing", simple([relu()], initializers=names), {"fails": True}
     yield "itself", with_weight(location="model.onnx")
@@ -489,9 +531,14 @@ def write(case, folder):
 
 
 def main():
-    folder, only = sys.argv[1:]
+    folder, only = sys.argv[1:3]
     for case in cases():
         if not re.search(only, f"{case.family}/{case.name}"):
+            continue
+        if "--seeds" in sys.argv:
+            if len(case.content) <= 1 << 14:
+                with open(os.path.join(folder, f"{case.family}.{case.name}.onnx"), "wb") as file:
+                    file.write(case.content)
             continue
         if not sys.stdin.readline():
             return
