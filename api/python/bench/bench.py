@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Python costs: from import to the first result, a bound run compared with C++, and threads.
 
-    PYTHONPATH=build/dev/python python/bench/bench.py [--program build/dev/bin/backplane] [--json]
+    PYTHONPATH=build/dev/python api/python/bench/bench.py [--program build/dev/bin/backplane] [--json]
 
 Times are the least of several, or medians where it says so. The program's `bench` is the C++ client over the same loader.
 """

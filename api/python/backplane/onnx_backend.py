@@ -5,7 +5,7 @@
     outputs = backend.prepare(model, device="CPU").run([x])
 
 A device is ONNX's "CPU" or "CUDA", or a name of `backplane.devices()`: "opencl:1". `Backend(name)` is a class for one device, as ONNX's
-backend test suite wants it: see python/tests/onnx_suite.py.
+backend test suite wants it: see api/python/tests/onnx_suite.py.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pytest
 import backplane
 import models
 
-GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guides" / "python.md"
+GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "guides" / "python.md"
 BLOCKS = re.findall(r"^## ([^\n]*)$|^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
