@@ -241,6 +241,9 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
   lines.push_back(certificate.verdict.summary.to_text());
   for (const Level& level : certificate.verdict.levels)
     lines.push_back(fmt::format("{} {}", level.name, level.reached ? "reached" : "not reached: " + level.reason));
+  lines.push_back(
+      fmt::format("plugin with the SHA-256 {}: {}", proof.commitment.plugin,
+                  certificate.again ? "the one at hand" : "not compared: pass the one that you have with --plugin"));
   for (std::string& line : signers_of(certificate)) lines.push_back(std::move(line));
   lines.push_back(fmt::format("nonce {}: {}", proof.statement.nonce, certificate.nonce));
   lines.push_back(fmt::format("commitment of {}: {}", proof.commitment.made, certificate.commitment));

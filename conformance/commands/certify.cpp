@@ -122,11 +122,9 @@ int run(Options options) {
   options.run.out = options.bundle;
   LoadedFiles loaded;
   options.run.inspect = [&](pid_t child) { loaded.note(child); };
-  Journal journal = run_plugin(options.run, options.choice, cases, exceptions_of(options.run));
+  const Journal journal = run_plugin(options.run, options.choice, cases, exceptions_of(options.run));
   visit_plugin(options.run);  // of a run that was resumed at its end
   wait_past(journal.header().started);
-  // As it is in memory: a plugin can write to the folder.
-  write_journal(folder, {journal.header(), journal.results()});
 
   std::vector<std::string> names;
   for (const Case& one : cases.cases) names.push_back(one.name);
