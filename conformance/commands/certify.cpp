@@ -9,6 +9,7 @@
 #include "certify/again.h"
 #include "certify/bundle.h"
 #include "certify/machine.h"
+#include "cli/printable.h"
 #include "commands/verb.h"
 #include "journal/digest.h"
 #include "run/plugin_run.h"
@@ -69,7 +70,7 @@ int commit(const Options& options) {
   fs::create_directories(options.bundle, ignored);
   const std::string text = to_text(commitment_for(options, plan(options.choice), files_of(options)));
   write_file(file, text);
-  fmt::print("{}", text);
+  fmt::print("{}", cli::printable_lines(text));
   fmt::print("commitment {}\n", sha256(text));
   return 0;
 }

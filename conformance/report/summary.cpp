@@ -63,7 +63,7 @@ std::string Summary::to_json(const std::vector<std::string>& levels, const std::
                                        {"seconds", seconds},
                                        {"levels", levels},
                                        {"conditions", conditions}};
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string Summary::to_text() const {
