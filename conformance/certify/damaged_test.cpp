@@ -341,6 +341,24 @@ TEST_F(Hostile, EscapesInEveryText) {
   for (const std::string& line : lines_of(certificate)) EXPECT_EQ(cli::printable(line).find('\033'), std::string::npos);
 }
 
+TEST(Waivers, CountUntilTheirDayByTheVerifiersClockAndOnlyIfTheyAreSigned) {
+  Proof proof;
+  proof.exceptions.add_waivers(
+      R"({"waivers": [{"device": "*", "versions": ["", ""], "case": "ops/Add/*", "reason": "r", "link": "l", "expires": "2027-06-30"}]})",
+      kWaivers);
+  Result failure{.name = "ops/Add/float/x/0", .state = State::kFail, .reason = "off", .nodes = 1};
+  proof.record.results = {{.name = "abi/x", .state = State::kPass, .nodes = 1},
+                          proof.exceptions.apply(failure, {}, "2027-06-01")};
+  ASSERT_EQ(proof.record.results[1].state, State::kWaived);
+  proof.record.header.cases = 2;
+  EXPECT_EQ(verdict_on(proof, "2027-06-30", true).fault, "");
+  EXPECT_THAT(verdict_on(proof, "2027-06-30", false).fault, testing::HasSubstr("no certifier"));
+  EXPECT_EQ(verdict_on(proof, "2027-07-01", true).fault, "1 cases failed");
+  EXPECT_EQ(verdict_on(proof, "2027-07-01", true).summary[State::kWaived], 0u);
+  proof.record.results[1].exception = "ops/*";
+  EXPECT_THAT(verdict_on(proof, "2027-06-30", true).fault, testing::HasSubstr("too wide"));
+}
+
 TEST(LoadedFiles, WhatAVendorDeliversLiesBesideThePlugin) {
   const std::vector<LoadedFile> files = {
       {"/opt/acme/a.so", "1"}, {"/opt/acme/kernels/k.bin", "2"}, {"/opt/acme2/b.so", "3"}, {"/usr/lib/libc.so", "4"}};

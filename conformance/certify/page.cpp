@@ -42,6 +42,15 @@ std::string level_of(const Certificate& certificate) {
   return reached.empty() ? "no level" : reached.back();
 }
 
+const char* nonce_note(const Certificate& certificate) {
+  return certificate.is_nonce_compared ? "the one that was drawn"
+                                       : "not compared: pass the one that you drew with --nonce";
+}
+const char* commitment_note(const Certificate& certificate) {
+  return certificate.is_commitment_compared ? "the one that was sent"
+                                            : "not compared: pass the one that you were sent with --commitment";
+}
+
 size_t unhashed(const Certificate& certificate) {
   return static_cast<size_t>(std::ranges::count_if(certificate.proof.statement.files,
                                                    [](const LoadedFile& file) { return file.sha256.empty(); }));
@@ -241,15 +250,42 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
   lines.push_back(certificate.verdict.summary.to_text());
   for (const Level& level : certificate.verdict.levels)
     lines.push_back(fmt::format("{} {}", level.name, level.reached ? "reached" : "not reached: " + level.reason));
+  lines.push_back(
+      fmt::format("plugin with the SHA-256 {}: {}", proof.commitment.plugin,
+                  certificate.again ? "the one at hand" : "not compared: pass the one that you have with --plugin"));
   for (std::string& line : signers_of(certificate)) lines.push_back(std::move(line));
-  lines.push_back(fmt::format("nonce {}: {}", proof.statement.nonce, certificate.nonce));
-  lines.push_back(fmt::format("commitment of {}: {}", proof.commitment.made, certificate.commitment));
+  lines.push_back(fmt::format("nonce {}: {}", proof.statement.nonce, nonce_note(certificate)));
+  lines.push_back(fmt::format("commitment of {}: {}", proof.commitment.made, commitment_note(certificate)));
   lines.push_back(fmt::format("{} files that the plugin loaded are hashed{}", proof.statement.files.size(),
                               unhashed(certificate) == 0 ? "" : fmt::format(", but {}", unhashed(certificate))));
   if (certificate.again)
     lines.push_back(
         fmt::format("{} cases drawn at random were run again and end as the journal says", *certificate.again));
   return lines;
+}
+
+std::string json_of(const Certificate& certificate) {
+  using Json = nlohmann::ordered_json;
+  const Proof& proof = certificate.proof;
+  const auto signer = [](const std::optional<Signer>& who) {
+    return who ? Json{{"name", who->name}, {"key", who->key}, {"counts", who->fault.empty()}, {"fault", who->fault}}
+               : Json();
+  };
+  const Json json = {
+      {"judged", scope_of(proof.record.header, certificate.verdict)},
+      {"levels", certificate.verdict.reached()},
+      {"fault", certificate.verdict.fault},
+      {"vendor", signer(certificate.vendor)},
+      {"lab", signer(certificate.lab)},
+      {"lab_report", proof.lab_report},
+      {"certifier", signer(certificate.certifier)},
+      {"nonce", {{"value", proof.statement.nonce}, {"compared", certificate.is_nonce_compared}}},
+      {"commitment", {{"made", proof.commitment.made}, {"compared", certificate.is_commitment_compared}}},
+      {"plugin_sha256", proof.commitment.plugin},
+      {"again", certificate.again ? Json(*certificate.again) : Json()},
+      {"summary", parse_record(certificate.verdict.summary.to_json(certificate.verdict.reached(),
+                                                                   certificate.verdict.conditions))}};
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
 }
 
 std::string html_of(const Certificate& certificate) {
@@ -270,8 +306,8 @@ std::string html_of(const Certificate& certificate) {
   page.heading("Who signed");
   for (const std::string& line : signers_of(certificate)) page.paragraph(line);
   page.facts(
-      {{"nonce", fmt::format("{} ({})", proof.statement.nonce, certificate.nonce)},
-       {"commitment", fmt::format("{} ({})", proof.commitment.made, certificate.commitment)},
+      {{"nonce", fmt::format("{} ({})", proof.statement.nonce, nonce_note(certificate))},
+       {"commitment", fmt::format("{} ({})", proof.commitment.made, commitment_note(certificate))},
        {"started", header.started},
        {"ended", proof.statement.ended},
        {"verified", utc_now()},
@@ -284,12 +320,11 @@ std::string html_of(const Certificate& certificate) {
   page.heading("What this proves");
   page.paragraph(
       "The files hashed above ran these cases with inputs that follow from the nonce, and what came out is what the "
-      "journal says, as far as those who signed can be trusted. Results of operators and graphs were judged by a "
-      "process "
-      "that never loads the plugin. What happens inside the plugin's process (leaks, threads, writes out of bounds, "
+      "journal says, as far as those who signed can be trusted. The groups ops, graph, coverage and determinism were "
+      "judged by a process that never loads the plugin. The other groups, and writes out of bounds, are observed in "
       "the "
-      "groups of L3) is observed there, where a plugin that attacks the harness could falsify it. Files that a plugin "
-      "reads without mapping them, its hardware and its firmware are not hashed.");
+      "plugin's process, where a plugin that attacks the harness could falsify them. Files that a plugin reads without "
+      "mapping them, its hardware and its firmware are not hashed.");
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

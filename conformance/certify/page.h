@@ -21,12 +21,15 @@ struct Certificate {
   Verdict verdict = {};  // on the day of verification
   Signer vendor = {};
   std::optional<Signer> lab = {}, certifier = {};
-  std::string nonce, commitment;     // whether they were compared
+  bool is_nonce_compared = false, is_commitment_compared = false;
   std::optional<size_t> again = {};  // cases that the verifier ran again
 };
 
 // What was judged comes first. Text of the bundle is not escaped yet.
 std::vector<std::string> lines_of(const Certificate& certificate);
+
+// The same for scripts, as one JSON object in ASCII.
+std::string json_of(const Certificate& certificate);
 
 // One page that loads nothing and runs no script.
 std::string html_of(const Certificate& certificate);

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kMaxFile = 1 << 20;
+constexpr uint64_t kMaxTrustFile = 1 << 20;
 constexpr size_t kMaxFiles = 1000;
 constexpr const char* kRoles[] = {"vendor", "lab", "certifier"};
 
@@ -49,9 +49,16 @@ TrustedKey key_of(const Json& entry) {
   return key;
 }
 
+// What every user may write names no trusted key.
+void check_writers(const fs::path& path) {
+  if ((fs::status(path).permissions() & fs::perms::others_write) != fs::perms::none)
+    throw std::runtime_error(fmt::format("every user may write '{}'", path.string()));
+}
+
 void read_file_into(Trust& trust, const fs::path& file) {
   try {
-    const Json json = parse_record(conform::read_file(file, kMaxFile));
+    check_writers(file);
+    const Json json = parse_record(read_file(file, kMaxTrustFile));
     if (json.at("trust") != 1) throw std::runtime_error("it is of another version");
     for (const Json& entry : json.at("keys")) trust.add(key_of(entry));
   } catch (const Json::exception& error) {
@@ -69,6 +76,7 @@ Trust Trust::read(const fs::path& path) {
     read_file_into(trust, path);
     return trust;
   }
+  check_writers(path);
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());

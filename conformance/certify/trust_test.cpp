@@ -48,6 +48,13 @@ TEST(Trust, FilesAreReadOrNamed) {
   write(R"({"trust": 1, "keys": [)" + entry + "]}");
   EXPECT_TRUE(Trust::read(folder).of(kKey, "lab", "2026-06-01").counts());
   EXPECT_TRUE(Trust::read(folder / "a.json").of(kKey, "lab", "2026-06-01").counts());
+  for (const fs::path& open : {folder, folder / "a.json"}) {
+    const fs::perms before = fs::status(open).permissions();
+    fs::permissions(open, fs::perms::others_write, fs::perm_options::add);
+    EXPECT_THAT([&] { Trust::read(folder); },
+                testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("every user may write")));
+    fs::permissions(open, before);
+  }
   for (const char* bad : {"", "[]", "{}", R"({"trust": 2, "keys": []})", R"({"trust": 1, "keys": [{}]})",
                           R"({"trust": 1, "keys": 5})", R"({"trust": 1, "keys": [{"public_key": "aa", "owner": "x",
                           "roles": [], "from": "2026-01-01", "to": "2026-01-01"}]})"}) {

@@ -9,6 +9,7 @@
 #include "certify/again.h"
 #include "certify/bundle.h"
 #include "certify/machine.h"
+#include "cli/printable.h"
 #include "commands/verb.h"
 #include "journal/digest.h"
 #include "run/plugin_run.h"
@@ -69,7 +70,7 @@ int commit(const Options& options) {
   fs::create_directories(options.bundle, ignored);
   const std::string text = to_text(commitment_for(options, plan(options.choice), files_of(options)));
   write_file(file, text);
-  fmt::print("{}", text);
+  fmt::print("{}", cli::printable_lines(text));
   fmt::print("commitment {}\n", sha256(text));
   return 0;
 }
@@ -122,11 +123,9 @@ int run(Options options) {
   options.run.out = options.bundle;
   LoadedFiles loaded;
   options.run.inspect = [&](pid_t child) { loaded.note(child); };
-  Journal journal = run_plugin(options.run, options.choice, cases, exceptions_of(options.run));
+  const Journal journal = run_plugin(options.run, options.choice, cases, exceptions_of(options.run));
   visit_plugin(options.run);  // of a run that was resumed at its end
   wait_past(journal.header().started);
-  // As it is in memory: a plugin can write to the folder.
-  write_journal(folder, {journal.header(), journal.results()});
 
   std::vector<std::string> names;
   for (const Case& one : cases.cases) names.push_back(one.name);

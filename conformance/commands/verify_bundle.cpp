@@ -20,6 +20,7 @@ struct Options {
   RunOptions run;
   std::string bundle, vendor_key, lab_key, trust, nonce, commitment, html, require_level;
   size_t sample = 200;
+  bool json = false;
 };
 
 std::string today() {
@@ -70,16 +71,13 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
 void check_asked(const Options& options, const Proof& proof, const Parts& parts, Certificate& out) {
   if (!options.nonce.empty() && options.nonce != proof.statement.nonce)
     throw Refused(kStatement, fmt::format("its nonce is {}, not {}", proof.statement.nonce, options.nonce));
-  out.nonce =
-      options.nonce.empty() ? "not compared: pass the one that you drew with --nonce" : "the one that was drawn";
+  out.is_nonce_compared = !options.nonce.empty();
+  if (options.commitment.empty()) return;
+  const bool is_file = std::filesystem::exists(options.commitment);
+  const std::string expected = is_file ? sha256_of_file(options.commitment) : options.commitment;
   const std::string digest = sha256(parts.at(kCommitment));
-  if (!options.commitment.empty()) {
-    const bool is_file = std::filesystem::exists(options.commitment);
-    const std::string expected = is_file ? sha256_of_file(options.commitment) : options.commitment;
-    if (expected != digest) throw Refused(kCommitment, fmt::format("its SHA-256 is {}, not {}", digest, expected));
-  }
-  out.commitment = options.commitment.empty() ? "not compared: pass the one that you were sent with --commitment"
-                                              : "the one that was sent";
+  if (expected != digest) throw Refused(kCommitment, fmt::format("its SHA-256 is {}, not {}", digest, expected));
+  out.is_commitment_compared = true;
 }
 
 int verify_bundle(const Options& options) {
@@ -93,7 +91,11 @@ int verify_bundle(const Options& options) {
   if (!options.run.plugin.empty()) {
     certificate.again = run_again(proof, parts, options.run, options.sample);
   }
-  for (const std::string& line : lines_of(certificate)) fmt::print("{}\n", printable(line));
+  if (options.json) {
+    fmt::print("{}", json_of(certificate));
+  } else {
+    for (const std::string& line : lines_of(certificate)) fmt::print("{}\n", printable(line));
+  }
   if (!options.html.empty()) write_file(options.html, html_of(certificate));
   std::string fault = certificate.verdict.fault;
   for (const Level& level : certificate.verdict.levels) {
@@ -118,6 +120,7 @@ std::function<int()> declare(cli::Command command) {
   command.add_option("--html", options->html, "File for the bundle as one page");
   command.add_option("--plugin", options->run.plugin, "The plugin: a sample of the cases is run again");
   command.add_option("--sample", options->sample, "How many").range(1, 1 << 24);
+  command.add_flag("--json", options->json, "As JSON on standard output");
   declare_execution(command, options->run);
   return [options] { return verify_bundle(*options); };
 }

@@ -51,7 +51,9 @@ void write_journal(const fs::path& folder, const Record& record) {
   fs::create_directories(folder, ignored);
   std::string text = to_json_line(record.header) + '\n';
   for (const Result& result : record.results) text += to_json_line(result) + '\n';
-  write_file(file_in(folder), text);
+  const fs::path next = folder / "journal.jsonl.next";
+  write_file(next, text);
+  fs::rename(next, file_in(folder));
 }
 
 Journal::Journal(const fs::path& folder, Header header, bool resume) {

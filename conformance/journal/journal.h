@@ -22,7 +22,7 @@ struct Record {
 // `path` is a journal or the folder of journal.jsonl. Throws std::runtime_error, which names file and line.
 Record read_journal(const std::filesystem::path& path);
 Record parse_journal(const std::string& text, const std::string& whose);
-// A journal anew, in a new folder or a file that is replaced. Throws std::runtime_error.
+// A journal anew, in a new folder or in place of the one that is there. Throws std::runtime_error.
 void write_journal(const std::filesystem::path& folder, const Record& record);
 
 // [one at a time]

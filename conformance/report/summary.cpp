@@ -63,7 +63,7 @@ std::string Summary::to_json(const std::vector<std::string>& levels, const std::
                                        {"seconds", seconds},
                                        {"levels", levels},
                                        {"conditions", conditions}};
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string Summary::to_text() const {
@@ -126,7 +126,8 @@ Verdict verdict(const Header& header, const std::vector<Result>& results, const 
 std::vector<std::string> scope_of(const Header& header, const Verdict& verdict) {
   std::vector<std::string> lines = {fmt::format(
       "judged: the {} list {} of {} cases, profiles {}", header.selection, header.list.substr(0, 16), header.cases,
-      header.profiles.empty() ? "none" : fmt::format("{}", fmt::join(header.profiles, ", ")))};
+      header.profiles.empty() ? "none, so that what is not supported is no failure"
+                              : fmt::format("{}", fmt::join(header.profiles, ", ")))};
   for (const std::string& condition : verdict.conditions) lines.push_back("but " + condition);
   if (verdict.conditions.empty()) lines.emplace_back("no filter, no waiver, no expected failure");
   return lines;

@@ -25,7 +25,7 @@ struct Summary {
 
   uint32_t operator[](State state) const { return counts[static_cast<size_t>(state)]; }
   bool has_failures() const;
-  // One JSON object with the keys of the harness's reports.
+  // One JSON object with the keys of the harness's reports, in ASCII: it may go to a terminal.
   std::string to_json(const std::vector<std::string>& levels = {},
                       const std::vector<std::string>& conditions = {}) const;
   std::string to_text() const;

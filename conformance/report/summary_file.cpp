@@ -35,7 +35,7 @@ std::string summary_json(const Run& run) {
   for (const auto& [label, value] : run.facts()) json["facts"][label] = value;
   json["groups"] = Json::object();
   for (const auto& [group, tally] : tally_groups(run)) json["groups"][group] = counts_of(tally);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace backplane::conform

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "checks/group.h"
+#include "cli/printable.h"
 #include "journal/digest.h"
 
 namespace backplane::conform {
@@ -55,14 +56,15 @@ std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
       std::string why;
       for (const auto& [reason, nodes] : model.left_out)
         why += fmt::format("{}{} {}", why.empty() ? "; left out: " : ", ", nodes, reason);
-      fmt::print(stderr, "graph/models/{}: {} of {} nodes can be cut{}\n", file.name, model.usable, model.nodes.size(),
-                 why);
+      fmt::print(stderr, "graph/models/{}: {} of {} nodes can be cut{}\n", cli::printable(file.name), model.usable,
+                 model.nodes.size(), cli::printable(why));
       Random random(1, file.name);
       if (cut_from(model, random, UINT32_MAX)) return false;
-      fmt::print(stderr, "graph/models/{}: left out: no weights determine the shapes that its nodes take\n", file.name);
+      fmt::print(stderr, "graph/models/{}: left out: no weights determine the shapes that its nodes take\n",
+                 cli::printable(file.name));
       return true;
     } catch (const std::runtime_error& error) {
-      fmt::print(stderr, "graph/models/{}: left out: {}\n", file.name, error.what());
+      fmt::print(stderr, "graph/models/{}: left out: {}\n", cli::printable(file.name), cli::printable(error.what()));
       return true;
     }
   });

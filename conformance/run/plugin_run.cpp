@@ -133,6 +133,8 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
     journal.add(std::move(result));
     return state;
   });
+  // As it is in memory: a plugin can write to the folder while it runs.
+  if (!options.out.empty()) write_journal(options.out, {journal.header(), journal.results()});
   return journal;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -21,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/printable.h"
 #include "sandbox/channel.h"
 #include "sandbox/starved.h"
 
@@ -38,40 +40,65 @@ void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
 }
 
-// A child in a process group of its own, and the channel to it. Ends with the object.
+// What a child and the plugin print: each line appears on standard error, marked and without what could act on a
+// terminal. Lines beyond kMaxLines are counted.
+class Printed {
+ public:
+  void append(std::string_view text) {
+    for (const char c : text) {
+      if (c == '\n')
+        finish_line();
+      else if (line_.size() < kMaxLineBytes)
+        line_ += c;
+    }
+  }
+  ~Printed() {
+    if (!line_.empty()) finish_line();
+    if (lines_ > kMaxLines) fmt::print(stderr, "plugin: and {} more lines\n", lines_ - kMaxLines);
+  }
+
+ private:
+  static constexpr size_t kMaxLineBytes = 1000;
+  static constexpr uint64_t kMaxLines = 200;
+
+  void finish_line() {
+    if (++lines_ <= kMaxLines) fmt::print(stderr, "plugin: {}\n", cli::printable(line_));
+    line_.clear();
+  }
+
+  std::string line_;
+  uint64_t lines_ = 0;
+};
+
+// A child in a session of its own, so that it has no terminal, and the channel to it. Ends with the object.
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, uint64_t memory) : key_(make_channel_key()), records_(key_) {
-    int pipe_ends[2], sockets[2];
-    if (pipe2(pipe_ends, O_CLOEXEC) != 0) check(errno, "pipe2");
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-      const int error = errno;
-      close(pipe_ends[0]);
-      close(pipe_ends[1]);
-      check(error, "socketpair");
+    std::array<int, 2> requests = {-1, -1}, answers = {-1, -1}, printed = {-1, -1};
+    int error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, requests.data()) != 0 ? errno : 0;
+    for (auto* ends : {&answers, &printed}) {
+      if (error == 0 && pipe2(ends->data(), O_CLOEXEC) != 0) error = errno;
     }
-    answers_ = pipe_ends[0];
-    requests_ = sockets[0];
-    const int error = spawn(arguments, sockets[1], pipe_ends[1]);
-    close(pipe_ends[1]);
-    close(sockets[1]);
-    if (error == 0) {
-      limit(memory);
-      // It may begin: its limits hold.
-      std::string_view key(reinterpret_cast<const char*>(key_.data()), key_.size());
-      send(key, Clock::now() + std::chrono::seconds(1));
-    } else {
-      close(answers_);
-      close(requests_);
+    if (error == 0) error = spawn(arguments, requests[1], answers[1], printed[1]);
+    for (const int end : {requests[1], answers[1], printed[1]}) close(end);
+    requests_ = requests[0];
+    answers_ = answers[0];
+    printed_ = printed[0];
+    if (error != 0) {
+      close_all();
+      check(error, "a child process");
     }
-    check(error, "posix_spawn");
+    fcntl(printed_, F_SETFL, O_NONBLOCK);
+    limit(memory);
+    // It may begin: its limits hold.
+    std::string_view key(reinterpret_cast<const char*>(key_.data()), key_.size());
+    send(key, Clock::now() + std::chrono::seconds(1));
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child() {
     if (!reaped_) reap();
-    close(answers_);
-    close(requests_);
+    close_all();
   }
 
   enum Event { kRecord, kEnd, kTimeout, kForged };
@@ -111,6 +138,7 @@ class Child {
     while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
       lingered = Clock::now() >= deadline;
       if (lingered) break;
+      drain();
       std::this_thread::sleep_for(milliseconds(1));
     }
     const int status = reap();
@@ -120,16 +148,30 @@ class Child {
   }
 
  private:
-  // False at the deadline.
-  static bool wait(int descriptor, short events, Clock::time_point deadline) {
+  // Takes what is printed meanwhile. False at the deadline.
+  bool wait(int descriptor, short events, Clock::time_point deadline) {
     for (;;) {
       const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
       if (left <= 0) return false;
-      pollfd one = {descriptor, events, 0};
-      if (poll(&one, 1, static_cast<int>(std::min<int64_t>(left, INT32_MAX))) > 0) return true;
+      pollfd both[] = {{descriptor, events, 0}, {prints_ ? printed_ : -1, POLLIN, 0}};
+      if (poll(both, std::size(both), static_cast<int>(std::min<int64_t>(left, INT32_MAX))) <= 0) continue;
+      if (both[1].revents != 0) drain();
+      if (both[0].revents != 0) return true;
     }
   }
-  int spawn(const std::vector<std::string>& arguments, int requests, int answers) {
+  void drain() {
+    char piece[4096];
+    for (int i = 0; prints_ && i < 64; ++i) {
+      const ssize_t size = read(printed_, piece, sizeof piece);
+      if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+      prints_ = size > 0;
+      if (prints_) lines_.append({piece, static_cast<size_t>(size)});
+    }
+  }
+  void close_all() const {
+    for (const int end : {requests_, answers_, printed_}) close(end);
+  }
+  int spawn(const std::vector<std::string>& arguments, int requests, int answers, int printed) {
     std::string program = "/proc/self/exe";
     std::vector<std::string> strings = arguments;
     std::vector<char*> argv = {program.data()};
@@ -140,11 +182,12 @@ class Child {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
+    // First, as `printed` may have the number kRecords here.
+    posix_spawn_file_actions_adddup2(&files, printed, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, printed, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&files, requests, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, answers, kRecords);
-    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);  // standard output is the report's
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
     const int error = posix_spawn(&pid_, program.c_str(), &files, &attributes, argv.data(), environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
@@ -165,13 +208,16 @@ class Child {
     kill(-pid_, SIGKILL);
     waitpid(pid_, &status, 0);
     reaped_ = true;
+    drain();
     return status;
   }
 
   ChannelKey key_;
   Unsealer records_;
   pid_t pid_ = -1;
-  int answers_ = -1, requests_ = -1;
+  int answers_ = -1, requests_ = -1, printed_ = -1;
+  Printed lines_;
+  bool prints_ = true;  // its end of `printed_` is open
   bool reaped_ = false;
 };
 
@@ -367,7 +413,8 @@ void run_in_children(const ChildSettings& settings, std::vector<Case> cases,
 }
 
 int answer(const std::vector<std::string>& names, const std::function<ChildCases()>& set_up) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // no child outlives the harness
+  prctl(PR_SET_PDEATHSIG, SIGKILL);   // no child outlives the harness
+  close_range(kRecords + 1, ~0u, 0);  // a plugin finds no file of the harness open
   Channel channel(STDIN_FILENO, kRecords);
   ChildCases cases;
   try {

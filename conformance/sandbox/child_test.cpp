@@ -3,6 +3,7 @@
 // named.
 #include "sandbox/child.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <signal.h>
@@ -65,6 +66,10 @@ Result misbehave(const std::string& folder) {
   if (folder == "print") puts("{\"case\":\"print\",\"state\":\"pass\"}");
   if (folder == "forge") std::atexit([] { raise(SIGSEGV); });
   if (folder == "speak") speak();
+  if (folder == "escape") {
+    for (int i = 0; i < 10000; ++i) fputs("\033[2J\033]0;owned\007L3 reached\n", stderr);
+    if (open("/dev/tty", O_RDWR) >= 0) abort();
+  }
   return {"", State::kPass, "", 0, 1};
 }
 
@@ -176,6 +181,27 @@ TEST(Child, WhatAPluginWritesToDescriptorsIsNoResult) {
   EXPECT_THAT(states(results),
               ElementsAre("a pass", "speak fail", "b pass", "judged_speak fail", "judged_c pass", "speak fail"));
   EXPECT_THAT(results[1].reason, HasSubstr("not the harness's"));
+}
+
+TEST(Child, FilesOfTheHarnessAreNotOpenInAChild) {
+  const std::string name = testing::TempDir() + "backplane_child_test_open";
+  const int file = open(name.c_str(), O_CREAT | O_RDWR | O_TRUNC, 0600);  // without O_CLOEXEC, as std::ofstream
+  ASSERT_GE(file, 3);
+  run({"speak"});
+  EXPECT_EQ(std::filesystem::file_size(name), 0u);
+  close(file);
+  std::filesystem::remove(name);
+}
+
+TEST(Child, WhatIsPrintedCannotActOnATerminal) {
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(states(run({"a", "escape", "b"})), ElementsAre("a pass", "escape pass", "b pass"));
+  const std::string seen = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(seen, HasSubstr("plugin: "));
+  EXPECT_THAT(seen, HasSubstr("L3 reached"));
+  EXPECT_THAT(seen, HasSubstr("more lines"));
+  EXPECT_EQ(seen.find('\033'), std::string::npos);
+  EXPECT_LT(seen.size(), 300'000u);
 }
 
 TEST(Child, TheParentJudgesByReplies) {

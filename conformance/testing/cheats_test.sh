@@ -164,6 +164,12 @@ touch "hostile/$(printf '\033]0;owned\007')"
 refused "no file of a bundle" "$program" verify-bundle hostile --trust trust
 ! grep -q "$(printf '\033')" said || die "an escape sequence reaches the terminal"
 
+# As JSON.
+"$program" verify-bundle signed --trust trust --json >json
+for text in '"judged": \[' 'leaves cases out: no level is reached' '"levels": \[\]' '"compared": false'; do
+    grep -q "$text" json || die "the JSON lacks '$text'"
+done
+
 # One page of it.
 "$program" verify-bundle signed --trust trust --html page.html >/dev/null
 for text in "leaves cases out" "countersigned by Lab"; do

@@ -30,7 +30,7 @@ checked() {
     taskset -c "$one" oclgrind --check-api --data-races --num-threads 1 --max-errors 20 \
         "$conform" onnx --plugin "$plugin" --device opencl --data $data --jobs 1 --timeout "$seconds" "$@" >"$out" 2>&1
 }
-reports='^(Invalid|Oclgrind|Work-group divergence|.*data race|OCLGRIND)'
+reports='^(plugin: )?(Invalid|Oclgrind|Work-group divergence|.*data race|OCLGRIND)'
 
 # One work item too many in each line of a pool.
 sed 's/if (ox >= ow || oy >= oh) return;/if (ox >  ow || oy >= oh) return;/' "$plugin" >"$work/libbackplane_opencl.so"
