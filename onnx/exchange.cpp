@@ -33,7 +33,7 @@ void fill(bp_container_t* container, Value& value) {
   }
 }
 
-// Copies a tensor that lies anywhere.
+// Copies a tensor from the memory of any device.
 Tensor to_host(const Environment& env, bp_tensor_t tensor) {
   std::vector<std::byte> staging;
   if (tensor.buffer.memory != nullptr && tensor.buffer.bytes > 0) {

@@ -9,7 +9,7 @@
 
 namespace backplane::onnx {
 
-// What `bind` gave to the loader; it must outlive the runs that use it.
+// Owns what `bind_input` bound; it must outlive the runs that use it.
 using Bound = std::shared_ptr<void>;
 
 // Binds a value of any kind to an input. Throws Error.

@@ -23,7 +23,7 @@ Extents sizes(Random& random, bool empty) {
   return all;
 }
 
-// Inputs of which axis 0 is `n`; the body adds nodes to the draft and gives the output.
+// Inputs of which axis 0 is `n`; the body adds nodes to the draft and returns the output.
 template <class F>
 Runs batch(Random& random, uint32_t opset, const Extents& inner, bool empty, F build) {
   Draft graph(opset);

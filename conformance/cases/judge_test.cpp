@@ -74,7 +74,7 @@ TEST(Judge, FlushesOnlyWhereTheDeviceSaysSo) {
   EXPECT_EQ(judge(tiny, tensor({0, 1}), {.flushes = false}).answer, Judgement::kWrong);
 }
 
-// 16-bit inputs behind a 32-bit face: each element may be inside its bound, the sum of squares is not.
+// 16-bit inputs behind a 32-bit interface: each element may be inside its bound, the sum of squares is not.
 TEST(Judge, FindsHalfPrecisionInADotProduct) {
   Problem problem;
   for (const OpCase& one : op_cases()) {

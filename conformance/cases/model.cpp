@@ -136,7 +136,7 @@ void write_out_window(const Model& model, ModelNode& node) {
     node.attributes.push_back({"pads", Extents(2 * axes, 0)});
 }
 
-// Takes the attributes over; gives why the node cannot be used, or nothing.
+// Takes the attributes over; returns why the node cannot be used, or nothing.
 std::string lift(const onnx::NodeProto& from, uint32_t opset, const Model& model, ModelNode& node) {
   if (!from.domain().empty() && from.domain() != "ai.onnx") return " of domain " + from.domain();
   const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == node.op; });

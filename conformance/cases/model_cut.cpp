@@ -13,7 +13,7 @@ namespace backplane::conform {
 namespace {
 
 constexpr int64_t kLargest = 2048;  // elements of a value, as in random graphs
-constexpr double kMostWork = 2e6;   // products in a cut: the oracle takes its time for each
+constexpr double kMostWork = 2e6;   // multiplications in a cut: the oracle is slow
 
 int64_t integer(const ModelNode& node, std::string_view name) {
   for (const Attribute& attribute : node.attributes) {
@@ -163,8 +163,8 @@ class Cut {
     return std::all_of(numbers.begin(), numbers.end(), [&](int64_t x) { return x >= low && x <= high; });
   }
 
-  // The oracle trusts what it computes, and a model is anybody's: throws std::invalid_argument where the operands do
-  // not fit. Gives how many products the node takes.
+  // The oracle trusts what it computes, and a model is untrusted: throws std::invalid_argument where the operands do
+  // not fit. Returns how many products the node takes.
   double check(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const Array& x = operand(inputs, 0);
     const Extents& shape = x.extents;

@@ -77,7 +77,7 @@ TEST(Network, ADeviceThatRoundsEachNodeIsRight) {
   }
 }
 
-// Behind a 32-bit face. Graphs that only move data or whole numbers hide it.
+// Behind a 32-bit interface. Graphs that only move data or whole numbers hide it.
 TEST(Network, ADeviceThatComputesWithSixteenBitsIsWrong) {
   int wrong = 0;
   for (int i = 0; i < 100; ++i) {

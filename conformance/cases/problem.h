@@ -34,7 +34,7 @@ struct Problem {
   bool drawn_around_zero = false;  // see Circumstances
 };
 
-// One operator case; `make` gives the same problem for the same stream.
+// One operator case; `make` returns the same problem for the same stream.
 struct OpCase {
   std::string name;  // "Conv/float/depthwise"
   std::string op;

@@ -157,7 +157,7 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     before.was.reset();
     before.exception.clear();
     const Result after = exceptions.apply(before, record.header.identity, day);
-    if (after.state != result.state || after.exception != result.exception) refuse("has a state that no waiver gives");
+    if (after.state != result.state || after.exception != result.exception) refuse("has a state that no waiver sets");
     if (!is_of_list(result)) continue;
     const auto found = left.find(result.name);
     if (found == left.end()) refuse("is there twice, or not of the list");
@@ -296,7 +296,7 @@ Proof verify(const Parts& parts) {
   proof.commitment = of_part(kCommitment, [&] { return commitment_of(commitment_text); });
   proof.plan = check_cases(parts, proof.commitment);
   if (const std::string fault = nonce_fault(proof.statement.nonce); !fault.empty())
-    throw Refused(kStatement, "its nonce is none: " + fault);
+    throw Refused(kStatement, "its nonce is invalid: " + fault);
   const Seeds seeds = seeds_of(commitment_text, proof.statement.nonce);
   Exceptions exceptions;
   const std::string waivers = part_or_nothing(parts, kWaivers), expected = part_or_nothing(parts, kExpected);

@@ -36,7 +36,7 @@ inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier
 
 using Parts = std::map<std::string, std::string>;  // text by name
 
-// All files of the folder, each of a bounded size. Throws Refused for what is no file or not of a bundle,
+// All files of the folder, each of a bounded size. Throws Refused for anything that is not a file of a bundle,
 // std::runtime_error.
 Parts read_parts(const std::filesystem::path& folder);
 

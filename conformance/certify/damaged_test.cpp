@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journals, waivers, keys and bundles that somebody damaged, or wrote to harm: they are read, or refused in one line.
+// Journals, waivers, keys and bundles that are damaged or malicious: they are read, or refused in one line.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -80,7 +80,7 @@ Result scan(Bench& bench) {
   const double seconds = static_cast<double>(now_ns() - start) / 1e9;
   const std::string before(view_of(first->id));
   if (const bp_plugin_t* again = library.query(); again->version != first->version || view_of(again->id) != before) {
-    return failed("a second query gives another answer");
+    return failed("a second query returns another answer");
   }
   if (thread_count() > threads) return failed("the query starts a thread");
   if (seconds > 0.1) return failed(fmt::format("loading and the query take {:.0f} ms; 100 are allowed", seconds * 1e3));
@@ -214,7 +214,7 @@ Result device_info(Bench& bench) {
   return passed();
 }
 
-// A host that lends as little as it may.
+// A host that offers as little as it may.
 Result bare_host(Bench& bench) {
   Host host;
   host.strip();

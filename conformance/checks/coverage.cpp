@@ -13,7 +13,7 @@ std::string dishonesty(RemoteDevice& device, const GraphSpec& spec, const std::v
   std::vector<Claim> claims, again;
   if (const Answer answer = device.coverage(spec, claims); !answer.ok()) return answer.describe();
   if (const Answer answer = device.coverage(spec, again); !answer.ok()) return answer.describe();
-  if (claims != again) return "a second query gives another answer";
+  if (claims != again) return "a second query returns another answer";
   const Claim& claim = claims.at(0);
   if (claim.verdicts > 1) return fmt::format("{} verdicts for one node", claim.verdicts);
   if (claim.answer > BP_ANSWER_CONDITIONAL) return fmt::format("the answer {} does not exist", claim.answer);

@@ -17,7 +17,7 @@ Result repeat(RemoteDevice& device, const char* op_case) {
       return failed(answer.describe());
     }
     for (size_t o = 0; i > 0 && o < first.size(); ++o) {
-      if (first[o].bytes != again[o].bytes) return failed(fmt::format("run {} gives other bits", i + 1));
+      if (first[o].bytes != again[o].bytes) return failed(fmt::format("run {} returns other bits", i + 1));
     }
   }
   return passed(1);

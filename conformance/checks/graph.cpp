@@ -20,7 +20,7 @@ bool claimed(RemoteDevice& device, const Network& network, std::vector<bool>& ou
   return true;
 }
 
-// Runs one graph whose nodes are all claimed and adds what came of it to `out_result`.
+// Runs one graph whose nodes are all claimed and adds the outcome to `out_result`.
 void run_island(RemoteDevice& device, const Network& island, Result& out_result) {
   std::vector<onnx::Tensor> outputs;
   const Answer answer = device.compute(island.spec, island.inputs, outputs);

@@ -287,7 +287,7 @@ Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
     bp_external_t external = {.size = sizeof external};
     if (status = table.api().export_(table.device(), &what, &external, table.error()); status != BP_OK)
       return answers(fmt::format("export of kind {}", kind).c_str(), status, table);
-    if (external.kind != kind) return failed(fmt::format("an export of kind {} has kind {}", kind, external.kind));
+    if (external.kind != kind) return failed(fmt::format("export of kind {} returned kind {}", kind, external.kind));
     const bool returns = lists(space.imports, space.import_count, kind);
     if (returns) {
       const bp_import_t back = {.size = sizeof back, .space = index, .external = &external};

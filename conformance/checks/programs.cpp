@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device says of itself and of its programs beside running them: health, operator sets, types, progress,
+// What a device says of itself and of its programs in addition to running them: health, operator sets, types, progress,
 // extents.
 #include <algorithm>
 #include <tuple>

@@ -239,7 +239,7 @@ Answer RemoteDevice::run(const GraphSpec& spec, const std::vector<RemoteRun>& ru
     for (onnx::Tensor& output : outputs) {
       output.bytes = reader.numbers<std::byte>();
       if (output.bytes.size() != onnx::dense_bytes(output.dtype, output.extents))
-        throw std::runtime_error("an output has not the size of its tensor");
+        throw std::runtime_error("an output does not have the size of its tensor");
     }
   }
   out_outputs = std::move(expected);

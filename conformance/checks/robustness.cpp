@@ -127,11 +127,11 @@ std::string null_arguments(Bench& bench, Stand& s) {
   const bp_plugin_t& plugin = bench.device().plugin();
   bp_program_t* program = nullptr;
   if (plugin.program->compile(bench.device().raw(), nullptr, &program, nullptr) == BP_OK)
-    return "compile of NULL answers BP_OK";
-  if (plugin.instance->bind(s.instance->raw(), nullptr, nullptr) == BP_OK) return "bind of NULL answers BP_OK";
-  if (plugin.instance->run(s.instance->raw(), nullptr, nullptr) == BP_OK) return "run of NULL answers BP_OK";
+    return "compile of NULL returns BP_OK";
+  if (plugin.instance->bind(s.instance->raw(), nullptr, nullptr) == BP_OK) return "bind of NULL returns BP_OK";
+  if (plugin.instance->run(s.instance->raw(), nullptr, nullptr) == BP_OK) return "run of NULL returns BP_OK";
   const bp_binding_t nothing = {.size = sizeof nothing, .slot = 0};
-  if (plugin.instance->bind(s.instance->raw(), &nothing, nullptr) == BP_OK) return "a binding of nothing answers BP_OK";
+  if (plugin.instance->bind(s.instance->raw(), &nothing, nullptr) == BP_OK) return "a binding of nothing returns BP_OK";
   return "";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, points and runs that nobody waits for, on devices that have them.
+// Streams, points and runs that the host does not wait for, on devices that have them.
 #include <chrono>
 #include <thread>
 
@@ -125,7 +125,7 @@ Verdict points_alone(Rig& rig) {
   return host_points(rig, nullptr);
 }
 
-// What a run waits for has failed: its `done` and its point say so, and the instance goes on.
+// A run waits for a failed point: `done` and its own point report that, and the instance can run again.
 Verdict failed_wait(Rig& rig) {
   bp_semaphore_t start, finish;
   start.signal(1, true);

@@ -179,7 +179,7 @@ int countersign(const Options& options) {
   return 0;
 }
 
-// The certifier's signature over a file of waivers, beside it.
+// The certifier's signature over a file of waivers, next to it.
 int accept_waivers(const Options& options) {
   const std::string text = read_file(options.file, 1 << 20);
   Exceptions().add_waivers(text, options.file);

@@ -61,7 +61,7 @@ Value as_declared(Value value, const view::Value& declared) {
   return value;
 }
 
-// An output's memory as the harness lends it: poisoned, with a guard behind it.
+// Memory that the harness binds to an output: poisoned, with a guard behind it.
 struct Lent {
   bp_dtype_t dtype;
   std::vector<int64_t> extents;
@@ -98,7 +98,7 @@ struct Run {
   std::vector<std::optional<Lent>> outputs;
   Exec exec;  // ends before what it has bound
 
-  // Files are numbered as the model numbers its inputs; a tensor's own name is believed first.
+  // Files are numbered as the model numbers its inputs; a tensor's own name has precedence.
   void bind_input(uint32_t number, const fs::path& file) {
     uint32_t kind = number < graph.input_count() ? graph.input(number).type().kind : BP_KIND_TENSOR;
     std::string name;

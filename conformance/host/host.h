@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the harness lends a plugin: the host table, with faults on demand and a count of everything.
+// What the harness offers a plugin: the host table, with faults on demand and a count of everything.
 #pragma once
 
 #include <atomic>

@@ -14,7 +14,7 @@ namespace backplane::conform {
 // In host memory with canaries on both sides; on devices without host memory in their first space, without canaries.
 class Memory {
  public:
-  // `misalignment` moves the start off its 64 bytes. Throws Breach if the device gives no memory.
+  // `misalignment` moves the start off its 64 bytes. Throws Breach if the device provides no memory.
   Memory(const Device& device, bp_dtype_t dtype, std::vector<int64_t> extents, uint64_t misalignment = 0);
   Memory(const Device& device, const onnx::Tensor& content);
   Memory(const Memory&) = delete;

@@ -53,8 +53,8 @@ Backend::Backend(const Library& library, Host& host) : host_(host), plugin_(libr
   const bp_backend_create_t how = {
       .size = sizeof how, .host = host.table(), .directory = {directory.data(), directory.size()}};
   const bp_status_t status = plugin_->create(&how, &raw_, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("create answers {:#x}: {}", status, detail.text()));
-  if (raw_ == nullptr) throw Breach("create answers BP_OK and gives no backend");
+  if (status != BP_OK) throw Breach(fmt::format("create returns {:#x}: {}", status, detail.text()));
+  if (raw_ == nullptr) throw Breach("create returns BP_OK but no backend");
 }
 
 Backend::~Backend() {

@@ -61,7 +61,7 @@ std::unique_ptr<Instance> Instance::create(const Program& program, Answer& out_a
   const bp_status_t status = program.device().plugin().instance->create(program.raw(), nullptr, &raw, detail.error());
   out_answer = {status, Stage::kInstance, detail.text()};
   if (status != BP_OK) return nullptr;
-  if (raw == nullptr) throw Breach("instance create answers BP_OK and gives no instance");
+  if (raw == nullptr) throw Breach("instance create returns BP_OK but no instance");
   return std::unique_ptr<Instance>(new Instance(program, raw));
 }
 

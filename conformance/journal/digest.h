@@ -19,7 +19,7 @@ std::string sha256_of_list(std::vector<std::string> names);
 inline constexpr uint64_t kMaxFile = uint64_t{1} << 30;
 // A whole file of at most so many bytes. Throws std::runtime_error.
 std::string read_file(const std::filesystem::path& file, uint64_t most = kMaxFile);
-// The same of a file from outside: a link is not followed, and what is no regular file is not opened for reading.
+// The same for an untrusted file: links are not followed, and only regular files are opened for reading.
 std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most);
 // Throws std::runtime_error.
 void write_file(const std::filesystem::path& file, std::string_view bytes);

@@ -31,18 +31,18 @@ std::vector<Estimate> run_body(const GraphSpec& body, const std::vector<Estimate
   std::vector<Estimate> values(body.values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     const uint32_t outer = body.values[i].outer;
-    require(outer == BP_NONE || outer < around.size(), "a body takes a value that the graph around it has not");
+    require(outer == BP_NONE || outer < around.size(), "a body takes a value that the graph around it does not have");
     if (outer != BP_NONE) values[i] = around[outer];
   }
   require(inputs.size() == body.inputs.size(), "a body takes another number of values than it is given");
   for (size_t i = 0; i < inputs.size(); ++i) {
-    require(body.inputs[i] < values.size(), "an input of a body is a value that it has not");
+    require(body.inputs[i] < values.size(), "an input of a body is a value that it does not have");
     values[body.inputs[i]] = inputs[i];
   }
   evaluate(body, values, flushes);
   std::vector<Estimate> outputs;
   for (const uint32_t output : body.outputs) {
-    require(output < values.size(), "an output of a body is a value that it has not");
+    require(output < values.size(), "an output of a body is a value that it does not have");
     require(values[output].is_there(), "an output of a body is a value that nothing computes");
     outputs.push_back(values[output]);
   }
@@ -112,7 +112,7 @@ std::vector<Estimate> run_if(const NodeSpec& node, const std::vector<const Estim
 }
 
 // Inputs: how often at most, whether to begin, what is carried. The body takes the number of the step, the condition
-// and what is carried; it gives the condition, what is carried, and what is collected.
+// and what is carried; it returns the condition, what is carried, and what is collected.
 std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                const std::vector<Estimate>& around, bool flushes) {
   const GraphSpec& body = body_of(node, "body");
@@ -135,14 +135,14 @@ std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Est
   std::vector<Estimate> outputs = carried;
   for (size_t i = 0; i < collected.size(); ++i) {
     const uint32_t one = body.outputs[1 + carried.size() + i];
-    require(one < body.values.size(), "an output of a body is a value that it has not");
+    require(one < body.values.size(), "an output of a body is a value that it does not have");
     outputs.push_back(stacked(collected[i], body.values[one]));
   }
   return outputs;
 }
 
 // Inputs: what is carried, then what is scanned along axis 0, forwards or (direction 1) backwards. The body takes both
-// and gives what is carried and what is collected.
+// and returns what is carried and what is collected.
 std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                const std::vector<Estimate>& around, bool flushes) {
   const GraphSpec& body = body_of(node, "body");
@@ -178,7 +178,7 @@ std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Est
   }
   std::vector<Estimate> outputs = carried;
   for (size_t i = 0; i < collects; ++i) {
-    require(body.outputs[states + i] < body.values.size(), "an output of a body is a value that it has not");
+    require(body.outputs[states + i] < body.values.size(), "an output of a body is a value that it does not have");
     outputs.push_back(stacked(collected[i], body.values[body.outputs[states + i]]));
   }
   return outputs;

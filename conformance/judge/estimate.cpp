@@ -106,7 +106,7 @@ void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushe
   for (const NodeSpec& node : graph.nodes) {
     std::vector<const Estimate*> operands;
     for (const uint32_t input : node.inputs) {
-      require(input == BP_NONE || input < values.size(), "a node takes a value that the graph has not");
+      require(input == BP_NONE || input < values.size(), "a node takes a value that the graph does not have");
       require(input == BP_NONE || values[input].is_there(), "a node takes a value that nothing has computed yet");
       operands.push_back(input == BP_NONE ? nullptr : &values[input]);
     }
@@ -116,7 +116,7 @@ void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushe
     require(outputs.size() >= node.outputs.size(), "a node has more outputs than its body");
     for (size_t o = 0; o < node.outputs.size(); ++o) {
       require(node.outputs[o] == BP_NONE || node.outputs[o] < values.size(),
-              "a node gives a value that the graph has not");
+              "a node returns a value that the graph does not have");
       if (node.outputs[o] != BP_NONE) values[node.outputs[o]] = std::move(outputs[o]);
     }
   }
@@ -126,7 +126,7 @@ std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::T
   std::vector<Estimate> values(graph.values.size());
   require(inputs.size() == graph.inputs.size(), "there is not one tensor for each input of the graph");
   for (size_t i = 0; i < inputs.size(); ++i) {
-    require(graph.inputs[i] < values.size(), "an input is a value that the graph has not");
+    require(graph.inputs[i] < values.size(), "an input is a value that the graph does not have");
     values[graph.inputs[i]] = exact_estimate(inputs[i]);
   }
   evaluate(graph, values, flushes);

@@ -110,8 +110,8 @@ const Operator& find_operator(std::string_view name) {
 References compute(std::string_view op, const Call& call) {
   References results = find_operator(op).compute(call);
   if (results.size() >= call.output_count()) return results;
-  throw std::invalid_argument("the oracle gives " + std::to_string(results.size()) + " outputs of '" + std::string(op) +
-                              "', not " + std::to_string(call.output_count()));
+  throw std::invalid_argument("the oracle returns " + std::to_string(results.size()) + " outputs of '" +
+                              std::string(op) + "', not " + std::to_string(call.output_count()));
 }
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle against ONNX's own node data: it judges others, so somebody must judge it.
+// The oracle against ONNX's own node data: it judges backends, so it is checked itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>

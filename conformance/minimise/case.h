@@ -32,7 +32,7 @@ MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, co
 // `backplane-conform onnx` and every runtime's tests read.
 void write_network(const Network& network, const std::filesystem::path& folder);
 
-// Both, and what came of it on standard output. Gives the exit status: 1, for a failure is there.
+// Does both and prints the outcome. Returns exit status 1, because the case fails.
 int minimise_and_tell(const std::string& case_name, const Scene& scene, const std::filesystem::path& folder);
 
 }  // namespace backplane::conform

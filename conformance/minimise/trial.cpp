@@ -87,7 +87,7 @@ Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds de
   const bool answered = in_time && from_json_line(line, result);
   siginfo_t ended = {};
   if (in_time) waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-  kill(-child, SIGKILL);  // before the wait: after it the group's id may be somebody else's
+  kill(-child, SIGKILL);  // before the wait: after it the group's id may be another process's
   waitpid(child, nullptr, 0);
   if (answered) return result;
   if (!in_time) return {.state = State::kTimeout, .reason = fmt::format("no result after {} ms", deadline.count())};

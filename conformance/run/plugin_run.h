@@ -48,7 +48,7 @@ Identity visit_plugin(const RunOptions& options);
 // Runs what `plan` has and the journal has not. Throws Usage, Fatal, std::runtime_error.
 Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions);
 
-// Failures with their repro lines, groups, the sum, levels. Gives the exit status.
+// Failures with their repro lines, groups, the sum, levels. Returns the exit status.
 int tell(const Header& header, const std::vector<Result>& results, const Verdict& verdict, bool json);
 
 // Declares the options of a run without a command, and returns what runs it.

@@ -10,7 +10,7 @@
 namespace backplane::conform {
 
 // Deals the cases in small batches to `jobs` workers, each with one child at a time. Every result goes to `sink`, one
-// call at a time, which gives it back as it counts; progress goes to a terminal. Throws Fatal, and what `sink` throws.
+// call at a time, which returns the state to count; progress goes to a terminal. Throws Fatal, and what `sink` throws.
 using Sink = std::function<State(Result)>;
 void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, const Sink& sink);
 

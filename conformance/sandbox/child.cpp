@@ -202,7 +202,7 @@ class Child {
     (void)own;
 #endif
   }
-  // Ends the whole group first: after the wait its id may be somebody else's.
+  // Ends the whole group first: after the wait its id may be another process's.
   int reap() {
     int status = 0;
     kill(-pid_, SIGKILL);

@@ -118,7 +118,7 @@ trust "$(key lab Lab lab)" "$(key lab Lab lab)"
 refused "the key is unknown" "$program" verify-bundle signed --trust trust
 trust "$(key vendor Acme vendor)" "$(key lab Lab lab)"
 
-# Weak nonces, and those of somebody else.
+# Weak nonces, and those of another party.
 "$program" certify commit weak --plugin "$honest" "${few[@]}" >/dev/null
 for nonce in 00000000 00000000000000000000000000000000 20261120-5f3a 0123456789abcdef0123456789abcde "$(draw | tr a-f A-F)G"; do
     refused "--nonce: it" "$program" certify run weak --plugin "$honest" --nonce "$nonce" --key vendor.key
@@ -131,7 +131,7 @@ nonce=$(sed -n 's/^  "nonce": "\([0-9a-f]*\)",$/\1/p' signed/statement.json)
 says "the one that was drawn" "$program" verify-bundle signed --trust trust --nonce "$nonce" --commitment sent.json
 [[ $status -eq 0 ]] || die "the nonce that was drawn is refused: $(cat said)"
 
-# Another file than the one that was committed, beside a plugin that is the same.
+# Another file than the one that was committed, next to a plugin that is the same.
 mkdir delivered
 cp "$liars/libbackplane_maps_settings.so" delivered/plugin.so
 echo right >delivered/plugin.so.settings

@@ -40,7 +40,7 @@ struct Run {
   std::vector<std::string> memory;  // the lie's own, kept with the instance
 };
 
-// The places where a lie may be told; NULL is the truth.
+// The hooks of a lie; NULL passes the call on unchanged.
 struct Lie {
   void (*load)() = nullptr;                                            // in every query
   const bp_plugin_t* (*refusal)(const bp_plugin_t* honest) = nullptr;  // of a host

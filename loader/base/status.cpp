@@ -68,7 +68,7 @@ Status PluginError::status(bp_status_t code, std::string_view what) const {
   std::string text(what);
   text += ": ";
   text +=
-      this->text().empty() ? std::string(status_name(code)) + " (the backend gave no text)" : std::string(this->text());
+      this->text().empty() ? std::string(status_name(code)) + " (the backend sent no text)" : std::string(this->text());
   return Status(code, std::move(text))
       .with_node(error_.node)
       .with_vendor_code(error_.vendor_code)

@@ -24,7 +24,7 @@ class KeptSignalMask {
   sigset_t before_;
 };
 
-// Where a plugin's call may put its text, as it was before the call: the plugin can change `error` itself.
+// The error's text buffer, saved before the call, because the plugin can overwrite the fields of `error`.
 class ErrorText {
  public:
   explicit ErrorText(bp_error_t* error) : error_(error), text_(error->text), capacity_(error->text_capacity) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Good and bad files side by side: each bad one gets exactly its reason, and the good one beside it still works.
+// Good and bad files side by side: each bad one gets exactly its reason, and the good one next to it still works.
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

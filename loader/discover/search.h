@@ -14,7 +14,7 @@ namespace backplane {
 struct Found {
   std::filesystem::path path;  // absolute; a manifest if it ends in .json, otherwise a library. May not exist
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
-  bool named;                  // somebody named this very file or folder: worth a warning if it is bad
+  bool named;                  // the user named this very file or folder: worth a warning if it is bad
   bool folder = false;         // a folder named by the framework that cannot be read
   bool listed = false;  // a manifest of a folder: an earlier one of its id, or an empty one of its name, masks it
 };

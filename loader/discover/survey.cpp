@@ -18,7 +18,7 @@ constexpr uint64_t kMaxText = 4096;
 constexpr uint32_t kMaxElements = 1000;
 constexpr uint32_t kMaxStride = 4096;
 
-// Empty where the sizes can be believed.
+// Empty where the sizes can be accepted.
 std::string wrong_size(const bp_device_info_t& info) {
   const std::pair<const char*, const bp_text_t*> texts[] = {{"name", &info.name},
                                                             {"vendor", &info.vendor},
@@ -27,18 +27,18 @@ std::string wrong_size(const bp_device_info_t& info) {
                                                             {"pci", &info.pci}};
   for (const auto& [name, text] : texts)
     if (text->size > kMaxText)
-      return fmt::format("its {} has {} bytes; at most {} are believed", name, text->size, kMaxText);
+      return fmt::format("its {} has {} bytes; at most {} are accepted", name, text->size, kMaxText);
   if (info.peer_count > kMaxElements)
-    return fmt::format("it has {} peers; at most {} are believed", info.peer_count, kMaxElements);
+    return fmt::format("it has {} peers; at most {} are accepted", info.peer_count, kMaxElements);
   if (info.property_count > kMaxElements)
-    return fmt::format("it has {} properties; at most {} are believed", info.property_count, kMaxElements);
+    return fmt::format("it has {} properties; at most {} are accepted", info.property_count, kMaxElements);
   if (info.property_count > 0 && info.properties &&
       (info.property_stride < sizeof(bp_option_t) || info.property_stride > kMaxStride))
     return fmt::format("its property_stride is {}: it must be the size of bp_option_t", info.property_stride);
   for (uint32_t i = 0; info.properties && i < info.property_count; ++i) {
     const bp_option_t property = abi::element(info.properties, i, info.property_stride);
     if (property.name.size > kMaxText || property.value.size > kMaxText)
-      return fmt::format("its property {} has {} bytes; at most {} are believed", i,
+      return fmt::format("its property {} has {} bytes; at most {} are accepted", i,
                          std::max(property.name.size, property.value.size), kMaxText);
   }
   return {};
@@ -80,7 +80,7 @@ Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devi
     return refused(error.text().empty() ? "it finds no device here"
                                         : "it finds no device here: " + std::string(error.text()));
   if (count > kMaxDevices)
-    return refused(fmt::format("it reports {} devices; at most {} are believed", count, kMaxDevices));
+    return refused(fmt::format("it reports {} devices; at most {} are accepted", count, kMaxDevices));
   for (uint32_t i = 0; i < count; ++i) {
     bp_device_info_t info{};
     info.size = sizeof info;

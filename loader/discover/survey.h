@@ -18,7 +18,7 @@ namespace backplane {
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options);
 
-// What the plugin says of each device. Texts and arrays are the plugin's, of sizes that can be believed.
+// What the plugin says of each device. Texts and arrays are the plugin's, of sizes that can be accepted.
 // BP_REFUSED_DEVICES.
 Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices);
 

@@ -32,7 +32,7 @@ std::string_view setting(const char* name) {
   return value ? value : "";
 }
 
-// Of what the user names; not through a link, which somebody else may have put there.
+// Opens the file that the user names; follows no link, which another user may have placed.
 std::shared_ptr<const int> open_file(std::string_view path) {
   if (path.empty()) return nullptr;
   const int file =

@@ -264,7 +264,7 @@ TEST(Import, ACallKnowsWhatIsLeftOfItsBody) {
        {node("Sub", {"a", "b"}, {"y"}), node("Identity", {"a"}, {"z"})},
        1,
        {true, false}},
-      {"an input of which the shape alone was wanted, so that nobody makes it any more",
+      {"an input of which the shape alone was wanted, so that no node computes it any more",
        {"a", "b"},
        {"y", "z"},
        {node("Neg", {"a"}, {"y"}), node("Shape", {"b"}, {"s"}), node("Reshape", {"a", "s"}, {"z"})},

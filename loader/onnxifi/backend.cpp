@@ -41,7 +41,7 @@ bool BackendId::acquired() const {
 }
 
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids() {
-  // Never destroyed: programs may call while static objects of theirs are.
+  // Never destroyed: the program's static objects may still call while they are destroyed.
   static const auto* const kIds = [] {
     auto* ids = new std::vector<std::pair<void*, std::shared_ptr<BackendId>>>;
     const Environment environment;

@@ -9,7 +9,7 @@
 namespace backplane::onnxifi {
 namespace {
 
-// Never destroyed: programs may call while static objects of theirs are.
+// Never destroyed: the program's static objects may still call while they are destroyed.
 template <class T>
 Handles<T>& handles() {
   static auto* const kHandles = new Handles<T>;

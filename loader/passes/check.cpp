@@ -45,7 +45,7 @@ Status check_counts(Node& node) {
                            allowed(schema.min_inputs, schema.max_inputs));
   }
   if (node.outputs.size() > schema.max_outputs) {
-    return wrong(node, counted(node.outputs.size(), "output") + " where " + form() + " gives " +
+    return wrong(node, counted(node.outputs.size(), "output") + " where " + form() + " has " +
                            allowed(schema.min_outputs, schema.max_outputs));
   }
   for (size_t slot = 0; slot < node.inputs.size() && slot < schema.inputs.size(); ++slot) {

@@ -44,7 +44,7 @@ class Inliner {
   // Values of a function's body → values of the graph that it goes into.
   using ValueMap = std::vector<ValueId>;
 
-  // What one call gives the body.
+  // What one call passes to the body.
   struct Expansion {
     const Function& function;
     const Node& node;
@@ -226,7 +226,7 @@ class Inliner {
     }
     copy->inputs = from.inputs;
     for (const ValueId output : from.outputs) {
-      if (map[output] == BP_NONE) return fail(call.node, "a sub-graph gives out an input that the call leaves out");
+      if (map[output] == BP_NONE) return fail(call.node, "a sub-graph returns an input that the call omits");
       copy->outputs.push_back(map[output]);
     }
     for (const Node& node : from.nodes) {

@@ -115,7 +115,7 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
   return buffer;
 }
 
-// Memory of the framework's, which the plugin gives back when it releases the import.
+// Memory of the framework's, which the plugin returns when it releases the import.
 Result<bp_buffer_t> Memory::from_framework(const bp_allocate_t& what) const {
   bp_external_t external{};
   external.size = sizeof external;

@@ -219,7 +219,7 @@ class Maker {
   const BoundLocations& locations_;
   RunGraph& run_;
   std::vector<std::pair<Device*, uint32_t>> devices_;        // and the memories in which they work
-  std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // further spaces of theirs, and these memories
+  std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // further spaces of those devices, with their memories
   std::vector<uint32_t> run_value_of_;                       // by model value
   std::vector<uint32_t> home_of_;                            // by model value: the memory in which an output is wanted
 };

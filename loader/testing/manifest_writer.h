@@ -56,7 +56,7 @@ class Sandbox {
     put(name, value);
   }
 
-  // Makes the folders on the way. Gives the whole path.
+  // Makes the folders on the way. Returns the whole path.
   std::filesystem::path write(const std::filesystem::path& relative, std::string_view text) const {
     const std::filesystem::path path = root_ / relative;
     std::filesystem::create_directories(path.parent_path());

@@ -35,7 +35,7 @@ uint16_t bfloat16(double value) {
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-// `next` gives one element of type T at a time.
+// `next` returns one element of type T at a time.
 template <class T, class Next>
 void fill(onnx::Tensor& tensor, Next next) {
   for (size_t at = 0; at + sizeof(T) <= tensor.bytes.size(); at += sizeof(T)) {

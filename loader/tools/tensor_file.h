@@ -13,7 +13,7 @@ namespace backplane::tools {
 onnx::Value read_value(const std::filesystem::path& file, uint32_t kind);
 
 // Writes `folder`/`name`.npy, or .pb where numpy has no such type; the elements of containers as name.0.npy,
-// name.1.npy, … Characters that are no good in file names become '_'. Gives the files; throws Failure.
+// name.1.npy, … Characters that are no good in file names become '_'. Returns the files; throws Failure.
 std::vector<std::string> write_value(const std::filesystem::path& folder, const std::string& name,
                                      const onnx::Value& value);
 

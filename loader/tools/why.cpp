@@ -22,7 +22,7 @@ bool is_meant(const Json& candidate, const std::string& id) {
   return candidate.at("id") == id || is_named(candidate.at("library"), id) || is_named(candidate.at("manifest"), id);
 }
 
-// The places of bp_env_desc_t as they are on this machine, for the one who wonders why a backend is not there.
+// The places of bp_env_desc_t on this machine, for a user who looks for a missing backend.
 Json places(const EnvironmentFlags& flags) {
   Json places = Json::array();
   const auto add = [&](std::string_view what, const std::string& where) {
@@ -55,7 +55,7 @@ Json places(const EnvironmentFlags& flags) {
   Dl_info loader = {};
   if (dladdr(reinterpret_cast<const void*>(&bp_get_api), &loader) != 0 && loader.dli_fname != nullptr) {
     const fs::path folder = fs::absolute(loader.dli_fname).parent_path();
-    add("beside the loader", (folder / "../share/backplane/backends.d").lexically_normal().string());
+    add("next to the loader", (folder / "../share/backplane/backends.d").lexically_normal().string());
   }
   return places;
 }

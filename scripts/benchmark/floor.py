@@ -48,7 +48,7 @@ def product_session(op, n, threads):
 
 
 def measure_here(threads):
-    """In a process whose NumPy was told its threads."""
+    """In a process whose NumPy has its thread count set."""
     n = 2048
     a = numpy.ones((n, n), numpy.float32)
     x, y = (numpy.ones(1 << 26, numpy.float32) for _ in range(2))

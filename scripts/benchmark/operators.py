@@ -253,7 +253,7 @@ def measure(case, program, threads, rounds, folder):
 
 
 def run(words, program, threads, rounds):
-    """All cases whose names have one of the words in them; the slowest beside theirs come first."""
+    """All cases whose names have one of the words in them; the slowest relative to theirs come first."""
     chosen = [case for case in cases() if not words or any(word.lower() in case.name.lower() for word in words)]
     if not chosen:
         raise SystemExit(f"bench: no operator's name has {' or '.join(words)} in it")

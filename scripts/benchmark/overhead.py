@@ -120,7 +120,7 @@ def measure(ours, theirs, bench_program, threads, rounds):
         Overhead("session for a chain of 10,000 nodes", 1e3 * took["session/10000"], "ms", 20, 1e3 * them["sessions"]["10000"]),
         Overhead("2,000 nodes that alternate between two devices", 1e3 * took["alternating_islands/2000"], "ms", 50),
         Overhead("growth from 1,000 to 100,000 nodes, each node", per_node(lambda n: took[f"session/{n}"]), "x", 1.2, per_node(lambda n: them["sessions"][str(n)])),
-        Overhead("each island of 20 in the stream of a device, beside its work", 1e-3 * medians["async_chain/streamed/20/real_time"]["beyond_ns"], "us", 2),
+        Overhead("each island of 20 in the stream of a device, in addition to its work", 1e-3 * medians["async_chain/streamed/20/real_time"]["beyond_ns"], "us", 2),
         Overhead("scan of 50 known backends", 1e3 * took["known_backends/50"], "ms", 2),
         Overhead("1 GB model: load and first result, over cat cold and one run", big, "x", 1.2, their_big),
     ]

@@ -39,7 +39,7 @@ def overhead_lines(overheads):
 
 
 def plot(results, title, path):
-    """A bar of the ratio for each model with its goal, and beside it one of peak memory."""
+    """A bar of the ratio for each model with its goal, and next to it one of peak memory."""
     import matplotlib
 
     matplotlib.use("Agg")

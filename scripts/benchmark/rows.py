@@ -28,5 +28,5 @@ ROWS = [
 ]
 MEAN_GOAL = 0.70    # geometric mean of the fp32 rows
 MEMORY_GOAL = 0.70  # our peak over theirs
-LOAD_GOAL = 0.80    # median and p90 beside a busy core
+LOAD_GOAL = 0.80    # median and p90 next to a busy core
 FLOOR_SLACK = 1.15  # a time this near its floor is met whatever the ratio

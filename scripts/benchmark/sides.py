@@ -64,7 +64,7 @@ def quantile(times, q):
 
 
 def peak_mb():
-    """Of this program alone: what getrusage tells includes the memory of whoever started it."""
+    """Of this program alone: getrusage's figure includes the memory of the parent process."""
     status = pathlib.Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 

@@ -4,7 +4,7 @@
     make_networks.py DATA
 
 They are built from ONNX's operators as the usual exporters do: small enough for a test, complete enough to have all of the
-architecture's operators. Beside each model.onnx lie input_<i>.npy and output_<i>.npy, in the order of the model's inputs and outputs.
+architecture's operators. Next to each model.onnx are input_<i>.npy and output_<i>.npy, in the order of the model's inputs and outputs.
 """
 import pathlib
 import sys

@@ -102,7 +102,7 @@ inline const bp_loader_api_t& api() {
 
 namespace detail {
 
-// Calls a slot whose last parameter is `bp_error_t*` and gives the error instead of throwing it.
+// Calls a slot whose last parameter is `bp_error_t*` and writes the error to `error` instead of throwing it.
 template <class... Parameters, class... Arguments>
 bp_status_t try_call(bp_error_t& error, bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   if (slot == nullptr) return BP_UNSUPPORTED;
@@ -617,7 +617,7 @@ class Environment {
     return Session(env_, model, session);
   }
 
-  // Collects spans of all sessions from now on; the end gives them as Chrome/Perfetto JSON.
+  // Collects spans of all sessions from now on; stop_trace returns them as Chrome/Perfetto JSON.
   void start_trace() const { detail::call(api().trace_start, get()); }
   std::string stop_trace() const { return detail::collect(api().trace_stop, get()); }
 

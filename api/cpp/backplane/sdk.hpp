@@ -6,7 +6,7 @@
 //   BACKPLANE_PLUGIN(MyBackend)
 //
 //   sdk/fence.hpp     errors, exceptions and the ABI's size rules
-//   sdk/host.hpp      what the host lends; settings
+//   sdk/host.hpp      what the host offers; settings
 //   sdk/coverage.hpp  verdicts
 //   sdk/table.hpp     the operator table, from which they come
 //   sdk/expect.hpp    the checks of a row, as a chain

@@ -101,7 +101,7 @@ typedef struct bp_weight_t {
   uint32_t first_dim; /* the first of `rank` entries in bp_graph_t.dims, all numbers */
   uint32_t flags;     /* BP_WEIGHT_* */
   uint64_t bytes;
-  const void* data;     /* NULL if `weight_map` must be called; at least 1-byte aligned (files align as they please) */
+  const void* data;     /* NULL if `weight_map` must be called; at least 1-byte aligned (files guarantee none) */
   bp_text_t file;       /* where the bytes lie on disk, or empty */
   uint64_t file_offset; /* in `file` */
   uint64_t id;          /* the weight's identity in the model: the same in every view */

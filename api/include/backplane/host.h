@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the host lends a plugin: log, trace, memory, threads, topology, options, cancellation, semaphores, containers.
+ * What the host offers a plugin: log, trace, memory, threads, topology, options, cancellation, semaphores, containers.
  * The table lives until the plugin's `destroy` returned.
  */
 #ifndef BACKPLANE_HOST_H

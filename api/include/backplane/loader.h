@@ -355,8 +355,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, 
 /* The same without `stream`, returning at once; it needs `done` or a host point among its signals. BP_OK means
  * accepted: the run's end and its failure are reported by `done` and the signals, `done` first. `run` and its arrays
  * are copied; its cancel token and semaphores live until the signals have advanced. The exec is free for the next run
- * before the signals advance. A call to it from within `done` gives BP_BUSY, and `done` destroys nothing of it. [one at
- * a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
+ * before the signals advance. A call to it from within `done` returns BP_BUSY, and `done` destroys nothing of it. [one
+ * at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
  * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
@@ -406,7 +406,7 @@ BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* 
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error);
 /* No call may be waiting for it. */
 BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
-/* Sets it to `value` if that is more. With `failure` (may be NULL; copied) the values that this adds have failed:
+/* Sets it to `value` if that is more. With `failure` (may be NULL; copied) the values above the old one have failed:
  * waiting for one of them returns BP_DEPENDENCY_FAILED. [thread-safe]. Errors: BP_INVALID_ARGUMENT (a failure whose
  * status is BP_OK). */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,

@@ -26,7 +26,7 @@ typedef struct bp_space_t {
 } bp_space_t;
 
 #define BP_SPACE_HOST 0x1u     /* plain memory of the process: any host pointer is in it */
-#define BP_SPACE_MAPPABLE 0x2u /* `memory_map` gives a host pointer */
+#define BP_SPACE_MAPPABLE 0x2u /* `memory_map` returns a host pointer */
 #define BP_SPACE_COHERENT 0x4u /* a mapping needs no flush or invalidate */
 #define BP_SPACE_DEVICE 0x8u   /* fastest for the device */
 
@@ -80,13 +80,13 @@ typedef struct bp_container_api_t {
   bp_status_t(BP_CALL* key)(const bp_container_t* container, uint64_t i, bp_bytes_t* out_key);
   /* Appends a copy of a dense host tensor. Maps: with `key`. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* append)(bp_container_t* container, bp_bytes_t key, const bp_tensor_t* tensor);
-  /* Appends an empty container and gives it. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
+  /* Appends an empty container and returns it. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* append_child)(bp_container_t* container, bp_bytes_t key, bp_container_t** out_child);
   /* Removes everything. [one at a time] */
   void(BP_CALL* clear)(bp_container_t* container);
 } bp_container_api_t;
 
-/* What memory is called outside: the kinds of handle that import takes and export gives. */
+/* Memory outside this API: the kinds of handle that `import` takes and `export_` returns. */
 #define BP_EXTERNAL_HOST_POINTER 1u /* handle: the pointer */
 /* handle: a file descriptor (opaque, of the driver); import takes ownership on success */
 #define BP_EXTERNAL_FD 2u

@@ -431,7 +431,7 @@ struct bp_run_t {
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 
-/* A hint between runs and streams of one device; what the device cannot tell apart it takes for the nearest. */
+/* A hint between runs and streams of one device; a device with fewer levels uses the nearest. */
 #define BP_PRIORITY_LOW (-100)
 #define BP_PRIORITY_NORMAL 0
 #define BP_PRIORITY_HIGH 100
@@ -627,7 +627,7 @@ typedef struct bp_cache_api_t {
   /* Looks at a blob without loading it; the reason goes to `error` with BP_OK. [thread-safe].
    * Errors: none but the general. */
   bp_status_t(BP_CALL* validate)(bp_device_t* device, bp_bytes_t blob, uint32_t* out_answer, bp_error_t* error);
-  /* The blob is untrusted: damage gives BP_CORRUPT, never a crash. It is borrowed as long as the program lives.
+  /* The blob is untrusted: damage returns BP_CORRUPT, never a crash. It is borrowed as long as the program lives.
    * [thread-safe] [blocks]. Errors: BP_CORRUPT, BP_STALE, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* deserialize)(bp_device_t* device, const bp_compile_t* what, bp_bytes_t blob,
                                     bp_program_t** out_program, bp_error_t* error);
@@ -705,7 +705,7 @@ typedef struct bp_plugin_t {
   const bp_weights_api_t* weights;
 } bp_plugin_t;
 
-/* The one symbol of a plugin. It is pure and fast: it starts no driver and no thread, and gives the same answer each
+/* The one symbol of a plugin. It is pure and fast: it starts no driver and no thread, and returns the same answer each
  * time for the same offer. It never returns NULL: a refusal is a descriptor with a code and a text. [thread-safe] */
 #define BP_PLUGIN_SYMBOL "bp_plugin_query"
 typedef const bp_plugin_t*(BP_CALL* bp_plugin_query_t)(const bp_host_offer_t* offer);

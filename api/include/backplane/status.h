@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a call answers. The high byte of a code's low 16 bits says what the caller does next; the low byte says why.
+ * What a call returns. The high byte of a code's low 16 bits says what the caller does next; the low byte says why.
  */
 #ifndef BACKPLANE_STATUS_H
 #define BACKPLANE_STATUS_H

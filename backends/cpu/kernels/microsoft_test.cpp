@@ -159,7 +159,7 @@ TEST_F(Microsoft, GroupQueryAttentionRefusesLengthsBeyondTheCache) {
   }
 }
 
-// (x + skip) / sqrt(mean of squares) * gamma, and the sum beside it: the sum is (3, -3), so all squares are 9.
+// (x + skip) / sqrt(mean of squares) * gamma, and the sum next to it: the sum is (3, -3), so all squares are 9.
 TEST_F(Microsoft, SkipSimplifiedLayerNormalizationGivesTheSum) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {1, 2}).input("skip", BP_DTYPE_FLOAT, {1, 2});

@@ -37,10 +37,10 @@ class Step {
   virtual int64_t scratch_bytes() const { return 0; }
   // The input whose memory output 0 may reuse when nothing else reads it, or -1. Element types must have the same size.
   virtual int inplace() const { return -1; }
-  // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the engine then needs no run at
+  // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the runtime then needs no run at
   // all.
   virtual int alias() const { return -1; }
-  // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): the engine
+  // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): the runtime
   // then has the inputs written there, where it can, and needs no run.
   virtual bool joins() const { return false; }
   // Whether equal inputs lead to equal outputs in each run; not so for a draw without a seed.
@@ -94,7 +94,7 @@ class Kernel {
   // Throws sdk::Error where sizes are beyond what there is memory for.
   virtual Plan plan(const PlanContext& context, std::span<const Tensor> inputs) const = 0;
   // Whether it makes its own copy of this input where the values are known, and reads them wherever they lie: files
-  // align as they please. What a plan does not name as `packed` is aligned all the same.
+  // guarantee no alignment. What a plan does not name as `packed` is aligned all the same.
   virtual bool packs(size_t) const { return false; }
   // Whether its steps read this input as bytes: it then stays wherever it lies.
   virtual bool reads_bytes(size_t) const { return false; }

@@ -41,9 +41,9 @@ class Planner {
   // After the walk: `outputs` and what `later` reads become dense under their own numbers.
   void make_dense(std::span<const uint32_t> outputs);
 
-  // Gives the data of a known value at an address that suits its type.
+  // Returns the data of a known value at an address that suits its type.
   std::function<void*(uint32_t value)> aligned;
-  // Told of values whose data a kernel will not read again.
+  // Called for values whose data no kernel will read again.
   std::function<void(uint32_t value)> on_packed;
 
   // By value. Those beyond the graph's are copies of others in another format.

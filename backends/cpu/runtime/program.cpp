@@ -128,7 +128,7 @@ void Program::map_weights() {
       detail.check(graph_.api->weight_map(&graph_, value.weight, &data, detail.get()),
                    "weight '" + name + "' cannot be read");
     }
-    // Weights are borrowed where they lie. Files align as they please, kernels need whole elements: odd addresses are
+    // Weights are borrowed where they lie. Files guarantee no alignment, kernels need whole elements: odd addresses are
     // copied. Matrices are left alone until a kernel wants them as they are: most pack them anyway.
     tensor.data = const_cast<void*>(data);
     const bool is_matrix = std::ranges::count_if(tensor.shape, [](int64_t extent) { return extent > 1; }) > 1;

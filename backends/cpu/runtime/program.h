@@ -45,10 +45,10 @@ class Program {
   const bp_type_t& type_of(uint32_t value) const {
     return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type);
   }
-  // Whether extents agree with the numbers that a declared type gives.
+  // Whether extents agree with the numbers that a declared type has.
   bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
 
-  // Whether a declared type gives all extents as numbers.
+  // Whether a declared type has all extents as numbers.
   bool has_numbers(uint32_t value) const;
   std::string name_of(uint32_t value) const;
 

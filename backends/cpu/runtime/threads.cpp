@@ -19,8 +19,8 @@ constexpr bool kMayBind = false;
 constexpr bool kMayBind = true;
 #endif
 
-// Threads that fit in one NUMA node stay in one, each arena in the next: their memory is then near. More threads than a
-// node has cores are left to the system.
+// Binds each new arena to the next NUMA node, so that its memory is near; an arena with more threads than the node has
+// cores is not bound.
 oneapi::tbb::task_arena::constraints near_memory(int count) {
   static std::atomic<size_t> arenas = 0;
   const auto nodes = oneapi::tbb::info::numa_nodes();

@@ -17,7 +17,7 @@ struct Elements;
 struct Value {
   uint32_t kind = 0;  // BP_KIND_*, 0: absent
   Tensor tensor;      // of tensors
-  // What keeps the tensor's data alive. Null: they are somebody else's (a weight, a graph's input, the arena of a
+  // What keeps the tensor's data alive. Null: they are borrowed (a weight, a graph's input, the arena of an
   // executor) and stay valid until the run ends.
   std::shared_ptr<const void> holder;
   std::shared_ptr<Elements> elements;  // of containers, never null there

@@ -135,7 +135,8 @@ void Emit::alias(uint32_t slot, const Tensor& source, Shape shape) {
 Tensor Emit::view(const Tensor& source, Shape shape) {
   planner_.open_.erase(source.id);  // the view may have readers of its own
   if (elements(shape) != source.count()) {
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(source.shape) + " has not as many elements as " + to_string(shape));
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     to_string(source.shape) + " does not have as many elements as " + to_string(shape));
   }
   Tensor tensor = source;
   tensor.shape = std::move(shape);

@@ -40,8 +40,8 @@ class LaunchBuilder {
   // Two parameters, `GLOBAL int* fault, int node`: a kernel that meets an index beyond its extent writes fault[0] =
   // node, and the run ends with an error.
   LaunchBuilder& fault();
-  // So many work items, rounded up to groups of a size that suits the device: kernels check their bounds.
-  // A group is as long as can be in x, up to `widest`.
+  // x × y × z work items, rounded up to whole groups of a size that suits the device: kernels check their bounds.
+  // Groups extend along x first, up to `widest` items.
   void range(int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
   // Exactly these groups of these sizes.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);

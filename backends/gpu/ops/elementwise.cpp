@@ -204,7 +204,7 @@ Verdict supports_cast(const Node& node) {
 
 Verdict supports_cast_like(const Node& node) {
   if (node.input(1).dtype() != node.output(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "its output has not the type of input 1");
+    return sdk::no(BP_REASON_DTYPE, "its output does not have the type of input 1");
   return accept();
 }
 

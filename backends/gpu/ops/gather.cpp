@@ -250,7 +250,7 @@ void emit_one_hot(Emit& e, std::string_view) {
 
 Verdict supports_one_hot(const Node& node) {
   if (node.input(2).dtype() != node.output(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "its output has not the type of input 2");
+    return sdk::no(BP_REASON_DTYPE, "its output does not have the type of input 2");
   if ((kNumbers & ~one(BP_DTYPE_FLOAT16) & ~one(BP_DTYPE_BFLOAT16)) >> node.input(1).dtype() & 1)
     return known_on_host(node, 1);
   return sdk::no(BP_REASON_DTYPE, "the depth is " + std::string(view::dtype_name(node.input(1).dtype())));

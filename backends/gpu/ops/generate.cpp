@@ -62,7 +62,7 @@ Verdict supports_constant_of_shape(const Node& node) {
     return sdk::no(BP_REASON_ATTRIBUTE, "attribute value lies in another file");
   if (dtype != (value == nullptr ? BP_DTYPE_FLOAT : value->dtype) ||
       (value != nullptr && value->bytes != bytes_of(dtype)))
-    return sdk::no(BP_REASON_DTYPE, "its output has not the type of attribute value");
+    return sdk::no(BP_REASON_DTYPE, "its output does not have the type of attribute value");
   return known_on_host(node, 0);
 }
 
@@ -170,7 +170,7 @@ Verdict supports_bit_cast(const Node& node) {
   return accept();
 }
 
-// A repeated dimension is two of which the outer one stays in place.
+// A repeated dimension is read as [repeat, n] with stride 0 in the outer one.
 void emit_tile(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   const std::vector<int64_t> repeats = e.ints(1), dense = dense_strides(x.shape);

@@ -29,7 +29,7 @@ ClContext make_context(const Found& device, const bp_native_t* native) {
     std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
     check(clGetContextInfo(raw, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr), "devices of a context");
     if (std::find(devices.begin(), devices.end(), device.id) == devices.end())
-      throw sdk::Error(BP_UNSUPPORTED, "the context has not the device " + name);
+      throw sdk::Error(BP_UNSUPPORTED, "the context does not have the device " + name);
     check(clRetainContext(raw), "import of a context");
     return ClContext(raw);
   }

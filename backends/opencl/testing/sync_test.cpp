@@ -23,7 +23,7 @@ uint64_t in(std::chrono::nanoseconds time) {
   return static_cast<uint64_t>((std::chrono::steady_clock::now().time_since_epoch() + time).count());
 }
 
-// What the host lends: its semaphores.
+// What the host offers: its semaphores.
 bp_host_t lent() {
   bp_host_t host{};
   host.size = sizeof host;

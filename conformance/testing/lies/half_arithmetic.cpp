@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes with 16-bit inputs behind a 32-bit face.
+// Computes with 16-bit inputs behind a 32-bit interface.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

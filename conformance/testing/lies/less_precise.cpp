@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a strict session that it computes in 16 bits.
+// Reports to a strict session that it computes in 16 bits.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes as a file beside it says, which it maps: exactly, or a thousandth off.
+// Computes as a file next to it says, which it maps: exactly, or a thousandth off.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -68,7 +68,7 @@ Status modifier(Context& c, std::string_view name) {
   model::Graph* graph = c.subgraph(name);
   if (!graph) return {};
   if (graph->inputs.size() != 1 || graph->outputs.size() != 1) {
-    return c.fail(std::string(name) + " takes " + std::to_string(graph->inputs.size()) + " and gives " +
+    return c.fail(std::string(name) + " takes " + std::to_string(graph->inputs.size()) + " and returns " +
                   std::to_string(graph->outputs.size()) + " values, but it must be one each");
   }
   model::Type type;

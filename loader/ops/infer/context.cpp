@@ -177,7 +177,7 @@ Status Context::begin(model::Node& node) {
     const Formal* formal = formal_at(schema.outputs, slot);
     if (!formal) {
       return fail("has " + std::to_string(node.outputs.size()) + " outputs, but " + std::string(schema.name) +
-                  " gives at most " + std::to_string(schema.outputs.size()));
+                  " has at most " + std::to_string(schema.outputs.size()));
     }
     model::Type& type = outputs_[slot];
     if (formal->option == Formal::kVariadic && !formal->homogeneous) continue;

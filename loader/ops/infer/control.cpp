@@ -42,7 +42,7 @@ Type scalar_of(bp_dtype_t dtype) {
 
 Status expect_outputs(Context& c, const Graph& graph, size_t count) {
   if (graph.outputs.size() == count) return {};
-  return c.fail("its sub-graph '" + graph.name + "' gives " + std::to_string(graph.outputs.size()) + " results, but " +
+  return c.fail("its sub-graph '" + graph.name + "' has " + std::to_string(graph.outputs.size()) + " results, but " +
                 std::to_string(count) + " are needed");
 }
 
@@ -92,7 +92,7 @@ Status loop(Context& c) {
   if (!body || c.inputs() < 2) return c.fail("lacks its body, or its two first inputs");
   size_t carried = c.inputs() - 2;
   if (c.outputs() < carried)
-    return c.fail("gives " + std::to_string(c.outputs()) + " outputs, but carries " + std::to_string(carried));
+    return c.fail("has " + std::to_string(c.outputs()) + " outputs, but carries " + std::to_string(carried));
   BP_TRY(expect_inputs(c, *body, carried + 2));
   BP_TRY(expect_outputs(c, *body, c.outputs() + 1));
   BP_TRY(give(c, *body, 0, without_shape(scalar_of(BP_DTYPE_INT64))));
@@ -105,7 +105,7 @@ Status loop(Context& c) {
     // An optional may start empty and be filled by the body.
     bool filled = initial.kind == BP_KIND_OPTIONAL && type.kind != BP_KIND_OPTIONAL;
     if (initial.kind && !filled && !join_types(type, initial)) {
-      return c.fail("carries a " + type_text(initial) + " in, but its body gives a " + type_text(type));
+      return c.fail("carries a " + type_text(initial) + " in, but its body returns a " + type_text(type));
     }
     c.copy_type(i, type);
   }
@@ -133,7 +133,7 @@ Status scan(Context& c) {
   }
   size_t states = c.inputs() - static_cast<size_t>(scanned);
   if (c.outputs() < states)
-    return c.fail("gives " + std::to_string(c.outputs()) + " outputs, but has " + std::to_string(states) + " states");
+    return c.fail("has " + std::to_string(c.outputs()) + " outputs, but has " + std::to_string(states) + " states");
   BP_TRY(expect_inputs(c, *body, c.inputs()));
   BP_TRY(expect_outputs(c, *body, c.outputs()));
   const auto &in_axes = c.integers("scan_input_axes"), &out_axes = c.integers("scan_output_axes");

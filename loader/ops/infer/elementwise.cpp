@@ -35,7 +35,7 @@ double real_of(const Scalar& s) {
   return s.kind == Scalar::kReal ? s.real_value : static_cast<double>(s.value);
 }
 
-// Beside a symbol, 2.0 counts as 2.
+// In arithmetic with a symbol, 2.0 counts as 2.
 Scalar whole(const Scalar& s) {
   bool exact = s.kind == Scalar::kReal && std::abs(s.real_value) < 1e15 && std::trunc(s.real_value) == s.real_value;
   return exact ? Scalar(static_cast<int64_t>(s.real_value)) : s;

@@ -16,13 +16,13 @@ char ascii_lower(char c) {
 
 }  // namespace
 
-// Told which inputs may be overwritten. Nobody needs to know any more.
+// It listed the inputs that may be overwritten; no reader uses it any more.
 Status no_consumed_inputs(Rewrite& r) {
   r.node.erase("consumed_inputs");
   return {};
 }
 
-// Told whether Y is wanted; its presence says so now.
+// It said whether Y is wanted; now Y is wanted if it is present.
 Status no_output_sequence(Rewrite& r) {
   r.node.erase("output_sequence");
   return {};

@@ -151,7 +151,7 @@ void Instance::run(const bp_run_t& run) {
   number_ = ++program_.runs;
   run_ = run;  // what the work needs of it; its points are the stream's matter
   stream->submit(*device.backend->sdk_host, run, [this](const sdk::Order& order) {
-    // Whoever hears of the end may run it again.
+    // The caller may run it again as soon as the end is reported.
     struct Ended {
       Instance& instance;
       ~Ended() {

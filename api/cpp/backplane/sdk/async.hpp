@@ -39,7 +39,7 @@ class Order {
  public:
   Order() = default;
   Order(const Host& host, const bp_run_t& run) { assign(host, run); }
-  // Another one, in the memory of this.
+  // Replaces the run; the vectors keep their memory.
   void assign(const Host& host, const bp_run_t& run) {
     host_ = &host;
     run_ = run;

@@ -23,7 +23,7 @@ inline double operations(const Node& node) {
     outputs += static_cast<double>(elements(node.output(i)));
   }
   const Value x = node.input(0), w = node.input(1);
-  // Elements of the weights that one element of the output, or of a transposed convolution's input, meets.
+  // Weights multiplied with each element of the output (of the input in a transposed convolution).
   const auto filter = [&] {
     const Shape shape = w.extents();
     return static_cast<double>(elements(shape, 1, shape.size()));

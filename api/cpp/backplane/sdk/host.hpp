@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host lends, and settings, as C++. Slots that the host leaves out have a plain replacement here.
+// What the host offers, and settings, as C++. Slots that the host leaves out have a plain replacement here.
 #pragma once
 
 #include <algorithm>
@@ -79,9 +79,9 @@ class Host {
     slots_.parallel_for(host_, &what);
     if (loop.failure) std::rethrow_exception(loop.failure);
   }
-  // Runs `task`, which must not throw, on a thread of the host's, or of its own where the host lends none. Throws
+  // Runs `task`, which must not throw, on a thread of the host's, or of its own where the host offers none. Throws
   // BP_RESOURCE_EXHAUSTED where it will not run. The backend must not be destroyed before the task has ended, which a
-  // host that lends threads takes care of.
+  // host that offers threads takes care of.
   template <class Task>
   void submit(Task&& task) const {
     auto held = std::make_unique<std::decay_t<Task>>(std::forward<Task>(task));

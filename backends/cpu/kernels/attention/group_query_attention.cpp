@@ -269,7 +269,7 @@ Verdict supports(const Node& node) {
     if (node.attr(name, "NONE") != "NONE")
       return no(BP_REASON_ATTRIBUTE, std::string(name) + " asks for a quantized cache");
   if (node.attr("qk_output", int64_t{0}) != 0 || node.has_output(3))
-    return no(BP_REASON_ATTRIBUTE, "it gives its scores as an output");
+    return no(BP_REASON_ATTRIBUTE, "it returns its scores as an output");
   return yes();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of 8 bits and less as codes: integers of 2, 4 and 8 bits and the small floats. `float` holds all their
+// Elements of 8 bits and less as raw bits: integers of 2, 4 and 8 bits and the small floats. `float` holds all their
 // values. Elements of 2 and 4 bits are packed into bytes, the first in the lowest bits.
 #pragma once
 
@@ -23,7 +23,7 @@ inline uint8_t load_code(const void* data, int bits, int64_t i) {
 
 float decode_code(bp_dtype_t dtype, uint8_t code);
 
-// How float8 codes come about: numbers beyond the largest one become it, or infinity or NaN.
+// Conversion to float8: numbers beyond the largest finite one saturate, or become infinity or NaN.
 struct CodeRules {
   bool saturate = true;
   ScaleRounding rounding = ScaleRounding::kUp;  // to FLOAT8E8M0

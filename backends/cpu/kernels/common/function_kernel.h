@@ -64,7 +64,7 @@ Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
   return plan;
 }
 
-// For a step that goes through the stored elements of input 0 whatever their order: it takes and gives the format that
+// For a step that goes through the stored elements of input 0 in any order: it reads and writes the format that
 // the input has.
 inline void keep_format(Plan& plan, Tensors inputs) {
   plan.takes.assign(inputs.size(), Format::kDense);

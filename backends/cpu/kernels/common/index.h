@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the Gather and Scatter operators read indices: INT32 or INT64, negative ones count from the end, and none is
-// believed before it was checked.
+// How the Gather and Scatter operators read indices: INT32 or INT64, negative ones count from the end, and each is
+// checked before it is used.
 #pragma once
 
 #include "kernels/common/support.h"

@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// Of a convolution whose weights are input `slot`.
+// Operations per output element of a convolution whose weights are input `kSlot`.
 template <uint32_t kSlot>
 double conv_operations(const Node& node) {
   return 2 * node.input_elements(kSlot) / static_cast<double>(std::max<int64_t>(1, node.input_extent(kSlot, 0)));

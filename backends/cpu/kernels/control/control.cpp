@@ -53,7 +53,7 @@ std::unique_ptr<Kernel> create_if(const Node& node) {
   });
 }
 
-// ---- Loop: the body takes (round, condition, carried...) and gives (condition, carried..., stacked...)
+// ---- Loop: the body takes (round, condition, carried...) and returns (condition, carried..., stacked...)
 
 Verdict supports_loop(const Node& node) {
   if (node.input_count() < 2 || node.output_count() + 2 < node.input_count())
@@ -107,7 +107,7 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
 // Of slices without elements there can be any number at no cost, and the body would run for each.
 constexpr int64_t kMostEmptyRounds = int64_t{1} << 20;
 
-// ---- Scan: the body takes (states..., a slice of each scanned input...) and gives (states..., a slice of each
+// ---- Scan: the body takes (states..., a slice of each scanned input...) and returns (states..., a slice of each
 // output...)
 
 Verdict supports_scan(const Node& node) {
@@ -178,7 +178,7 @@ std::unique_ptr<Kernel> create_scan(const Node& node) {
       });
 }
 
-// ---- SequenceMap: the body takes one element of each sequence, and whole what is no sequence
+// ---- SequenceMap: the body takes one element of each sequence, and each non-sequence input as a whole
 
 Verdict supports_map(const Node& node) {
   if (Verdict verdict = expect_operands(node, node.input_count(), 1); !verdict) return verdict;

@@ -18,7 +18,7 @@ void Stack::push(Value value) {
     shape_ = tensor.shape;
     bytewise_ = dtype_ != BP_DTYPE_STRING && (kPackedTypes >> dtype_ & 1) == 0;
   } else if (tensor.dtype != dtype_ || !(tensor.shape == shape_)) {
-    throw sdk::Error(BP_TYPE_MISMATCH, "a body gives " + to_string(tensor.shape) + " after it gave " +
+    throw sdk::Error(BP_TYPE_MISMATCH, "a body returns " + to_string(tensor.shape) + " after it returned " +
                                            to_string(shape_) + "; what is stacked must be alike in all rounds");
   }
   if (!bytewise_) {

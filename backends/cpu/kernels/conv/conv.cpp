@@ -140,7 +140,7 @@ class Conv final : public Kernel {
   WindowAttributes attributes_;
   int64_t groups_;
   std::vector<PostOp> post_ops_;
-  int64_t passed_groups_ = 1, read_groups_ = 1;  // of the shuffle that its input has not had: see skip_shuffle
+  int64_t passed_groups_ = 1, read_groups_ = 1;  // groups of the channel shuffle that this Conv absorbs
   mutable ChannelOrder order_;
   mutable PackedWeights packed_;
 };

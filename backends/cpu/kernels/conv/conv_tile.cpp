@@ -93,7 +93,7 @@ template <class K>
   }
 }
 
-// So many sums as registers hold beside the weights and an input: 32 of 16 lanes, 16 of 8.
+// So many sums as registers hold next to the weights and an input: 32 of 16 lanes, 16 of 8.
 template <int kLanes>
 inline constexpr int kMostPlaces = kLanes == 16 ? 14 : 6;
 

@@ -116,7 +116,7 @@ std::vector<Share> cut(const Geometry& g) {
     // As wide as they can be while hardly more zeros are multiplied than by single blocks.
     for (int64_t first = 0; first < blocks;) {
       int64_t last = first + 1;
-      int64_t apart = share_of(first, last).in_count;  // input channels of single blocks, together
+      int64_t apart = share_of(first, last).in_count;  // input channels read if each block were a share of its own
       for (; last < blocks; ++last) {
         apart += share_of(last, last + 1).in_count;
         if (20 * (last + 1 - first) * share_of(first, last + 1).in_count > 21 * apart) break;

@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Weights that stay in the second cache beside those that are fetched next.
+// Weights that stay in the second cache in addition to those that are fetched next.
 constexpr int64_t kChunkBytes = 192 << 10;
 
 // Blocks go in pairs where two groups' channels do not make both much longer.

@@ -191,7 +191,7 @@ struct IsNan {
   bool operator()(auto x) const { return std::isnan(x); }
 };
 
-// What is asked of a float; of the small floats through a table of the answers for all codes.
+// Predicates of floats; those of small floats read a table with the result for each bit pattern.
 constexpr bp_dtype_set_t kFloat8Types = just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
                                         just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
 

@@ -18,7 +18,7 @@ struct Operand {
   int64_t offset = 0;
 };
 
-// Converts whole operands. `inner` reads `floats` and gives `shapes`; outputs of a 16-bit type are marked in `rounds`.
+// Converts whole operands. `inner` reads `floats` and writes `shapes`; outputs of a 16-bit type are marked in `rounds`.
 std::unique_ptr<Step> whole_step(std::unique_ptr<Step> inner, std::vector<Operand> inputs,
                                  std::span<const Tensor> floats, std::span<const Shape> shapes,
                                  const std::vector<bool>& rounds);

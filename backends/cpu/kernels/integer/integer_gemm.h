@@ -40,8 +40,8 @@ class IntegerGemm {
  public:
   IntegerGemm(int threads, MatMulSize size);
 
-  // Packs known matrices B once for all plans: `matrix(i)` gives [k, n] values of the i-th of `count` that are made of
-  // `weights`, valid until the next call.
+  // Packs known matrices B once for all plans: `matrix(i)` returns [k, n] values of the i-th of `count` that are made
+  // of `weights`, valid until the next call.
   template <class Matrix>
   void pack(PackedWeights& packed, const Tensor& weights, int64_t count, const Matrix& matrix) {
     pack_ = packed.get(weights, {}, [&] {
@@ -65,7 +65,7 @@ class IntegerGemm {
     int64_t sums_step;  // from one product of the batch to the next
   };
   // Sums for all products, one product after another, and finish(part) for each part of them, on whichever thread made
-  // it. row_at(product, row, buffer) gives the k values of a row, which it may put into the buffer.
+  // it. row_at(product, row, buffer) returns the k values of a row, which it may put into the buffer.
   template <class RowAt, class Finish>
   void run(const Operands& operands, const RowAt& row_at, void* scratch, const Finish& finish) const {
     const Caller caller{[](const void* f, int64_t product, int64_t row, uint8_t* buffer) -> const void* {

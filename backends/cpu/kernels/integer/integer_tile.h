@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// Codes of one row or column that are multiplied at once lie in four bytes, a group. Sums are modulo 2^32.
+// Values of one row or column that are multiplied at once lie in four bytes, a group. Sums are modulo 2^32.
 struct IntegerTile {
   const uint32_t* a;  // for each group, that of each row
   const uint32_t* b;  // for each group, that of each column of a block

@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// Columns of `blocks` blocks each, one after another, every block of `block` values. Codes are packed from the lowest
+// Columns of `blocks` blocks each, one after another, every block of `block` values. Values are packed from the lowest
 // bit on.
 struct NbitsColumns {
   int64_t bits, block, blocks;

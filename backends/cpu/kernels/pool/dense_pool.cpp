@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// y = what the rows come to, element by element; y is none of them.
+// y[i] = maximum or sum over r of rows[r][i]; y must not alias a row.
 template <bool kMaximum>
 [[gnu::always_inline]] inline void join_rows(const float* const* rows, int64_t count, float* y, int64_t n) {
   for (int64_t at = 0; at < n; at += kFloatLanes) {

@@ -8,8 +8,8 @@
 
 namespace backplane::cpu {
 
-// Codes count as unsigned: signed ones are moved up by 128, on either side. A tile is two rows of two places, where the
-// window moves by one place, else a single place.
+// Values count as unsigned: signed ones are moved up by 128, on either side. A tile is two rows of two places, where
+// the window moves by one place, else a single place.
 struct DepthwiseTile {
   const uint8_t*
       rows[4];       // of the input, where the first place begins to read; the last is for the second row of places

@@ -175,7 +175,7 @@ TEST_P(VectorLoops, GiveWhatTheDefinitionGives) {
   }
 }
 
-// Where a formula bounds its argument, what is no number must not become one.
+// Where a formula bounds its argument, NaN must stay NaN.
 TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   struct Activation {
     const char* op;

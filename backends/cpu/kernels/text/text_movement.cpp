@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move or compare elements, for texts: each text becomes a number, the operator's own kernel runs on the
-// numbers, and what it gives are texts again. Number 0 is the empty text, which is also what fills gaps.
+// numbers, and its results become texts again. Number 0 is the empty text, which is also what fills gaps.
 #include "kernels/text/text_movement.h"
 
 #include <algorithm>
