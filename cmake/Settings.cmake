@@ -27,9 +27,6 @@ set(BACKPLANE_PLUGIN_DIR ${CMAKE_BINARY_DIR}/lib/backplane)
 set(BACKPLANE_MANIFEST_DIR ${CMAKE_BINARY_DIR}/share/backplane/backends.d)
 set(BACKPLANE_BACKEND_DOMAIN org.backplane)
 
-# Relinked when installed: edited in place, a path is padded with colons, and an empty entry is the current folder.
-set(CMAKE_NO_BUILTIN_CHRPATH ON)
-
 # What is linked has its tables read-only before anything runs; the loader binds plugins at once anyway. Release builds check sizes that
 # are known at run time, and returns and indirect jumps where the processor can.
 if(NOT BACKPLANE_SANITIZER)

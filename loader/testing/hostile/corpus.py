@@ -355,16 +355,20 @@ def kernels():
         results = ["y"] + [f"z{i}" for i in range(1, outputs)]
         return simple(fill + [node(op, ["e", *more], results, **attributes)], initializers=[int64s("k", [0], []), int64s("k1", [0]), int64s("n1", [1])])
 
-    for op in ("Relu", "Exp", "Softmax", "LogSoftmax", "Hardmax", "Flatten", "Shape", "Identity", "ReduceSum", "ReduceMax", "ArgMax", "Transpose", "NonZero"):
+    for op in ("Relu", "Exp", "Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "Flatten", "Shape", "Identity", "ReduceSum", "ReduceMax", "ArgMax", "Transpose", "NonZero"):
         yield f"empty_{op}", on_empty(op), {"commands": RUN}
-    for op, more in (("CumSum", ("k",)), ("Gather", ("k1",)), ("Add", ("e",)), ("MatMul", ("e",)), ("Slice", ("k1", "n1")), ("Tile", ("n",))):
-        yield f"empty_{op}", on_empty(op, *more), {"commands": RUN}
+    for op, more in (("Trilu", ()), ("CumSum", ("k",)), ("TopK", ("k1",)), ("Gather", ("k1",)), ("Add", ("e",)), ("MatMul", ("e",)), ("Slice", ("k1", "n1")), ("Tile", ("n",))):
+        yield f"empty_{op}", on_empty(op, *more, outputs=2 if op == "TopK" else 1), {"commands": RUN}
     yield "empty_Concat", on_empty("Concat", "e", axis=0), {"commands": RUN}
     yield "empty_Split", on_empty("Split", outputs=2, num_outputs=2, axis=0), {"commands": RUN}
     sizes = {"fold_Einsum": (node("Einsum", ["a", "b", "c"], ["y"], equation="ij,kl,mn->"), [256, 256]), "fold_MatMul": (node("MatMul", ["a", "b"], ["y"]), [1 << 13, 1 << 13])}
     for name, (last, dims) in sizes.items():
         fills = [constant("n", int64s("", dims))] + [node("ConstantOfShape", ["n"], [x]) for x in "abc"]
         yield name, simple(fills + [last]), {"commands": (("run", "--device", "cpu", "--timeout", "3"),)}
+    fft = [constant("n", int64s("", [1, 1000003, 1])), node("ConstantOfShape", ["n"], ["a"]), node("DFT", ["a"], ["y"])]
+    yield "dft_prime", simple(fft, opsets=[(20, "")]), {"commands": RUN}
+    pads = [constant("n", int64s("", [1])), node("ConstantOfShape", ["n"], ["a"]), node("Pad", ["a", "p"], ["y"])]
+    yield "pad", simple(pads, initializers=[int64s("p", [0, (1 << 31) - 1])]), {"commands": RUN}
     rois = [constant("n", int64s("", [1, 1, 4, 4])), node("ConstantOfShape", ["n"], ["a"]), node("RoiAlign", ["a", "r", "i"], ["y"], sampling_ratio=100000, output_height=4, output_width=4)]
     yield "roialign", simple(rois, initializers=[floats("r", [0.0, 0.0, 4.0, 4.0], [1, 4]), int64s("i", [0])]), {"commands": (("run", "--device", "cpu", "--timeout", "3"),)}
 
