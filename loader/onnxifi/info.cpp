@@ -105,10 +105,10 @@ std::string opset_versions(const Environment& environment) {
 
 std::string info(const BackendId& id, onnxBackendInfo type) {
   const bp_device_info_t& device = id.device().info;
-  constexpr uint64_t kVersion1_0 = uint64_t{1} << 32;
+  constexpr uint64_t kVersion = uint64_t{1} << 32;
   switch (type) {
     case ONNXIFI_BACKEND_ONNXIFI_VERSION:
-      return bytes_of(kVersion1_0);
+      return bytes_of(kVersion);
     case ONNXIFI_BACKEND_NAME:
       return "Backplane " + id.device().name;
     case ONNXIFI_BACKEND_VENDOR:

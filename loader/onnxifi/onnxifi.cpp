@@ -121,7 +121,7 @@ struct Function {
 
 template <class T>
 onnxExtensionFunctionPointer address(T* function) {
-  return reinterpret_cast<onnxExtensionFunctionPointer>(reinterpret_cast<void*>(function));
+  return reinterpret_cast<onnxExtensionFunctionPointer>(reinterpret_cast<void (*)()>(function));
 }
 
 const Function kFunctions[] = {

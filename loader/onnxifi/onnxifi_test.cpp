@@ -449,7 +449,7 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   const onnxMemoryFenceV1 before = fence(ready);
   std::vector<onnxMemoryFenceV1> after(kRuns, fence());
   for (int i = 0; i < kRuns; ++i) {
-    out_[0] = descriptor("c", results[i / 2 * 2]);  // two runs each write the same
+    out_[0] = descriptor("c", results[i - i % 2]);  // two runs each write the same
     ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
     ASSERT_EQ(onnxRunGraph(graph_, &before, &after[i]), ONNXIFI_STATUS_SUCCESS);
   }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(readability-identifier-naming): the names are ONNXIFI's. */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -218,5 +220,7 @@ ONNXIFI_EXPORT onnxStatus onnxSetIOAndRunGraph(onnxGraph graph, uint32_t inputsC
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif

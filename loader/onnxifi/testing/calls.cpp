@@ -114,7 +114,7 @@ onnxStatus Calls::call(const std::function<uint32_t()>& next) {
       break;
     default: {
       char text[256];
-      size_t size = next() % 3 * 100;
+      size_t size = size_t{100} * (next() % 3);
       status = onnxGetBackendInfo(pick(), static_cast<onnxBackendInfo>(next() % 50), text, &size);
     }
   }
