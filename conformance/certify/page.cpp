@@ -9,6 +9,7 @@
 #include "journal/record.h"
 #include "report/run.h"
 #include "report/tally.h"
+#include "report/xml.h"
 
 namespace backplane::conform {
 namespace {
@@ -60,26 +61,7 @@ size_t unhashed(const Certificate& certificate) {
 
 // What can act on a page, or on the reader, stays out of it.
 std::string html(std::string_view text) {
-  std::string out;
-  for (const char c : cli::printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+  return xml(cli::printable(text));
 }
 
 class Page {

@@ -7,39 +7,10 @@
 #include "report/summary.h"
 #include "report/tally.h"
 #include "report/write.h"
+#include "report/xml.h"
 
 namespace backplane::conform {
 namespace {
-
-// Text of an element or an attribute. What XML 1.0 has no way to write becomes '?'.
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      case '\t':
-        out += "&#9;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return out;
-}
 
 // As JUnit has only these: failure is a wrong answer, error is none.
 const char* element_of(State state) {

@@ -13,6 +13,7 @@
 
 #include "backplane/types.h"
 #include "onnxifi/testing/calls.h"
+#include "onnxifi/testing/structs.h"
 #include "testing/onnx_writer.h"
 
 namespace {
@@ -26,6 +27,9 @@ const int kOnlyThese = setenv("BACKPLANE_SELECT", "org.backplane.cpu,org.backpla
 
 static_assert(sizeof(onnxTensorDescriptorV1) == 56 && offsetof(onnxTensorDescriptorV1, buffer) == 48);
 static_assert(sizeof(onnxMemoryFenceV1) == 24 && offsetof(onnxMemoryFenceV1, event) == 16);
+
+using backplane::onnxifi::descriptor;
+using backplane::onnxifi::fence;
 
 constexpr uint64_t kN = 3;
 
@@ -68,28 +72,6 @@ onnxBackendID named(const std::string& name) {
   }
   ADD_FAILURE() << "there is no device " << name;
   return nullptr;
-}
-
-const uint64_t kShape[] = {kN};
-
-onnxTensorDescriptorV1 descriptor(const char* name, const float* data, const uint64_t* shape = kShape) {
-  onnxTensorDescriptorV1 d{};
-  d.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1;
-  d.name = name;
-  d.dataType = ONNXIFI_DATATYPE_FLOAT32;
-  d.memoryType = ONNXIFI_MEMORY_TYPE_CPU;
-  d.dimensions = 1;
-  d.shape = shape;
-  d.buffer = reinterpret_cast<onnxPointer>(data);
-  return d;
-}
-
-onnxMemoryFenceV1 fence(onnxEvent event = nullptr) {
-  onnxMemoryFenceV1 fence{};
-  fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
-  fence.type = ONNXIFI_SYNCHRONIZATION_EVENT;
-  fence.event = event;
-  return fence;
 }
 
 class Onnxifi : public ::testing::Test {

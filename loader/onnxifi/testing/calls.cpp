@@ -4,30 +4,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "onnxifi/testing/structs.h"
+
 namespace backplane::onnxifi {
 namespace {
-
-constexpr uint64_t kShape[] = {3};
-
-onnxTensorDescriptorV1 descriptor(const char* name, const float* data) {
-  onnxTensorDescriptorV1 d{};
-  d.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1;
-  d.name = name;
-  d.dataType = ONNXIFI_DATATYPE_FLOAT32;
-  d.memoryType = ONNXIFI_MEMORY_TYPE_CPU;
-  d.dimensions = 1;
-  d.shape = kShape;
-  d.buffer = reinterpret_cast<onnxPointer>(data);
-  return d;
-}
-
-onnxMemoryFenceV1 fence(onnxEvent event) {
-  onnxMemoryFenceV1 fence{};
-  fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
-  fence.type = ONNXIFI_SYNCHRONIZATION_EVENT;
-  fence.event = event;
-  return fence;
-}
 
 bool is_waiting(onnxEvent event) {
   onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;

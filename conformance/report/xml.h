@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text as part of XML and HTML.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace backplane::conform {
+
+// Text of an element or an attribute. What XML 1.0 has no way to write becomes '?'.
+std::string xml(std::string_view text);
+
+}  // namespace backplane::conform
