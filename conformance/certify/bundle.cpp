@@ -210,7 +210,8 @@ void check_statement(const Parts& parts, const Statement& statement) {
 }  // namespace
 
 Parts read_parts(const fs::path& folder) {
-  if (!fs::is_directory(folder)) throw std::runtime_error(fmt::format("'{}' is no folder", folder.string()));
+  if (!fs::is_directory(folder))
+    throw std::runtime_error(fmt::format("'{}' is not a folder: give the one that certify wrote", folder.string()));
   if (!fs::exists(folder / kCommitment) && !fs::exists(folder / kStatement))
     throw std::runtime_error(fmt::format("'{}' is no bundle: it has neither {} nor {}; `certify commit` begins one",
                                          folder.string(), kCommitment, kStatement));

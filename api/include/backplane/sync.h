@@ -14,8 +14,8 @@
  * carry no failure: what waits for them on a device runs whether or not the run before succeeded, and may compute on
  * garbage. The failure is reported by the `done` of the run that failed (without one: by the next `done` or
  * `stream_wait` of its stream) and, as BP_DEPENDENCY_FAILED, by those of every run of the same backend that depended on
- * it: no result is read before its failure was reported. Between backends a native point carries order alone: whoever
- * relies on the result asks for the failure where the work was started.
+ * it: no result is read before its failure was reported. Between backends a native point carries order alone: ask
+ * for the failure where the work was started.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H
