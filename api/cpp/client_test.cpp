@@ -2,12 +2,15 @@
 // The C++ client over the real loader and the null backend alone.
 #include "backplane/client.hpp"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 #include <thread>
+
+#include "backplane/builder.hpp"
 
 namespace {
 
@@ -122,6 +125,135 @@ TEST_F(Client, OrdersRunsBySemaphores) {
   done.fail(4, BP_TIMED_OUT, "the run was late");
   EXPECT_EQ(error_of([&] { done.wait(4); }).text(),
             "the work that was to bring the semaphore to 4 failed: the run was late");
+}
+
+TEST_F(Client, BuildsGraphs) {
+  {
+    backplane::Builder builder(21);
+    const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {-1, 2}, {"rows", ""});
+    const Tensor b = Tensor::of<float>({2}, {1, -1});
+    const uint32_t sum = builder.node("Add", {x, builder.weight("b", b)});
+    backplane::NodeOptions named;
+    named.name = "last";
+    named.output_names = {"y"};
+    builder.output(builder.node("Relu", {sum}, named));
+    auto exec = env.compile(builder.finish()).exec();
+    exec.bind("x", Tensor::of<float>({1, 2}, {-3, 5}));
+    exec.run();
+    EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(0, 4));
+    EXPECT_EQ(error_of([&] { builder.output(sum); }).status(), BP_BAD_STATE);
+  }
+  EXPECT_EQ(error_of([] { backplane::Builder(std::map<std::string, uint32_t>{}); }).status(), BP_INVALID_MODEL);
+}
+
+TEST_F(Client, BuildsAttributesOfEachTypeAndBodies) {
+  backplane::Builder builder(21);
+  const uint32_t condition = builder.input("condition", BP_DTYPE_BOOL, {});
+  const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {2});
+  backplane::Builder then_body = builder.body(), else_body = builder.body();
+  then_body.output(then_body.node("Relu", {then_body.input("x", BP_DTYPE_FLOAT, {2})}));
+  backplane::NodeOptions constant;
+  constant.attributes = {{"value", Tensor::of<float>({2}, {7, 8})}};
+  else_body.output(else_body.node("Constant", {}, constant));
+  backplane::NodeOptions branches;
+  branches.attributes = {{"then_branch", &then_body}, {"else_branch", &else_body}};
+  builder.output(builder.node("If", {condition}, branches));
+  backplane::NodeOptions own;
+  own.domain = "org.example";
+  own.attributes = {{"integer", int64_t{3}},
+                    {"real", 0.5f},
+                    {"text", std::string("words")},
+                    {"integers", std::vector<int64_t>{1, 2}},
+                    {"reals", std::vector<float>{1, 2}},
+                    {"texts", std::vector<std::string>{"a", "bc"}}};
+  own.outputs = 2;
+  builder.output(builder.node("Own", {x}, own) + 1);
+  const backplane::Model model = builder.finish();
+  const auto graph = model.graph();
+  ASSERT_EQ(graph.node_count(), 2u);
+  const auto node = graph.node(1);
+  EXPECT_EQ(node.op_type(), "Own");
+  EXPECT_EQ(node.int_attribute("integer", 0), 3);
+  EXPECT_EQ(node.float_attribute("real", 0), 0.5f);
+  EXPECT_THAT(node.ints_attribute("integers"), ElementsAre(1, 2));
+}
+
+// `release` is called once, when neither a model nor a session uses the weights.
+TEST_F(Client, ABuildersWeightsAreReleased) {
+  static int released;
+  released = 0;
+  const bp_opset_t opset{{"", 0}, 21, 0};
+  bp_builder_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.opset_count = 1;
+  desc.opsets = &opset;
+  desc.opset_stride = sizeof opset;
+  desc.release = [](void*) { ++released; };
+  const auto& api = backplane::api();
+  bp_builder_t* builder = nullptr;
+  ASSERT_EQ(api.builder_create(nullptr, &desc, &builder, nullptr), BP_OK);
+  api.builder_destroy(builder);
+  EXPECT_EQ(released, 1);
+  desc.flags = 1;
+  EXPECT_EQ(api.builder_create(nullptr, &desc, &builder, nullptr), BP_UNSUPPORTED);
+  EXPECT_EQ(released, 1);
+  desc.flags = 0;
+  ASSERT_EQ(api.builder_create(nullptr, &desc, &builder, nullptr), BP_OK);
+  const Tensor w = Tensor::of<float>({2}, {1, 2});
+  const bp_tensor_t raw = w.abi();
+  uint32_t value = 0;
+  ASSERT_EQ(api.builder_weight(builder, backplane::view::text("w"), &raw, &value, nullptr), BP_OK);
+  ASSERT_EQ(api.builder_output(builder, value, nullptr), BP_OK);
+  bp_model_t* model = nullptr;
+  ASSERT_EQ(api.builder_finish(builder, &model, nullptr), BP_OK);
+  api.builder_destroy(builder);
+  EXPECT_EQ(released, 1);
+  api.model_destroy(model);
+  EXPECT_EQ(released, 2);
+}
+
+// The null backend under another id, whose refit fails.
+const bp_plugin_t* BP_CALL query_stubborn(const bp_host_offer_t* offer) {
+  static bp_plugin_t plugin;
+  static bp_weights_api_t weights;
+  void* const library = dlopen(BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) std::abort();
+  plugin = *reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL))(offer);
+  weights = *plugin.weights;
+  weights.refit = [](bp_program_t*, const bp_refit_t*, bp_error_t*) -> bp_status_t { return BP_RESOURCE_EXHAUSTED; };
+  plugin.id = backplane::view::text(std::string_view("stubborn"));
+  plugin.weights = &weights;
+  return &plugin;
+}
+
+TEST(ClientRefit, IsUndoneWhereALaterDeviceFails) {
+  backplane::EnvironmentOptions options = null_alone();
+  options.plugins = {query_stubborn};
+  const backplane::Environment env(options);
+  ASSERT_EQ(env.devices().size(), 2u);
+  backplane::Builder builder(21);
+  const auto add = [&](uint32_t x, const char* weight) {
+    backplane::NodeOptions named;
+    named.name = weight;
+    return builder.node("Add", {x, builder.weight(weight, Tensor::of<float>({2}, {1, 1}))}, named);
+  };
+  builder.output(add(add(add(builder.input("x", BP_DTYPE_FLOAT, {2}), "a"), "b"), "c"));
+  backplane::SessionOptions how;
+  how.pins = {{"name=a", "null"}, {"name=b", "stubborn"}, {"name=c", "null"}};
+  how.flags = BP_SESSION_REFIT;
+  const auto session = env.compile(builder.finish(), how);
+  auto exec = session.exec();
+  const auto y = [&] {
+    exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  const Tensor ten = Tensor::of<float>({2}, {10, 10});
+  EXPECT_THAT(y(), ElementsAre(4, 5));
+  EXPECT_EQ(error_of([&] { session.refit({{"a", ten}, {"b", ten}, {"c", ten}}); }).status(), BP_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(y(), ElementsAre(4, 5));
+  session.refit({{"a", ten}, {"c", ten}});
+  EXPECT_THAT(y(), ElementsAre(22, 23));
 }
 
 TEST(ClientTensor, ChecksShapesTypesAndStrings) {

@@ -165,6 +165,45 @@ Result unknown_chain(Bench& bench) {
   return passed();
 }
 
+// Flags of the low half are hints, those of the high half must be understood.
+Result unknown_flags(Bench& bench) {
+  constexpr uint32_t kHint = 0x8000, kRequired = 0x80000000;
+  const Device& device = bench.device();
+  const bp_plugin_t& plugin = device.plugin();
+  Result result;
+  const auto subject = make_subject(device, problem_of("Add/float/same", bench.seed(), "flags"), result);
+  if (subject == nullptr) return result;
+  Answer answer;
+  if (Program::compile(device, *subject->graph, answer, nullptr, kRequired) != nullptr ||
+      answer.status != BP_UNSUPPORTED)
+    return failed(
+        fmt::format("compile with an unknown flag that must be understood: {:#x}, not BP_UNSUPPORTED", answer.status));
+  const auto program = Program::compile(device, *subject->graph, answer, nullptr, kHint);
+  if (program == nullptr) return failed(fmt::format("compile with an unknown hint: {}", answer.describe()));
+  for (const uint32_t flag : {kHint, kRequired}) {
+    const bp_instance_create_t how = {.size = sizeof how, .flags = flag};
+    bp_instance_t* instance = nullptr;
+    Detail detail;
+    const bp_status_t status = plugin.instance->create(program->raw(), &how, &instance, detail.error());
+    if (status == BP_OK) plugin.instance->destroy(instance);
+    if (status != (flag == kHint ? BP_OK : BP_UNSUPPORTED))
+      return failed(fmt::format("instance create with the unknown flag {:#x}: {:#x}", flag, status));
+  }
+  const auto instance = Instance::create(*program, answer);
+  if (instance == nullptr) return failed(answer.describe());
+  if (answer = instance->bind_all(subject->inputs); !answer.ok()) return failed(answer.describe());
+  bp_semaphore_t ended;
+  const bp_point_t signals = bp_host_point(&ended, 1);
+  bp_run_t run = {.size = sizeof run, .flags = kRequired, .signals = &signals, .signal_count = 1};
+  if (answer = instance->start(run); answer.status != BP_UNSUPPORTED)
+    return failed(
+        fmt::format("run with an unknown flag that must be understood: {:#x}, not BP_UNSUPPORTED", answer.status));
+  run.flags = kHint;
+  if (answer = instance->start(run); !answer.ok()) return failed(answer.describe());
+  if (ended.wait(1, now_ns() + 10'000'000'000, nullptr) != BP_OK) return failed("the run does not end");
+  return passed(1);
+}
+
 // Every call that fails must live without room for its error, and write no more text than there is room for.
 Result error_room(Bench& bench) {
   const Device& device = bench.device();
@@ -245,6 +284,7 @@ constexpr Row kRows[] = {{"abi/layout", layout},
                          {"abi/load_unload", load_unload},
                          {"abi/unknown_extension", unknown_extension},
                          {"abi/unknown_chain", unknown_chain},
+                         {"abi/unknown_flags", unknown_flags},
                          {"abi/error_room", error_room},
                          {"abi/destroy_nothing", destroy_nothing},
                          {"abi/device_info", device_info},

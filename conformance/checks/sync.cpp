@@ -330,11 +330,16 @@ Verdict native_export(Rig& rig) {
   if (ours == nullptr) return wrong("semaphore_create", answer);
   Detail detail;
   bp_native_t native = {.size = sizeof native};
-  if (const bp_status_t status = api.semaphore_export(ours->raw(), 1, &native, detail.error()); status != BP_OK) {
+  bp_semaphore_export_t what = {.size = sizeof what, .value = 1};
+  if (const bp_status_t status = api.semaphore_export(ours->raw(), &what, &native, detail.error()); status != BP_OK) {
     if (status == BP_UNSUPPORTED) return not_offered(detail.text());
     return wrong(fmt::format("semaphore_export answers {:#x}: {}", status, detail.text()));
   }
   if (native.kind == 0) return wrong("semaphore_export returns no kind");
+  what.kind = BP_VENDOR - 1;
+  bp_native_t none = {.size = sizeof none};
+  if (api.semaphore_export(ours->raw(), &what, &none, detail.error()) != BP_UNSUPPORTED)
+    return wrong("semaphore_export of a kind that does not exist does not return BP_UNSUPPORTED");
   const auto theirs = NativeSemaphore::create(rig.device(), 0, &native, answer);
   if (theirs == nullptr) return wrong("import of what was exported", answer);
   const bp_point_t signals = ours->at(1), waits = theirs->at(1);
@@ -415,7 +420,7 @@ Result with_semaphores(Bench& bench, Verdict (*check)(Rig&)) {
 Result abandon(Bench& bench) {
   const bp_plugin_t& plugin = bench.device().plugin();
   if (!is_asynchronous(bench.device())) return not_supported("the device has no streams: every run is synchronous");
-  if (plugin.instance->abandon == nullptr) return not_supported("the device has nothing to stop");
+  if (plugin.device->abandon == nullptr) return not_supported("the device has nothing to stop");
   struct Kept {
     Host host;
     std::unique_ptr<Backend> backend;
@@ -444,7 +449,7 @@ Result abandon(Bench& bench) {
   run.wait_count = 1;
   if (answer = kept.instance->start(run); !answer.ok()) return failed(answer.describe());
   const uint64_t begin = now_ns();
-  plugin.instance->abandon(kept.instance->raw());
+  plugin.device->abandon(kept.device->raw());
   if (const uint64_t took = now_ns() - begin; took > 1'000 * kMillisecond)
     return failed(fmt::format("abandon takes {} ms: it must not wait for the device", took / kMillisecond));
   return passed(1);

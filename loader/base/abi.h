@@ -68,6 +68,13 @@ inline Status check_chain(const bp_chain_t* chain) {
   return {};
 }
 
+// The loader refuses flags of a framework that it does not know.
+inline Status check_flags(uint32_t given, uint32_t known, std::string_view name) {
+  if (!(given & ~known)) return {};
+  return {BP_UNSUPPORTED,
+          std::string(name) + " is " + std::to_string(given) + ": it has bits that this loader does not know"};
+}
+
 // A copy of element i of an array of structs whose size is the stride.
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {

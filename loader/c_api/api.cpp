@@ -27,6 +27,7 @@ const bp_loader_api_t* bp_get_api(uint32_t version) {
       bp_env_device_count,
       bp_env_device,
       bp_env_open_device,
+      bp_env_abandon_device,
       bp_env_report,
       bp_env_get_extension,
       bp_model_open,

@@ -91,19 +91,24 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
 
 }  // namespace
 
-bp_status_t bp_builder_create(bp_env_t* env, const bp_opset_t* opsets, uint32_t opset_count, uint32_t opset_stride,
-                              bp_builder_t** out_builder, bp_error_t* error) {
+bp_status_t bp_builder_create(bp_env_t* env, const bp_builder_desc_t* desc, bp_builder_t** out_builder,
+                              bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_builder, "out_builder"));
     if (env) BP_TRY(c_api::usable(env, "env"));
-    if (opset_count && !opsets) return {BP_INVALID_ARGUMENT, "opsets is NULL"};
+    BP_ASSIGN(const bp_builder_desc_t known, abi::read(desc, "desc"));
+    BP_TRY(abi::check_chain(known.chain));
+    BP_TRY(abi::check_flags(known.flags, 0, "desc.flags"));
+    if (known.opset_count && !known.opsets) return {BP_INVALID_ARGUMENT, "desc.opsets is NULL"};
     std::map<std::string, uint32_t> versions;
-    for (uint32_t i = 0; i < opset_count; ++i) {
-      const bp_opset_t opset = abi::element(opsets, i, opset_stride);
+    for (uint32_t i = 0; i < known.opset_count; ++i) {
+      const bp_opset_t opset = abi::element(known.opsets, i, known.opset_stride);
       versions[abi::string(opset.domain)] = opset.version;
     }
     BP_ASSIGN(auto builder, model::Builder::create(versions));
-    *out_builder = new bp_builder_t{std::move(builder)};
+    auto made = std::make_unique<bp_builder_t>(bp_builder_t{std::move(builder)});
+    if (known.release) made->builder->keep(known.self, known.release);
+    *out_builder = made.release();
     return {};
   });
 }
@@ -121,23 +126,27 @@ void bp_builder_destroy(bp_builder_t* builder) {
   c_api::destroy(builder);
 }
 
-bp_status_t bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t dtype, uint32_t rank,
-                             const int64_t* extents, const bp_text_t* symbols, uint32_t* out_value, bp_error_t* error) {
+bp_status_t bp_builder_input(bp_builder_t* builder, const bp_input_desc_t* input, uint32_t* out_value,
+                             bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(builder, "builder"));
     if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
-    if (rank > BP_MAX_RANK || (rank && !extents)) return {BP_INVALID_ARGUMENT, "rank or extents are not valid"};
+    BP_ASSIGN(const bp_input_desc_t known, abi::read(input, "input"));
+    BP_TRY(abi::check_chain(known.chain));
+    BP_TRY(abi::check_flags(known.flags, 0, "input.flags"));
+    if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
+      return {BP_INVALID_ARGUMENT, "input.rank or input.extents are not valid"};
     model::Type type;
     type.kind = BP_KIND_TENSOR;
-    type.dtype = dtype;
-    type.rank = static_cast<int32_t>(rank);
-    for (uint32_t i = 0; i < rank; ++i) {
-      if (extents[i] < -1)
-        return {BP_INVALID_ARGUMENT, "extent " + std::to_string(i) + " is " + std::to_string(extents[i])};
-      const uint32_t symbol = extents[i] == -1 && symbols ? builder->builder->symbol(abi::view(symbols[i])) : BP_NONE;
-      type.dims.push_back({extents[i], symbol, 0});
+    type.dtype = known.dtype;
+    type.rank = static_cast<int32_t>(known.rank);
+    for (uint32_t i = 0; i < known.rank; ++i) {
+      const int64_t extent = known.extents[i];
+      if (extent < -1) return {BP_INVALID_ARGUMENT, "extent " + std::to_string(i) + " is " + std::to_string(extent)};
+      const bool is_named = extent == -1 && known.symbols;
+      type.dims.push_back({extent, is_named ? builder->builder->symbol(abi::view(known.symbols[i])) : BP_NONE, 0});
     }
-    BP_ASSIGN(*out_value, builder->builder->add_input(abi::view(name), std::move(type)));
+    BP_ASSIGN(*out_value, builder->builder->add_input(abi::view(known.name), std::move(type)));
     return {};
   });
 }

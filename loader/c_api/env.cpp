@@ -77,6 +77,15 @@ bp_status_t bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_o
   });
 }
 
+bp_status_t bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(env, "env"));
+    BP_ASSIGN(Device * found, env->environment->device_of(device));
+    found->give_up();
+    return {};
+  });
+}
+
 bp_status_t bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(env, "env"));

@@ -8,10 +8,15 @@
 using namespace backplane;
 using c_api::fenced;
 
-bp_status_t bp_exec_create(bp_session_t* session, bp_exec_t** out_exec, bp_error_t* error) {
+bp_status_t bp_exec_create(bp_session_t* session, const bp_exec_desc_t* desc, bp_exec_t** out_exec, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_exec, "out_exec"));
     BP_TRY(c_api::usable(session, "session"));
+    if (desc) {
+      BP_ASSIGN(const bp_exec_desc_t known, abi::read(desc, "desc"));
+      BP_TRY(abi::check_chain(known.chain));
+      BP_TRY(abi::check_flags(known.flags, 0, "desc.flags"));
+    }
     BP_ASSIGN(auto exec, Exec::create(session->session));
     *out_exec = new bp_exec_t{std::move(exec)};
     return {};

@@ -66,9 +66,7 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
   if (known.compute_types & ~kComputeTypes)
     return Status(BP_INVALID_ARGUMENT,
                   "desc.compute_types is " + std::to_string(known.compute_types) + ": it has bits beyond BP_COMPUTE_*");
-  if (known.flags & ~(BP_SESSION_REFIT | BP_SESSION_PLACE_ONLY))
-    return Status(BP_INVALID_ARGUMENT,
-                  "desc.flags is " + std::to_string(known.flags) + ": it has bits beyond BP_SESSION_*");
+  BP_TRY(abi::check_flags(known.flags, BP_SESSION_REFIT | BP_SESSION_PLACE_ONLY, "desc.flags"));
   if (known.fallback > BP_FALLBACK_FORBID)
     return Status(BP_INVALID_ARGUMENT, "desc.fallback is " + std::to_string(known.fallback) + ", no BP_FALLBACK_*");
   request.compute_types = known.compute_types;
@@ -199,17 +197,19 @@ const bp_graph_t* bp_session_graph(const bp_session_t* session) {
   return graph;
 }
 
-bp_status_t bp_session_refit(bp_session_t* session, const bp_named_tensor_t* weights, uint32_t count, uint32_t stride,
-                             bp_error_t* error) {
+bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* what, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(session, "session"));
-    if (count && !weights) return {BP_INVALID_ARGUMENT, "weights is NULL"};
+    BP_ASSIGN(const bp_session_refit_t refit, abi::read(what, "what"));
+    BP_TRY(abi::check_chain(refit.chain));
+    BP_TRY(abi::check_flags(refit.flags, 0, "what.flags"));
+    if (refit.count && !refit.weights) return {BP_INVALID_ARGUMENT, "what.weights is NULL"};
     const std::shared_ptr<const Session> latest = session->session->latest();
     std::vector<std::pair<std::string, bp_tensor_t>> known;
     std::deque<std::vector<char>> copies;  // of tensors in a device's memory
-    for (uint32_t i = 0; i < count; ++i) {
-      const bp_named_tensor_t weight = abi::element(weights, i, stride);
-      BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "weights.tensor"));
+    for (uint32_t i = 0; i < refit.count; ++i) {
+      const bp_named_tensor_t weight = abi::element(refit.weights, i, refit.stride);
+      BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "what.weights.tensor"));
       if (tensor.buffer.memory) {
         BP_ASSIGN(Device * device, latest->environment().device_of(tensor.buffer.device));
         bp_buffer_t host{};

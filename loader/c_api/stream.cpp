@@ -74,6 +74,7 @@ bp_status_t bp_native_semaphore_create(bp_env_t* env, uint64_t device, const bp_
     BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_semaphore_create_t known, abi::read(how, "how"));
     BP_TRY(abi::check_chain(known.chain));
+    BP_TRY(abi::check_flags(known.flags, 0, "how.flags"));
     BP_TRY(check(known.native));
     BP_ASSIGN(Device * found, env->environment->device_of(device));
     BP_ASSIGN(Semaphore semaphore, FrameworkSemaphore::create(env->environment, *found, known));
@@ -112,12 +113,14 @@ bp_status_t bp_native_semaphore_query(bp_native_semaphore_t* semaphore, uint64_t
   });
 }
 
-bp_status_t bp_native_semaphore_export(bp_native_semaphore_t* semaphore, uint64_t value, bp_native_t* out_native,
-                                       bp_error_t* error) {
+bp_status_t bp_native_semaphore_export(bp_native_semaphore_t* semaphore, const bp_semaphore_export_t* what,
+                                       bp_native_t* out_native, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(present(semaphore, "semaphore"));
+    BP_ASSIGN(const bp_semaphore_export_t known, abi::read(what, "what"));
+    BP_TRY(abi::check_chain(known.chain));
     BP_ASSIGN(bp_native_t native, abi::read(out_native, "out_native"));
-    BP_TRY(of(semaphore).export_native(value, native));
+    BP_TRY(of(semaphore).export_native(known, native));
     return abi::write(native, out_native, "out_native");
   });
 }

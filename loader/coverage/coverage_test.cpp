@@ -23,77 +23,38 @@ using ::testing::Not;
 
 const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
 
-bp_builder_t* make_builder() {
-  const bp_opset_t opset{{"", 0}, 24, 0};
-  bp_builder_t* builder = nullptr;
-  detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &opset, 1u, static_cast<uint32_t>(sizeof opset),
-               &builder);
-  return builder;
-}
-
-uint32_t add_input(bp_builder_t* builder, const char* name, bp_dtype_t dtype, std::vector<int64_t> extents) {
-  uint32_t value = 0;
-  detail::call(api().builder_input, builder, view::text(std::string_view(name)), dtype,
-               static_cast<uint32_t>(extents.size()), static_cast<const int64_t*>(extents.data()),
-               static_cast<const bp_text_t*>(nullptr), &value);
-  return value;
-}
-
-uint32_t add_node(bp_builder_t* builder, const char* op, std::vector<uint32_t> inputs,
-                  std::vector<bp_attribute_t> attributes = {}) {
-  bp_node_desc_t desc{};
-  desc.size = sizeof desc;
-  desc.op_type = desc.name = view::text(std::string_view(op));
-  desc.inputs = inputs.data();
-  desc.input_count = static_cast<uint32_t>(inputs.size());
-  desc.output_count = 1;
-  desc.attributes = attributes.data();
-  desc.attribute_count = static_cast<uint32_t>(attributes.size());
-  desc.attribute_stride = sizeof(bp_attribute_t);
-  uint32_t value = 0;
-  detail::call(api().builder_node, builder, &desc, &value);
-  return value;
-}
-
 // A body whose one node reads `x` of the graph around it; `deeper` puts that into an If within.
-bp_builder_t* make_body(bp_builder_t* outer, const char* op, bool deeper = false);
+Builder make_body(const Builder& outer, const char* op, bool deeper = false);
 
-uint32_t add_if(bp_builder_t* builder, uint32_t condition, const char* then_op, const char* else_op, bool deeper) {
-  bp_builder_t* bodies[] = {make_body(builder, then_op, deeper), make_body(builder, else_op)};
-  std::vector<bp_attribute_t> attributes(2);
-  attributes[0].name = view::text(std::string_view("then_branch"));
-  attributes[1].name = view::text(std::string_view("else_branch"));
-  for (size_t i = 0; i < 2; ++i) {
-    attributes[i].type = BP_ATTR_GRAPH;
-    attributes[i].count = 1;
-    attributes[i].data = &bodies[i];
-  }
-  const uint32_t value = add_node(builder, "If", {condition}, attributes);
-  for (bp_builder_t* body : bodies) api().builder_destroy(body);
-  return value;
+uint32_t add_if(Builder& builder, uint32_t condition, const char* then_op, const char* else_op, bool deeper) {
+  const Builder then_body = make_body(builder, then_op, deeper), else_body = make_body(builder, else_op);
+  NodeOptions how;
+  how.attributes = {{"then_branch", &then_body}, {"else_branch", &else_body}};
+  how.name = "If";
+  return builder.node("If", {condition}, how);
 }
 
-bp_builder_t* make_body(bp_builder_t* outer, const char* op, bool deeper) {
-  bp_builder_t* body = nullptr;
-  detail::call(api().builder_create_body, outer, &body);
-  const uint32_t x = add_input(body, "x", BP_DTYPE_FLOAT, {2});
-  const uint32_t result = deeper ? add_if(body, add_input(body, "condition", BP_DTYPE_BOOL, {}), op, "Neg", false)
-                                 : add_node(body, op, {x});
-  detail::call(api().builder_output, body, result);
+uint32_t add_node(Builder& builder, const char* op, const std::vector<uint32_t>& inputs) {
+  NodeOptions how;
+  how.name = op;
+  return builder.node(op, inputs, how);
+}
+
+Builder make_body(const Builder& outer, const char* op, bool deeper) {
+  Builder body = outer.body();
+  const uint32_t x = body.input("x", BP_DTYPE_FLOAT, {2});
+  body.output(deeper ? add_if(body, body.input("condition", BP_DTYPE_BOOL, {}), op, "Neg", false)
+                     : add_node(body, op, {x}));
   return body;
 }
 
 // y = |condition ? then_op(x) : -x|
 Model branches(const char* then_op, bool deeper) {
-  bp_builder_t* builder = make_builder();
-  add_input(builder, "x", BP_DTYPE_FLOAT, {2});
-  const uint32_t condition = add_input(builder, "condition", BP_DTYPE_BOOL, {});
-  const uint32_t y = add_node(builder, "Abs", {add_if(builder, condition, then_op, "Neg", deeper)});
-  detail::call(api().builder_output, builder, y);
-  bp_model_t* model = nullptr;
-  detail::call(api().builder_finish, builder, &model);
-  api().builder_destroy(builder);
-  return Model(model, nullptr);
+  Builder builder(24);
+  builder.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t condition = builder.input("condition", BP_DTYPE_BOOL, {});
+  builder.output(add_node(builder, "Abs", {add_if(builder, condition, then_op, "Neg", deeper)}));
+  return builder.finish();
 }
 
 std::vector<float> run(const Session& session) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <list>
+#include <mutex>
 #include <utility>
 
 #include "base/abi.h"
@@ -14,8 +16,20 @@ namespace backplane {
 
 Backend::Backend() : tables(std::make_unique<PluginTables>()), plugin(&tables->plugin) {}
 
+void keep_for_good(std::shared_ptr<const void> object) {
+  static std::mutex mutex;
+  static auto* const kKept = new std::list<std::shared_ptr<const void>>;
+  const std::lock_guard lock(mutex);
+  kKept->push_back(std::move(object));
+}
+
 Backend::~Backend() {
   if (!handle) return;
+  if (given_up) {
+    keep_for_good(host);
+    keep_for_good({handle, [](const void*) {}});
+    return;
+  }
   host->finish();
   call_plugin([&] { plugin->destroy(handle); });
 }
@@ -54,7 +68,18 @@ bool Device::reads_from(const Device& other) const {
 }
 
 Device::~Device() {
-  if (handle_) call_plugin([&] { backend_->plugin->device->close(handle_); });
+  if (!handle_) return;
+  if (given_up_)
+    keep_for_good({handle_, [](const void*) {}});
+  else
+    call_plugin([&] { backend_->plugin->device->close(handle_); });
+}
+
+void Device::give_up() {
+  backend_->given_up = true;
+  if (given_up_.exchange(true)) return;
+  const std::lock_guard lock(mutex_);
+  if (handle_ && backend_->plugin->device->abandon) call_plugin([&] { backend_->plugin->device->abandon(handle_); });
 }
 
 Result<bp_device_t*> Device::open() {

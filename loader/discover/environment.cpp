@@ -112,9 +112,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
       (desc.plugin_count && !desc.plugins) || (desc.backend_folder_count && !desc.backend_folders))
     return Status(BP_INVALID_ARGUMENT, "bp_env_desc_t has a count whose array is NULL");
   BP_TRY(abi::check_chain(desc.chain));
-  if (desc.flags & ~BP_ENV_ONLY_GIVEN)
-    return Status(BP_INVALID_ARGUMENT,
-                  fmt::format("bp_env_desc_t.flags is {:#x}: only BP_ENV_ONLY_GIVEN is known", desc.flags));
+  BP_TRY(abi::check_flags(desc.flags, BP_ENV_ONLY_GIVEN, "bp_env_desc_t.flags"));
   if (const char* patterns = variable("BACKPLANE_DISABLE")) settings.selection.disable(patterns);
   if (const char* patterns = variable("BACKPLANE_SELECT")) settings.selection.select(patterns);
   if (const char* folder = variable("BACKPLANE_REQUIRE_SIGNED"); folder && *folder)

@@ -38,6 +38,7 @@ struct Backend {
       tables;                 // a zero-filled copy of the descriptor and its tables, as large as this loader knows them
   const bp_plugin_t* plugin;  // in `tables`
   bp_backend_t* handle = nullptr;
+  std::atomic<bool> given_up{false};  // a device of it was: it is not destroyed
   std::string id;
   std::string library;         // path
   std::shared_ptr<Host> host;  // what it was created with
@@ -45,6 +46,9 @@ struct Backend {
   std::function<Status()> load;  // does it; empty once it is loaded
   std::mutex load_mutex;
 };
+
+// Never destroyed: what a device that was given up may still use. Thread-safe.
+void keep_for_good(std::shared_ptr<const void> object);
 
 // A device of a backend. Opened on first use, closed with the environment.
 class Device {
@@ -72,7 +76,7 @@ class Device {
   // What it knows of ONNX; it was opened.
   const KnownOpsets& newest() const { return newest_; }
   // A run on it did not end: nothing more is asked of it. Thread-safe.
-  void give_up() { given_up_ = true; }
+  void give_up();
   bool given_up() const { return given_up_; }
 
  private:

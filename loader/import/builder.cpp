@@ -35,6 +35,11 @@ Status Builder::taken() const {
   return Status(BP_BAD_STATE, "the builder is empty: its graph was taken; create another one");
 }
 
+void Builder::keep(void* self, void (*release)(void*)) {
+  model_->storage.reserve(model_->storage.size() + 1);
+  model_->storage.emplace_back(self, release);
+}
+
 uint32_t Builder::symbol(std::string_view name) {
   if (name.empty() || !model_) return BP_NONE;
   std::vector<Symbol>& symbols = model_->graph.symbols;

@@ -26,6 +26,9 @@ class Builder {
   // For the body of a control-flow node. This one must outlive it.
   std::unique_ptr<Builder> create_body();
 
+  // Calls release(self) when the model, or a builder without one, is gone.
+  void keep(void* self, void (*release)(void*));
+
   // The dimension of that name, for Type::dims.
   uint32_t symbol(std::string_view name);
   // A graph input. In a body, a name of an outer graph refers to that value instead.

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <random>
 
-#include "backplane/client.hpp"
+#include "backplane/builder.hpp"
 
 namespace backplane {
 namespace {
@@ -41,37 +41,23 @@ constexpr Operator kOperators[] = {
     {"TopK", 1, false, false, 2},   {"GatherElements", 1, false, false},
 };
 
-// A model from the builder, and what it borrows.
+// A random graph.
 class Drawing {
  public:
   Drawing(std::mt19937& random, uint32_t nodes) : random_(random) {
-    const bp_opset_t opset{{"", 0}, 24, 0};
-    detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &opset, 1u, static_cast<uint32_t>(sizeof opset),
-                 &builder_);
-    for (const char* name : {"x", "y"}) {
-      const int64_t extents[] = {kSide, kSide};
-      uint32_t value = 0;
-      detail::call(api().builder_input, builder_, view::text(std::string_view(name)), BP_DTYPE_FLOAT, 2u, extents,
-                   static_cast<const bp_text_t*>(nullptr), &value);
-      values_.push_back(value);
-    }
-    for (int k = 0; k < 4; ++k) weights_.push_back(add_weight("w" + std::to_string(k), numbers(random, 4)));
-    low_ = add_weight("low", Tensor::of<float>({}, {static_cast<float>(-kLargest)}));
-    high_ = add_weight("high", Tensor::of<float>({}, {static_cast<float>(kLargest)}));
-    k_ = add_weight("k", Tensor::of<int64_t>({1}, {kSide}));
+    for (const char* name : {"x", "y"}) values_.push_back(builder_.input(name, BP_DTYPE_FLOAT, {kSide, kSide}));
+    for (int k = 0; k < 4; ++k) weights_.push_back(builder_.weight("w" + std::to_string(k), numbers(random, 4)));
+    low_ = builder_.weight("low", Tensor::of<float>({}, {static_cast<float>(-kLargest)}));
+    high_ = builder_.weight("high", Tensor::of<float>({}, {static_cast<float>(kLargest)}));
+    k_ = builder_.weight("k", Tensor::of<int64_t>({1}, {kSide}));
     const size_t window = 1 + random() % 30;
     for (uint32_t i = 0; i < nodes; ++i) add_node("n" + std::to_string(i), window);
   }
-  Drawing(const Drawing&) = delete;
-  ~Drawing() { api().builder_destroy(builder_); }
 
   Model finish() {
     for (size_t k = 0; k < values_.size(); ++k)
-      if (k + 1 == values_.size() || (k > 1 && random_() % 10 == 0))
-        detail::call(api().builder_output, builder_, values_[k]);
-    bp_model_t* model = nullptr;
-    detail::call(api().builder_finish, builder_, &model);
-    return Model(model, std::make_shared<std::vector<Tensor>>(tensors_));
+      if (k + 1 == values_.size() || (k > 1 && random_() % 10 == 0)) builder_.output(values_[k]);
+    return builder_.finish();
   }
 
   static Tensor numbers(std::mt19937& random, int32_t most) {
@@ -82,14 +68,6 @@ class Drawing {
   }
 
  private:
-  uint32_t add_weight(const std::string& name, Tensor tensor) {
-    tensors_.push_back(std::move(tensor));
-    const bp_tensor_t raw = tensors_.back().abi();
-    uint32_t value = 0;
-    detail::call(api().builder_weight, builder_, view::text(name), &raw, &value);
-    return value;
-  }
-
   void add_node(const std::string& name, size_t window) {
     const Operator& op = kOperators[random_() % std::size(kOperators)];
     const auto recent = [&](const std::vector<uint32_t>& list) {
@@ -109,24 +87,15 @@ class Drawing {
 
   // The first output.
   uint32_t make(const char* op, const std::string& name, const std::vector<uint32_t>& inputs, int outputs) {
-    const std::string second = name + "_second";
-    const bp_text_t names[] = {view::text(name), view::text(second)};
-    bp_node_desc_t desc{};
-    desc.size = sizeof desc;
-    desc.op_type = view::text(std::string_view(op));
-    desc.name = names[0];
-    desc.inputs = inputs.data();
-    desc.input_count = static_cast<uint32_t>(inputs.size());
-    desc.output_count = static_cast<uint32_t>(outputs);
-    desc.output_names = names;
-    uint32_t first = 0;
-    detail::call(api().builder_node, builder_, &desc, &first);
-    return first;
+    NodeOptions how;
+    how.name = name;
+    how.outputs = static_cast<uint32_t>(outputs);
+    how.output_names = outputs == 2 ? std::vector{name, name + "_second"} : std::vector{name};
+    return builder_.node(op, inputs, how);
   }
 
   std::mt19937& random_;
-  bp_builder_t* builder_ = nullptr;
-  std::vector<Tensor> tensors_;  // the model refers to them
+  Builder builder_{24};
   std::vector<uint32_t> values_, indices_, weights_;
   uint32_t k_ = 0, low_ = 0, high_ = 0;
 };

@@ -81,13 +81,11 @@ Device* Exec::given_up_device() const {
 
 void Exec::keep_run() {
   struct Kept {
+    Kept(std::shared_ptr<const CompiledModel> of, std::unique_ptr<Run> what) : model(std::move(of)), run(std::move(what)) {}
     std::shared_ptr<const CompiledModel> model;
     std::unique_ptr<Run> run;
   };
-  static std::mutex mutex;
-  static auto* const kKept = new std::list<Kept>;  // never destroyed: the device may still write
-  const std::lock_guard lock(mutex);
-  kKept->push_back({model_, std::move(run_)});
+  keep_for_good(std::make_shared<const Kept>(model_, std::move(run_)));
   planned_ = false;
 }
 
@@ -421,7 +419,7 @@ Result<bp_run_t> read_run(const bp_run_t* run) {
   }
   BP_ASSIGN(bp_run_t options, abi::read(run, "run"));
   if (options.output) return Status(BP_INVALID_ARGUMENT, "run.output must be NULL here");
-  if (options.flags != 0) return Status(BP_UNSUPPORTED, "run.flags has bits that this loader does not know");
+  BP_TRY(abi::check_flags(options.flags, 0, "run.flags"));
   if (options.deadline == BP_FOREVER) options.deadline = 0;
   const auto known = [](const bp_point_t* points, uint32_t count) {
     const auto is_known = [](const bp_point_t& p) {

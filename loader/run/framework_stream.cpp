@@ -32,7 +32,10 @@ FrameworkStream::~FrameworkStream() {
 
 void FrameworkStream::close() noexcept {
   drain();
-  if (stream_ && !device_->given_up()) api().stream_destroy(stream_);
+  if (stream_ && device_->given_up())
+    keep_for_good({stream_, [](const void*) {}});
+  else if (stream_)
+    api().stream_destroy(stream_);
   stream_ = nullptr;
 }
 
@@ -78,7 +81,10 @@ Result<std::shared_ptr<FrameworkSemaphore>> FrameworkSemaphore::create(std::shar
 }
 
 FrameworkSemaphore::~FrameworkSemaphore() {
-  if (semaphore_ && !device_->given_up()) api().semaphore_destroy(semaphore_);
+  if (semaphore_ && device_->given_up())
+    keep_for_good({semaphore_, [](const void*) {}});
+  else if (semaphore_)
+    api().semaphore_destroy(semaphore_);
 }
 
 Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline) const {
@@ -103,10 +109,10 @@ Status FrameworkSemaphore::query(uint64_t& out_value) const {
   return device_status(*device_, error, api().semaphore_query(semaphore_, &out_value, error.get()));
 }
 
-Status FrameworkSemaphore::export_native(uint64_t value, bp_native_t& out) const {
+Status FrameworkSemaphore::export_native(const bp_semaphore_export_t& what, bp_native_t& out) const {
   if (!api().semaphore_export) return lacks(*device_, "native handles of semaphores");
   PluginError error;
-  return device_status(*device_, error, api().semaphore_export(semaphore_, value, &out, error.get()));
+  return device_status(*device_, error, api().semaphore_export(semaphore_, &what, &out, error.get()));
 }
 
 // ---- orders ---------------------------------------------------------------------------------------------------------

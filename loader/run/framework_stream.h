@@ -55,7 +55,7 @@ class FrameworkSemaphore {
   Status can_signal() const;  // from the host
   Status signal(uint64_t value) const;
   Status query(uint64_t& out_value) const;
-  Status export_native(uint64_t value, bp_native_t& out) const;
+  Status export_native(const bp_semaphore_export_t& what, bp_native_t& out) const;
 
  private:
   FrameworkSemaphore(std::shared_ptr<Environment> environment, Device& device)

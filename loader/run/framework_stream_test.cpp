@@ -205,6 +205,36 @@ TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
 }
 
+// It writes half a second after it was abandoned, to memory that must still be there.
+TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const Environment env = streaming({{"partial.fault", "late@n1#2"}});
+    Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+    exec.bind("x", x);
+    exec.bind_output(0u, y);
+    const Stream stream = env.stream(partial_id(env)), idle = env.stream(partial_id(env));
+    exec.run(in(stream));
+    stream.wait();
+    exec.run(in(stream));
+    const uint64_t soon = static_cast<uint64_t>(
+        std::chrono::nanoseconds((std::chrono::steady_clock::now() + std::chrono::milliseconds(50)).time_since_epoch())
+            .count());
+    EXPECT_EQ(failure([&] { stream.wait(soon); }).status(), BP_TIMED_OUT);
+    env.abandon_device(partial_id(env));
+    env.abandon_device(partial_id(env));
+    EXPECT_EQ(counters(env).abandoned, 1u);
+    EXPECT_EQ(failure([&] { stream.wait(); }).status(), BP_DEVICE_LOST);
+    EXPECT_EQ(failure([&] { idle.wait(); }).status(), BP_DEVICE_LOST);
+    EXPECT_EQ(failure([&] { exec.run(in(stream)); }).status(), BP_DEVICE_LOST);
+    EXPECT_EQ(failure([&] { env.stream(partial_id(env)); }).status(), BP_DEVICE_LOST);
+    EXPECT_EQ(failure([&] { env.abandon_device(12345); }).status(), BP_NOT_FOUND);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(400));
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+}
+
 TEST(FrameworkStream, WaitReportsWhatFailedInIt) {
   const Environment env = streaming({{"partial.fault", "internal@n1#1"}});
   SessionOptions how = pinned({{"*", "partial"}});

@@ -53,7 +53,9 @@ void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, 
   native.size = sizeof native;
   bp_native_semaphore_t* copy = nullptr;
   how.native = &native;
-  if (api->semaphore_export(made->own_, 0, &native, error.get()) == BP_OK &&
+  bp_semaphore_export_t every_value{};
+  every_value.size = sizeof every_value;
+  if (api->semaphore_export(made->own_, &every_value, &native, error.get()) == BP_OK &&
       other->semaphore_create(*taker, &how, &copy, error.get()) == BP_OK && copy)
     made->copies_.push_back({number, other, copy});
   if (!made->copies_.empty()) mark = std::move(made);

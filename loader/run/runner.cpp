@@ -159,7 +159,6 @@ Status Runner::give_up() {
     const Program& program = *graph_.steps[step].program;
     Device& device = *program.device;
     device.give_up();
-    if (program.plugin->instance->abandon) program.plugin->instance->abandon(state_.instance(step));
     names += (names.empty() ? "'" : ", '") + device.name() + "'";
   }
   if (!gave_up_) {  // the last call has just ended

@@ -18,6 +18,56 @@ std::shared_ptr<const model::Weight> Session::weight_of(model::ValueId value) co
   return {model_, &model_->graph.weights[weight]};
 }
 
+namespace {
+
+bool native(const Program& program) {
+  return program.plugin->weights && program.plugin->weights->refit;
+}
+
+Status refit_program(const Program& program, const std::vector<bp_refit_weight_t>& weights) {
+  bp_refit_t what{};
+  what.size = sizeof what;
+  what.count = static_cast<uint32_t>(weights.size());
+  what.weights = weights.data();
+  what.stride = sizeof(bp_refit_weight_t);
+  PluginError error;
+  return error.status(program.plugin->weights->refit(program.handle, &what, error.get()),
+                      "device '" + program.device->name() + "'");
+}
+
+}  // namespace
+
+// Where a program refuses, those before it get back what they had.
+Status Session::refit_programs(const Replacements& wanted) const {
+  std::vector<const Replacements::value_type*> done;
+  for (const auto& program : programs_) {
+    const auto one = wanted.find(program.get());
+    if (one == wanted.end() || !native(*program)) continue;
+    Status status = refit_program(*program, one->second.slots);
+    if (status.ok()) {
+      done.push_back(&*one);
+      continue;
+    }
+    for (const auto* before : done) {
+      std::vector<bp_tensor_t> tensors;
+      std::vector<bp_refit_weight_t> weights;
+      tensors.reserve(before->second.slots.size());
+      for (size_t i = 0; i < before->second.slots.size(); ++i) {
+        const model::Weight& weight = *before->second.present[i];
+        bp_tensor_t& tensor = tensors.emplace_back(*before->second.slots[i].tensor);
+        tensor.buffer =
+            bp_buffer_t{0, 0, 0, nullptr, const_cast<void*>(static_cast<const void*>(weight.data)), 0, weight.bytes};
+        weights.push_back({before->second.slots[i].weight, 0, &tensor});
+      }
+      if (const Status undone = refit_program(*before->first, weights); !undone.ok())
+        return std::move(status).context("the weights of device '" + before->first->device->name() +
+                                         "' were replaced and cannot be restored (" + std::string(undone.text()) + ")");
+    }
+    return status;
+  }
+  return {};
+}
+
 Result<model::WeightId> Session::find_weight(std::string_view name, const bp_tensor_t& tensor) const {
   if (!refit_.possible || !compiled_)
     return Status(BP_BAD_STATE, "the session was not made with BP_SESSION_REFIT: its weights are fixed");
@@ -73,11 +123,16 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
 
   const std::lock_guard lock(mutex_);
   if (next_) return {BP_BUSY, "the session changed meanwhile: call again"};
-  std::map<const Program*, std::vector<bp_refit_weight_t>> wanted;
-  for (size_t i = 0; i < fresh.size(); ++i)
-    for (const auto& [program, slot] : holders(fresh[i].first))
-      wanted[program].push_back({slot, 0, &weights[i].second});
-  const auto native = [](const Program& program) { return program.plugin->weights && program.plugin->weights->refit; };
+  Replacements wanted;
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    const auto replaced = refit_.replaced.find(fresh[i].first);
+    const model::Weight& present =
+        replaced == refit_.replaced.end() ? model_->graph.weights[fresh[i].first] : *replaced->second;
+    for (const auto& [program, slot] : holders(fresh[i].first)) {
+      wanted[program].slots.push_back({slot, 0, &weights[i].second});
+      wanted[program].present.push_back(&present);
+    }
+  }
   // Compiling changes nothing when it fails, so it comes first.
   std::shared_ptr<Session> next;
   if (!std::ranges::all_of(wanted, [&](const auto& one) { return native(*one.first); })) {
@@ -85,17 +140,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
     for (const auto& [index, weight] : fresh) next->refit_.replaced[index] = weight;
     BP_TRY(next->compile_again([&](const Program& program) { return wanted.contains(&program) && !native(program); }));
   }
-  for (const auto& [program, slots] : wanted) {
-    if (!native(*program)) continue;
-    bp_refit_t what{};
-    what.size = sizeof what;
-    what.count = static_cast<uint32_t>(slots.size());
-    what.weights = slots.data();
-    what.stride = sizeof(bp_refit_weight_t);
-    PluginError error;
-    BP_TRY(error.status(program->plugin->weights->refit(program->handle, &what, error.get()),
-                        "device '" + program->device->name() + "'"));
-  }
+  BP_TRY(refit_programs(wanted));
   if (!next) {
     for (auto& [index, weight] : fresh) refit_.replaced[index] = std::move(weight);
     return {};

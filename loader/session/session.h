@@ -60,6 +60,13 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   // With the same programs; the caller changes some of them.
   std::shared_ptr<Session> copy() const;
   Result<model::WeightId> find_weight(std::string_view name, const bp_tensor_t& tensor) const;
+  // What replaces weights of a program, and what they are now.
+  struct Replacement {
+    std::vector<bp_refit_weight_t> slots;
+    std::vector<const model::Weight*> present;  // one for each slot
+  };
+  using Replacements = std::map<const Program*, Replacement>;
+  Status refit_programs(const Replacements& wanted) const;
   // Every program that uses the weight, and the weight's index in it.
   std::vector<std::pair<const Program*, uint32_t>> holders(model::WeightId weight) const;
 

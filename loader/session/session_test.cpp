@@ -451,7 +451,12 @@ TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   const std::vector<int64_t> extents = {2};
   const bp_tensor_t tensor = there.tensor(BP_DTYPE_FLOAT, extents);
   const bp_named_tensor_t weight{view::text("c"), &tensor};
-  detail::call(api().session_refit, session.get(), &weight, 1u, static_cast<uint32_t>(sizeof weight));
+  bp_session_refit_t what{};
+  what.size = sizeof what;
+  what.count = 1;
+  what.weights = &weight;
+  what.stride = sizeof weight;
+  detail::call(api().session_refit, session.get(), static_cast<const bp_session_refit_t*>(&what));
   EXPECT_THAT(y(), ElementsAre(7, 14));
 }
 

@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
   check(api->env_create(NULL, &env, &error));
   check(api->model_open(env, &source, &model, &error));
   check(api->session_create(env, model, NULL, &session, &error));
-  check(api->exec_create(session, &exec, &error));
+  check(api->exec_create(session, NULL, &exec, &error));
 
   const bp_graph_t* graph = api->model_graph(model);
   void** memory = calloc(graph->input_count + 1, sizeof *memory);

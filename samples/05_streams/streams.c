@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
   bp_session_t* session = NULL;
   check(api->session_create(env, model, &desc, &session, &error));
   bp_exec_t* exec = NULL;
-  check(api->exec_create(session, &exec, &error));
+  check(api->exec_create(session, NULL, &exec, &error));
   const uint32_t space = info.space_count - 1; /* that of cl_mem is the last */
   const bp_buffer_t lent[] = {bind(env, device, space, exec, 0, own.a), bind(env, device, space, exec, 1, own.b),
                               bind(env, device, space, exec, BP_SLOT_OUTPUT, own.y)};

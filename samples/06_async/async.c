@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   Slot slots[RUNS] = {0};
   bp_status_t status[RUNS] = {0};
   for (int i = 0; i < RUNS; ++i) {
-    check(api->exec_create(session, &slots[i].exec, &error));
+    check(api->exec_create(session, NULL, &slots[i].exec, &error));
     bind(slots[i].exec, 0, slots[i].a);
     bind(slots[i].exec, 1, slots[i].b);
     bind(slots[i].exec, BP_SLOT_OUTPUT, slots[i].y);

@@ -341,7 +341,7 @@ class Exec {
   Exec(std::shared_ptr<bp_env_t> env, Model model, std::shared_ptr<bp_session_t> session)
       : env_(std::move(env)), model_(std::move(model)), session_(std::move(session)) {
     bp_exec_t* exec = nullptr;
-    detail::call(api().exec_create, session_.get(), &exec);
+    detail::call(api().exec_create, session_.get(), static_cast<const bp_exec_desc_t*>(nullptr), &exec);
     exec_ = std::shared_ptr<bp_exec_t>(exec, api().exec_destroy);
   }
   void bind_slot(uint32_t slot, const Tensor& tensor) {
@@ -398,9 +398,12 @@ class Session {
     std::vector<bp_named_tensor_t> named;
     for (const auto& weight : weights) tensors.push_back(weight.second.abi());
     for (size_t i = 0; i < weights.size(); ++i) named.push_back({view::text(weights[i].first), &tensors[i]});
-    const bp_named_tensor_t* first = named.data();
-    detail::call(api().session_refit, get(), first, static_cast<uint32_t>(named.size()),
-                 static_cast<uint32_t>(sizeof *first));
+    bp_session_refit_t what{};
+    what.size = sizeof what;
+    what.count = static_cast<uint32_t>(named.size());
+    what.weights = named.data();
+    what.stride = sizeof(bp_named_tensor_t);
+    detail::call(api().session_refit, get(), static_cast<const bp_session_refit_t*>(&what));
   }
   // What a device (bp_device_info_t.id) said of a node. Text lives as long as the session.
   bp_node_verdict_t verdict(uint32_t node, uint64_t device) const {
@@ -542,6 +545,8 @@ class Environment {
     how.native = &native;
     detail::call(api().env_open_device, get(), device, static_cast<const bp_device_open_t*>(&how));
   }
+  // Gives up a device that hangs: nothing waits for it any more.
+  void abandon_device(uint64_t device) const { detail::call(api().env_abandon_device, get(), device); }
   Stream stream(uint64_t device, const bp_native_t* native = nullptr) const { return Stream(get(), device, native); }
   // Memory of a device (bp_device_info_t.id), in one of its memory spaces.
   Buffer allocate(uint64_t device, uint64_t bytes, uint32_t space = 0) const {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backplane/client.hpp"
+#include "backplane/builder.hpp"
 
 namespace backplane {
 
@@ -19,63 +19,23 @@ inline Environment environment(std::vector<std::string> files, std::map<std::str
   return Environment(how);
 }
 
-// The C builder with just enough comfort for tests.
-class Graph {
+// Models of tests: a node's name is also that of its one output, its attributes are integers.
+class Graph : public Builder {
  public:
-  explicit Graph(uint32_t opset = 27) {
-    const bp_opset_t version{{"", 0}, opset, 0};
-    detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &version, 1u,
-                 static_cast<uint32_t>(sizeof version), &builder_);
-  }
-  ~Graph() { api().builder_destroy(builder_); }
+  explicit Graph(uint32_t opset = 27) : Builder(opset) {}
 
-  uint32_t input(const std::string& name, bp_dtype_t dtype, std::vector<int64_t> extents,
-                 const std::vector<std::string>& symbols = {}) {
-    std::vector<bp_text_t> names;
-    for (const std::string& symbol : symbols) names.push_back(view::text(symbol));
-    uint32_t value = 0;
-    detail::call(api().builder_input, builder_, view::text(name), dtype, static_cast<uint32_t>(extents.size()),
-                 static_cast<const int64_t*>(extents.data()),
-                 static_cast<const bp_text_t*>(names.empty() ? nullptr : names.data()), &value);
-    return value;
-  }
-  uint32_t weight(const std::string& name, const Tensor& tensor) {
-    weights_.push_back(tensor);
-    const bp_tensor_t raw = tensor.abi();
-    uint32_t value = 0;
-    detail::call(api().builder_weight, builder_, view::text(name), &raw, &value);
-    return value;
-  }
-  uint32_t node(const std::string& op, const std::string& name, std::vector<uint32_t> inputs,
+  uint32_t node(const std::string& op, const std::string& name, const std::vector<uint32_t>& inputs,
                 const std::map<std::string, int64_t>& numbers = {}) {
-    std::vector<bp_attribute_t> attributes;
-    for (const auto& [key, number] : numbers) attributes.push_back({view::text(key), BP_ATTR_INT, 1, &number});
-    const bp_text_t output = view::text(name);
-    bp_node_desc_t desc{};
-    desc.size = sizeof desc;
-    desc.op_type = view::text(op);
-    desc.name = view::text(name);
-    desc.inputs = inputs.data();
-    desc.input_count = static_cast<uint32_t>(inputs.size());
-    desc.output_count = 1;
-    desc.output_names = &output;
-    desc.attributes = attributes.data();
-    desc.attribute_count = static_cast<uint32_t>(attributes.size());
-    desc.attribute_stride = sizeof(bp_attribute_t);
-    uint32_t value = 0;
-    detail::call(api().builder_node, builder_, &desc, &value);
-    return value;
+    NodeOptions how;
+    how.attributes.insert(numbers.begin(), numbers.end());
+    how.name = name;
+    how.output_names = {name};
+    return Builder::node(op, inputs, how);
   }
   Model finish(const std::vector<uint32_t>& outputs) {
-    for (uint32_t output : outputs) detail::call(api().builder_output, builder_, output);
-    bp_model_t* model = nullptr;
-    detail::call(api().builder_finish, builder_, &model);
-    return Model(model, std::make_shared<std::vector<Tensor>>(weights_));
+    for (uint32_t value : outputs) output(value);
+    return Builder::finish();
   }
-
- private:
-  bp_builder_t* builder_ = nullptr;
-  std::vector<Tensor> weights_;  // the model refers to them
 };
 
 // The error that a call throws.

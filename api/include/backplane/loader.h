@@ -52,7 +52,8 @@ typedef struct bp_env_desc_t {
   uint32_t log_level; /* BP_LOG_*; 0: BACKPLANE_LOG, otherwise errors */
   uint32_t threads;   /* that backends share; 0: one for each core that the process may use */
   void* self;
-  /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed.
+  /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed,
+   * after a device was abandoned until the process ends.
    * Where log lines go. NULL: the file that BACKPLANE_LOG_FILE names, otherwise standard error. [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
   /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
@@ -67,7 +68,7 @@ typedef struct bp_env_desc_t {
   const bp_chain_t* chain;
 } bp_env_desc_t;
 
-#define BP_ENV_ONLY_GIVEN 0x1u /* only `backend_files` and `backend_folders`: 2, 3 and 5 to 7 are left out */
+#define BP_ENV_ONLY_GIVEN 0x10000u /* only `backend_files` and `backend_folders`: 2, 3 and 5 to 7 are left out */
 
 /* Why a candidate was refused. Stable: tools and tests compare them. */
 #define BP_REFUSED_NONE 0u          /* it was not */
@@ -126,6 +127,10 @@ BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index,
  * BP_NOT_FOUND, BP_BAD_STATE (it is open), and those of `open` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_open_t* how,
                                                  bp_error_t* error);
+/* Gives up a device that hangs: nothing more is started on it, and waits for it return BP_DEVICE_LOST. Streams, execs
+ * and memory of it are destroyed without a wait, and what the device may still touch is kept until the process ends.
+ * Runs that are under way end as after their deadline. [thread-safe]. Errors: BP_NOT_FOUND. */
+BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error);
 /* All of it as one JSON object: what `backplane list --json` prints. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 /* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none.
@@ -195,18 +200,39 @@ typedef struct bp_node_desc_t {
   const bp_chain_t* chain;
 } bp_node_desc_t;
 
-/* `opsets`: at least the domain "" (ai.onnx). */
-BP_EXPORT bp_status_t BP_CALL bp_builder_create(bp_env_t* env, const bp_opset_t* opsets, uint32_t opset_count,
-                                                uint32_t opset_stride, bp_builder_t** out_builder, bp_error_t* error);
+typedef struct bp_builder_desc_t {
+  uint32_t size;
+  uint32_t opset_count;
+  const bp_opset_t* opsets; /* at least that of the domain "" (ai.onnx) */
+  uint32_t opset_stride;
+  uint32_t flags; /* none defined */
+  void* self;
+  /* Called once, from any thread, when the memory of the weights and of the attributes' tensors is no longer used:
+   * after the model and its sessions are gone or, without a model, when the builder is destroyed. May be NULL. */
+  void(BP_CALL* release)(void* self);
+  const bp_chain_t* chain;
+} bp_builder_desc_t;
+
+BP_EXPORT bp_status_t BP_CALL bp_builder_create(bp_env_t* env, const bp_builder_desc_t* desc,
+                                                bp_builder_t** out_builder, bp_error_t* error);
 /* A builder for the body of a control-flow node. A value of a graph around it is taken in with bp_builder_input under
  * its name (type and extents are then those of that value). `outer` outlives it. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder,
                                                      bp_error_t* error);
 BP_EXPORT void BP_CALL bp_builder_destroy(bp_builder_t* builder);
-/* A graph input. `extents` has `rank` numbers; -1 is a dimension named in `symbols` (may be NULL;
- * an empty name: unrelated). */
-BP_EXPORT bp_status_t BP_CALL bp_builder_input(bp_builder_t* builder, bp_text_t name, bp_dtype_t dtype, uint32_t rank,
-                                               const int64_t* extents, const bp_text_t* symbols, uint32_t* out_value,
+typedef struct bp_input_desc_t {
+  uint32_t size;
+  bp_dtype_t dtype;
+  bp_text_t name;
+  const int64_t* extents;   /* `rank` numbers; -1: any extent */
+  const bp_text_t* symbols; /* `rank` names of the dimensions that are -1; empty: unrelated to others. May be NULL */
+  uint32_t rank;
+  uint32_t flags; /* none defined */
+  const bp_chain_t* chain;
+} bp_input_desc_t;
+
+/* A graph input: a tensor. */
+BP_EXPORT bp_status_t BP_CALL bp_builder_input(bp_builder_t* builder, const bp_input_desc_t* input, uint32_t* out_value,
                                                bp_error_t* error);
 /* A constant in host memory, dense, borrowed until the model and all its sessions are gone. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_tensor_t* tensor,
@@ -259,9 +285,9 @@ typedef struct bp_session_desc_t {
   const bp_chain_t* chain;
 } bp_session_desc_t;
 
-#define BP_SESSION_REFIT 0x1u /* weights can be replaced later */
+#define BP_SESSION_REFIT 0x10000u /* weights can be replaced later */
 /* Place and report, but do not compile: no exec can be made of it. Nodes that no device takes do not fail it. */
-#define BP_SESSION_PLACE_ONLY 0x2u
+#define BP_SESSION_PLACE_ONLY 0x20000u
 
 /* Where a node went. */
 typedef struct bp_placed_node_t {
@@ -305,20 +331,38 @@ BP_EXPORT const bp_graph_t* BP_CALL bp_session_graph(const bp_session_t* session
 /* Islands, reasons, costs and copies as one JSON object: what `backplane explain --json` prints. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context,
                                                 bp_error_t* error);
-/* Replaces weights by name; the session was made with BP_SESSION_REFIT. All are checked before the first is replaced.
- * The tensors are dense, in host memory or a device's. Runs in flight end before. [one at a time] [blocks]. Errors:
- * BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED (the backend cannot; it is named). */
-BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_named_tensor_t* weights, uint32_t count,
-                                               uint32_t stride, bp_error_t* error);
+/* Weights and what replaces them. */
+typedef struct bp_session_refit_t {
+  uint32_t size;
+  uint32_t count;
+  const bp_named_tensor_t* weights; /* dense, in host memory or a device's; borrowed for the call */
+  uint32_t stride;
+  uint32_t flags; /* none defined */
+  const bp_chain_t* chain;
+} bp_session_refit_t;
+
+/* Replaces weights by name: all or, where the call fails, none; the session was made with BP_SESSION_REFIT. Runs in
+ * flight end before. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED
+ * (the backend cannot; it is named). */
+BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
+                                               bp_error_t* error);
 /* Reads a weight back into the caller's memory, dense. [thread-safe] [blocks]. Errors: as above. */
 BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                                      bp_error_t* error);
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* A run state. Many threads run one session, each with an exec of its own. [thread-safe] [blocks].
+/* How a run state is made. */
+typedef struct bp_exec_desc_t {
+  uint32_t size;
+  uint32_t flags; /* none defined */
+  const bp_chain_t* chain;
+} bp_exec_desc_t;
+
+/* A run state. Many threads run one session, each with an exec of its own. `desc` may be NULL. [thread-safe] [blocks].
  * Errors: BP_BAD_STATE (a BP_SESSION_PLACE_ONLY session), BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
-BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, bp_exec_t** out_exec, bp_error_t* error);
+BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, const bp_exec_desc_t* desc, bp_exec_t** out_exec,
+                                             bp_error_t* error);
 /* Waits for a run in flight. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
 /* Binds memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The memory is the caller's and is used until it
@@ -396,9 +440,10 @@ BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_signal(bp_native_semaphore_t* 
 /* Its value now. [thread-safe]. Errors: BP_UNSUPPORTED. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_query(bp_native_semaphore_t* semaphore, uint64_t* out_value,
                                                         bp_error_t* error);
-/* A handle for another device or framework; `value` for kinds of one value. [thread-safe]. Errors: BP_UNSUPPORTED. */
-BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* semaphore, uint64_t value,
-                                                         bp_native_t* out_native, bp_error_t* error);
+/* A handle for another device or framework. [thread-safe]. Errors: BP_UNSUPPORTED. */
+BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* semaphore,
+                                                         const bp_semaphore_export_t* what, bp_native_t* out_native,
+                                                         bp_error_t* error);
 
 /* ---- semaphores, cancellation, memory, trace --------------------------------------------------------------------- */
 
@@ -474,17 +519,17 @@ typedef struct bp_loader_api_t {
   uint32_t(BP_CALL* env_device_count)(const bp_env_t*);
   bp_status_t(BP_CALL* env_device)(const bp_env_t*, uint32_t, bp_device_info_t*, bp_text_t*, bp_error_t*);
   bp_status_t(BP_CALL* env_open_device)(bp_env_t*, uint64_t, const bp_device_open_t*, bp_error_t*);
+  bp_status_t(BP_CALL* env_abandon_device)(bp_env_t*, uint64_t, bp_error_t*);
   bp_status_t(BP_CALL* env_report)(const bp_env_t*, bp_text_sink_t, void*, bp_error_t*);
   const void*(BP_CALL* env_get_extension)(const bp_env_t*, bp_text_t, uint32_t);
   bp_status_t(BP_CALL* model_open)(bp_env_t*, const bp_model_source_t*, bp_model_t**, bp_error_t*);
   void(BP_CALL* model_destroy)(bp_model_t*);
   const bp_graph_t*(BP_CALL* model_graph)(const bp_model_t*);
   bp_status_t(BP_CALL* model_report)(const bp_model_t*, bp_text_sink_t, void*, bp_error_t*);
-  bp_status_t(BP_CALL* builder_create)(bp_env_t*, const bp_opset_t*, uint32_t, uint32_t, bp_builder_t**, bp_error_t*);
+  bp_status_t(BP_CALL* builder_create)(bp_env_t*, const bp_builder_desc_t*, bp_builder_t**, bp_error_t*);
   bp_status_t(BP_CALL* builder_create_body)(bp_builder_t*, bp_builder_t**, bp_error_t*);
   void(BP_CALL* builder_destroy)(bp_builder_t*);
-  bp_status_t(BP_CALL* builder_input)(bp_builder_t*, bp_text_t, bp_dtype_t, uint32_t, const int64_t*, const bp_text_t*,
-                                      uint32_t*, bp_error_t*);
+  bp_status_t(BP_CALL* builder_input)(bp_builder_t*, const bp_input_desc_t*, uint32_t*, bp_error_t*);
   bp_status_t(BP_CALL* builder_weight)(bp_builder_t*, bp_text_t, const bp_tensor_t*, uint32_t*, bp_error_t*);
   bp_status_t(BP_CALL* builder_node)(bp_builder_t*, const bp_node_desc_t*, uint32_t*, bp_error_t*);
   bp_status_t(BP_CALL* builder_output)(bp_builder_t*, uint32_t, bp_error_t*);
@@ -495,9 +540,9 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* session_verdict)(const bp_session_t*, uint32_t, uint64_t, bp_node_verdict_t*, bp_error_t*);
   const bp_graph_t*(BP_CALL* session_graph)(const bp_session_t*);
   bp_status_t(BP_CALL* session_report)(const bp_session_t*, bp_text_sink_t, void*, bp_error_t*);
-  bp_status_t(BP_CALL* session_refit)(bp_session_t*, const bp_named_tensor_t*, uint32_t, uint32_t, bp_error_t*);
+  bp_status_t(BP_CALL* session_refit)(bp_session_t*, const bp_session_refit_t*, bp_error_t*);
   bp_status_t(BP_CALL* session_read_weight)(const bp_session_t*, bp_text_t, bp_tensor_t*, bp_error_t*);
-  bp_status_t(BP_CALL* exec_create)(bp_session_t*, bp_exec_t**, bp_error_t*);
+  bp_status_t(BP_CALL* exec_create)(bp_session_t*, const bp_exec_desc_t*, bp_exec_t**, bp_error_t*);
   void(BP_CALL* exec_destroy)(bp_exec_t*);
   bp_status_t(BP_CALL* exec_bind)(bp_exec_t*, uint32_t, const bp_tensor_t*, bp_error_t*);
   bp_status_t(BP_CALL* exec_bind_container)(bp_exec_t*, uint32_t, bp_container_t*, bp_error_t*);
@@ -518,7 +563,8 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* native_semaphore_wait)(bp_native_semaphore_t*, uint64_t, uint64_t, bp_error_t*);
   bp_status_t(BP_CALL* native_semaphore_signal)(bp_native_semaphore_t*, uint64_t, bp_error_t*);
   bp_status_t(BP_CALL* native_semaphore_query)(bp_native_semaphore_t*, uint64_t*, bp_error_t*);
-  bp_status_t(BP_CALL* native_semaphore_export)(bp_native_semaphore_t*, uint64_t, bp_native_t*, bp_error_t*);
+  bp_status_t(BP_CALL* native_semaphore_export)(bp_native_semaphore_t*, const bp_semaphore_export_t*, bp_native_t*,
+                                                bp_error_t*);
   bp_status_t(BP_CALL* semaphore_create)(uint64_t, bp_semaphore_t**, bp_error_t*);
   void(BP_CALL* semaphore_destroy)(bp_semaphore_t*);
   bp_status_t(BP_CALL* semaphore_signal)(bp_semaphore_t*, uint64_t, const bp_error_t*, bp_error_t*);

@@ -106,6 +106,12 @@ typedef struct bp_device_api_t {
   void(BP_CALL* close)(bp_device_t* device);
   /* BP_OK while the device works. [thread-safe]. NULL: it always does. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* health)(bp_device_t* device, bp_error_t* error);
+  /* Gives up a device that hangs: a run did not end, though its deadline passed, or the framework says so. The host
+   * starts nothing more on the device and calls no slot with it or with anything made on it, `destroy` and `close`
+   * included: program, instances, streams, memory and backend stay. What is bound stays allocated, and `done` of a run
+   * may still be called. The plugin stops what would wait for the device, and must not wait itself. [thread-safe].
+   * NULL: nothing to stop. */
+  void(BP_CALL* abandon)(bp_device_t* device);
 } bp_device_api_t;
 
 /* ---- coverage and review ----------------------------------------------------------------------------------------- */
@@ -170,7 +176,7 @@ typedef struct bp_group_t {
   bp_text_t name; /* for people: "attention"; copied */
 } bp_group_t;
 
-#define BP_GROUP_ATOMIC 0x1u /* the nodes' own verdicts hold only inside this group: take all or none */
+#define BP_GROUP_ATOMIC 0x10000u /* the nodes' own verdicts hold only inside this group: take all or none */
 
 /* Where answers go. The host owns it and copies what it is given. [one at a time] */
 typedef struct bp_coverage_sink_t {
@@ -215,7 +221,7 @@ typedef struct bp_compile_t {
   const bp_chain_t* chain;
 } bp_compile_t;
 
-#define BP_COMPILE_REFIT 0x1u /* weights marked BP_WEIGHT_REFIT must stay replaceable */
+#define BP_COMPILE_REFIT 0x10000u /* weights marked BP_WEIGHT_REFIT must stay replaceable */
 
 #define BP_REVIEW_ACCEPT 0u
 #define BP_REVIEW_REJECT 1u
@@ -459,11 +465,6 @@ typedef struct bp_instance_api_t {
    * devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
    * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
-  /* Gives up an instance whose run does not end, though its deadline passed: the device hangs. The host starts
-   * nothing more on the device, and destroys neither the instance nor what it was made of: program, streams, memory,
-   * device, backend. What is bound stays allocated, and `done` of the run may still be called. The plugin stops what
-   * would wait for the device. [thread-safe]. NULL: nothing to stop. */
-  void(BP_CALL* abandon)(bp_instance_t* instance);
 } bp_instance_api_t;
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -576,6 +577,14 @@ typedef struct bp_semaphore_create_t {
   const bp_chain_t* chain;
 } bp_semaphore_create_t;
 
+/* A handle of a semaphore for another device, plugin or framework. */
+typedef struct bp_semaphore_export_t {
+  uint32_t size;
+  uint32_t kind;  /* BP_NATIVE_*: what the caller can import; 0: the plugin chooses a kind that carries every value */
+  uint64_t value; /* of kinds of one value: the one that the handle stands for */
+  const bp_chain_t* chain;
+} bp_semaphore_export_t;
+
 /* A plugin whose devices are all synchronous has no such table; the host then uses its own semaphores around `run`. */
 typedef struct bp_sync_api_t {
   uint32_t size;
@@ -604,10 +613,10 @@ typedef struct bp_sync_api_t {
   /* Its value now. [thread-safe] */
   bp_status_t(BP_CALL* semaphore_query)(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
   /* A handle that another device of this backend or another plugin may import while the semaphore lives; a
-   * descriptor is closed by who asked for it, unless an import took it. `value`: for kinds of one value. [thread-safe].
-   * NULL: none. Errors: BP_UNSUPPORTED. */
-  bp_status_t(BP_CALL* semaphore_export)(bp_native_semaphore_t* semaphore, uint64_t value, bp_native_t* out_native,
-                                         bp_error_t* error);
+   * descriptor is closed by who asked for it, unless an import took it. [thread-safe]. NULL: none. Errors:
+   * BP_UNSUPPORTED (the kind). */
+  bp_status_t(BP_CALL* semaphore_export)(bp_native_semaphore_t* semaphore, const bp_semaphore_export_t* what,
+                                         bp_native_t* out_native, bp_error_t* error);
 } bp_sync_api_t;
 
 /* ---- cache ------------------------------------------------------------------------------------------------------- */

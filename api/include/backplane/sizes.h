@@ -33,11 +33,15 @@
   X(bp_named_tensor_t, 24u) \
   X(bp_model_source_t, 96u) \
   X(bp_node_desc_t, 120u) \
+  X(bp_builder_desc_t, 48u) \
+  X(bp_input_desc_t, 56u) \
   X(bp_pin_t, 32u) \
   X(bp_session_desc_t, 112u) \
   X(bp_placed_node_t, 40u) \
   X(bp_node_verdict_t, 56u) \
-  X(bp_loader_api_t, 632u) \
+  X(bp_session_refit_t, 32u) \
+  X(bp_exec_desc_t, 16u) \
+  X(bp_loader_api_t, 640u) \
   X(bp_space_t, 72u) \
   X(bp_buffer_t, 48u) \
   X(bp_tensor_t, 80u) \
@@ -46,7 +50,7 @@
   X(bp_device_info_t, 216u) \
   X(bp_allocate_t, 32u) \
   X(bp_device_open_t, 64u) \
-  X(bp_device_api_t, 48u) \
+  X(bp_device_api_t, 56u) \
   X(bp_range_t, 24u) \
   X(bp_verdict_t, 64u) \
   X(bp_group_t, 56u) \
@@ -67,7 +71,7 @@
   X(bp_slot_extents_t, 16u) \
   X(bp_instance_create_t, 16u) \
   X(bp_run_t, 104u) \
-  X(bp_instance_api_t, 56u) \
+  X(bp_instance_api_t, 48u) \
   X(bp_release_t, 24u) \
   X(bp_map_t, 16u) \
   X(bp_copy_t, 40u) \
@@ -77,6 +81,7 @@
   X(bp_memory_api_t, 88u) \
   X(bp_stream_create_t, 24u) \
   X(bp_semaphore_create_t, 32u) \
+  X(bp_semaphore_export_t, 24u) \
   X(bp_sync_api_t, 88u) \
   X(bp_cache_api_t, 32u) \
   X(bp_refit_weight_t, 16u) \

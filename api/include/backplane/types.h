@@ -24,6 +24,9 @@
  * not block unless its comment says so.
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
  * and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
+ *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits
+ *    (BP_FLAGS_REQUIRED) change what is asked for: a reader that does not know one of them refuses the call with
+ *    BP_UNSUPPORTED. The loader refuses every bit that it does not know in what a framework passes.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
  *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
  */
@@ -38,6 +41,8 @@ BP_EXTERN_C_BEGIN
  * this before you read a field that ABI 1.0 lacks: with an older peer those bytes are not its own. */
 #define BP_HAS(pointer, size, field) \
   ((uint64_t)((const char*)(&(pointer)->field + 1) - (const char*)(pointer)) <= (uint64_t)(size))
+
+#define BP_FLAGS_REQUIRED 0xffff0000u /* flags that must be understood */
 
 #define BP_NONE UINT32_MAX /* "no index" */
 /* Kinds of anything start at 1, 0 being none; from here up they are a vendor's own. */

@@ -145,10 +145,13 @@ void refit(PySession& self, const nb::dict& weights) {
   std::vector<bp_named_tensor_t> named;
   for (const Argument& argument : arguments) tensors.push_back(argument.abi());
   for (size_t i = 0; i < tensors.size(); ++i) named.push_back({view::text(names[i]), &tensors[i]});
-  const bp_named_tensor_t* first = named.data();
+  bp_session_refit_t what{};
+  what.size = sizeof what;
+  what.count = static_cast<uint32_t>(named.size());
+  what.weights = named.data();
+  what.stride = sizeof(bp_named_tensor_t);
   nb::gil_scoped_release unlocked;
-  client::detail::call(api().session_refit, self->session().get(), first, static_cast<uint32_t>(named.size()),
-                       static_cast<uint32_t>(sizeof *first));
+  client::detail::call(api().session_refit, self->session().get(), static_cast<const bp_session_refit_t*>(&what));
 }
 
 nb::object read_weight(PySession& self, std::string_view name) {

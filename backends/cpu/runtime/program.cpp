@@ -42,10 +42,6 @@ class CompileWatch final : public Watch {
 
 Program::Program(Device& device, const bp_compile_t& what)
     : device_(device), graph_(*what.graph), inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
-  if (what.flags & BP_COMPILE_REFIT) {
-    throw sdk::Error(BP_UNSUPPORTED,
-                     "the cpu backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
-  }
   UseThreads use(device_.threads());
   const CompileWatch watch(device_.host(), what.cancel);
   const UseWatch watched(&watch);

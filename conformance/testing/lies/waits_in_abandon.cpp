@@ -7,16 +7,16 @@
 
 namespace backplane::liar {
 
-static bp_instance_api_t instance_api;
+static bp_device_api_t device_api;
 
-static void abandon(bp_instance_t*) {
+static void abandon(bp_device_t*) {
   std::this_thread::sleep_for(std::chrono::seconds(2));
 }
 
 static void falsify(bp_plugin_t& plugin) {
-  instance_api = *plugin.instance;
-  instance_api.abandon = abandon;
-  plugin.instance = &instance_api;
+  device_api = *plugin.device;
+  device_api.abandon = abandon;
+  plugin.device = &device_api;
 }
 
 const Lie kLie = {.descriptor = falsify};

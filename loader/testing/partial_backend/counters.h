@@ -26,7 +26,7 @@ struct Counters {
   std::atomic<uint64_t> stream_copies{0};
   std::atomic<uint64_t> stream_waits{0};
   std::atomic<uint64_t> marks{0};      // native points that runs and copies waited for
-  std::atomic<uint64_t> abandoned{0};  // instances
+  std::atomic<uint64_t> abandoned{0};  // devices
   std::atomic<uint64_t> busy_ns{0};    // that runs took on the device
   std::atomic<uint64_t> at_once{0};    // the most devices that ran while it did, itself included
   std::atomic<uint64_t> programs{0};   // that live

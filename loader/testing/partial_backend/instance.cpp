@@ -165,10 +165,6 @@ void Instance::run(const bp_run_t& run) {
   });
 }
 
-void Instance::abandon() {
-  ++program_.device->counters().abandoned;
-}
-
 namespace {
 
 bp_status_t BP_CALL create(const bp_program_t* handle, const bp_instance_create_t* how, bp_instance_t** out,
@@ -203,10 +199,6 @@ bp_status_t BP_CALL run(bp_instance_t* handle, const bp_run_t* run, bp_error_t* 
   return fence(error, [&] { of(handle).run(*run); });
 }
 
-void BP_CALL abandon(bp_instance_t* handle) {
-  of(handle).abandon();
-}
-
 }  // namespace
 
 const bp_instance_api_t kInstanceApi = {
@@ -216,7 +208,6 @@ const bp_instance_api_t kInstanceApi = {
     .bind = bind,
     .extents = extents,
     .run = run,
-    .abandon = abandon,
 };
 
 }  // namespace backplane::partial

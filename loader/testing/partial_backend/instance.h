@@ -21,7 +21,6 @@ class Instance {
   void bind(const bp_binding_t& binding, bp_error_t* error);
   // Does the work, or puts it into the run's stream or the instance's own.
   void run(const bp_run_t& run);
-  void abandon();
 
  private:
   void work(const bp_run_t& run);

@@ -62,6 +62,10 @@ bp_status_t BP_CALL health(bp_device_t* handle, bp_error_t* error) {
   return fence(error, [&] { of(handle).check(); });
 }
 
+void BP_CALL device_abandon(bp_device_t* handle) {
+  ++of(handle).counters().abandoned;
+}
+
 const bp_device_api_t kDeviceApi = {
     .size = sizeof(bp_device_api_t),
     .count = device_count,
@@ -69,6 +73,7 @@ const bp_device_api_t kDeviceApi = {
     .open = device_open,
     .close = device_close,
     .health = health,
+    .abandon = device_abandon,
 };
 
 bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, bp_error_t* error) {

@@ -72,8 +72,11 @@ void BP_CALL semaphore_destroy(bp_native_semaphore_t* handle) {
   delete sdk::semaphore_of(handle);
 }
 
-bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, uint64_t, bp_native_t* out, bp_error_t* error) {
+bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_semaphore_export_t* what, bp_native_t* out,
+                                     bp_error_t* error) {
   return fence(error, [&] {
+    if (what->kind != 0 && what->kind != kNativeKind)
+      throw Error(BP_UNSUPPORTED, "a partial device exports semaphores of its own kind alone");
     auto* const timeline = static_cast<Timeline*>(sdk::semaphore_of(handle));
     *out = {sizeof *out, kNativeKind, reinterpret_cast<uintptr_t>(timeline)};
   });

@@ -121,6 +121,10 @@ class Device : public Object {
   virtual void review(const Compile&, bp_review_t& /*out*/, std::string& /*why*/) {}
   // slot: the types of the outputs of a node of a domain that the host does not know.
   virtual void infer(const Node&, const Types&) {}
+  // slot: the newest operator sets and IR version of this device, where they differ from the backend's.
+  virtual bp_opsets_t opsets() { return {}; }
+  // slot: the device hangs and was given up. Lets go of threads that wait for it, keeps what it may still touch.
+  virtual void abandon() noexcept {}
 
  private:
   const Host& host_;
@@ -474,7 +478,7 @@ class NativeSemaphore : public Object {
   virtual uint64_t value() = 0;
   // Why the value that was reached holds nothing to rely on, for `done` of the runs that waited for it.
   virtual std::optional<Error> failure(uint64_t value) = 0;
-  virtual bp_native_t native(uint64_t) {
+  virtual bp_native_t native(const bp_semaphore_export_t& /*what*/) {
     throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle");
   }
 };
@@ -485,14 +489,6 @@ inline Stream* stream_of(bp_stream_t* handle) {
 inline NativeSemaphore* semaphore_of(bp_native_semaphore_t* handle) {
   return reinterpret_cast<NativeSemaphore*>(handle);
 }
-
-// An Instance whose device may hang.
-class Abandon {
- public:
-  virtual ~Abandon() = default;
-  // Keeps what the device may still touch, and lets threads that wait for it go. Nothing else is called afterwards.
-  virtual void abandon() noexcept = 0;
-};
 
 // A Device with streams. `native` in what is asked for is the framework's own, or NULL.
 class Sync {

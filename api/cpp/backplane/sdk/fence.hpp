@@ -201,4 +201,11 @@ inline void check_chain(const bp_chain_t* chain) {
   }
 }
 
+// Flags that must be understood are refused unless they are known here; hints that are not known are ignored.
+inline void check_flags(uint32_t given, uint32_t known, const char* name) {
+  const uint32_t unknown = given & BP_FLAGS_REQUIRED & ~known;
+  if (unknown != 0)
+    throw Error(BP_UNSUPPORTED, std::string(name) + " has bits that are not known here: " + std::to_string(unknown));
+}
+
 }  // namespace backplane::sdk

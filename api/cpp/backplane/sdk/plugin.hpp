@@ -81,6 +81,7 @@ class Plugin {
       t.open = T::open;
       t.close = T::close;
       if constexpr (overrides<Device>(&D::health)) t.health = T::health;
+      if constexpr (overrides<Device>(&D::abandon)) t.abandon = T::abandon;
       return t;
     }();
     return &kTable;
@@ -95,6 +96,7 @@ class Plugin {
       t.query = T::query;
       if constexpr (overrides<Device>(&D::review)) t.review = T::review;
       if constexpr (overrides<Device>(&D::infer)) t.infer = T::infer;
+      if constexpr (overrides<Device>(&D::opsets)) t.opsets = T::opsets;
       return t;
     }();
     return &kTable;
@@ -120,7 +122,6 @@ class Plugin {
       t.bind = T::bind;
       t.extents = T::extents;
       t.run = overrides<Instance>(&I::submit) ? T::run : T::run_synchronously;
-      if constexpr (std::is_base_of_v<Abandon, I>) t.abandon = T::abandon;
       return t;
     }();
     return &kTable;

@@ -116,6 +116,9 @@ struct Tables {
   static bp_status_t BP_CALL health(bp_device_t* h, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] { device(h)->health(); });
   }
+  static void BP_CALL abandon(bp_device_t* h) noexcept {
+    if (h != nullptr && !device(h)->forked()) device(h)->abandon();
+  }
 
   // ---- coverage ----------------------------------------------------------------------------------------------------
 
@@ -134,8 +137,7 @@ struct Tables {
   static bp_status_t BP_CALL review(bp_device_t* h, const bp_compile_t* what, bp_review_t* out,
                                     bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
-      const bp_compile_t copy = read(what, "what");
-      check_chain(copy.chain);
+      const bp_compile_t copy = read_compile(what);
       bp_review_t review = read(out, "out_review");
       std::string why;
       device(h)->review(Compile(device(h)->host(), copy), review, why);
@@ -155,14 +157,26 @@ struct Tables {
     });
   }
 
+  static bp_compile_t read_compile(const bp_compile_t* what) {
+    const bp_compile_t copy = read(what, "what");
+    check_chain(copy.chain);
+    if ((copy.flags & BP_COMPILE_REFIT) != 0 && !std::is_base_of_v<Refit, P>)
+      throw Error(BP_UNSUPPORTED, "this backend cannot replace weights of a program; compile without BP_COMPILE_REFIT");
+    check_flags(copy.flags, BP_COMPILE_REFIT, "what.flags");
+    return copy;
+  }
+  // The newest operator sets of this device.
+  static bp_status_t BP_CALL opsets(bp_device_t* h, bp_opsets_t* out, bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] { write(out, device(h)->opsets(), "out_opsets"); });
+  }
+
   // ---- programs ----------------------------------------------------------------------------------------------------
 
   static bp_status_t BP_CALL compile(bp_device_t* h, const bp_compile_t* what, bp_program_t** out,
                                      bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_program") = nullptr;
-      const bp_compile_t copy = read(what, "what");
-      check_chain(copy.chain);
+      const bp_compile_t copy = read_compile(what);
       hand_over<P>(device(h)->compile(Compile(device(h)->host(), copy)), out);
     });
   }
@@ -219,7 +233,11 @@ struct Tables {
                                              bp_instance_t** out, bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
       required(out, "out_instance") = nullptr;
-      if (how != nullptr) check_chain(read(how, "how").chain);
+      if (how != nullptr) {
+        const bp_instance_create_t copy = read(how, "how");
+        check_chain(copy.chain);
+        check_flags(copy.flags, 0, "how.flags");
+      }
       hand_over<I>(program(h)->instance(), out);
     });
   }
@@ -232,17 +250,19 @@ struct Tables {
     return fence(instance(h), error, [&] { instance(h)->extents(Slots(slots, count, stride)); });
   }
   static bp_status_t BP_CALL run(bp_instance_t* h, const bp_run_t* run, bp_error_t* error) noexcept {
-    return fence(instance(h), error, [&] { instance(h)->submit(read(run, "run")); });
+    return fence(instance(h), error, [&] {
+      const bp_run_t copy = read(run, "run");
+      check_flags(copy.flags, 0, "run.flags");
+      instance(h)->submit(copy);
+    });
   }
   static bp_status_t BP_CALL run_synchronously(bp_instance_t* h, const bp_run_t* run, bp_error_t* error) noexcept {
     return fence(instance(h), error, [&] {
       bp_run_t room;
-      instance(h)->run_synchronously(read_in_place(run, "run", room));
+      const bp_run_t& copy = read_in_place(run, "run", room);
+      check_flags(copy.flags, 0, "run.flags");
+      instance(h)->run_synchronously(copy);
     });
-  }
-
-  static void BP_CALL abandon(bp_instance_t* h) noexcept {
-    if (h != nullptr && !instance(h)->forked()) instance(h)->abandon();
   }
 
   // ---- memory: a Device that is also a Memory ----------------------------------------------------------------------
@@ -285,6 +305,7 @@ struct Tables {
   static bp_status_t BP_CALL copy(bp_device_t* h, const bp_copy_t* what, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_copy_t copy = read(what, "what");
+      check_flags(copy.flags, 0, "what.flags");
       static_cast<void>(required(copy.from, "what.from")), static_cast<void>(required(copy.to, "what.to"));
       device(h)->copy(copy);
     });
@@ -344,6 +365,7 @@ struct Tables {
       required(out, "out_semaphore") = nullptr;
       const bp_semaphore_create_t copy = read(how, "how");
       check_chain(copy.chain);
+      check_flags(copy.flags, 0, "how.flags");
       check_native(copy.native);
       hand_over<NativeSemaphore>(device(h)->semaphore(copy), out);
     });
@@ -362,9 +384,13 @@ struct Tables {
   static bp_status_t BP_CALL semaphore_query(bp_native_semaphore_t* h, uint64_t* out, bp_error_t* error) noexcept {
     return fence(semaphore_of(h), error, [&] { required(out, "out_value") = semaphore_of(h)->value(); });
   }
-  static bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* h, uint64_t value, bp_native_t* out,
-                                              bp_error_t* error) noexcept {
-    return fence(semaphore_of(h), error, [&] { write(out, semaphore_of(h)->native(value), "out_native"); });
+  static bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* h, const bp_semaphore_export_t* what,
+                                              bp_native_t* out, bp_error_t* error) noexcept {
+    return fence(semaphore_of(h), error, [&] {
+      const bp_semaphore_export_t copy = read(what, "what");
+      check_chain(copy.chain);
+      write(out, semaphore_of(h)->native(copy), "out_native");
+    });
   }
 
   // ---- cache: a Device that is also a Cache ------------------------------------------------------------------------
@@ -388,8 +414,7 @@ struct Tables {
                                          bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_program") = nullptr;
-      const bp_compile_t copy = read(what, "what");
-      check_chain(copy.chain);
+      const bp_compile_t copy = read_compile(what);
       const Compile compile(device(h)->host(), copy);
       hand_over<P>(device(h)->deserialize(compile, {static_cast<const char*>(blob.data), blob.size}), out);
     });
@@ -400,6 +425,7 @@ struct Tables {
   static bp_status_t BP_CALL refit(bp_program_t* h, const bp_refit_t* what, bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
       const bp_refit_t copy = read(what, "what");
+      check_flags(copy.flags, 0, "what.flags");
       std::vector<bp_refit_weight_t> weights;
       for (uint32_t i = 0; i < copy.count; ++i) {
         const char* at =

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles whatever the flags ask for.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static bp_program_api_t program_api;
+static bp_status_t (*honest_compile)(bp_device_t*, const bp_compile_t*, bp_program_t**, bp_error_t*);
+
+static bp_status_t compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
+                           bp_error_t* error) {
+  bp_compile_t without = *what;
+  without.flags = 0;
+  return honest_compile(device, &without, out_program, error);
+}
+
+static void falsify(bp_plugin_t& plugin) {
+  program_api = *plugin.program;
+  honest_compile = program_api.compile;
+  program_api.compile = compile;
+  plugin.program = &program_api;
+}
+
+const Lie kLie = {.descriptor = falsify};
+
+}  // namespace backplane::liar
