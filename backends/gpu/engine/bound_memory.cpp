@@ -9,7 +9,7 @@ BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tens
     const Allocation& own = allocation(memory);
     source_ = own.buffer;
     offset_ = own.offset + memory.offset;
-    way_ = offset_ % device.facts().alignment == 0 ? Way::kDirect : Way::kDeviceCopy;
+    way_ = offset_ % device.caps().alignment == 0 ? Way::kDirect : Way::kDeviceCopy;
     buffer_ = way_ == Way::kDeviceCopy ? driver.buffer(memory.bytes)
               : offset_ == 0           ? source_
                                        : driver.part(source_, offset_, memory.bytes);
@@ -18,7 +18,7 @@ BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tens
   host_ = static_cast<char*>(memory.address) + memory.offset;
   capacity_ = memory.bytes;
   const bool aligned = reinterpret_cast<uintptr_t>(host_) % std::max(1u, bytes_of(tensor.dtype)) == 0;
-  way_ = device.facts().unified && aligned && capacity_ != 0 ? Way::kShared : Way::kHostCopy;
+  way_ = device.caps().unified && aligned && capacity_ != 0 ? Way::kShared : Way::kHostCopy;
   if (way_ == Way::kShared) {
     buffer_ = driver.import_host(host_, capacity_);
     map(*queue_, true, {});

@@ -66,7 +66,7 @@ void Instance::prepare() {
     }
   }
   const ReadInput read = [&](uint32_t slot) {
-    if (!is_alone) order_->wait();
+    if (!is_alone) sync_->wait();
     finish();
     return read_input(slot);
   };

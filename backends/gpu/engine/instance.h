@@ -36,7 +36,7 @@ class Instance final : public sdk::Instance {
 
   // The commands of a run. In a stream the next run may begin before this one has ended.
   struct Work {
-    std::shared_ptr<const sdk::Order> order;
+    std::shared_ptr<const sdk::RunSync> sync;
     std::shared_ptr<const Plan> plan;
     std::vector<Event> begun;           // what comes before the kernels
     std::vector<Event> launched;        // by launch, those started so far
@@ -59,7 +59,7 @@ class Instance final : public sdk::Instance {
   const Buffer& bound(Storage::Place place, uint32_t slot) const;
 
   // ---- the run in flight (run.cpp) ----
-  void run(const bp_run_t& unordered) override;  // called by `submit` once all slots are known to be bound
+  void run(const bp_run_t& without_sync) override;  // called by `submit` once all slots are known to be bound
   void start();
   void start_in(Stream& stream);
   void abort_start();
@@ -91,7 +91,7 @@ class Instance final : public sdk::Instance {
   bool bindings_changed_ = true;
 
   // The run in flight, touched by one thread at a time: the one that starts it, then those that the driver calls from.
-  std::shared_ptr<const sdk::Order> order_;
+  std::shared_ptr<const sdk::RunSync> sync_;
   std::shared_ptr<Work> work_;
   std::deque<std::shared_ptr<Flight>> flights_;  // in streams, the oldest first; some have ended
   Queue stream_queue_;                           // of the last one's stream

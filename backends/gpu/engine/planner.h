@@ -17,8 +17,8 @@
 #include <span>
 
 #include "backplane/sdk/coverage.hpp"
+#include "engine/device_caps.h"
 #include "engine/expression.h"
-#include "engine/facts.h"
 #include "engine/plan.h"
 #include "engine/row.h"
 
@@ -69,7 +69,7 @@ class Emit {
  public:
   Emit(Planner& planner, const sdk::Node& node) : node(node), planner_(planner) {}
   const sdk::Node node;
-  const Facts& facts() const;
+  const DeviceCaps& caps() const;
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
@@ -124,7 +124,7 @@ struct InputsUnknown {};
 class Planner {
  public:
   // `inputs` are the extents of the island's inputs; `read` may be empty. Throws sdk::Error with the node.
-  Planner(const Table& table, const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs,
+  Planner(const Table& table, const DeviceCaps& caps, const sdk::Graph& graph, const std::vector<Shape>& inputs,
           ReadInput read);
   // Emits every node. The plan's kernels are not built yet, its arena not packed.
   Plan make();
@@ -161,7 +161,7 @@ class Planner {
   size_t begin_launch(KernelSource source);
 
   const Table& table_;
-  const Facts& facts_;
+  const DeviceCaps& caps_;
   const sdk::Graph graph_;
   const ReadInput read_;
   Plan plan_;

@@ -86,7 +86,7 @@ void Stream::wait(uint64_t deadline) {
   if (end->failure) throw sdk::Error(*end->failure);
 }
 
-std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>& order) {
+std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSync>& sync) {
   {
     const std::lock_guard lock(mutex_);
     // A framework may wait by means of its own and never ask here.
@@ -95,10 +95,10 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
     unreported_.reserve(unreported_.size() + 2);  // for `follow`, which must not fail
   }
-  if (order->waits().empty()) return nullptr;
+  if (sync->waits().empty()) return nullptr;
   std::vector<Event> events;
   bool on_host = false;
-  for (const bp_point_t& point : order->waits()) {
+  for (const bp_point_t& point : sync->waits()) {
     Timeline* const timeline = timeline_of(point);
     if (timeline != nullptr && timeline->value() >= point.value) continue;
     Event event = timeline != nullptr ? timeline->coming(point.value) : Event();
@@ -108,13 +108,13 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>
       on_host = true;
   }
   const auto failure = std::make_shared<std::optional<sdk::Error>>();  // of the wait
-  if (on_host && order->must_wait()) {
+  if (on_host && sync->must_wait()) {
     std::shared_ptr<Gate> gate = queue_->hold();
     enter();
     try {
       // The work follows even where this fails: it makes garbage, and the end says so.
-      std::thread([gate, reports = reports_, order, failure] {
-        *failure = sdk::caught([&] { order->wait(); });
+      std::thread([gate, reports = reports_, sync, failure] {
+        *failure = sdk::caught([&] { sync->wait(); });
         gate->open();
         leave(*reports);
       }).detach();
@@ -124,17 +124,16 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>
       throw;
     }
   } else {
-    if (on_host) order->wait();  // throws where a point has failed
+    if (on_host) sync->wait();  // throws where a point has failed
     if (!events.empty()) queue_->wait(events);
   }
-  return std::make_shared<Flight>([order, failure] { return *failure ? *failure : order->dependency(); },
-                                  order->run().id);
+  return std::make_shared<Flight>([sync, failure] { return *failure ? *failure : sync->dependency(); }, sync->run().id);
 }
 
-void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
+void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
                     std::shared_ptr<Flight> flight) noexcept {
-  bool reports = order->run().done != nullptr;
-  for (const bp_point_t& point : order->signals()) {
+  bool reports = sync->run().done != nullptr;
+  for (const bp_point_t& point : sync->signals()) {
     Timeline* const timeline = timeline_of(point);
     reports = reports || timeline == nullptr;
     if (timeline == nullptr || !sdk::caught([&] { timeline->signal_after(queue_->mark(), point.value, flight); }))
@@ -150,11 +149,11 @@ void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_
   }
   if (!reports) return;
   enter();
-  const auto report = [order, flights = take_unreported(), reports = reports_](const sdk::Error* ended) {
+  const auto report = [sync, flights = take_unreported(), reports = reports_](const sdk::Error* ended) {
     std::optional<sdk::Error> failure = first_failure(flights);
     if (!failure && ended != nullptr) failure = *ended;
-    if (failure && failure->run == order->run().id) failure->run = 0;
-    order->end(failure ? &*failure : nullptr);
+    if (failure && failure->run == sync->run().id) failure->run = 0;
+    sync->end(failure ? &*failure : nullptr);
     leave(*reports);
   };
   if (sdk::caught([&] { queue_->when_done(report); })) {

@@ -53,10 +53,10 @@ class Stream final : public sdk::Stream {
 
   // What comes next in the queue waits for the points of `order`: on the device where their events are known, else by a
   // thread of its own. Returns what becomes of the wait, or null where there is none.
-  std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::Order>& order);
+  std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
   // The commands of `flight` are in the queue, behind what `wait_for` returned: its signals follow, and its end is
   // reported or kept until another's is.
-  void follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
+  void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 
  private:

@@ -26,7 +26,7 @@ void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill) {
     const Tensor weights =
         t.count == 1 ? places : e.table(BP_DTYPE_FLOAT, {static_cast<int64_t>(t.weights.size())}, t.weights);
     const int64_t outer = elements(shape, 0, t.axis), inner = elements(shape, t.axis + 1, shape.size());
-    const int64_t run = e.facts().kind == BP_DEVICE_CPU && inner >= kLeastRun ? kLongestRun : 1;
+    const int64_t run = e.caps().kind == BP_DEVICE_CPU && inner >= kLeastRun ? kLongestRun : 1;
     LaunchBuilder launch = e.launch("along", run == 1 ? "along" : "along_runs",
                                     "-DTYPE=" + std::string(t.count == 1 ? word_name(x.dtype) : type_name(x.dtype)) +
                                         " -DTAPS=" + std::to_string(t.count) + (inner == 1 ? " -DINNERMOST" : "") +

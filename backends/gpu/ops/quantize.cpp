@@ -93,7 +93,7 @@ void emit_dynamic(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   const Tensor scale = e.has_output(1) ? e.output(1, {}) : e.scratch(BP_DTYPE_FLOAT, {});
   const Tensor zero = e.has_output(2) ? e.output(2, {}) : e.scratch(BP_DTYPE_UINT8, {});
-  const Rows rows = rows_of(e.facts(), {1, x.count()}, 1, 2);
+  const Rows rows = rows_of(e.caps(), {1, x.count()}, 1, 2);
   LaunchBuilder launch = e.launch("dynamic_range", "dynamic_range", rows.macros());
   launch.in(x).out(scale).out(zero).arg(x.count());
   rows.range(launch);
