@@ -52,9 +52,9 @@ class Instance final : public sdk::Instance {
   bool binds_host_memory() const;  // newly
   void replan(const ReadInput& read);
   std::vector<std::byte> read_input(uint32_t slot) const;
-  void place_kernels(const Plan& plan);
-  void reach_bound();
-  void forget_bound();
+  void create_kernels(const Plan& plan);
+  void map_bound_memory();
+  void unmap_bound_memory();
   void check_outputs() const;
   const Buffer& bound(Storage::Place place, uint32_t slot) const;
 
@@ -75,8 +75,8 @@ class Instance final : public sdk::Instance {
   void report_end(std::optional<sdk::Error> failure);
   void forget_run(bool failed);
   void trace(const Work& work) const;
-  void enter();
-  void leave();
+  void begin_callback();
+  void end_callback();
 
   const Island& island_;
   Queue queue_;
@@ -100,10 +100,10 @@ class Instance final : public sdk::Instance {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool running_ = false;    // from `submit` until the end is reported, in a stream until it returns
-  uint32_t in_stream_ = 0;  // runs in a stream whose end was not looked at yet
-  bool spoiled_ = false;    // one of them failed
-  uint32_t entered_ = 0;    // threads that the driver calls from, or that wait for what a run waits for
+  bool running_ = false;        // from `submit` until the end is reported, in a stream until it returns
+  uint32_t in_stream_ = 0;      // runs in a stream whose end was not looked at yet
+  bool stream_failed_ = false;  // one of them failed
+  uint32_t callbacks_ = 0;      // threads that the driver calls from, or that wait for what a run waits for
 };
 
 }  // namespace backplane::gpu

@@ -72,7 +72,7 @@ bp_buffer_t Device::allocate(const bp_allocate_t& what) {
 void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
   auto* const memory = reinterpret_cast<Allocation*>(buffer.memory);
   if (stream != nullptr && (memory == nullptr || memory->release != nullptr))
-    static_cast<Stream*>(sdk::stream_of(stream))->queue()->finish_anyhow();
+    static_cast<Stream*>(sdk::stream_of(stream))->queue()->finish_noexcept();
   if (memory != nullptr) {
     const auto [release, self] = std::pair(memory->release, memory->self);
     if (stream != nullptr && release == nullptr)
@@ -118,7 +118,7 @@ void Device::copy(const bp_copy_t& what) {
   std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {
-    stream->queue()->finish_anyhow();  // a thread may still be in the wait
+    stream->queue()->finish_noexcept();  // a thread may still be in the wait
     throw sdk::Error(*failure);
   }
   stream->follow(sync, std::move(wait),
@@ -163,7 +163,7 @@ void Device::fill(const bp_fill_t& what) {
   if (run == nullptr || run->stream == nullptr) return;
   CommandQueue& queue = *stream_of(*run)->queue();
   // It is read until then.
-  if (sdk::caught([&] { queue.when_done([filled](const sdk::Error*) {}); })) queue.finish_anyhow();
+  if (sdk::caught([&] { queue.when_done([filled](const sdk::Error*) {}); })) queue.finish_noexcept();
 }
 
 bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external) {

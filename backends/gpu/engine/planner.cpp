@@ -72,7 +72,7 @@ void LaunchBuilder::range(const Ranges& ranges) {
     planner_.plan_.launches.erase(planner_.plan_.launches.begin() + static_cast<ptrdiff_t>(launch_));
 }
 
-void LaunchBuilder::ends_with_formula(const Tensor& y, int64_t rows, int64_t columns) {
+void LaunchBuilder::allow_epilogue(const Tensor& y, int64_t rows, int64_t columns) {
   const sdk::Node node = planner_.graph_.node(planner_.node_);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     const sdk::Value value = node.output(i);
@@ -318,7 +318,7 @@ void Planner::materialise(const sdk::Value& value) {
   const Expression expression = std::move(*state(value).pending);
   state(value).pending.reset();
   const Tensor y = add_result(value, expression.shape);
-  if (end_product(expression, y)) return;
+  if (fuse_epilogue(expression, y)) return;
   Emit e(*this, graph_.node(node_));
   emit_expression(e, expression, {y, dense_strides(y.shape), 0});
 }

@@ -48,7 +48,7 @@ class LaunchBuilder {
   void range(const Ranges& ranges);
   // The kernel has an EPILOGUE (kernels/gemm.cl): when one formula alone reads `y`, which is [.., rows, columns], it
   // becomes the kernel's last step. After the arguments and the range.
-  void ends_with_formula(const Tensor& y, int64_t rows, int64_t columns);
+  void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
   LaunchBuilder& bytes(const void* value, uint32_t size);
@@ -155,7 +155,7 @@ class Planner {
   Tensor add_result(const sdk::Value& value, Shape shape);
   void set_pending(const sdk::Value& value, Expression expression);
   // Lets the launch that makes one of the formula's operands compute it into `y`, if it can. (engine/epilogue.cpp)
-  bool end_product(const Expression& expression, const Tensor& y);
+  bool fuse_epilogue(const Expression& expression, const Tensor& y);
   void materialise(const sdk::Value& value);
   void check_extents(const sdk::Value& value, const Shape& shape) const;
   size_t begin_launch(KernelSource source);

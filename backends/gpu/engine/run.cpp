@@ -50,7 +50,7 @@ void Instance::run(const bp_run_t&) {
     sync_->wait();  // throws where a point has failed
     return start();
   }
-  enter();
+  begin_callback();
   try {
     host().submit([this]() noexcept {
       const auto failure = sdk::caught([this] {
@@ -58,10 +58,10 @@ void Instance::run(const bp_run_t&) {
         start();
       });
       if (failure) report_end(failure);
-      leave();
+      end_callback();
     });
   } catch (...) {
-    leave();
+    end_callback();
     throw;
   }
 }
@@ -109,8 +109,8 @@ void Instance::start_in(Stream& stream) {
 }
 
 void Instance::abort_start() {
-  run_queue_->finish_anyhow();  // nothing of this run touches bound memory any more
-  forget_bound();
+  run_queue_->finish_noexcept();  // nothing of this run touches bound memory any more
+  unmap_bound_memory();
 }
 
 void Instance::begin() {
@@ -170,14 +170,14 @@ void Instance::finish_work() {
 
 // Has `reached` called when all that was started has ended. That may be before this returns.
 void Instance::call_back() {
-  enter();
+  begin_callback();
   try {
     run_queue_->when_done([this](const sdk::Error* failure) {
       reached(failure);
-      leave();
+      end_callback();
     });
   } catch (...) {
-    leave();
+    end_callback();
     throw;
   }
 }
@@ -231,7 +231,7 @@ std::optional<sdk::Error> Instance::conclude(const Work& work) {
   });
   const std::lock_guard lock(mutex_);
   --in_stream_;
-  spoiled_ = spoiled_ || failure.has_value();
+  stream_failed_ = stream_failed_ || failure.has_value();
   changed_.notify_all();
   return failure;
 }
@@ -244,7 +244,7 @@ void Instance::report_end(std::optional<sdk::Error> failure) {
 }
 
 void Instance::forget_run(bool failed) {
-  if (failed) forget_bound();
+  if (failed) unmap_bound_memory();
   for (auto* events : {&work_->begun, &work_->launched, &work_->ended}) events->clear();
   const std::lock_guard lock(mutex_);
   running_ = false;
@@ -289,14 +289,14 @@ void Instance::trace(const Work& work) const {
 }
 
 // Threads that are inside while no call of the host's is: the instance outlives them.
-void Instance::enter() {
+void Instance::begin_callback() {
   const std::lock_guard lock(mutex_);
-  ++entered_;
+  ++callbacks_;
 }
 
-void Instance::leave() {
+void Instance::end_callback() {
   const std::lock_guard lock(mutex_);
-  --entered_;
+  --callbacks_;
   changed_.notify_all();  // under the lock: the thread that waits destroys both
 }
 

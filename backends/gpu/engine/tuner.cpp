@@ -30,7 +30,7 @@ class Products {
         operands_(device.driver().buffer(sizeof(float) * kDepth * kColumns)),
         result_(device.driver().buffer(sizeof(float) * kRows * kColumns)),
         queue_(device.driver().queue()) {
-    fill_with_half(queue_, operands_, sizeof(float) * kDepth * kColumns);
+    fill_with_0_5(queue_, operands_, sizeof(float) * kDepth * kColumns);
   }
 
   double seconds(const Tile& tile) const {
@@ -87,7 +87,7 @@ bool too_slow_to_measure(const DeviceCaps& caps) {
   return kOperations / caps.throughput.flops > kPatienceSeconds;
 }
 
-void fill_with_half(const Queue& queue, const Buffer& buffer, uint64_t bytes) {
+void fill_with_0_5(const Queue& queue, const Buffer& buffer, uint64_t bytes) {
   queue->fill({buffer.get(), 0}, std::bit_cast<uint32_t>(0.5f), bytes, "tuning");
 }
 

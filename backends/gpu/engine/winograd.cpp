@@ -30,7 +30,7 @@ double transform_seconds(Device& device) {
                v = driver.buffer(bytes(16 * kChannels * cut.columns()));
   const Buffer y = driver.buffer(bytes(kChannels * kSize * kSize));
   const Queue queue = driver.queue();
-  fill_with_half(queue, x, bytes(kChannels * 4 * kPhase));
+  fill_with_0_5(queue, x, bytes(kChannels * 4 * kPhase));
   set_arguments(input, {x, v}, {kChannels, kCount, kPhase, kWidth});
   // The matrices need not be products to be transformed.
   set_arguments(output, {v, v, y}, {kChannels, kCount, kWidth, kSize, kSize});

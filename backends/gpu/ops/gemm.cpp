@@ -131,7 +131,7 @@ void emit_product(Emit& e, const Product& p) {
     launch.arg(columns.gaps ? p.window->out[2] : columns.line).arg(p.n);
   }
   launch.range(tile.ranges(p.m, columns.line, columns.lines, p.batch));
-  launch.ends_with_formula(p.y, p.a_count * p.m, p.n);
+  launch.allow_epilogue(p.y, p.a_count * p.m, p.n);
 }
 
 Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {

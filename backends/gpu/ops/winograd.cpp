@@ -93,7 +93,7 @@ void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, c
   LaunchBuilder launch = e.launch("winograd", "winograd_output", cut.output_options(static_cast<bool>(bias)));
   launch.in(m).in(bias ? bias : m).out(y).arg(maps).arg(count).arg(places[2]).arg(w.out[1]).arg(w.out[2]);
   launch.range((tiles.out[2] + cut.lanes - 1) / cut.lanes, tiles.out[1], batch * maps);
-  launch.ends_with_formula(y, maps, w.out_size());
+  launch.allow_epilogue(y, maps, w.out_size());
 }
 
 }  // namespace backplane::gpu
