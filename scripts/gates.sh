@@ -9,7 +9,7 @@ scripts/gates.sh [GATE…]
 
 Runs scripts/setup.sh --gates, then these gates, or only those named:
 
-  quick     build with g++ (warnings are errors), then format, shell, spelling, includes and planted violations
+  quick     build with g++ (warnings are errors), then format, shell, spelling, readmes, includes, planted violations
   headers   every header compiles on its own
   tidy      clang-tidy over all sources, including its naming rules
   asan      Clang builds everything (warnings are errors) with address, leak and undefined-behaviour sanitizers; all tests

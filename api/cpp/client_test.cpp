@@ -10,8 +10,6 @@
 #include <sstream>
 #include <thread>
 
-#include "backplane/builder.hpp"
-
 namespace {
 
 using backplane::Tensor;

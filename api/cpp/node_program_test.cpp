@@ -171,20 +171,20 @@ TEST_F(NodeProgramTest, RefusesWhatHasNoKernelOrNoSize) {
   }
 }
 
-TEST(Arena, TenantsThatNeverMeetShareTheirPlace) {
-  std::vector<Tenant> tenants(4);
+TEST(Arena, TensorsThatNeverLiveAtOnceShareMemory) {
+  std::vector<ArenaTensor> tensors(4);
   const auto lives = [&](size_t i, uint64_t bytes, size_t first, size_t last) {
-    tenants[i].bytes = bytes;
-    tenants[i].touch(first);
-    tenants[i].touch(last);
+    tensors[i].bytes = bytes;
+    tensors[i].touch(first);
+    tensors[i].touch(last);
   };
   lives(0, 100, 0, 1);
   lives(1, 10, 1, 2);
   lives(2, 100, 2, 3);
-  tenants[3].bytes = 1000;  // nothing touches it
-  EXPECT_EQ(pack(tenants, 64), 192u);
-  EXPECT_EQ(tenants[0].offset, tenants[2].offset);
-  EXPECT_EQ(tenants[1].offset, 128u);
+  tensors[3].bytes = 1000;  // nothing touches it
+  EXPECT_EQ(pack(tensors, 64), 192u);
+  EXPECT_EQ(tensors[0].offset, tensors[2].offset);
+  EXPECT_EQ(tensors[1].offset, 128u);
 }
 
 }  // namespace

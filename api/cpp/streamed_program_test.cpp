@@ -22,7 +22,8 @@ std::function<void()> on_launch;  // within the run
 class AddOne : public StreamedProgram {
  public:
   using StreamedProgram::StreamedProgram;
-  void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs, const Order&) const override {
+  void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+              const RunSync&) const override {
     if (on_launch) on_launch();
     for (int i = 0; i < 3; ++i) static_cast<float*>(outputs[0])[i] = static_cast<const float*>(inputs[0])[i] + 1;
   }

@@ -13,20 +13,20 @@ using namespace backplane::sdk;
 using backplane::testing::TinyGraph;
 using ::testing::HasSubstr;
 
-struct Facts {
+struct Caps {
   bool half;
 };
 struct Kernel {
   int form;
 };
 
-Verdict always(const Node&, const Asked<Facts>&) {
+Verdict always(const Node&, const Query<Caps>&) {
   return yes(1e-6);
 }
-Verdict where_half(const Node&, const Asked<Facts>& asked) {
-  if (!asked.facts.half) return no(BP_REASON_DTYPE, "the device has no half");
-  if ((asked.compute_types & BP_COMPUTE_FP16) == 0) return no(BP_REASON_PRECISION, "the session does not allow fp16");
-  return yes(asked.options.get("slow") ? 2 : 1);
+Verdict where_half(const Node&, const Query<Caps>& query) {
+  if (!query.caps.half) return no(BP_REASON_DTYPE, "the device has no half");
+  if ((query.compute_types & BP_COMPUTE_FP16) == 0) return no(BP_REASON_PRECISION, "the session does not allow fp16");
+  return yes(query.options.get("slow") ? 2 : 1);
 }
 template <int kForm>
 std::unique_ptr<Kernel> make(const Node&) {
@@ -35,7 +35,7 @@ std::unique_ptr<Kernel> make(const Node&) {
 
 constexpr bp_opset_t kNewest[] = {{{"", 0}, 20, 0}};
 // Not by version: the table does not depend on their order.
-constexpr Op<Kernel, Facts> kRows[] = {
+constexpr Op<Kernel, Caps> kRows[] = {
     {"", "Clip", 12, always, make<12>},
     {"", "Clip", 6, always, make<6>},
     {"vendor", "Clip", 1, always, make<1>},
@@ -48,10 +48,10 @@ class Table : public ::testing::Test {
     graph.node(op, since, {x}, {2});
     return {graph.get(), count++};
   }
-  int form(uint32_t since) { return table.create(node("Clip", since), {facts})->form; }
+  int form(uint32_t since) { return table.create(node("Clip", since), {caps})->form; }
 
-  const OpTable<Kernel, Facts> table{kRows, kNewest};
-  Facts facts{true};
+  const OpTable<Kernel, Caps> table{kRows, kNewest};
+  Caps caps{true};
   TinyGraph graph;
   uint32_t x = graph.input("x", {2}), count = 0;
 };
@@ -65,34 +65,34 @@ TEST_F(Table, ARowHoldsFromItsVersionOnUpToTheNext) {
 
 TEST_F(Table, NothingHoldsBeforeTheFirstRowOrBeyondTheNewestOpset) {
   for (const uint32_t version : {1u, 5u, 21u}) {
-    const Verdict verdict = table.ask(node("Clip", version), {facts});
+    const Verdict verdict = table.ask(node("Clip", version), {caps});
     EXPECT_EQ(verdict.reason, BP_REASON_OPSET) << version;
     EXPECT_THAT(verdict.detail, HasSubstr("opset " + std::to_string(version) + "; known forms: 6, 12 and later"));
   }
-  const OpTable<Kernel, Facts> open(kRows);
-  EXPECT_EQ(open.create(node("Clip", 99), {facts})->form, 12);
+  const OpTable<Kernel, Caps> open(kRows);
+  EXPECT_EQ(open.create(node("Clip", 99), {caps})->form, 12);
 }
 
 TEST_F(Table, AnOperatorOfAnotherNameOrDomainIsUnknown) {
-  EXPECT_EQ(table.ask(node("Clop", 6), {facts}).reason, BP_REASON_OPERATOR);
+  EXPECT_EQ(table.ask(node("Clop", 6), {caps}).reason, BP_REASON_OPERATOR);
   EXPECT_EQ(table.find(node("Clop", 6)), nullptr);
 }
 
 TEST_F(Table, WhatTheDeviceIsAndTheSessionAllowsReachesTheRow) {
   const Node gelu = node("Gelu", 20);
-  facts.half = false;
-  EXPECT_EQ(table.ask(gelu, {facts, BP_COMPUTE_FP16}).reason, BP_REASON_DTYPE);
-  facts.half = true;
-  EXPECT_EQ(table.ask(gelu, {facts}).reason, BP_REASON_PRECISION);
-  EXPECT_EQ(table.ask(gelu, {facts, BP_COMPUTE_FP16}).seconds, 1);
+  caps.half = false;
+  EXPECT_EQ(table.ask(gelu, {caps, BP_COMPUTE_FP16}).reason, BP_REASON_DTYPE);
+  caps.half = true;
+  EXPECT_EQ(table.ask(gelu, {caps}).reason, BP_REASON_PRECISION);
+  EXPECT_EQ(table.ask(gelu, {caps, BP_COMPUTE_FP16}).seconds, 1);
   const bp_option_t slow{{"slow", 4}, {"1", 1}};
-  EXPECT_EQ(table.ask(gelu, {facts, BP_COMPUTE_FP16, Options(&slow, 1, sizeof slow)}).seconds, 2);
+  EXPECT_EQ(table.ask(gelu, {caps, BP_COMPUTE_FP16, Options(&slow, 1, sizeof slow)}).seconds, 2);
 }
 
 TEST_F(Table, RefusesToCreateWhatItSaidNoToAndNamesTheNode) {
   const Node gelu = node("Gelu", 20);
   try {
-    table.create(gelu, {facts});
+    table.create(gelu, {caps});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.status, BP_UNSUPPORTED);

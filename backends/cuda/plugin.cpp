@@ -22,16 +22,16 @@ class Backend final : public sdk::Backend {
     why_none = why_none_;
     return static_cast<uint32_t>(devices_.size());
   }
-  bp_device_info_t device_info(uint32_t index) override { return devices_[index].facts.info(); }
+  bp_device_info_t device_info(uint32_t index) override { return devices_[index].caps.info(); }
   std::unique_ptr<sdk::Device> open(uint32_t index, const sdk::Options& options, const bp_device_open_t& how) override {
     options.allow({});
-    return std::make_unique<Device>(*this, devices_[index].facts, std::make_unique<Driver>(devices_[index], how.native),
+    return std::make_unique<Device>(*this, devices_[index].caps, std::make_unique<Driver>(devices_[index], how.native),
                                     gpu::table());
   }
 
  private:
   sdk::Once found_;
-  std::vector<Found> devices_;
+  std::vector<FoundDevice> devices_;
   std::string why_none_;
 };
 

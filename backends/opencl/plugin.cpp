@@ -23,19 +23,19 @@ class Backend final : public sdk::Backend {
       const bool own_memory = chosen("memory", "shared", "own"),
                  out_of_order = chosen("queue", "in_order", "out_of_order"),
                  drivers_keep = chosen("binaries", "kept", "driver");
-      for (Found& device : devices_) {
-        device.facts.unified = device.facts.unified && !own_memory;
-        device.facts.out_of_order = device.facts.out_of_order && out_of_order;
-        device.facts.binaries = !drivers_keep;
+      for (FoundDevice& device : devices_) {
+        device.caps.unified = device.caps.unified && !own_memory;
+        device.caps.out_of_order = device.caps.out_of_order && out_of_order;
+        device.caps.binaries = !drivers_keep;
       }
     });
     why_none = why_none_;
     return static_cast<uint32_t>(devices_.size());
   }
-  bp_device_info_t device_info(uint32_t index) override { return devices_[index].facts.info(); }
+  bp_device_info_t device_info(uint32_t index) override { return devices_[index].caps.info(); }
   std::unique_ptr<sdk::Device> open(uint32_t index, const sdk::Options& options, const bp_device_open_t& how) override {
     options.allow({});
-    return std::make_unique<Device>(*this, devices_[index].facts, std::make_unique<Driver>(devices_[index], how.native),
+    return std::make_unique<Device>(*this, devices_[index].caps, std::make_unique<Driver>(devices_[index], how.native),
                                     gpu::table());
   }
 
@@ -50,7 +50,7 @@ class Backend final : public sdk::Backend {
   }
 
   sdk::Once found_;
-  std::vector<Found> devices_;
+  std::vector<FoundDevice> devices_;
   std::string why_none_;
 };
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <random>
 
-#include "backplane/builder.hpp"
+#include "backplane/client.hpp"
 
 namespace backplane {
 namespace {

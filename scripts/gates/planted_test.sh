@@ -46,7 +46,18 @@ plants headers planted.h $'#include <string>\nstd::string f();' 'std::string f()
 # A warning stops the build.
 plants warnings planted.cpp 'int f(int x) { return x; }' 'int f(int x) { int unused; return x; }' \
     python3 -B "$here/compile_database.py" "$build" loader/base/status.cpp "$work/tree/planted.cpp"
+# A folder of four sources, with and without a README.md.
+rm -rf "$work/tree"
+mkdir -p "$work/tree/planted"
+touch "$work/tree/planted/"{README.md,a.cpp,b.cpp,c.cpp,d.cpp}
+"$here/readmes.sh" --root "$work/tree" >"$work/out" || { echo "FAILED: readmes refuses a right folder:"; cat "$work/out"; failures=$((failures + 1)); }
+rm "$work/tree/planted/README.md"
+if "$here/readmes.sh" --root "$work/tree" >"$work/out" || ! grep -q '^planted: ' "$work/out"; then
+    echo "FAILED: readmes does not find what was planted:"
+    cat "$work/out"
+    failures=$((failures + 1))
+fi
 
 [[ $failures -eq 0 ]] || exit 1
-echo "planted: $((6 - skipped)) gates find their violations, $skipped skipped"
+echo "planted: $((7 - skipped)) gates find their violations, $skipped skipped"
 [[ $skipped -lt 6 ]]

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backplane/builder.hpp"
+#include "backplane/client.hpp"
 
 namespace backplane {
 

@@ -7,18 +7,18 @@
 namespace backplane::cuda {
 namespace {
 
-SharedContext make_context(const Found& device, const bp_native_t* native) {
+SharedContext make_context(const FoundDevice& device, const bp_native_t* native) {
   if (native == nullptr) return std::make_shared<const Context>(device.id, nullptr);
   const bp_native_t given = sdk::read(native, "how.native");
   const auto raw = reinterpret_cast<CUcontext>(given.handle);
   if (given.kind != BP_NATIVE_CUDA_CONTEXT || raw == nullptr)
-    throw sdk::Error(BP_UNSUPPORTED, device.facts.name + " cannot be opened on a native of kind " +
+    throw sdk::Error(BP_UNSUPPORTED, device.caps.name + " cannot be opened on a native of kind " +
                                          std::to_string(given.kind) + "; on a CUcontext it can");
   auto context = std::make_shared<const Context>(device.id, raw);
   const Current current(*context);
   CUdevice own = 0;
   check(cuda().cuCtxGetDevice(&own), "device of a context");
-  if (own != device.id) throw sdk::Error(BP_UNSUPPORTED, "the context is not of the device " + device.facts.name);
+  if (own != device.id) throw sdk::Error(BP_UNSUPPORTED, "the context is not of the device " + device.caps.name);
   return context;
 }
 
@@ -41,7 +41,7 @@ class Module final : public gpu::KernelModule {
 
 }  // namespace
 
-Driver::Driver(const Found& device, const bp_native_t* context)
+Driver::Driver(const FoundDevice& device, const bp_native_t* context)
     : device_(device),
       context_(make_context(device, context)),
       words_(std::make_shared<Words>(context_)),
@@ -120,7 +120,7 @@ std::string Driver::options() const {
 }
 
 gpu::Module Driver::compile(const std::string& text, const std::string& options) const {
-  return std::make_shared<const Module>(context_, cuda::compile(text, options, device_.facts.arch));
+  return std::make_shared<const Module>(context_, cuda::compile(text, options, device_.caps.arch));
 }
 
 gpu::Module Driver::load(const std::string& binary, const std::string&) const {

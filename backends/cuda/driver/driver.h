@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "driver/facts.h"
+#include "driver/devices.h"
 #include "driver/queue.h"
 #include "engine/driver.h"
 
@@ -14,7 +14,7 @@ namespace backplane::cuda {
 class Driver final : public gpu::Driver {
  public:
   // In the framework's context, or, without one, in the device's primary one.
-  Driver(const Found& device, const bp_native_t* context);
+  Driver(const FoundDevice& device, const bp_native_t* context);
 
   gpu::Buffer buffer(uint64_t bytes) const override;
   gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
@@ -34,7 +34,7 @@ class Driver final : public gpu::Driver {
   uint64_t export_memory(const gpu::DeviceMemory& memory) const override { return raw(memory); }
 
  private:
-  Found device_;
+  FoundDevice device_;
   SharedContext context_;
   std::shared_ptr<Words> words_;
   std::shared_ptr<const Event> clock_;  // what device times are counted from

@@ -297,7 +297,7 @@ std::unique_ptr<gpu::Gate> CommandQueue::hold() {
 }
 
 void CommandQueue::keep(gpu::Buffer memory) {
-  if (sdk::caught([&] { when_done([memory](const sdk::Error*) {}); })) finish_anyhow();
+  if (sdk::caught([&] { when_done([memory](const sdk::Error*) {}); })) finish_noexcept();
 }
 
 void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {

@@ -9,17 +9,17 @@ BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tens
     const Allocation& own = allocation(memory);
     source_ = own.buffer;
     offset_ = own.offset + memory.offset;
-    way_ = offset_ % device.facts().alignment == 0 ? Way::kDirect : Way::kDeviceCopy;
-    buffer_ = way_ == Way::kDeviceCopy ? driver.buffer(memory.bytes)
-              : offset_ == 0           ? source_
-                                       : driver.part(source_, offset_, memory.bytes);
+    transfer_ = offset_ % device.caps().alignment == 0 ? Transfer::kDirect : Transfer::kDeviceCopy;
+    buffer_ = transfer_ == Transfer::kDeviceCopy ? driver.buffer(memory.bytes)
+              : offset_ == 0                     ? source_
+                                                 : driver.part(source_, offset_, memory.bytes);
     return;
   }
   host_ = static_cast<char*>(memory.address) + memory.offset;
   capacity_ = memory.bytes;
   const bool aligned = reinterpret_cast<uintptr_t>(host_) % std::max(1u, bytes_of(tensor.dtype)) == 0;
-  way_ = device.facts().unified && aligned && capacity_ != 0 ? Way::kShared : Way::kHostCopy;
-  if (way_ == Way::kShared) {
+  transfer_ = device.caps().unified && aligned && capacity_ != 0 ? Transfer::kShared : Transfer::kHostCopy;
+  if (transfer_ == Transfer::kShared) {
     buffer_ = driver.import_host(host_, capacity_);
     map(*queue_, true, {});
   } else {
@@ -45,22 +45,23 @@ Event BoundMemory::map(CommandQueue& queue, bool blocking, After after) {
 uint64_t BoundMemory::begin(CommandQueue& queue, uint64_t bytes, bool is_input, std::vector<Event>& events) {
   if (void* const mapped = std::exchange(mapped_, nullptr))
     events.push_back(queue.unmap(*buffer_, mapped, "unmapping bound memory"));
-  if (!is_input || bytes == 0 || way_ == Way::kDirect || way_ == Way::kShared) return 0;
+  if (!is_input || bytes == 0 || transfer_ == Transfer::kDirect || transfer_ == Transfer::kShared) return 0;
   const std::string what = "copy of an input of " + std::to_string(bytes) + " bytes";
-  events.push_back(way_ == Way::kHostCopy ? queue.write({buffer_.get(), 0}, host_, bytes, false, what)
-                                          : queue.copy({buffer_.get(), 0}, {source_.get(), offset_}, bytes, {}, what));
+  events.push_back(transfer_ == Transfer::kHostCopy
+                       ? queue.write({buffer_.get(), 0}, host_, bytes, false, what)
+                       : queue.copy({buffer_.get(), 0}, {source_.get(), offset_}, bytes, {}, what));
   return bytes;
 }
 
 uint64_t BoundMemory::end(CommandQueue& queue, uint64_t bytes, bool is_output, After after,
                           std::vector<Event>& events) {
-  if (way_ == Way::kShared) {
+  if (transfer_ == Transfer::kShared) {
     events.push_back(map(queue, false, after));
     return 0;
   }
-  if (!is_output || bytes == 0 || way_ == Way::kDirect) return 0;
+  if (!is_output || bytes == 0 || transfer_ == Transfer::kDirect) return 0;
   const std::string what = "copy of an output of " + std::to_string(bytes) + " bytes";
-  events.push_back(way_ == Way::kHostCopy
+  events.push_back(transfer_ == Transfer::kHostCopy
                        ? queue.read(host_, {buffer_.get(), 0}, bytes, false, after, what)
                        : queue.copy({source_.get(), offset_}, {buffer_.get(), 0}, bytes, after, what));
   return bytes;

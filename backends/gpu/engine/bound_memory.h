@@ -21,7 +21,7 @@ class BoundMemory {
   uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, After after, std::vector<Event>& events);
 
  private:
-  enum class Way {
+  enum class Transfer {
     kDirect,      // the device's own memory
     kShared,      // the host's memory, mapped by the host between runs
     kHostCopy,    // the host's memory, copied
@@ -31,7 +31,7 @@ class BoundMemory {
   Event map(CommandQueue& queue, bool blocking, After after);
 
   Queue queue_;
-  Way way_;
+  Transfer transfer_;
   Buffer buffer_;
   Buffer source_;                       // kDeviceCopy
   uint64_t offset_ = 0;                 // kDeviceCopy

@@ -7,13 +7,13 @@
 #include "engine/tuner.h"
 
 namespace backplane::gpu {
-Device::Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver, const Table& table)
+Device::Device(const sdk::Backend& backend, const DeviceCaps& caps, std::unique_ptr<Driver> driver, const Table& table)
     : sdk::Device(backend),
-      facts_(facts),
+      caps_(caps),
       driver_(std::move(driver)),
       table_(table),
       memory_kind_(driver_->memory_kind()),
-      kernels_(host(), facts_, *driver_),
+      kernels_(host(), caps_, *driver_),
       transfers_(driver_->queue()) {}
 
 Constant Device::constant(const std::string& key) {
@@ -33,25 +33,26 @@ Constant Device::share(const std::string& key, Buffer buffer) {
 
 void Device::measure() {
   measured_([this] {
-    if (facts_.measured) return;
-    facts_.rates = measure_rates(*this);
-    facts_.measured = true;
+    if (caps_.measured) return;
+    caps_.throughput = measure_throughput(*this);
+    caps_.measured = true;
     char line[100];
-    std::snprintf(line, sizeof line, ": measured %.4g GFLOP/s, %.4g GB/s, %.3g us a launch", facts_.rates.flops * 1e-9,
-                  facts_.rates.bandwidth * 1e-9, facts_.rates.launch_seconds * 1e6);
-    host().log(BP_LOG_INFO, facts_.name + line);
+    std::snprintf(line, sizeof line, ": measured %.4g GFLOP/s, %.4g GB/s, %.3g us a launch",
+                  caps_.throughput.flops * 1e-9, caps_.throughput.bandwidth * 1e-9,
+                  caps_.throughput.launch_seconds * 1e6);
+    host().log(BP_LOG_INFO, caps_.name + line);
   });
 }
 
 void Device::tune() {
   tuned_([this] {
-    facts_.tile = chosen_tile();
-    facts_.winograd = chosen_winograd();
+    caps_.tile = chosen_tile();
+    caps_.winograd = chosen_winograd();
     char line[80];
     std::snprintf(line, sizeof line, " at %.4g GFLOP/s, Winograd's transforms at %.4g G elements a second",
-                  facts_.winograd.flops * 1e-9, facts_.winograd.elements * 1e-9);
-    host().log(BP_LOG_INFO, facts_.name + ": products in tiles of " + facts_.tile.text() +
-                                (facts_.winograd.use == WinogradRates::Use::kMeasured ? line : ""));
+                  caps_.winograd.flops * 1e-9, caps_.winograd.elements * 1e-9);
+    host().log(BP_LOG_INFO, caps_.name + ": products in tiles of " + caps_.tile.text() +
+                                (caps_.winograd.use == WinogradThroughput::Use::kMeasured ? line : ""));
   });
 }
 
@@ -59,17 +60,17 @@ Tile Device::chosen_tile() {
   const std::optional<std::string_view> wanted = host().option("tile");
   if (!wanted) return tuned_tile(*this);
   const std::optional<Tile> tile = tile_named(*wanted);
-  if (tile && fits(facts_, *tile)) return *tile;
+  if (tile && fits(caps_, *tile)) return *tile;
   std::string known;
-  for (const Tile& each : tiles_that_fit(facts_)) known += (known.empty() ? "" : ", ") + each.text();
-  throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\": " + facts_.name + " has " +
+  for (const Tile& each : tiles_that_fit(caps_)) known += (known.empty() ? "" : ", ") + each.text();
+  throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\": " + caps_.name + " has " +
                                             known + ", or leave it out and it is measured");
 }
 
-WinogradRates Device::chosen_winograd() {
-  using Use = WinogradRates::Use;
+WinogradThroughput Device::chosen_winograd() {
+  using Use = WinogradThroughput::Use;
   const std::string_view wanted = host().option("winograd").value_or("measured");
-  if (wanted == "measured") return winograd_rates(*this);
+  if (wanted == "measured") return winograd_throughput(*this);
   if (wanted == "never") return {Use::kNever};
   if (wanted == "always") return {Use::kAlways};
   throw sdk::Error(BP_INVALID_ARGUMENT,
@@ -78,7 +79,7 @@ WinogradRates Device::chosen_winograd() {
 
 void Device::cover(sdk::Coverage& coverage) {
   measure();
-  table_.answer(coverage, {facts_, coverage.compute_types(), coverage.options()});
+  table_.answer(coverage, {caps_, coverage.compute_types(), coverage.options()});
 }
 
 std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {

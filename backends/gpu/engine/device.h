@@ -8,8 +8,8 @@
 
 #include "backplane/sdk.hpp"
 #include "backplane/sdk/once.hpp"
+#include "engine/device_caps.h"
 #include "engine/driver.h"
-#include "engine/facts.h"
 #include "engine/kernel_cache.h"
 #include "engine/plan.h"
 #include "engine/row.h"
@@ -19,9 +19,9 @@ namespace backplane::gpu {
 class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
  public:
   // `table` must outlive the device.
-  Device(const sdk::Backend& backend, const Facts& facts, std::unique_ptr<Driver> driver, const Table& table);
+  Device(const sdk::Backend& backend, const DeviceCaps& caps, std::unique_ptr<Driver> driver, const Table& table);
 
-  const Facts& facts() const { return facts_; }
+  const DeviceCaps& caps() const { return caps_; }
   const Driver& driver() const { return *driver_; }
   const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
@@ -34,7 +34,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
 
   // ABI memory. Space `device_space()` is the device's; where the device shares the host's memory, space 0 is that.
-  uint32_t device_space() const { return facts_.unified ? 1 : 0; }
+  uint32_t device_space() const { return caps_.unified ? 1 : 0; }
   bp_space_t space(uint32_t index) override;
   bp_buffer_t allocate(const bp_allocate_t& what) override;
   void release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept override;
@@ -51,13 +51,13 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
 
  private:
   Event move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const;
-  // Rates before the first estimate, the tile before the first program: once, where no earlier process has.
+  // Throughput before the first estimate, the tile before the first program: once, where no earlier process has.
   void measure();
   void tune();
   Tile chosen_tile();
-  WinogradRates chosen_winograd();
+  WinogradThroughput chosen_winograd();
 
-  Facts facts_;
+  DeviceCaps caps_;
   std::unique_ptr<Driver> driver_;
   const Table& table_;
   Driver::MemoryKind memory_kind_;

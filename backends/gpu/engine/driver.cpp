@@ -11,7 +11,7 @@ Event CommandQueue::unmap(const DeviceMemory&, void*, std::string_view what) {
   throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": the host cannot access this device's memory");
 }
 
-void CommandQueue::finish_anyhow() noexcept {
+void CommandQueue::finish_noexcept() noexcept {
   static_cast<void>(sdk::caught([this] { finish("waiting for a queue"); }));
 }
 

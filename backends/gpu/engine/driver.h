@@ -119,7 +119,7 @@ class CommandQueue {
   virtual void flush() = 0;
   // Waits until the queue is empty.
   virtual void finish(std::string_view what) = 0;
-  void finish_anyhow() noexcept;
+  void finish_noexcept() noexcept;
 };
 using Queue = std::shared_ptr<CommandQueue>;
 

@@ -37,7 +37,7 @@ std::string_view index_of(const View& view, const Shape& shape, int64_t rows, in
 
 }  // namespace
 
-bool Planner::end_product(const Expression& expression, const Tensor& y) {
+bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
   // The last product among what it reads: all else is there when that one starts.
   const View* sum = nullptr;
   Open open{};

@@ -18,16 +18,16 @@ Instance::Instance(const Island& island)
       outputs_(island.graph().output_count()) {}
 
 Instance::~Instance() {
-  if (!flights_.empty() && !flights_.back()->concluded()) stream_queue_->finish_anyhow();
+  if (!flights_.empty() && !flights_.back()->concluded()) stream_queue_->finish_noexcept();
   for (const auto& flight : flights_)
     static_cast<void>(flight->outcome());  // their ends may not have been reported yet
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !running_ && entered_ == 0; });
+    changed_.wait(lock, [this] { return !running_ && callbacks_ == 0; });
   }
   inputs_.clear();
   outputs_.clear();
-  queue_->finish_anyhow();
+  queue_->finish_noexcept();
 }
 
 bool Instance::reaches(const bp_tensor_t& tensor) const {
@@ -59,21 +59,21 @@ void Instance::prepare() {
   };
   {
     std::unique_lock lock(mutex_);
-    if (std::exchange(spoiled_, false)) {
+    if (std::exchange(stream_failed_, false)) {
       lock.unlock();
       finish();
-      forget_bound();
+      unmap_bound_memory();
     }
   }
   const ReadInput read = [&](uint32_t slot) {
-    if (!is_alone) order_->wait();
+    if (!is_alone) sync_->wait();
     finish();
     return read_input(slot);
   };
   if (shapes_changed_ || !follows_from(*plan_, read)) replan(read);
   if (bindings_changed_) {
     if (binds_host_memory()) finish();  // it is mapped, and the call waits for that
-    reach_bound();
+    map_bound_memory();
   }
 }
 
@@ -91,7 +91,7 @@ void Instance::replan(const ReadInput& read) {
   shapes_changed_ = true;  // until all of it has worked
   if (auto plan = island_.plan(shapes, read); plan != plan_) {
     plan_.reset();
-    place_kernels(*plan);
+    create_kernels(*plan);
     plan_ = std::move(plan);
     bindings_changed_ = true;
   }
@@ -120,7 +120,7 @@ void Instance::check_outputs() const {
   }
 }
 
-void Instance::place_kernels(const Plan& plan) {
+void Instance::create_kernels(const Plan& plan) {
   Device& device = island_.gpu_device();
   const Driver& driver = device.driver();
   kernels_.clear();
@@ -161,7 +161,7 @@ const Buffer& Instance::bound(Storage::Place place, uint32_t slot) const {
   return (place == Storage::Place::kInput ? inputs_ : outputs_)[slot]->buffer();
 }
 
-void Instance::reach_bound() {
+void Instance::map_bound_memory() {
   const Device& device = island_.gpu_device();
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     if (!inputs_[i]) inputs_[i].emplace(device, queue_, input(i));
@@ -177,7 +177,7 @@ void Instance::reach_bound() {
 }
 
 // After a failure: the memory that is bound may be taken back.
-void Instance::forget_bound() {
+void Instance::unmap_bound_memory() {
   bindings_changed_ = true;
   for (auto* side : {&inputs_, &outputs_}) {
     for (auto& memory : *side) memory.reset();

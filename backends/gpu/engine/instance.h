@@ -36,7 +36,7 @@ class Instance final : public sdk::Instance {
 
   // The commands of a run. In a stream the next run may begin before this one has ended.
   struct Work {
-    std::shared_ptr<const sdk::Order> order;
+    std::shared_ptr<const sdk::RunSync> sync;
     std::shared_ptr<const Plan> plan;
     std::vector<Event> begun;           // what comes before the kernels
     std::vector<Event> launched;        // by launch, those started so far
@@ -52,14 +52,14 @@ class Instance final : public sdk::Instance {
   bool binds_host_memory() const;  // newly
   void replan(const ReadInput& read);
   std::vector<std::byte> read_input(uint32_t slot) const;
-  void place_kernels(const Plan& plan);
-  void reach_bound();
-  void forget_bound();
+  void create_kernels(const Plan& plan);
+  void map_bound_memory();
+  void unmap_bound_memory();
   void check_outputs() const;
   const Buffer& bound(Storage::Place place, uint32_t slot) const;
 
   // ---- the run in flight (run.cpp) ----
-  void run(const bp_run_t& unordered) override;  // called by `submit` once all slots are known to be bound
+  void run(const bp_run_t& without_sync) override;  // called by `submit` once all slots are known to be bound
   void start();
   void start_in(Stream& stream);
   void abort_start();
@@ -75,8 +75,8 @@ class Instance final : public sdk::Instance {
   void report_end(std::optional<sdk::Error> failure);
   void forget_run(bool failed);
   void trace(const Work& work) const;
-  void enter();
-  void leave();
+  void begin_callback();
+  void end_callback();
 
   const Island& island_;
   Queue queue_;
@@ -91,7 +91,7 @@ class Instance final : public sdk::Instance {
   bool bindings_changed_ = true;
 
   // The run in flight, touched by one thread at a time: the one that starts it, then those that the driver calls from.
-  std::shared_ptr<const sdk::Order> order_;
+  std::shared_ptr<const sdk::RunSync> sync_;
   std::shared_ptr<Work> work_;
   std::deque<std::shared_ptr<Flight>> flights_;  // in streams, the oldest first; some have ended
   Queue stream_queue_;                           // of the last one's stream
@@ -100,10 +100,10 @@ class Instance final : public sdk::Instance {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool running_ = false;    // from `submit` until the end is reported, in a stream until it returns
-  uint32_t in_stream_ = 0;  // runs in a stream whose end was not looked at yet
-  bool spoiled_ = false;    // one of them failed
-  uint32_t entered_ = 0;    // threads that the driver calls from, or that wait for what a run waits for
+  bool running_ = false;        // from `submit` until the end is reported, in a stream until it returns
+  uint32_t in_stream_ = 0;      // runs in a stream whose end was not looked at yet
+  bool stream_failed_ = false;  // one of them failed
+  uint32_t callbacks_ = 0;      // threads that the driver calls from, or that wait for what a run waits for
 };
 
 }  // namespace backplane::gpu

@@ -17,7 +17,7 @@ constexpr size_t kKeptPlans = 16;
 
 Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, what), gpu_device_(device) {
   for (uint32_t i = 0; i < graph().node_count(); ++i) {
-    device.table().require(graph().node(i), {device.facts(), what.compute_types(), what.options()});
+    device.table().require(graph().node(i), {device.caps(), what.compute_types(), what.options()});
     what.check_cancelled();
   }
   std::vector<Shape> inputs;
@@ -48,7 +48,7 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
     plans_.splice(plans_.begin(), plans_, known);
     return plans_.front().plan;
   }
-  auto made = std::make_shared<Plan>(Planner(gpu_device_.table(), gpu_device_.facts(), graph(), inputs, read).make());
+  auto made = std::make_shared<Plan>(Planner(gpu_device_.table(), gpu_device_.caps(), graph(), inputs, read).make());
   prepare(*made);
   plans_.push_front({inputs, made});
   if (plans_.size() > kKeptPlans) plans_.pop_back();
@@ -73,7 +73,7 @@ void Island::prepare(Plan& plan) const {
     if (!needed[i]) plan.storages[i].constant.reset();  // was read while others were made
   }
   std::erase_if(plan.launches, [](const Launch& launch) { return launch.once; });
-  pack(plan, gpu_device_.facts().alignment);
+  pack(plan, gpu_device_.caps().alignment);
   order(plan);
 }
 

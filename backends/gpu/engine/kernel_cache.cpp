@@ -2,9 +2,9 @@
 #include "engine/kernel_cache.h"
 
 namespace backplane::gpu {
-KernelCache::KernelCache(const sdk::Host& host, const Facts& facts, const Driver& driver)
-    : host_(host), facts_(facts), driver_(driver), options_(driver.options()), disk_(facts.backend) {
-  if (facts.fp64) options_ += " -DHAS_F64";
+KernelCache::KernelCache(const sdk::Host& host, const DeviceCaps& caps, const Driver& driver)
+    : host_(host), caps_(caps), driver_(driver), options_(driver.options()), disk_(caps.backend) {
+  if (caps.fp64) options_ += " -DHAS_F64";
 }
 
 Kernel KernelCache::kernel(const KernelSource& source) {
@@ -45,8 +45,8 @@ Module KernelCache::module(const KernelSource& source) {
 }
 
 Module KernelCache::make(const KernelSource& source, const std::string& text, const std::string& options) {
-  const std::string key = facts_.identity + options + "\n" + text;
-  if (facts_.binaries) {
+  const std::string key = caps_.identity + options + "\n" + text;
+  if (caps_.binaries) {
     if (const auto binary = disk_.read(key)) {
       if (Module module = driver_.load(*binary, options)) return module;
     }
@@ -54,7 +54,7 @@ Module KernelCache::make(const KernelSource& source, const std::string& text, co
   const auto begin = std::chrono::steady_clock::now();
   Module module = driver_.compile(text, options);
   report(source, begin);
-  if (facts_.binaries) disk_.write(key, module->binary());
+  if (caps_.binaries) disk_.write(key, module->binary());
   return module;
 }
 
@@ -65,8 +65,8 @@ void KernelCache::report(const KernelSource& source, std::chrono::steady_clock::
   };
   const auto end = std::chrono::steady_clock::now();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(end - begin).count();
-  host_.log(BP_LOG_DEBUG, "kernel '" + source.entry + "' with '" + source.options + "' was compiled for " +
-                              facts_.name + " in " + std::to_string(ms) + " ms");
+  host_.log(BP_LOG_DEBUG, "kernel '" + source.entry + "' with '" + source.options + "' was compiled for " + caps_.name +
+                              " in " + std::to_string(ms) + " ms");
   if (!host_.tracing()) return;
   bp_span_t span{};
   span.kind = BP_SPAN_COMPILE;

@@ -9,15 +9,15 @@
 
 #include "backplane/sdk/file_cache.hpp"
 #include "backplane/sdk/host.hpp"
+#include "engine/device_caps.h"
 #include "engine/driver.h"
-#include "engine/facts.h"
 #include "engine/kernel_source.h"
 
 namespace backplane::gpu {
 
 class KernelCache {
  public:
-  KernelCache(const sdk::Host& host, const Facts& facts, const Driver& driver);
+  KernelCache(const sdk::Host& host, const DeviceCaps& caps, const Driver& driver);
 
   // A kernel of its own for the caller: arguments are set on it. Thread-safe; blocks while it is built. Throws
   // sdk::Error with the build log.
@@ -32,7 +32,7 @@ class KernelCache {
   void report(const KernelSource& source, std::chrono::steady_clock::time_point begin) const;
 
   const sdk::Host& host_;
-  const Facts& facts_;
+  const DeviceCaps& caps_;
   const Driver& driver_;
   std::string options_;  // of all kernels
   sdk::FileCache disk_;

@@ -40,21 +40,21 @@ bp_buffer_t device_buffer(uint32_t space, uint64_t bytes, Buffer buffer, uint64_
 
 bp_space_t Device::space(uint32_t index) {
   bp_space_t space{};
-  if (facts_.unified && index == 0) {
+  if (caps_.unified && index == 0) {
     space.name = sdk::text("host");
     space.flags = BP_SPACE_HOST | BP_SPACE_MAPPABLE | BP_SPACE_COHERENT | BP_SPACE_DEVICE;
     space.alignment = kHostAlignment;
   } else if (index == device_space()) {
     space.name = sdk::text("device");
-    space.flags = BP_SPACE_DEVICE | (facts_.mappable ? BP_SPACE_MAPPABLE | BP_SPACE_COHERENT : 0);
-    space.alignment = facts_.alignment;
+    space.flags = BP_SPACE_DEVICE | (caps_.mappable ? BP_SPACE_MAPPABLE | BP_SPACE_COHERENT : 0);
+    space.alignment = caps_.alignment;
     space.imports = space.exports = &memory_kind_.kind;
     space.import_count = space.export_count = 1;
   } else {
-    throw sdk::Error(BP_NOT_FOUND, facts_.name + " has no memory space " + std::to_string(index) + "; it has " +
+    throw sdk::Error(BP_NOT_FOUND, caps_.name + " has no memory space " + std::to_string(index) + "; it has " +
                                        std::to_string(device_space() + 1));
   }
-  space.capacity = facts_.memory_bytes;
+  space.capacity = caps_.memory_bytes;
   return space;
 }
 
@@ -72,7 +72,7 @@ bp_buffer_t Device::allocate(const bp_allocate_t& what) {
 void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
   auto* const memory = reinterpret_cast<Allocation*>(buffer.memory);
   if (stream != nullptr && (memory == nullptr || memory->release != nullptr))
-    static_cast<Stream*>(sdk::stream_of(stream))->queue()->finish_anyhow();
+    static_cast<Stream*>(sdk::stream_of(stream))->queue()->finish_noexcept();
   if (memory != nullptr) {
     const auto [release, self] = std::pair(memory->release, memory->self);
     if (stream != nullptr && release == nullptr)
@@ -108,27 +108,27 @@ void Device::copy(const bp_copy_t& what) {
     move(*transfers_, true, from, to, bytes);
     return;
   }
-  const auto order = std::make_shared<const sdk::Order>(host(), sdk::read(run, "run"));
-  Stream* const stream = stream_of(order->run());
+  const auto sync = std::make_shared<const sdk::RunSync>(host(), sdk::read(run, "run"));
+  Stream* const stream = stream_of(sync->run());
   if (stream == nullptr) {
-    order->wait();
+    sync->wait();
     move(*transfers_, true, from, to, bytes);
-    return order->end(nullptr);
+    return sync->end(nullptr);
   }
-  std::shared_ptr<Flight> wait = stream->wait_for(order);
+  std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {
-    stream->queue()->finish_anyhow();  // a thread may still be in the wait
+    stream->queue()->finish_noexcept();  // a thread may still be in the wait
     throw sdk::Error(*failure);
   }
-  stream->follow(order, std::move(wait),
+  stream->follow(sync, std::move(wait),
                  std::make_shared<Flight>(
                      [done] {
                        return sdk::caught([&] {
                          if (done != nullptr) done->check("copy in a stream");
                        });
                      },
-                     order->run().id));
+                     sync->run().id));
 }
 
 // Starts a copy in the queue and returns its event, if there is one; the call waits for its end where it is `blocking`.
@@ -163,7 +163,7 @@ void Device::fill(const bp_fill_t& what) {
   if (run == nullptr || run->stream == nullptr) return;
   CommandQueue& queue = *stream_of(*run)->queue();
   // It is read until then.
-  if (sdk::caught([&] { queue.when_done([filled](const sdk::Error*) {}); })) queue.finish_anyhow();
+  if (sdk::caught([&] { queue.when_done([filled](const sdk::Error*) {}); })) queue.finish_noexcept();
 }
 
 bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external) {

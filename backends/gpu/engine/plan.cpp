@@ -39,18 +39,18 @@ bool needs_order(const Storage& storage) {
 }  // namespace
 
 void pack(Plan& plan, uint64_t alignment) {
-  std::vector<sdk::Tenant> tenants(plan.storages.size());
+  std::vector<sdk::ArenaTensor> tensors(plan.storages.size());
   for (size_t i = 0; i < plan.launches.size(); ++i) {
     if (plan.launches[i].once) continue;
     for (const auto* side : {&plan.launches[i].reads, &plan.launches[i].writes}) {
       for (const uint32_t storage : *side) {
-        if (plan.storages[storage].place == Storage::Place::kArena) tenants[storage].touch(i);
+        if (plan.storages[storage].place == Storage::Place::kArena) tensors[storage].touch(i);
       }
     }
   }
-  for (size_t i = 0; i < tenants.size(); ++i) tenants[i].bytes = plan.storages[i].bytes;
-  plan.arena_bytes = sdk::pack(tenants, alignment);
-  for (size_t i = 0; i < tenants.size(); ++i) plan.storages[i].offset = tenants[i].offset;
+  for (size_t i = 0; i < tensors.size(); ++i) tensors[i].bytes = plan.storages[i].bytes;
+  plan.arena_bytes = sdk::pack(tensors, alignment);
+  for (size_t i = 0; i < tensors.size(); ++i) plan.storages[i].offset = tensors[i].offset;
 }
 
 void order(Plan& plan) {

@@ -55,7 +55,7 @@ LaunchBuilder& LaunchBuilder::fault() {
 }
 
 void LaunchBuilder::range(int64_t x, int64_t y, int64_t z, size_t widest) {
-  range(ranges_of_items(planner_.facts_, x, y, z, widest));
+  range(ranges_of_items(planner_.caps_, x, y, z, widest));
 }
 
 void LaunchBuilder::groups(std::array<int64_t, 3> count, std::array<size_t, 3> local) {
@@ -72,7 +72,7 @@ void LaunchBuilder::range(const Ranges& ranges) {
     planner_.plan_.launches.erase(planner_.plan_.launches.begin() + static_cast<ptrdiff_t>(launch_));
 }
 
-void LaunchBuilder::ends_with_formula(const Tensor& y, int64_t rows, int64_t columns) {
+void LaunchBuilder::allow_epilogue(const Tensor& y, int64_t rows, int64_t columns) {
   const sdk::Node node = planner_.graph_.node(planner_.node_);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     const sdk::Value value = node.output(i);
@@ -84,8 +84,8 @@ void LaunchBuilder::ends_with_formula(const Tensor& y, int64_t rows, int64_t col
 
 // ---- Emit ----------------------------------------------------------------------------------------------------------
 
-const Facts& Emit::facts() const {
-  return planner_.facts_;
+const DeviceCaps& Emit::caps() const {
+  return planner_.caps_;
 }
 
 Tensor Emit::input(uint32_t slot) {
@@ -227,9 +227,9 @@ LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string
 
 // ---- Planner -------------------------------------------------------------------------------------------------------
 
-Planner::Planner(const Table& table, const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs,
+Planner::Planner(const Table& table, const DeviceCaps& caps, const sdk::Graph& graph, const std::vector<Shape>& inputs,
                  ReadInput read)
-    : table_(table), facts_(facts), graph_(graph), read_(std::move(read)), states_(graph.raw()->value_count) {
+    : table_(table), caps_(caps), graph_(graph), read_(std::move(read)), states_(graph.raw()->value_count) {
   add_inputs(inputs);
 }
 
@@ -255,7 +255,7 @@ Plan Planner::make() {
 }
 
 void Planner::emit(const sdk::Node& node) {
-  const Row& row = table_.require(node, {facts_});
+  const Row& row = table_.require(node, {caps_});
   Emit e(*this, node);
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
@@ -318,7 +318,7 @@ void Planner::materialise(const sdk::Value& value) {
   const Expression expression = std::move(*state(value).pending);
   state(value).pending.reset();
   const Tensor y = add_result(value, expression.shape);
-  if (end_product(expression, y)) return;
+  if (fuse_epilogue(expression, y)) return;
   Emit e(*this, graph_.node(node_));
   emit_expression(e, expression, {y, dense_strides(y.shape), 0});
 }

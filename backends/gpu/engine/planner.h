@@ -17,8 +17,8 @@
 #include <span>
 
 #include "backplane/sdk/coverage.hpp"
+#include "engine/device_caps.h"
 #include "engine/expression.h"
-#include "engine/facts.h"
 #include "engine/plan.h"
 #include "engine/row.h"
 
@@ -48,7 +48,7 @@ class LaunchBuilder {
   void range(const Ranges& ranges);
   // The kernel has an EPILOGUE (kernels/gemm.cl): when one formula alone reads `y`, which is [.., rows, columns], it
   // becomes the kernel's last step. After the arguments and the range.
-  void ends_with_formula(const Tensor& y, int64_t rows, int64_t columns);
+  void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
   LaunchBuilder& bytes(const void* value, uint32_t size);
@@ -69,7 +69,7 @@ class Emit {
  public:
   Emit(Planner& planner, const sdk::Node& node) : node(node), planner_(planner) {}
   const sdk::Node node;
-  const Facts& facts() const;
+  const DeviceCaps& caps() const;
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
@@ -124,7 +124,7 @@ struct InputsUnknown {};
 class Planner {
  public:
   // `inputs` are the extents of the island's inputs; `read` may be empty. Throws sdk::Error with the node.
-  Planner(const Table& table, const Facts& facts, const sdk::Graph& graph, const std::vector<Shape>& inputs,
+  Planner(const Table& table, const DeviceCaps& caps, const sdk::Graph& graph, const std::vector<Shape>& inputs,
           ReadInput read);
   // Emits every node. The plan's kernels are not built yet, its arena not packed.
   Plan make();
@@ -155,13 +155,13 @@ class Planner {
   Tensor add_result(const sdk::Value& value, Shape shape);
   void set_pending(const sdk::Value& value, Expression expression);
   // Lets the launch that makes one of the formula's operands compute it into `y`, if it can. (engine/epilogue.cpp)
-  bool end_product(const Expression& expression, const Tensor& y);
+  bool fuse_epilogue(const Expression& expression, const Tensor& y);
   void materialise(const sdk::Value& value);
   void check_extents(const sdk::Value& value, const Shape& shape) const;
   size_t begin_launch(KernelSource source);
 
   const Table& table_;
-  const Facts& facts_;
+  const DeviceCaps& caps_;
   const sdk::Graph graph_;
   const ReadInput read_;
   Plan plan_;

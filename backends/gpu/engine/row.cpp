@@ -7,12 +7,12 @@
 
 namespace backplane::gpu {
 
-sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Asked<Facts>& asked) const {
+sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const {
   constexpr int32_t kMaxRank = 16;  // kernels number a tensor's dimensions in at most this many
-  const Facts& facts = asked.facts;
+  const DeviceCaps& caps = query.caps;
   // Kernels count elements in 32 bits.
   sdk::Verdict verdict = sdk::expect(node)
-                             .dtypes(facts.dtypes())
+                             .dtypes(caps.dtypes())
                              .ranks(kMaxRank)
                              .elements_at_most(INT_MAX)
                              .form(form)
@@ -20,8 +20,8 @@ sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Asked<Facts>& asked) c
                              .input_dtype(0, types)
                              .also(supports);
   if (sdk::accepted(verdict)) {
-    verdict.seconds = expected_seconds(facts, node);
-    verdict.confidence = facts.measured ? 0.5f : 0.3f;
+    verdict.seconds = expected_seconds(caps, node);
+    verdict.confidence = caps.measured ? 0.5f : 0.3f;
   }
   return verdict;
 }

@@ -5,7 +5,7 @@
 
 #include "backplane/sdk/expect.hpp"
 #include "backplane/sdk/table.hpp"
-#include "engine/facts.h"
+#include "engine/device_caps.h"
 
 namespace backplane::gpu {
 
@@ -25,9 +25,9 @@ struct Row {
   std::string_view with = {};  // a formula or a name, for the rows that share `emit`
 
   // All of that, and in what time the device is expected to run the node.
-  sdk::Verdict judge(const sdk::Node& node, const sdk::Asked<Facts>& asked) const;
+  sdk::Verdict judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const;
 };
 
-using Table = sdk::RowTable<Row, Facts>;
+using Table = sdk::RowTable<Row, DeviceCaps>;
 
 }  // namespace backplane::gpu

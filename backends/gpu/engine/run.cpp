@@ -31,11 +31,11 @@ void Instance::submit(const bp_run_t& what) {
   }
   try {
     if (!work_ || stream_of(what) != nullptr) work_ = std::make_shared<Work>();
-    order_ = std::make_shared<const sdk::Order>(host(), what);
-    bp_run_t unordered = what;
-    unordered.wait_count = unordered.signal_count = 0;
-    unordered.done = nullptr;
-    sdk::Instance::submit(unordered);  // checks what is bound, and calls `run`
+    sync_ = std::make_shared<const sdk::RunSync>(host(), what);
+    bp_run_t without_sync = what;
+    without_sync.wait_count = without_sync.signal_count = 0;
+    without_sync.done = nullptr;
+    sdk::Instance::submit(without_sync);  // checks what is bound, and calls `run`
   } catch (...) {
     const std::lock_guard lock(mutex_);
     running_ = false;
@@ -44,24 +44,24 @@ void Instance::submit(const bp_run_t& what) {
 }
 
 void Instance::run(const bp_run_t&) {
-  if (Stream* stream = stream_of(order_->run())) return start_in(*stream);
+  if (Stream* stream = stream_of(sync_->run())) return start_in(*stream);
   run_queue_ = queue_;
-  if (!order_->must_wait()) {
-    order_->wait();  // throws where a point has failed
+  if (!sync_->must_wait()) {
+    sync_->wait();  // throws where a point has failed
     return start();
   }
-  enter();
+  begin_callback();
   try {
     host().submit([this]() noexcept {
       const auto failure = sdk::caught([this] {
-        order_->wait();
+        sync_->wait();
         start();
       });
       if (failure) report_end(failure);
-      leave();
+      end_callback();
     });
   } catch (...) {
-    leave();
+    end_callback();
     throw;
   }
 }
@@ -81,7 +81,7 @@ void Instance::start() {
 void Instance::start_in(Stream& stream) {
   run_queue_ = stream_queue_ = stream.queue();
   prepare();
-  std::shared_ptr<Flight> wait = stream.wait_for(order_);
+  std::shared_ptr<Flight> wait = stream.wait_for(sync_);
   Event last;
   try {
     begin();
@@ -99,22 +99,22 @@ void Instance::start_in(Stream& stream) {
   }
   const std::shared_ptr<const Work> work = std::exchange(work_, nullptr);
   while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
-  flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, order_->run().id, last));
+  flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, sync_->run().id, last));
   {
     const std::lock_guard lock(mutex_);
     ++in_stream_;
     running_ = false;  // the next one may follow in this stream
   }
-  stream.follow(order_, std::move(wait), flights_.back());
+  stream.follow(sync_, std::move(wait), flights_.back());
 }
 
 void Instance::abort_start() {
-  run_queue_->finish_anyhow();  // nothing of this run touches bound memory any more
-  forget_bound();
+  run_queue_->finish_noexcept();  // nothing of this run touches bound memory any more
+  unmap_bound_memory();
 }
 
 void Instance::begin() {
-  work_->order = order_;
+  work_->sync = sync_;
   work_->plan = plan_;
   for (auto* events : {&work_->begun, &work_->launched, &work_->ended}) events->clear();
   work_->failure.reset();
@@ -134,14 +134,14 @@ void Instance::begin() {
 // in-order queue needs no events for that.
 void Instance::wait_for(const std::vector<uint32_t>& launches) {
   after_.clear();
-  if (run_queue_ != queue_ || !island_.gpu_device().facts().out_of_order) return;
+  if (run_queue_ != queue_ || !island_.gpu_device().caps().out_of_order) return;
   for (const uint32_t launch : launches) after_.push_back(work_->launched[launch]);
   if (launches.empty()) after_ = work_->begun;
 }
 
 // Starts the kernels: all, or as many as may run before the host looks whether the run should end.
 void Instance::proceed() {
-  const bool limited = order_->run().cancel != nullptr || order_->run().deadline != 0;
+  const bool limited = sync_->run().cancel != nullptr || sync_->run().deadline != 0;
   launch(limited ? std::min(kernels_.size(), work_->launched.size() + kLaunchesBetweenChecks) : kernels_.size());
   if (work_->launched.size() == kernels_.size()) finish_work();
   call_back();
@@ -170,14 +170,14 @@ void Instance::finish_work() {
 
 // Has `reached` called when all that was started has ended. That may be before this returns.
 void Instance::call_back() {
-  enter();
+  begin_callback();
   try {
     run_queue_->when_done([this](const sdk::Error* failure) {
       reached(failure);
-      leave();
+      end_callback();
     });
   } catch (...) {
-    leave();
+    end_callback();
     throw;
   }
 }
@@ -191,7 +191,7 @@ void Instance::reached(const sdk::Error* ended) {
     check_work(*work_);
     if (ended != nullptr) throw sdk::Error(*ended);
     if (work_->launched.size() < kernels_.size()) {
-      host().check(order_->run().cancel, order_->run().deadline);
+      host().check(sync_->run().cancel, sync_->run().deadline);
       goes_on = true;  // from here on another thread may be where we are
       if (auto failure = sdk::caught([this] { proceed(); })) {
         goes_on = false;
@@ -231,20 +231,20 @@ std::optional<sdk::Error> Instance::conclude(const Work& work) {
   });
   const std::lock_guard lock(mutex_);
   --in_stream_;
-  spoiled_ = spoiled_ || failure.has_value();
+  stream_failed_ = stream_failed_ || failure.has_value();
   changed_.notify_all();
   return failure;
 }
 
 void Instance::report_end(std::optional<sdk::Error> failure) {
-  const auto order = std::move(order_);  // the next run may start as soon as this one's end is reported
-  if (!failure) failure = order->dependency();
+  const auto sync = std::move(sync_);  // the next run may start as soon as this one's end is reported
+  if (!failure) failure = sync->dependency();
   forget_run(failure.has_value());
-  order->end(failure ? &*failure : nullptr);
+  sync->end(failure ? &*failure : nullptr);
 }
 
 void Instance::forget_run(bool failed) {
-  if (failed) forget_bound();
+  if (failed) unmap_bound_memory();
   for (auto* events : {&work_->begun, &work_->launched, &work_->ended}) events->clear();
   const std::lock_guard lock(mutex_);
   running_ = false;
@@ -262,7 +262,7 @@ void Instance::trace(const Work& work) const {
   }
   const uint64_t shift = sdk::monotonic_now() - last;
   bp_span_t span{};
-  span.trace_id = work.order->run().trace_id;
+  span.trace_id = work.sync->run().trace_id;
   span.device = island_.device().id();
   for (size_t l = 0; l < work.launched.size() && last != 0; ++l) {
     const Launch& launch = work.plan->launches[l];
@@ -289,14 +289,14 @@ void Instance::trace(const Work& work) const {
 }
 
 // Threads that are inside while no call of the host's is: the instance outlives them.
-void Instance::enter() {
+void Instance::begin_callback() {
   const std::lock_guard lock(mutex_);
-  ++entered_;
+  ++callbacks_;
 }
 
-void Instance::leave() {
+void Instance::end_callback() {
   const std::lock_guard lock(mutex_);
-  --entered_;
+  --callbacks_;
   changed_.notify_all();  // under the lock: the thread that waits destroys both
 }
 

@@ -86,7 +86,7 @@ void Stream::wait(uint64_t deadline) {
   if (end->failure) throw sdk::Error(*end->failure);
 }
 
-std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>& order) {
+std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSync>& sync) {
   {
     const std::lock_guard lock(mutex_);
     // A framework may wait by means of its own and never ask here.
@@ -95,51 +95,50 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::Order>
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
     unreported_.reserve(unreported_.size() + 2);  // for `follow`, which must not fail
   }
-  if (order->waits().empty()) return nullptr;
+  if (sync->waits().empty()) return nullptr;
   std::vector<Event> events;
   bool on_host = false;
-  for (const bp_point_t& point : order->waits()) {
+  for (const bp_point_t& point : sync->waits()) {
     Timeline* const timeline = timeline_of(point);
     if (timeline != nullptr && timeline->value() >= point.value) continue;
-    Event event = timeline != nullptr ? timeline->coming(point.value) : Event();
+    Event event = timeline != nullptr ? timeline->pending(point.value) : Event();
     if (event)
       events.push_back(std::move(event));
     else
       on_host = true;
   }
   const auto failure = std::make_shared<std::optional<sdk::Error>>();  // of the wait
-  if (on_host && order->must_wait()) {
+  if (on_host && sync->must_wait()) {
     std::shared_ptr<Gate> gate = queue_->hold();
-    enter();
+    begin_callback();
     try {
       // The work follows even where this fails: it makes garbage, and the end says so.
-      std::thread([gate, reports = reports_, order, failure] {
-        *failure = sdk::caught([&] { order->wait(); });
+      std::thread([gate, reports = reports_, sync, failure] {
+        *failure = sdk::caught([&] { sync->wait(); });
         gate->open();
-        leave(*reports);
+        end_callback(*reports);
       }).detach();
     } catch (...) {
       gate->open();
-      leave(*reports_);
+      end_callback(*reports_);
       throw;
     }
   } else {
-    if (on_host) order->wait();  // throws where a point has failed
+    if (on_host) sync->wait();  // throws where a point has failed
     if (!events.empty()) queue_->wait(events);
   }
-  return std::make_shared<Flight>([order, failure] { return *failure ? *failure : order->dependency(); },
-                                  order->run().id);
+  return std::make_shared<Flight>([sync, failure] { return *failure ? *failure : sync->dependency(); }, sync->run().id);
 }
 
-void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
+void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
                     std::shared_ptr<Flight> flight) noexcept {
-  bool reports = order->run().done != nullptr;
-  for (const bp_point_t& point : order->signals()) {
+  bool reports = sync->run().done != nullptr;
+  for (const bp_point_t& point : sync->signals()) {
     Timeline* const timeline = timeline_of(point);
     reports = reports || timeline == nullptr;
     if (timeline == nullptr || !sdk::caught([&] { timeline->signal_after(queue_->mark(), point.value, flight); }))
       continue;
-    queue_->finish_anyhow();
+    queue_->finish_noexcept();
     const std::optional<sdk::Error> failure = flight->outcome();
     static_cast<void>(sdk::caught([&] { timeline->signal(point.value, failure ? &*failure : nullptr); }));
   }
@@ -149,26 +148,26 @@ void Stream::follow(const std::shared_ptr<const sdk::Order>& order, std::shared_
     unreported_.push_back(std::move(flight));
   }
   if (!reports) return;
-  enter();
-  const auto report = [order, flights = take_unreported(), reports = reports_](const sdk::Error* ended) {
+  begin_callback();
+  const auto report = [sync, flights = take_unreported(), reports = reports_](const sdk::Error* ended) {
     std::optional<sdk::Error> failure = first_failure(flights);
     if (!failure && ended != nullptr) failure = *ended;
-    if (failure && failure->run == order->run().id) failure->run = 0;
-    order->end(failure ? &*failure : nullptr);
-    leave(*reports);
+    if (failure && failure->run == sync->run().id) failure->run = 0;
+    sync->end(failure ? &*failure : nullptr);
+    end_callback(*reports);
   };
   if (sdk::caught([&] { queue_->when_done(report); })) {
-    queue_->finish_anyhow();
+    queue_->finish_noexcept();
     report(nullptr);
   }
 }
 
-void Stream::enter() {
+void Stream::begin_callback() {
   const std::lock_guard lock(reports_->mutex);
   ++reports_->count;
 }
 
-void Stream::leave(Reports& reports) {
+void Stream::end_callback(Reports& reports) {
   const std::lock_guard lock(reports.mutex);
   --reports.count;
   reports.changed.notify_all();  // under the lock: the stream is destroyed afterwards
@@ -198,18 +197,18 @@ void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, ui
 void Timeline::signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight) {
   {
     const std::lock_guard lock(state_->mutex);
-    std::deque<Coming>& coming = state_->coming;
-    while (coming.size() >= kKept && coming.front().last <= state_->numbers.value()) coming.pop_front();
-    const uint64_t before = coming.empty() ? state_->numbers.value() : coming.back().last;
-    coming.push_back({before + 1, value, event, std::move(flight)});
+    std::deque<PendingSignal>& pending = state_->pending;
+    while (pending.size() >= kKept && pending.front().last <= state_->numbers.value()) pending.pop_front();
+    const uint64_t before = pending.empty() ? state_->numbers.value() : pending.back().last;
+    pending.push_back({before + 1, value, event, std::move(flight)});
   }
   reach(state_, event, value);
 }
 
-Event Timeline::coming(uint64_t value) const {
+Event Timeline::pending(uint64_t value) const {
   const std::lock_guard lock(state_->mutex);
-  for (const Coming& coming : state_->coming)
-    if (coming.first <= value && value <= coming.last) return coming.event;
+  for (const PendingSignal& pending : state_->pending)
+    if (pending.first <= value && value <= pending.last) return pending.event;
   return {};
 }
 
@@ -217,9 +216,9 @@ std::optional<sdk::Error> Timeline::failure(uint64_t value) {
   std::shared_ptr<Flight> flight;
   {
     const std::lock_guard lock(state_->mutex);
-    for (const Coming& coming : state_->coming) {
-      if (value < coming.first || value > coming.last) continue;
-      flight = coming.flight;
+    for (const PendingSignal& pending : state_->pending) {
+      if (value < pending.first || value > pending.last) continue;
+      flight = pending.flight;
       break;
     }
   }

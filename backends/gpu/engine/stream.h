@@ -53,10 +53,10 @@ class Stream final : public sdk::Stream {
 
   // What comes next in the queue waits for the points of `order`: on the device where their events are known, else by a
   // thread of its own. Returns what becomes of the wait, or null where there is none.
-  std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::Order>& order);
+  std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
   // The commands of `flight` are in the queue, behind what `wait_for` returned: its signals follow, and its end is
   // reported or kept until another's is.
-  void follow(const std::shared_ptr<const sdk::Order>& order, std::shared_ptr<Flight> wait,
+  void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 
  private:
@@ -66,8 +66,8 @@ class Stream final : public sdk::Stream {
     std::condition_variable changed;
     uint32_t count = 0;
   };
-  void enter();
-  static void leave(Reports& reports);
+  void begin_callback();
+  static void end_callback(Reports& reports);
   // Flights whose end was not reported yet.
   std::vector<std::shared_ptr<Flight>> take_unreported();
 
@@ -99,10 +99,10 @@ class Timeline final : public sdk::NativeSemaphore {
   // It reaches `value` when the event has ended, and holds what `flight` made.
   void signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight);
   // What will bring it to `value`, or no event.
-  Event coming(uint64_t value) const;
+  Event pending(uint64_t value) const;
 
  private:
-  struct Coming {
+  struct PendingSignal {
     uint64_t first, last;  // values that it brings
     Event event;
     std::shared_ptr<Flight> flight;
@@ -111,7 +111,7 @@ class Timeline final : public sdk::NativeSemaphore {
   struct State {
     sdk::HostTimeline numbers;
     std::mutex mutex;
-    std::deque<Coming> coming;  // the newest of them, ended or not
+    std::deque<PendingSignal> pending;  // the newest of them, ended or not
   };
   static constexpr size_t kKept = 16;
   static void reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value);

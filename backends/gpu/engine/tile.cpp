@@ -5,7 +5,7 @@
 #include <bit>
 #include <iterator>
 
-#include "engine/facts.h"
+#include "engine/device_caps.h"
 
 namespace backplane::gpu {
 namespace {
@@ -45,13 +45,13 @@ std::string Tile::text() const {
   return all;
 }
 
-Ranges ranges_of_items(const Facts& facts, int64_t x, int64_t y, int64_t z, size_t widest) {
+Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y, int64_t z, size_t widest) {
   // Powers of two, so that few sizes occur: some drivers compile a kernel again for each. A group costs a CPU as much
   // as many items, but each core wants some.
   const auto up = [](int64_t n) { return std::bit_ceil(static_cast<size_t>(std::max<int64_t>(n, 1))); };
-  const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{facts.units} * 8);
-  const size_t most = facts.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
-  const size_t items = std::min<size_t>(std::bit_floor(facts.max_group), most);
+  const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{caps.units} * 8);
+  const size_t most = caps.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
+  const size_t items = std::min<size_t>(std::bit_floor(caps.max_group), most);
   const size_t lx = std::min({items, widest, up(x)});
   const size_t ly = std::min(items / lx, up(y));
   const auto whole = [](int64_t n, size_t l) { return (static_cast<size_t>(n) + l - 1) / l * l; };
@@ -70,17 +70,17 @@ std::span<const Tile> tiles(uint32_t device_kind) {
   return device_kind == BP_DEVICE_CPU ? std::span<const Tile>(kForCpus) : std::span<const Tile>(kForOthers);
 }
 
-bool fits(const Facts& facts, const Tile& tile) {
-  if (facts.kind == BP_DEVICE_CPU && tile.vector > std::max<int64_t>(4, facts.float_lanes)) return false;
+bool fits(const DeviceCaps& caps, const Tile& tile) {
+  if (caps.kind == BP_DEVICE_CPU && tile.vector > std::max<int64_t>(4, caps.float_lanes)) return false;
   const int64_t lines = tile.group_rows * tile.rows + tile.group_columns * tile.width();
-  return tile.group_rows * tile.group_columns <= static_cast<int64_t>(facts.max_group) &&
-         tile.depth * lines * 8 <= static_cast<int64_t>(facts.local_bytes);  // 8 bytes: of a double
+  return tile.group_rows * tile.group_columns <= static_cast<int64_t>(caps.max_group) &&
+         tile.depth * lines * 8 <= static_cast<int64_t>(caps.local_bytes);  // 8 bytes: of a double
 }
 
-std::vector<Tile> tiles_that_fit(const Facts& facts) {
+std::vector<Tile> tiles_that_fit(const DeviceCaps& caps) {
   std::vector<Tile> fitting;
   for (const std::span<const Tile> all : {std::span<const Tile>(kForCpus), std::span<const Tile>(kForOthers)}) {
-    std::ranges::copy_if(all, std::back_inserter(fitting), [&](const Tile& tile) { return fits(facts, tile); });
+    std::ranges::copy_if(all, std::back_inserter(fitting), [&](const Tile& tile) { return fits(caps, tile); });
   }
   return fitting;
 }
@@ -94,14 +94,14 @@ std::optional<Tile> tile_named(std::string_view text) {
   return std::nullopt;
 }
 
-Tile tile_for(const Facts& facts, int64_t m, int64_t n, bp_dtype_t dtype) {
-  Tile tile = facts.tile;
+Tile tile_for(const DeviceCaps& caps, int64_t m, int64_t n, bp_dtype_t dtype) {
+  Tile tile = caps.tile;
   if (dtype != BP_DTYPE_FLOAT) tile.vector = 1;
   if (tile.depth != 0) return tile;  // its edges are guarded
   tile.rows = below(tile.rows, m);
   tile.vector = below(tile.vector, n);
   // Few rows leave registers for more columns.
-  tile.columns = below(std::min<int64_t>(8, facts.tile.rows * facts.tile.columns / tile.rows), n / tile.vector);
+  tile.columns = below(std::min<int64_t>(8, caps.tile.rows * caps.tile.columns / tile.rows), n / tile.vector);
   return tile;
 }
 

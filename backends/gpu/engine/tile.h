@@ -16,11 +16,11 @@
 
 namespace backplane::gpu {
 
-struct Facts;
+struct DeviceCaps;
 
 // Of x × y × z items that work alone, rounded up to groups of a size that suits the device: kernels check their bounds.
 // A group is as long as can be in x, up to `widest`.
-Ranges ranges_of_items(const Facts& facts, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
+Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
 
 struct Tile {
   int64_t rows, vector, columns;  // a work item: rows × (columns vectors)
@@ -38,13 +38,13 @@ struct Tile {
 // What the tuner chooses from, and the order in which it would without measuring: the first that fits.
 std::span<const Tile> tiles(uint32_t device_kind);
 // Whether every device allows it, or this one does: its local memory and the items of a group.
-bool fits(const Facts& facts, const Tile& tile);
+bool fits(const DeviceCaps& caps, const Tile& tile);
 // All tiles that the device can run, those meant for other kinds of device too: what the option `tile` accepts.
-std::vector<Tile> tiles_that_fit(const Facts& facts);
+std::vector<Tile> tiles_that_fit(const DeviceCaps& caps);
 // The tile that a text names; nothing where it names none of the above.
 std::optional<Tile> tile_named(std::string_view text);
 
 // The device's tile, cut down to what a product of m × n allows. Types other than fp32 have no vectors.
-Tile tile_for(const Facts& facts, int64_t m, int64_t n, bp_dtype_t dtype);
+Tile tile_for(const DeviceCaps& caps, int64_t m, int64_t n, bp_dtype_t dtype);
 
 }  // namespace backplane::gpu

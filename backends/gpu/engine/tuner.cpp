@@ -30,7 +30,7 @@ class Products {
         operands_(device.driver().buffer(sizeof(float) * kDepth * kColumns)),
         result_(device.driver().buffer(sizeof(float) * kRows * kColumns)),
         queue_(device.driver().queue()) {
-    fill_with_half(queue_, operands_, sizeof(float) * kDepth * kColumns);
+    fill_with_0_5(queue_, operands_, sizeof(float) * kDepth * kColumns);
   }
 
   double seconds(const Tile& tile) const {
@@ -48,19 +48,19 @@ class Products {
 }  // namespace
 
 Tile tuned_tile(Device& device) {
-  const Facts& facts = device.facts();
+  const DeviceCaps& caps = device.caps();
   std::vector<Tile> candidates;
-  std::string key = "tile 1\n" + facts.identity;
-  for (const Tile& tile : tiles(facts.kind)) {
-    if (!fits(facts, tile)) continue;
+  std::string key = "tile 1\n" + caps.identity;
+  for (const Tile& tile : tiles(caps.kind)) {
+    if (!fits(caps, tile)) continue;
     candidates.push_back(tile);
     key += tile.text() + "\n";
   }
   if (candidates.empty()) return {4, 4, 1};
-  if (too_slow_to_measure(facts)) return candidates.front();
-  const sdk::FileCache disk(facts.backend);
+  if (too_slow_to_measure(caps)) return candidates.front();
+  const sdk::FileCache disk(caps.backend);
   if (const auto known = disk.read(key)) {
-    if (const auto tile = tile_named(*known); tile && fits(facts, *tile)) return *tile;
+    if (const auto tile = tile_named(*known); tile && fits(caps, *tile)) return *tile;
   }
   std::vector<KernelSource> sources;
   for (const Tile& tile : candidates) sources.push_back(source_of(tile));
@@ -83,11 +83,11 @@ double product_flops(Device& device, const Tile& tile) {
   return kOperations / Products(device).seconds(tile);
 }
 
-bool too_slow_to_measure(const Facts& facts) {
-  return kOperations / facts.rates.flops > kPatienceSeconds;
+bool too_slow_to_measure(const DeviceCaps& caps) {
+  return kOperations / caps.throughput.flops > kPatienceSeconds;
 }
 
-void fill_with_half(const Queue& queue, const Buffer& buffer, uint64_t bytes) {
+void fill_with_0_5(const Queue& queue, const Buffer& buffer, uint64_t bytes) {
   queue->fill({buffer.get(), 0}, std::bit_cast<uint32_t>(0.5f), bytes, "tuning");
 }
 

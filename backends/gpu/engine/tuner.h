@@ -18,9 +18,9 @@ double product_flops(Device& device, const Tile& tile);
 // ---- for measuring -------------------------------------------------------------------------------------------------
 
 // A device that takes so long is slow, or simulated: no choice makes good what measuring would cost.
-bool too_slow_to_measure(const Facts& facts);
+bool too_slow_to_measure(const DeviceCaps& caps);
 // Numbers that make no slow ones.
-void fill_with_half(const Queue& queue, const Buffer& buffer, uint64_t bytes);
+void fill_with_0_5(const Queue& queue, const Buffer& buffer, uint64_t bytes);
 // Buffers, then integers.
 void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, const std::vector<int64_t>& numbers);
 // Kernels one after the other, the shortest time of some; infinite where the device does not take them.

@@ -21,7 +21,7 @@ std::string macro(const char* name, int64_t value) {
 }
 
 double transform_seconds(Device& device) {
-  const WinogradCut cut = winograd_cut(device.facts(), kChannels, kCount, kLine);
+  const WinogradCut cut = winograd_cut(device.caps(), kChannels, kCount, kLine);
   const Kernel input = device.kernels().kernel({"winograd", "winograd_input", cut.input_options(), {}});
   const Kernel output = device.kernels().kernel({"winograd", "winograd_output", cut.output_options(false), {}});
   const auto bytes = [](int64_t elements) { return static_cast<uint64_t>(elements) * sizeof(float); };
@@ -30,12 +30,12 @@ double transform_seconds(Device& device) {
                v = driver.buffer(bytes(16 * kChannels * cut.columns()));
   const Buffer y = driver.buffer(bytes(kChannels * kSize * kSize));
   const Queue queue = driver.queue();
-  fill_with_half(queue, x, bytes(kChannels * 4 * kPhase));
+  fill_with_0_5(queue, x, bytes(kChannels * 4 * kPhase));
   set_arguments(input, {x, v}, {kChannels, kCount, kPhase, kWidth});
   // The matrices need not be products to be transformed.
   set_arguments(output, {v, v, y}, {kChannels, kCount, kWidth, kSize, kSize});
-  const Ranges in = ranges_of_items(device.facts(), (cut.columns() + cut.vector - 1) / cut.vector, kChannels);
-  const Ranges out = ranges_of_items(device.facts(), (kLine + cut.lanes - 1) / cut.lanes, kLine, kChannels);
+  const Ranges in = ranges_of_items(device.caps(), (cut.columns() + cut.vector - 1) / cut.vector, kChannels);
+  const Ranges out = ranges_of_items(device.caps(), (kLine + cut.lanes - 1) / cut.lanes, kLine, kChannels);
   return shortest_seconds(queue, {{input, in}, {output, out}});
 }
 
@@ -53,38 +53,38 @@ std::string WinogradCut::output_options(bool bias) const {
   return "-DBIAS=" + std::string(bias ? "1" : "0") + macro("VECTOR", lanes);
 }
 
-WinogradCut winograd_cut(const Facts& facts, int64_t maps, int64_t tiles, int64_t line) {
-  const Tile tile = tile_for(facts, maps, tiles, BP_DTYPE_FLOAT);
-  if (tile.depth != 0 || facts.kind != BP_DEVICE_CPU)
+WinogradCut winograd_cut(const DeviceCaps& caps, int64_t maps, int64_t tiles, int64_t line) {
+  const Tile tile = tile_for(caps, maps, tiles, BP_DTYPE_FLOAT);
+  if (tile.depth != 0 || caps.kind != BP_DEVICE_CPU)
     return {.panel = tile.depth == 0 ? tile.width() : 0,
             .vector = tile.depth == 0 ? tile.vector : 1,
             .lanes = 1,
             .tiles = tiles};
   return {.panel = tile.width(),
           .vector = tile.vector,
-          .lanes = tile_for(facts, 1, line, BP_DTYPE_FLOAT).vector,
+          .lanes = tile_for(caps, 1, line, BP_DTYPE_FLOAT).vector,
           .tiles = tiles};
 }
 
-WinogradRates winograd_rates(Device& device) {
-  const Facts& facts = device.facts();
-  WinogradRates rates{WinogradRates::Use::kMeasured};
-  if (too_slow_to_measure(facts)) return {};
-  const std::string key = "winograd 1\n" + facts.identity + facts.tile.text() + "\n";
-  const sdk::FileCache disk(facts.backend);
+WinogradThroughput winograd_throughput(Device& device) {
+  const DeviceCaps& caps = device.caps();
+  WinogradThroughput throughput{WinogradThroughput::Use::kMeasured};
+  if (too_slow_to_measure(caps)) return {};
+  const std::string key = "winograd 1\n" + caps.identity + caps.tile.text() + "\n";
+  const sdk::FileCache disk(caps.backend);
   const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
   const std::optional<std::string> known = disk.read(key);
   std::array<double, 2> numbers;
   if (known && sdk::read_numbers(*known, numbers) && sane(numbers[0]) && sane(numbers[1])) {
-    rates.flops = numbers[0];
-    rates.elements = numbers[1];
-    return rates;
+    throughput.flops = numbers[0];
+    throughput.elements = numbers[1];
+    return throughput;
   }
-  rates.flops = product_flops(device, facts.tile);
-  rates.elements = static_cast<double>(16 * 2 * kChannels * kCount) / transform_seconds(device);
-  if (!sane(rates.flops) || !sane(rates.elements)) return {};
-  disk.write(key, sdk::write_numbers({rates.flops, rates.elements}));
-  return rates;
+  throughput.flops = product_flops(device, caps.tile);
+  throughput.elements = static_cast<double>(16 * 2 * kChannels * kCount) / transform_seconds(device);
+  if (!sane(throughput.flops) || !sane(throughput.elements)) return {};
+  disk.write(key, sdk::write_numbers({throughput.flops, throughput.elements}));
+  return throughput;
 }
 
 }  // namespace backplane::gpu

@@ -20,15 +20,15 @@ struct WinogradCut {
   std::string output_options(bool bias) const;
 };
 // For products of `maps` × `tiles`; there are `line` tiles in a line.
-WinogradCut winograd_cut(const Facts& facts, int64_t maps, int64_t tiles, int64_t line);
+WinogradCut winograd_cut(const DeviceCaps& caps, int64_t maps, int64_t tiles, int64_t line);
 
-struct WinogradRates {
+struct WinogradThroughput {
   enum class Use { kNever, kMeasured, kAlways } use = Use::kNever;
   double flops = 0;     // of products in the device's tile, a second
   double elements = 0;  // that the transforms write and read, a second
 };
 // Measured with the device's tile, once for a device and driver: kept on disk. kNever where the device is too slow to
 // be asked.
-WinogradRates winograd_rates(Device& device);
+WinogradThroughput winograd_throughput(Device& device);
 
 }  // namespace backplane::gpu

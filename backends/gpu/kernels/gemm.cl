@@ -8,7 +8,7 @@
 // DEPTH     so many lines of A and B at a time lie in local memory, for a group of GROUP_ROWS × GROUP_COLUMNS items.
 //           Without it each item reads its own, and its tile, at the edges, is moved back to end with the matrix: what
 //           two items compute comes out the same. The host chooses tiles that are no larger than the matrix.
-// WINDOWS   B is not there: its line (c, kd, kh, kw) is channel c of x, as kernels/phases.cl lays it out, from the place
+// WINDOWS   B is not there: its line (c, kd, kh, kw) is channel c of x, as kernels/polyphase.cl lays it out, from the place
 //           on that the window's tap (kd, kh, kw) meets first. KERNEL_*, STRIDE_*, DILATION_*, PHASES_* for D, H, W.
 //           GAPS: columns are all places of x, and those beyond the ends of y's lines are not stored. Without it a tile
 //           lies in one line of y.

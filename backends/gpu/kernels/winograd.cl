@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of 3 × 3 windows after Winograd, F(2 × 2, 3 × 3) of Lavin and Gray (2015): 16 products of matrices for
 // tiles of 2 × 2 places take 4 multiplications a place instead of 9. Every step is exact for whole numbers of few bits.
-// Tiles lie as kernels/phases.cl deals out x by 2: tile p = ty * width + tx, `width` being one more than there are in a
+// Tiles lie as kernels/polyphase.cl deals out x by 2: tile p = ty * width + tx, `width` being one more than there are in a
 // line, so that those between lines are computed and not stored, and element (i, j) of tile p is element
 // p + i / 2 * width + j / 2 of phase (i % 2, j % 2).
 //

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv: a product with the windows as columns. The windows are never laid out: the input is, so that what one tap of
-// them meets lies side by side (kernels/phases.cl), and a line of the product's matrix is read from where the tap
+// them meets lies side by side (kernels/polyphase.cl), and a line of the product's matrix is read from where the tap
 // begins.
 #include "ops/conv.h"
 
 #include "ops/gemm.h"
-#include "ops/phases.h"
+#include "ops/polyphase.h"
 #include "ops/table.h"
 #include "ops/winograd.h"
 
@@ -24,7 +24,7 @@ void emit_windows(Emit& e, const Window& w, const Tensor& x, const Tensor& k, co
   if (y.count() == 0) return;
   if (suits_winograd(e, w, x, k)) return emit_winograd(e, w, x, k, bias, y);
   Product p{.a = k,
-            .b = in_phases(e, w, x),
+            .b = to_polyphase(e, w, x),
             .y = y,
             .batch = x.shape[0] * groups,
             .m = maps / groups,

@@ -36,7 +36,7 @@ void emit_gather(Emit& e, std::string_view) {
   if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
   const int64_t outer = elements(x.shape, 0, axis), inner = elements(x.shape, axis + 1, x.rank());
   // Neighbours in a row are neighbours in a group of a GPU, and in a loop of a CPU.
-  const int64_t run = e.facts().kind == BP_DEVICE_CPU ? 256 : 1;
+  const int64_t run = e.caps().kind == BP_DEVICE_CPU ? 256 : 1;
   e.launch("gather", "gather",
            "-DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices) + " -DRUN=" + std::to_string(run))
       .in(x)
@@ -267,7 +267,7 @@ void emit_top_k(Emit& e, std::string_view) {
     throw sdk::Error(BP_INVALID_ARGUMENT, "k is " + std::to_string(k) + " of " + std::to_string(x.shape[axis]));
   Shape shape = x.shape;
   shape[axis] = k;
-  const Rows rows = rows_of(e.facts(), x.shape, axis, axis + 1);
+  const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
   const Tensor y = e.has_output(0) ? e.output(0, shape) : e.scratch(x.dtype, shape);
   const Tensor places = e.has_output(1) ? e.output(1, shape) : e.scratch(BP_DTYPE_INT64, shape);
   e.launch("top_k", "top_k", "-DTYPE=" + Emit::type(x),

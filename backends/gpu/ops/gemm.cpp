@@ -35,12 +35,12 @@ Columns flattened(const Product& p) {
   return {1, all, 1, all != p.n};
 }
 
-Columns columns_of(const Facts& facts, const Product& p) {
+Columns columns_of(const DeviceCaps& caps, const Product& p) {
   const Columns flat = flattened(p);
   if (!flat.gaps) return flat;
   // Storing around gaps is dear where the sums are short; short lines leave vectors idle.
   const Spatial out = p.window->out;
-  if (p.k >= 128 || out[2] < 2 * int64_t{facts.float_lanes}) return flat;
+  if (p.k >= 128 || out[2] < 2 * int64_t{caps.float_lanes}) return flat;
   return {out[0] * out[1], out[2], out[1], false};
 }
 
@@ -111,8 +111,8 @@ constexpr Row kRows[] = {
 
 void emit_product(Emit& e, const Product& p) {
   if (p.m == 0 || p.n == 0 || p.batch == 0) return;
-  Columns columns = columns_of(e.facts(), p);
-  const Tile tile = tile_for(e.facts(), p.m, columns.line, p.y.dtype);
+  Columns columns = columns_of(e.caps(), p);
+  const Tile tile = tile_for(e.caps(), p.m, columns.line, p.y.dtype);
   if (tile.depth != 0) columns = flattened(p);
   const Tensor panels = in_panels(e, p, tile);
   std::string options = "-DTYPE=" + Emit::type(p.y) + tile.macros() + macro("BIAS", static_cast<int64_t>(p.bias_of));
@@ -120,7 +120,7 @@ void emit_product(Emit& e, const Product& p) {
   if (p.alpha != 1) options += " -DALPHA=" + literal(p.alpha);
   if (panels) options += " -DPANELS";
   if (p.window != nullptr)
-    options += " -DWINDOWS" + p.window->phase_macros() + p.window->tap_macros() + (columns.gaps ? " -DGAPS" : "");
+    options += " -DWINDOWS" + p.window->polyphase_macros() + p.window->tap_macros() + (columns.gaps ? " -DGAPS" : "");
   LaunchBuilder launch = e.launch("gemm", "gemm", options);
   launch.in(p.a).in(panels ? panels : p.b).in(p.bias ? p.bias : p.a).out(p.y);
   launch.arg(p.m).arg(columns.count()).arg(p.k).arg(p.a_count).arg(p.b_count);
@@ -131,7 +131,7 @@ void emit_product(Emit& e, const Product& p) {
     launch.arg(columns.gaps ? p.window->out[2] : columns.line).arg(p.n);
   }
   launch.range(tile.ranges(p.m, columns.line, columns.lines, p.batch));
-  launch.ends_with_formula(p.y, p.a_count * p.m, p.n);
+  launch.allow_epilogue(p.y, p.a_count * p.m, p.n);
 }
 
 Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {

@@ -13,7 +13,7 @@ struct Product {
   enum class Bias { kNone, kRows, kColumns } bias_of = Bias::kNone;
   Tensor bias;  // kRows: a_count × [m]; kColumns: [n]
   float alpha = 1;
-  // Instead of a matrix, b is a tensor that kernels/phases.cl laid out; its windows are the columns.
+  // Instead of a matrix, b is a tensor that kernels/polyphase.cl laid out; its windows are the columns.
   const Window* window = nullptr;
   // b lies in panels as wide as the tile of m × n, each with its lines one after the other; the last one is moved back
   // to end with the matrix.

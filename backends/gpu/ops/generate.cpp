@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backplane/sdk/weights.hpp"
-#include "ops/along.h"
+#include "ops/resample.h"
 #include "ops/table.h"
 
 namespace backplane::gpu {
@@ -70,7 +70,7 @@ template <class T>
 void emit_range_of(Emit& e, bp_dtype_t dtype) {
   const double start = e.numbers(0).at(0), limit = e.numbers(1).at(0), delta = e.numbers(2).at(0);
   const double count = delta == 0 ? -1 : std::max(0.0, std::ceil((limit - start) / delta));
-  if (!(count >= 0 && count <= static_cast<double>(kMostTaps)))
+  if (!(count >= 0 && count <= static_cast<double>(kMaxTaps)))
     throw sdk::Error(BP_INVALID_ARGUMENT, "a range from " + std::to_string(start) + " to " + std::to_string(limit) +
                                               " by " + std::to_string(delta));
   std::vector<T> all;

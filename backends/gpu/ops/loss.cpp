@@ -23,7 +23,7 @@ void emit_loss(Emit& e, std::string_view kind) {
   }
   const std::string_view reduction = e.node.text_attribute("reduction", "mean");
   const bool whole = reduction != "none";
-  const Rows rows = rows_of(e.facts(), {1, labels.count()}, 1, 2);
+  const Rows rows = rows_of(e.caps(), {1, labels.count()}, 1, 2);
   std::string options = "-DTYPE=" + Emit::type(x) + " -DINDEX=" + Emit::type(labels) + rows.macros();
   if (class_weights) options += " -DWEIGHTED";
   if (reduction == "mean") options += " -DMEAN";

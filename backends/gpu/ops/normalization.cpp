@@ -55,7 +55,7 @@ struct Normalization {
 void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalization& p) {
   // A CPU's item has a row for itself: lanes that wait for each other would hold its loops up.
   Rows rows = p.rows;
-  const bool alone = e.facts().kind == BP_DEVICE_CPU;
+  const bool alone = e.caps().kind == BP_DEVICE_CPU;
   if (alone) rows.lanes = 1;
   std::string options = "-DTYPE=" + Emit::type(x) + rows.macros() + " -DWIDE=" + (alone ? "16" : "1") +
                         (p.centered ? " -DCENTERED" : "") + (p.span != 0 ? " -DBY_CHANNEL" : "");
@@ -84,7 +84,7 @@ void emit_layer_normalization(Emit& e, std::string_view kind) {
     if (!factors || factors.count() == elements(row)) return factors;
     return e.computed("$0", factors.dtype, row, {broadcast_view(factors, row)});
   };
-  Normalization p{.rows = rows_of(e.facts(), x.shape, axis, x.rank()), .centered = kind == "layer"};
+  Normalization p{.rows = rows_of(e.caps(), x.shape, axis, x.rank()), .centered = kind == "layer"};
   p.scale = spread(1);
   p.shift = spread(2);
   Shape statistics = x.shape;
@@ -114,7 +114,7 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
                                              std::to_string(channels) + " channels");
   }
   const int64_t step = groups == 0 ? 0 : channels / groups;
-  Normalization p{.rows = rows_of(e.facts(), {x.shape[0] * groups, step * space}, 1, 2),
+  Normalization p{.rows = rows_of(e.caps(), {x.shape[0] * groups, step * space}, 1, 2),
                   .period = std::max<int64_t>(groups, 1),
                   .span = std::max<int64_t>(space, 1)};
   p.scale = e.input(1);
@@ -210,9 +210,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::string_view kind) {
-  const Rows rows = rows_of(e.facts(), x.shape, axis, axis + 1);
-  const int64_t vector = std::min<int64_t>(std::bit_floor(e.facts().float_lanes), 16);
-  if (e.facts().kind == BP_DEVICE_CPU && x.dtype == BP_DTYPE_FLOAT && vector > 1 && rows.inner == 1 &&
+  const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
+  const int64_t vector = std::min<int64_t>(std::bit_floor(e.caps().float_lanes), 16);
+  if (e.caps().kind == BP_DEVICE_CPU && x.dtype == BP_DTYPE_FLOAT && vector > 1 && rows.inner == 1 &&
       rows.n >= vector && (kind == "0" || kind == "1")) {
     e.launch("softmax_vector", "softmax_vector", "-DVECTOR=" + std::to_string(vector) + " -DKIND=" + std::string(kind))
         .in(x)

@@ -2,7 +2,7 @@
 // Pad and CenterCropPad: tables of places, an axis at a time.
 #include <algorithm>
 
-#include "ops/along.h"
+#include "ops/resample.h"
 #include "ops/table.h"
 
 namespace backplane::gpu {
@@ -21,7 +21,7 @@ int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
 
 Taps padded(size_t axis, int64_t n, int64_t before, int64_t behind, std::string_view mode) {
   Taps taps{.axis = axis, .to = n + before + behind};
-  if (taps.to < 0 || taps.to > kMostTaps)
+  if (taps.to < 0 || taps.to > kMaxTaps)
     throw sdk::Error(BP_INVALID_ARGUMENT, "pads " + std::to_string(before) + " and " + std::to_string(behind) +
                                               " do not fit an extent of " + std::to_string(n));
   for (int64_t i = 0; i < taps.to; ++i) taps.places.push_back(static_cast<int32_t>(place_of(i - before, n, mode)));
@@ -42,7 +42,7 @@ void emit_pad(Emit& e, std::string_view) {
     const int64_t before = pads.at(i), behind = pads.at(i + axes.size());
     if (before != 0 || behind != 0) tables.push_back(padded(axis, shape[axis], before, behind, mode));
   }
-  emit_along(e, tables, e.has_input(2) ? e.input(2) : zero(e, e.node.input(0).dtype()));
+  emit_resample(e, tables, e.has_input(2) ? e.input(2) : zero(e, e.node.input(0).dtype()));
 }
 
 Verdict supports_pad(const Node& node) {
@@ -70,7 +70,7 @@ void emit_center_crop_pad(Emit& e, std::string_view) {
     const int64_t before = size >= n ? (size - n) / 2 : -((n - size) / 2);
     if (size != n) tables.push_back(padded(axis, n, before, size - n - before, "constant"));
   }
-  emit_along(e, tables, zero(e, e.node.input(0).dtype()));
+  emit_resample(e, tables, zero(e, e.node.input(0).dtype()));
 }
 
 Verdict supports_center_crop_pad(const Node& node) {

@@ -44,7 +44,7 @@ void emit_pool(Emit& e, std::string_view kind) {
       "-DTYPE=" + Emit::type(x) + w.macros() + " -DKIND=" + (counts_padding ? "2" : std::string(kind));
   const int64_t planes = x.shape[0] * x.shape[1] * w.out[0];
   const bool narrow = w.stride[2] <= 4 && w.kernel[2] * w.dilation[2] <= kLongestLine;
-  if (e.facts().kind == BP_DEVICE_CPU && kind != "3" && !e.has_output(1) && w.out[2] >= kLeastLine && narrow)
+  if (e.caps().kind == BP_DEVICE_CPU && kind != "3" && !e.has_output(1) && w.out[2] >= kLeastLine && narrow)
     return emit_lines(e, x, y, w, options);
   if (kind == "3") options += norm(e);
   if (e.has_output(1)) options += " -DINDICES";

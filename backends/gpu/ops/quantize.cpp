@@ -93,7 +93,7 @@ void emit_dynamic(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   const Tensor scale = e.has_output(1) ? e.output(1, {}) : e.scratch(BP_DTYPE_FLOAT, {});
   const Tensor zero = e.has_output(2) ? e.output(2, {}) : e.scratch(BP_DTYPE_UINT8, {});
-  const Rows rows = rows_of(e.facts(), {1, x.count()}, 1, 2);
+  const Rows rows = rows_of(e.caps(), {1, x.count()}, 1, 2);
   LaunchBuilder launch = e.launch("dynamic_range", "dynamic_range", rows.macros());
   launch.in(x).out(scale).out(zero).arg(x.count());
   rows.range(launch);
@@ -146,7 +146,7 @@ Tensor matrix_sums(Emit& e, const Slots& slots, Shape& out_shape) {
 }
 
 // Sums times a_scale · b_scale / y_scale, as quantized values. The scales go along dimensions of the result.
-void emit_codes(Emit& e, const Tensor& sums, size_t a_dimension, size_t b_dimension) {
+void emit_requantize(Emit& e, const Tensor& sums, size_t a_dimension, size_t b_dimension) {
   const Shape& shape = sums.shape;
   const bp_dtype_t dtype = e.node.output(0).dtype();
   e.formula(to_quantized(dtype, "(float)$0 * ($1 * $2 / $3)", "$4"), dtype, shape,
@@ -164,7 +164,7 @@ void emit_matmul_integer(Emit& e, std::string_view) {
 void emit_qlinear_matmul(Emit& e, std::string_view) {
   Shape shape;
   const Tensor sums = matrix_sums(e, kLinearSlots, shape);
-  emit_codes(e, sums, shape.size() < 2 ? 0 : shape.size() - 2, shape.empty() ? 0 : shape.size() - 1);
+  emit_requantize(e, sums, shape.size() < 2 ? 0 : shape.size() - 2, shape.empty() ? 0 : shape.size() - 1);
 }
 
 Tensor conv_sums(Emit& e, const Slots& slots, const Tensor& bias) {
@@ -178,7 +178,7 @@ void emit_conv_integer(Emit& e, std::string_view) {
 }
 
 void emit_qlinear_conv(Emit& e, std::string_view) {
-  emit_codes(e, conv_sums(e, kLinearSlots, e.input(8)), 1, 1);
+  emit_requantize(e, conv_sums(e, kLinearSlots, e.input(8)), 1, 1);
 }
 
 Verdict supports_integer(const Node& node, const Slots& slots) {

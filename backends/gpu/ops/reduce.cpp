@@ -34,8 +34,8 @@ Reduction reduction_of(Emit& e) {
   const auto last = std::find(first, gone.end(), false);
   if (std::find(last, gone.end(), true) == gone.end()) {
     r.x = x;
-    r.rows = rows_of(e.facts(), x.shape, static_cast<size_t>(first - gone.begin()),
-                     static_cast<size_t>(last - gone.begin()));
+    r.rows =
+        rows_of(e.caps(), x.shape, static_cast<size_t>(first - gone.begin()), static_cast<size_t>(last - gone.begin()));
     return r;
   }
   Shape kept, lost;
@@ -49,7 +49,7 @@ Reduction reduction_of(Emit& e) {
   kept.insert(kept.end(), lost.begin(), lost.end());
   kept_strides.insert(kept_strides.end(), lost_strides.begin(), lost_strides.end());
   r.x = e.computed("$0", x.dtype, kept, {{x, kept_strides, 0}});
-  r.rows = rows_of(e.facts(), kept, begin, kept.size());
+  r.rows = rows_of(e.caps(), kept, begin, kept.size());
   return r;
 }
 
@@ -82,9 +82,9 @@ void emit_reduce(Emit& e, std::string_view kind) {
   const Tensor y = e.output(0, r.shape);
   // A CPU's item walks alone: it takes as many rows as a line of the caches has, or some lines where there are enough.
   constexpr int64_t kLeast = 16;
-  if (e.facts().kind == BP_DEVICE_CPU && r.rows.inner >= kLeast && kind != "logexp") {
+  if (e.caps().kind == BP_DEVICE_CPU && r.rows.inner >= kLeast && kind != "logexp") {
     const int64_t wide =
-        r.rows.count() >= 4 * kLeast * 8 * e.facts().units && r.rows.inner >= 4 * kLeast ? 4 * kLeast : kLeast;
+        r.rows.count() >= 4 * kLeast * 8 * e.caps().units && r.rows.inner >= 4 * kLeast ? 4 * kLeast : kLeast;
     const int64_t items = r.rows.outer * ((r.rows.inner + wide - 1) / wide);
     e.launch("reduce", "reduce_wide", "-DTYPE=" + Emit::type(r.x) + " -DWIDE=" + std::to_string(wide), formula)
         .in(r.x)
@@ -122,12 +122,12 @@ void emit_arg_reduce(Emit& e, std::string_view better) {
   shape[axis] = 1;
   if (e.node.int_attribute("keepdims", 1) == 0) shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
   if (x.shape[axis] == 0) throw sdk::Error(BP_INVALID_MODEL, "dimension " + std::to_string(axis) + " is empty");
-  const Rows rows = rows_of(e.facts(), x.shape, axis, axis + 1);
+  const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
   const bool last = e.node.int_attribute("select_last_index", 0) != 0;
   const Tensor y = e.output(0, shape);
   // A CPU's item walks alone: it compares as many elements at a time as a line of the caches has.
   constexpr int64_t kWide = 16;
-  const bool cpu = e.facts().kind == BP_DEVICE_CPU, across = cpu && rows.inner >= kWide;
+  const bool cpu = e.caps().kind == BP_DEVICE_CPU, across = cpu && rows.inner >= kWide;
   const bool apart = cpu && rows.inner == 1 && rows.n >= kWide;
   const int64_t items = across ? rows.outer * ((rows.inner + kWide - 1) / kWide) : rows.count();
   e.launch("arg_reduce", "arg_reduce",
@@ -149,7 +149,7 @@ Verdict supports_arg_reduce(const Node& node) {
 void emit_cumulative(Emit& e, std::string_view join) {
   const Tensor x = e.input(0);
   const size_t axis = axis_of(e.ints(1).at(0), x.rank());
-  const Rows rows = rows_of(e.facts(), x.shape, axis, axis + 1);
+  const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
   const auto flag = [&](const char* name, const char* macro) {
     return e.node.int_attribute(name, 0) != 0 ? macro : "";
   };

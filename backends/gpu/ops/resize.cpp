@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/along.h"
+#include "ops/resample.h"
 #include "ops/table.h"
 
 namespace backplane::gpu {
@@ -70,7 +70,7 @@ Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   const double squeeze = method.antialias ? std::min(axis.scale, 1.0) : 1;
   const auto reach = static_cast<int64_t>(std::ceil((method.mode == "cubic" ? 2 : 1) / squeeze));
   if (!nearest) taps.count = 2 * reach;
-  if (static_cast<double>(taps.count) * static_cast<double>(axis.to) > static_cast<double>(kMostTaps))
+  if (static_cast<double>(taps.count) * static_cast<double>(axis.to) > static_cast<double>(kMaxTaps))
     throw sdk::Error(BP_UNSUPPORTED, "a scale of " + std::to_string(axis.scale) + " needs too many neighbours");
   const auto inside = [&](double place) {
     return static_cast<int32_t>(std::clamp(place, 0.0, static_cast<double>(axis.from - 1)));
@@ -153,7 +153,7 @@ void emit_resize(Emit& e, std::string_view) {
   Tensor fill;
   if (method.coordinates == "tf_crop_and_resize")
     fill = e.computed("$0", dtype, {}, {{e.table(BP_DTYPE_FLOAT, {}, value), {}, 0}});
-  emit_along(e, tables, fill ? fill : zero(e, dtype));
+  emit_resample(e, tables, fill ? fill : zero(e, dtype));
 }
 
 Verdict supports_resize(const Node& node) {

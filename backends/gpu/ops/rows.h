@@ -19,7 +19,7 @@ struct Rows {
 };
 
 // The dimensions [begin, end) of `shape`.
-Rows rows_of(const Facts& facts, const Shape& shape, size_t begin, size_t end);
+Rows rows_of(const DeviceCaps& caps, const Shape& shape, size_t begin, size_t end);
 
 // The least or the greatest number of a type, as kernels write it.
 std::string extreme(bp_dtype_t dtype, bool least);

@@ -35,7 +35,7 @@ std::string Window::macros() const {
   return tap_macros() + macro("STRIDE", stride) + macro("PAD", begin);
 }
 
-std::string Window::phase_macros() const {
+std::string Window::polyphase_macros() const {
   return macro("STRIDE", stride) + macro("PHASES", phases());
 }
 

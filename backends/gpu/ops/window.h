@@ -11,15 +11,15 @@ using sdk::Spatial;
 using sdk::supports_window;
 
 struct Window : sdk::Window {
-  // How kernels/phases.cl lays the input out: phases that the window's taps meet, and the places of a phase.
+  // How kernels/polyphase.cl lays the input out: phases that the window's taps meet, and the places of a phase.
   Spatial phases() const;
   Spatial places() const;
   // Whether that is how the input lies already.
   bool in_place() const;
   // " -DKERNEL_D=… -DSTRIDE_W=…": what kernels call it; padding before only.
   std::string macros() const;
-  std::string phase_macros() const;  // " -DSTRIDE_D=… -DPHASES_W=…"
-  std::string tap_macros() const;    // " -DKERNEL_D=… -DDILATION_W=…"
+  std::string polyphase_macros() const;  // " -DSTRIDE_D=… -DPHASES_W=…"
+  std::string tap_macros() const;        // " -DKERNEL_D=… -DDILATION_W=…"
 };
 
 }  // namespace backplane::gpu

@@ -2,7 +2,7 @@
 #include "ops/winograd.h"
 
 #include "ops/gemm.h"
-#include "ops/phases.h"
+#include "ops/polyphase.h"
 
 namespace backplane::gpu {
 namespace {
@@ -29,8 +29,8 @@ Tensor transformed_weights(Emit& e, const Tensor& k) {
 }
 
 // What a product of m × n costs, with what its tiles compute twice or beyond the edges.
-double operations(const Facts& facts, int64_t m, int64_t n, int64_t k) {
-  const Tile tile = tile_for(facts, m, n, BP_DTYPE_FLOAT);
+double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
+  const Tile tile = tile_for(caps, m, n, BP_DTYPE_FLOAT);
   const auto whole = [](int64_t count, int64_t step) { return static_cast<double>((count + step - 1) / step * step); };
   return 2 * whole(m, tile.rows * tile.group_rows) * whole(n, tile.width() * tile.group_columns) *
          static_cast<double>(k);
@@ -39,35 +39,35 @@ double operations(const Facts& facts, int64_t m, int64_t n, int64_t k) {
 // Less than measurements differ is not worth sums of other roundings.
 constexpr double kWorth = 0.9;
 
-bool is_faster(const Facts& facts, const Window& w, int64_t batch, int64_t maps, int64_t channels) {
+bool is_faster(const DeviceCaps& caps, const Window& w, int64_t batch, int64_t maps, int64_t channels) {
   const Window tiles = tiles_of(w);
   const int64_t count = count_of(tiles), places = (w.out[1] - 1) * (w.out[2] + 2) + w.out[2];
   const auto images = static_cast<double>(batch);
-  const double weights = 4.0 * static_cast<double>(maps * channels) / facts.rates.bandwidth;
-  const double direct = images * operations(facts, maps, places, channels * 9) / facts.winograd.flops + 9 * weights;
-  const double transformed = images * (16 * operations(facts, maps, count, channels) / facts.winograd.flops +
-                                       static_cast<double>(16 * (maps + channels) * count) / facts.winograd.elements) +
-                             16 * weights + 2 * facts.rates.launch_seconds;
+  const double weights = 4.0 * static_cast<double>(maps * channels) / caps.throughput.bandwidth;
+  const double direct = images * operations(caps, maps, places, channels * 9) / caps.winograd.flops + 9 * weights;
+  const double transformed = images * (16 * operations(caps, maps, count, channels) / caps.winograd.flops +
+                                       static_cast<double>(16 * (maps + channels) * count) / caps.winograd.elements) +
+                             16 * weights + 2 * caps.throughput.launch_seconds;
   return transformed < kWorth * direct;
 }
 
 }  // namespace
 
 bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k) {
-  using Use = WinogradRates::Use;
-  const Facts& facts = e.facts();
-  if (facts.winograd.use == Use::kNever || x.dtype != BP_DTYPE_FLOAT || w.dims != 2 || w.kernel != Spatial{1, 3, 3} ||
+  using Use = WinogradThroughput::Use;
+  const DeviceCaps& caps = e.caps();
+  if (caps.winograd.use == Use::kNever || x.dtype != BP_DTYPE_FLOAT || w.dims != 2 || w.kernel != Spatial{1, 3, 3} ||
       w.stride != Spatial{1, 1, 1} || w.dilation != Spatial{1, 1, 1} || k.shape[1] != x.shape[1] || !e.constant(k))
     return false;
-  return facts.winograd.use == Use::kAlways || is_faster(facts, w, x.shape[0], k.shape[0], k.shape[1]);
+  return caps.winograd.use == Use::kAlways || is_faster(caps, w, x.shape[0], k.shape[0], k.shape[1]);
 }
 
 void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y) {
   const Window tiles = tiles_of(w);
   const int64_t maps = k.shape[0], channels = k.shape[1], batch = x.shape[0], count = count_of(tiles);
   const Spatial places = tiles.places();
-  const WinogradCut cut = winograd_cut(e.facts(), maps, count, tiles.out[2]);
-  const Tensor u = transformed_weights(e, k), phases = in_phases(e, tiles, x);
+  const WinogradCut cut = winograd_cut(e.caps(), maps, count, tiles.out[2]);
+  const Tensor u = transformed_weights(e, k), phases = to_polyphase(e, tiles, x);
   const Tensor v = e.scratch(x.dtype, {batch, 16, channels, cut.columns()});
   e.launch("winograd", "winograd_input", cut.input_options())
       .in(phases)
@@ -93,7 +93,7 @@ void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, c
   LaunchBuilder launch = e.launch("winograd", "winograd_output", cut.output_options(static_cast<bool>(bias)));
   launch.in(m).in(bias ? bias : m).out(y).arg(maps).arg(count).arg(places[2]).arg(w.out[1]).arg(w.out[2]);
   launch.range((tiles.out[2] + cut.lanes - 1) / cut.lanes, tiles.out[1], batch * maps);
-  launch.ends_with_formula(y, maps, w.out_size());
+  launch.allow_epilogue(y, maps, w.out_size());
 }
 
 }  // namespace backplane::gpu

@@ -16,8 +16,8 @@ T queried(cl_int (*ask)(Object, cl_uint, size_t, void*, size_t*), Object object,
   return value;
 }
 
-ClContext make_context(const Found& device, const bp_native_t* native) {
-  const std::string& name = device.facts.name;
+ClContext make_context(const FoundDevice& device, const bp_native_t* native) {
+  const std::string& name = device.caps.name;
   if (native != nullptr) {
     const bp_native_t given = sdk::read(native, "how.native");
     const auto raw = reinterpret_cast<cl_context>(given.handle);
@@ -80,16 +80,16 @@ gpu::Buffer held(cl_mem memory) {
 
 }  // namespace
 
-Driver::Driver(const Found& device, const bp_native_t* context)
+Driver::Driver(const FoundDevice& device, const bp_native_t* context)
     : device_(device), context_(make_context(device, context)) {}
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 gpu::Buffer Driver::buffer(uint64_t bytes) const {
-  if (bytes > device_.facts.max_buffer_bytes) {
+  if (bytes > device_.caps.max_buffer_bytes) {
     throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a buffer of " + std::to_string(bytes) + " bytes is more than the " +
-                                                std::to_string(device_.facts.max_buffer_bytes) + " that " +
-                                                device_.facts.name + " allows in one");
+                                                std::to_string(device_.caps.max_buffer_bytes) + " that " +
+                                                device_.caps.name + " allows in one");
   }
   cl_int status = CL_SUCCESS;
   const cl_mem memory =
@@ -140,7 +140,7 @@ gpu::Queue Driver::queue() const {
 
 // Out of order, kernels name what they wait for (engine/plan.h). What that is worth was measured: decision 0008.
 gpu::Queue Driver::run_queue() const {
-  return make_queue(device_.facts.out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+  return make_queue(device_.caps.out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
 }
 
 gpu::Queue Driver::import_queue(const bp_native_t& native) const {
@@ -190,7 +190,7 @@ gpu::Module Driver::compile(const std::string& text, const std::string& options)
   status = clBuildProgram(program.get(), 1, &device_.id, options.c_str(), nullptr, nullptr);
   if (status == CL_BUILD_PROGRAM_FAILURE) {
     throw sdk::Error(BP_INTERNAL,
-                     "a kernel does not compile with '" + options + "' on " + device_.facts.name + ": " +
+                     "a kernel does not compile with '" + options + "' on " + device_.caps.name + ": " +
                          build_log(program.get(), device_.id),
                      BP_NO_NODE, status);
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "driver/cl.h"
-#include "driver/facts.h"
+#include "driver/devices.h"
 #include "engine/driver.h"
 
 namespace backplane::opencl {
@@ -11,7 +11,7 @@ namespace backplane::opencl {
 class Driver final : public gpu::Driver {
  public:
   // In the framework's context, or, without one, in one of its own.
-  Driver(const Found& device, const bp_native_t* context);
+  Driver(const FoundDevice& device, const bp_native_t* context);
 
   gpu::Buffer buffer(uint64_t bytes) const override;
   gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
@@ -33,7 +33,7 @@ class Driver final : public gpu::Driver {
  private:
   gpu::Queue make_queue(cl_command_queue_properties properties) const;
 
-  Found device_;
+  FoundDevice device_;
   ClContext context_;
 };
 

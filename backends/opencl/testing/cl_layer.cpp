@@ -27,20 +27,20 @@ void ClLayer::fail(std::string function, cl_int status, uint64_t good) {
   good_ = good;
 }
 
-void ClLayer::spoil_sources(std::string with) {
+void ClLayer::prepend_to_sources(std::string with) {
   const std::lock_guard lock(mutex_);
-  spoil_ = std::move(with);
+  prepended_ = std::move(with);
 }
 
-void ClLayer::pretend_driver(std::string version) {
+void ClLayer::set_driver_version(std::string version) {
   const std::lock_guard lock(mutex_);
   driver_ = std::move(version);
 }
 
-void ClLayer::mend() {
+void ClLayer::clear_failures() {
   const std::lock_guard lock(mutex_);
   failing_.clear();
-  spoil_.clear();
+  prepended_.clear();
   driver_.clear();
 }
 
@@ -55,9 +55,9 @@ cl_int ClLayer::failure(const char* function) {
   return status_;
 }
 
-std::string ClLayer::spoil() const {
+std::string ClLayer::prepended() const {
   const std::lock_guard lock(mutex_);
-  return spoil_;
+  return prepended_;
 }
 
 uint64_t ClLayer::created(const std::string& kernel) const {
@@ -66,7 +66,7 @@ uint64_t ClLayer::created(const std::string& kernel) const {
   return at == created_.end() ? 0 : at->second;
 }
 
-void ClLayer::tell_created(const char* kernel) {
+void ClLayer::report_created(const char* kernel) {
   const std::lock_guard lock(mutex_);
   ++created_[kernel];
 }
@@ -190,7 +190,7 @@ cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const ch
   REAL(clCreateProgramWithSource);
   REFUSE_IF_ASKED(clCreateProgramWithSource, cl_program);
   ++cl_layer().from_source;
-  std::string all = cl_layer().spoil();
+  std::string all = cl_layer().prepended();
   for (cl_uint i = 0; i < count; ++i)
     all.append(texts[i], sizes != nullptr && sizes[i] != 0 ? sizes[i] : std::strlen(texts[i]));
   const char* text = all.data();
@@ -218,7 +218,7 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* dev
 cl_kernel clCreateKernel(cl_program program, const char* name, cl_int* status) {
   REAL(clCreateKernel);
   REFUSE_IF_ASKED(clCreateKernel, cl_kernel);
-  cl_layer().tell_created(name);
+  cl_layer().report_created(name);
   return made(real(program, name, status), cl_layer().kernels);
 }
 

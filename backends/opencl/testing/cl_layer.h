@@ -40,27 +40,27 @@ class ClLayer {
   // Kernels of this name, created since the start.
   uint64_t created(const std::string& kernel) const;
 
-  // The calls of `function` fail with `status`, after `good` ones that do not, until `mend`. "the end" is no function:
-  // work that was started is reported to have ended so.
+  // The calls of `function` fail with `status`, after `good` ones that do not, until `clear_failures`. "the end" is no
+  // function: work that was started is reported to have ended so.
   void fail(std::string function, cl_int status, uint64_t good = 0);
   // Programs made from source get this in front.
-  void spoil_sources(std::string with);
+  void prepend_to_sources(std::string with);
   // What devices report as their driver's version.
-  void pretend_driver(std::string version);
+  void set_driver_version(std::string version);
   // Ends all that was asked for above.
-  void mend();
+  void clear_failures();
 
   // ---- for the functions of the layer ----
   cl_int failure(const char* function);  // CL_SUCCESS: go on
-  std::string spoil() const;
+  std::string prepended() const;
   std::string driver() const;
-  void tell_created(const char* kernel);
+  void report_created(const char* kernel);
   std::atomic<int64_t> contexts{0}, queues{0}, memories{0}, programs{0}, kernels{0}, events{0};
 
  private:
   mutable std::mutex mutex_;
   std::map<std::string, uint64_t> created_;
-  std::string failing_, spoil_, driver_;
+  std::string failing_, prepended_, driver_;
   cl_int status_ = CL_SUCCESS;
   uint64_t good_ = 0;
 };

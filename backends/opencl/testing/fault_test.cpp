@@ -22,12 +22,12 @@ TEST_F(Fault, AKernelThatDoesNotCompileComesWithItsLog) {
   const CacheFolder folder;  // nothing is found built
   const Environment env = opencl();
   const Model model = small_model();
-  cl_layer().spoil_sources("#error these words come from the compiler\n");
+  cl_layer().prepend_to_sources("#error these words come from the compiler\n");
   const Error error = failure([&] { bound(env).run(); });
   EXPECT_EQ(error.status(), BP_INTERNAL);
   EXPECT_THAT(error.text(), HasSubstr("a kernel does not compile with '"));
   EXPECT_THAT(error.text(), HasSubstr("these words come from the compiler"));
-  cl_layer().mend();
+  cl_layer().clear_failures();
   bound(env).run();
 }
 
@@ -38,7 +38,7 @@ TEST_F(Fault, MemoryThatIsNotThereIsToldAsExhausted) {
     const Error error = failure([&] { bound(env).run(); });
     EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED);
     EXPECT_THAT(error.text(), HasSubstr("bytes"));
-    cl_layer().mend();
+    cl_layer().clear_failures();
   }
   bound(env).run();
 }
@@ -61,7 +61,7 @@ TEST_F(Fault, EveryAllocationMayFail) {
       const uint64_t refused_so_far = cl_layer().refused;
       cl_layer().fail(function, CL_OUT_OF_RESOURCES, good++);
       const Error error = failure([&] { bound(env).run(); });
-      cl_layer().mend();
+      cl_layer().clear_failures();
       refused = cl_layer().refused != refused_so_far;
       // A run whose work has ended before its flush fails has ended well.
       const bool may_be_well = !refused || function == std::string("clFlush");
@@ -84,7 +84,7 @@ TEST_F(Fault, ALostDeviceIsToldAsLost) {
     exec.run();
     cl_layer().fail(where, CL_DEVICE_NOT_AVAILABLE);
     EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
-    cl_layer().mend();
+    cl_layer().clear_failures();
   }
 }
 
@@ -97,7 +97,7 @@ TEST_F(Fault, ARunAfterAFailedOneIsRight) {
     SCOPED_TRACE(where);
     cl_layer().fail(where, CL_OUT_OF_RESOURCES);
     EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_RESOURCE_EXHAUSTED);
-    cl_layer().mend();
+    cl_layer().clear_failures();
     exec.run();
     EXPECT_EQ(exec.output(0u).values<float>(), right);
   }
@@ -110,7 +110,7 @@ TEST_F(Fault, ExtentsThatFoundNoMemoryAreTakenUpAgain) {
   for (Exec* each : {&exec, &other}) each->bind("x", small_input(70, 2));
   cl_layer().fail("clCreateSubBuffer", CL_OUT_OF_RESOURCES);
   EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_RESOURCE_EXHAUSTED);
-  cl_layer().mend();
+  cl_layer().clear_failures();
   exec.run();
   other.run();
   EXPECT_EQ(exec.output(0u).values<float>(), other.output(0u).values<float>());

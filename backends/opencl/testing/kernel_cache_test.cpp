@@ -94,7 +94,7 @@ TEST_F(KernelCacheTest, AnEntryOfAnotherKernelOrDriverIsNotTaken) {
   const Start swapped = start();
   EXPECT_EQ(swapped.from_source, 1u);
   EXPECT_EQ(swapped.result, cold.result);
-  cl_layer().pretend_driver("another 1.0");
+  cl_layer().set_driver_version("another 1.0");
   EXPECT_GE(start().from_source, cold.from_source);
   EXPECT_GE(folder.kernels().size(), 2 * entries.size());
 }

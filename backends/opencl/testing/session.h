@@ -80,7 +80,7 @@ class OpenCl : public ::testing::Test {
     }
     GTEST_SKIP() << "this machine has no OpenCL device; install pocl-opencl-icd";
   }
-  void TearDown() override { cl_layer().mend(); }
+  void TearDown() override { cl_layer().clear_failures(); }
 };
 
 }  // namespace backplane::opencl::testing

@@ -237,7 +237,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   cl_layer().fail("the end", CL_OUT_OF_RESOURCES);
   ok(start(0, &first, {}, {bp_native_point(semaphore, 0, 1)}));
   EXPECT_EQ(first.status(), BP_RESOURCE_EXHAUSTED);
-  cl_layer().mend();
+  cl_layer().clear_failures();
   mended.signal(1);
   EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
   ok(wait(last, 1));  // native points carry no failure
@@ -338,7 +338,7 @@ TEST_F(SyncTest, AStreamReportsWhatFailedBefore) {
       EXPECT_EQ(slots->sync->stream_wait(stream, BP_FOREVER, error()), BP_RESOURCE_EXHAUSTED);
       EXPECT_EQ(error_.run, 77u);
     }
-    cl_layer().mend();
+    cl_layer().clear_failures();
     ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));  // it was reported
   }
 }

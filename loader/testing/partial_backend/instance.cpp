@@ -131,10 +131,10 @@ void Instance::run(const bp_run_t& run) {
   if (run.done != nullptr) ++device.counters().reports;
   if (!device.script().async) {
     number_ = ++program_.runs;
-    const sdk::Order order(*device.backend->sdk_host, run);
-    order.wait();
+    const sdk::RunSync sync(*device.backend->sdk_host, run);
+    sync.wait();
     work(run);
-    return order.end(nullptr);
+    return sync.end(nullptr);
   }
   if (run.stream == nullptr && !own_) own_.emplace();
   {
@@ -150,7 +150,7 @@ void Instance::run(const bp_run_t& run) {
   }
   number_ = ++program_.runs;
   run_ = run;  // what the work needs of it; its points are the stream's matter
-  stream->submit(*device.backend->sdk_host, run, [this](const sdk::Order& order) {
+  stream->submit(*device.backend->sdk_host, run, [this](const sdk::RunSync& sync) {
     // The caller may run it again as soon as the end is reported.
     struct Ended {
       Instance& instance;
@@ -160,7 +160,7 @@ void Instance::run(const bp_run_t& run) {
         instance.changed_.notify_all();
       }
     } ended{*this};
-    order.wait();
+    sync.wait();
     work(run_);
   });
 }

@@ -70,7 +70,7 @@ void BP_CALL release(bp_device_t* handle, const bp_release_t* what) {
   order.size = sizeof order;
   static_cast<sdk::HostStream*>(sdk::stream_of(what->stream))
       ->submit(*device.backend->sdk_host, order,
-               [&device, memory, address](const sdk::Order&) { free_memory(device, memory, address); });
+               [&device, memory, address](const sdk::RunSync&) { free_memory(device, memory, address); });
 }
 
 bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t* error) {
@@ -95,8 +95,8 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
     ++device.counters().stream_copies;
     if (run->done != nullptr) ++device.counters().reports;
     static_cast<sdk::HostStream*>(sdk::stream_of(run->stream))
-        ->submit(*device.backend->sdk_host, *run, [work](const sdk::Order& order) {
-          order.wait();
+        ->submit(*device.backend->sdk_host, *run, [work](const sdk::RunSync& sync) {
+          sync.wait();
           work();
         });
   });

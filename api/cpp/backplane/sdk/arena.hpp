@@ -9,7 +9,7 @@
 namespace backplane::sdk {
 
 // A tensor of the arena. Steps are those of the program, in their order.
-struct Tenant {
+struct ArenaTensor {
   uint64_t bytes = 0;
   size_t first = SIZE_MAX;  // step that touches it
   size_t last = 0;          // step that touches it
@@ -20,36 +20,37 @@ struct Tenant {
     last = std::max(last, step);
   }
   bool touched() const { return first <= last; }
-  bool meets(const Tenant& other) const { return first <= other.last && other.first <= last; }
+  bool overlaps(const ArenaTensor& other) const { return first <= other.last && other.first <= last; }
 };
 
 constexpr uint64_t rounded_up(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Gives every tenant that a step touches its offset, a multiple of `alignment`, and returns the bytes of the whole.
+// Gives every tensor that a step touches its offset, a multiple of `alignment`, and returns the bytes of the whole.
 // The largest first, each into the lowest gap among those already placed that live when it does.
-inline uint64_t pack(std::vector<Tenant>& tenants, uint64_t alignment) {
-  std::vector<Tenant*> order;
-  for (Tenant& tenant : tenants) {
-    if (tenant.touched()) order.push_back(&tenant);
+inline uint64_t pack(std::vector<ArenaTensor>& tensors, uint64_t alignment) {
+  std::vector<ArenaTensor*> order;
+  for (ArenaTensor& tensor : tensors) {
+    if (tensor.touched()) order.push_back(&tensor);
   }
-  std::stable_sort(order.begin(), order.end(), [](const Tenant* a, const Tenant* b) { return a->bytes > b->bytes; });
-  const auto size = [alignment](const Tenant& tenant) {
-    return rounded_up(std::max<uint64_t>(tenant.bytes, 1), alignment);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const ArenaTensor* a, const ArenaTensor* b) { return a->bytes > b->bytes; });
+  const auto size = [alignment](const ArenaTensor& tensor) {
+    return rounded_up(std::max<uint64_t>(tensor.bytes, 1), alignment);
   };
   uint64_t whole = 0;
-  std::vector<Tenant*> placed;  // by offset
-  for (Tenant* tenant : order) {
-    tenant->offset = 0;
-    for (const Tenant* other : placed) {
-      if (!tenant->meets(*other)) continue;
-      if (tenant->offset + size(*tenant) <= other->offset) break;
-      tenant->offset = std::max(tenant->offset, other->offset + size(*other));
+  std::vector<ArenaTensor*> placed;  // by offset
+  for (ArenaTensor* tensor : order) {
+    tensor->offset = 0;
+    for (const ArenaTensor* other : placed) {
+      if (!tensor->overlaps(*other)) continue;
+      if (tensor->offset + size(*tensor) <= other->offset) break;
+      tensor->offset = std::max(tensor->offset, other->offset + size(*other));
     }
-    whole = std::max(whole, tenant->offset + size(*tenant));
-    const auto behind = [](const Tenant* a, const Tenant* b) { return a->offset < b->offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), tenant, behind), tenant);
+    whole = std::max(whole, tensor->offset + size(*tensor));
+    const auto behind = [](const ArenaTensor* a, const ArenaTensor* b) { return a->offset < b->offset; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), tensor, behind), tensor);
   }
   return whole;
 }

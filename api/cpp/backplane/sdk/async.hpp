@@ -35,10 +35,10 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
 }
 
 // What a run or a copy asks for around its work; a copy that lives until its end was reported.
-class Order {
+class RunSync {
  public:
-  Order() = default;
-  Order(const Host& host, const bp_run_t& run) { assign(host, run); }
+  RunSync() = default;
+  RunSync(const Host& host, const bp_run_t& run) { assign(host, run); }
   // Replaces the run; the vectors keep their memory.
   void assign(const Host& host, const bp_run_t& run) {
     host_ = &host;
@@ -48,10 +48,10 @@ class Order {
     run_.waits = waits_.data();
     run_.signals = signals_.data();
   }
-  Order(const Order&) = delete;  // `run` points into it; moved vectors stay where they are
-  Order& operator=(const Order&) = delete;
-  Order(Order&&) = default;
-  Order& operator=(Order&&) = default;
+  RunSync(const RunSync&) = delete;  // `run` points into it; moved vectors stay where they are
+  RunSync& operator=(const RunSync&) = delete;
+  RunSync(RunSync&&) = default;
+  RunSync& operator=(RunSync&&) = default;
 
   const bp_run_t& run() const { return run_; }
   const std::vector<bp_point_t>& waits() const { return waits_; }
@@ -158,15 +158,15 @@ class Unreported {
 };
 
 // Reports the end of a run of a stream: runs with `done` report what came before them too.
-inline void end_in_stream(const Order& order, Unreported& unreported, std::optional<Error> failure) noexcept {
-  if (!failure) failure = order.dependency();
-  if (order.run().done == nullptr) {
-    order.end(failure ? &*failure : nullptr);
-    if (failure) unreported.add(std::move(*failure), order.run().id);
+inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::optional<Error> failure) noexcept {
+  if (!failure) failure = sync.dependency();
+  if (sync.run().done == nullptr) {
+    sync.end(failure ? &*failure : nullptr);
+    if (failure) unreported.add(std::move(*failure), sync.run().id);
     return;
   }
   if (std::optional<Error> before = unreported.take()) failure = std::move(before);
-  order.end(failure ? &*failure : nullptr);
+  sync.end(failure ? &*failure : nullptr);
 }
 
 // A timeline that lives on the host, for devices whose driver has none.
@@ -233,12 +233,12 @@ class Work {
     static_assert(sizeof body <= sizeof words_ && alignof(Body) <= alignof(void*), "capture less, or a pointer to it");
     static_assert(std::is_trivially_copyable_v<Body>, "capture pointers and numbers");
     std::memcpy(words_, &body, sizeof body);
-    call_ = [](void* words, const Order& order) { (*static_cast<Body*>(words))(order); };
+    call_ = [](void* words, const RunSync& sync) { (*static_cast<Body*>(words))(sync); };
   }
-  void operator()(const Order& order) { call_(words_, order); }
+  void operator()(const RunSync& sync) { call_(words_, sync); }
 
  private:
-  void (*call_)(void* words, const Order& order) = nullptr;
+  void (*call_)(void* words, const RunSync& sync) = nullptr;
   void* words_[6];
 };
 
@@ -265,7 +265,7 @@ class HostStream : public Stream {
       const std::lock_guard lock(state_->mutex);
       std::list<Piece>& spare = state_->spare;
       if (spare.empty()) spare.emplace_back();
-      spare.front().order.assign(host, run);
+      spare.front().sync.assign(host, run);
       spare.front().work = work;
       state_->pieces.splice(state_->pieces.end(), spare, spare.begin());
     }
@@ -284,7 +284,7 @@ class HostStream : public Stream {
 
  private:
   struct Piece {
-    Order order;
+    RunSync sync;
     Work work;
   };
   struct State {
@@ -296,9 +296,9 @@ class HostStream : public Stream {
         Piece& piece = pieces.front();
         busy = true;
         lock.unlock();
-        std::optional<Error> failure = caught([&] { piece.work(piece.order); });
+        std::optional<Error> failure = caught([&] { piece.work(piece.sync); });
         lock.lock();
-        std::swap(ended, piece.order);
+        std::swap(ended, piece.sync);
         spare.splice(spare.end(), pieces, pieces.begin());  // room for a run that is submitted from `done`
         lock.unlock();
         end_in_stream(ended, unreported, std::move(failure));
@@ -311,7 +311,7 @@ class HostStream : public Stream {
     std::mutex mutex;
     std::condition_variable changed;
     std::list<Piece> pieces, spare;
-    Order ended;
+    RunSync ended;
     Unreported unreported;
     bool busy = false, stop = false;
   };

@@ -92,7 +92,7 @@ class NodeProgram : public Program, public Refit {
       what.progress(i + 1, graph().node_count());
     }
     for (uint32_t i = 0; i < graph().output_count(); ++i) place_output(i);
-    arena_bytes_ = pack(tenants_, HostBlock::kAlignment);
+    arena_bytes_ = pack(arena_tensors_, HostBlock::kAlignment);
     copy_weights(what);
   }
 
@@ -125,7 +125,7 @@ class NodeProgram : public Program, public Refit {
   // Where a value lies.
   struct Place {
     enum Kind { kNowhere, kInput, kOutput, kWeight, kArena } kind = kNowhere;
-    uint32_t slot = 0;  // kInput, kOutput: of the island; kArena: in tenants_
+    uint32_t slot = 0;  // kInput, kOutput: of the island; kArena: in arena_tensors_
     uint64_t bytes = 0;
     uint64_t offset = 0;  // kWeight
   };
@@ -156,7 +156,7 @@ class NodeProgram : public Program, public Refit {
   }
   void read(const Value& value, uint32_t step) {
     Place& place = places_[value.index()];
-    if (place.kind == Place::kArena) tenants_[place.slot].touch(step);
+    if (place.kind == Place::kArena) arena_tensors_[place.slot].touch(step);
     if (place.kind != Place::kNowhere) return;
     if (value.weight() == nullptr)
       throw Error(BP_INVALID_MODEL, "value '" + std::string(value.name()) + "' comes from nowhere");
@@ -169,9 +169,9 @@ class NodeProgram : public Program, public Refit {
     while (place.slot < graph().output_count() && graph().output(place.slot).index() != value.index()) ++place.slot;
     if (place.slot < graph().output_count()) return;  // kernels write into what is bound, and read it there
     place.kind = Place::kArena;
-    place.slot = static_cast<uint32_t>(tenants_.size());
-    tenants_.push_back({place.bytes});
-    tenants_.back().touch(step);
+    place.slot = static_cast<uint32_t>(arena_tensors_.size());
+    arena_tensors_.push_back({place.bytes});
+    arena_tensors_.back().touch(step);
   }
   void place_output(uint32_t output) {
     const Value value = graph().output(output);
@@ -219,7 +219,7 @@ class NodeProgram : public Program, public Refit {
   mutable std::shared_mutex runs_;                // where weights may be replaced: held by runs
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by node
   std::vector<Place> places_;                     // by value
-  std::vector<Tenant> tenants_;
+  std::vector<ArenaTensor> arena_tensors_;
   std::vector<Copy> copies_;
   HostBlock weights_;
   uint64_t weight_bytes_ = 0, arena_bytes_ = 0;
@@ -239,7 +239,7 @@ class NodeProgram<Kernel>::Run : public Instance {
     for (size_t i = 0; i < data_.size(); ++i) {
       const Place& place = program.places_[i];
       if (place.kind == Place::kWeight) data_[i] = program.weights_.at(place.offset);
-      if (place.kind == Place::kArena) data_[i] = arena_.at(program.tenants_[place.slot].offset);
+      if (place.kind == Place::kArena) data_[i] = arena_.at(program.arena_tensors_[place.slot].offset);
     }
   }
 

@@ -27,7 +27,7 @@ class StreamedProgram : public Program {
   // The work of one run. The operands are those of the island, in its order, dense and in host memory; what the run
   // waits for has come. Throws Error where it fails. Called by many threads at once, for different instances.
   virtual void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                      const Order& order) const = 0;
+                      const RunSync& sync) const = 0;
 
   std::unique_ptr<Instance> instance() const final;
   class Run;  // what the backend names as its Instance
@@ -62,10 +62,10 @@ class StreamedProgram::Run final : public Instance {
     try {
       for (uint32_t i = 0; i < inputs_.size(); ++i) inputs_[i] = address(input(i));
       for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = address(output(i));
-      stream_for(run).submit(host(), run, [this](const Order& order) {
+      stream_for(run).submit(host(), run, [this](const RunSync& sync) {
         const Ended ended{*this};  // before the end is reported: the callee may run the instance again
-        order.wait();
-        program_.launch(inputs_, outputs_, order);
+        sync.wait();
+        program_.launch(inputs_, outputs_, sync);
       });
     } catch (...) {
       Ended{*this};

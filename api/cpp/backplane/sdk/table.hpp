@@ -10,29 +10,29 @@
 namespace backplane::sdk {
 
 // What the answer of a row may depend on, in addition to the node: the device, and what the session allows.
-template <class Facts>
-struct Asked {
-  const Facts& facts;
+template <class Caps>
+struct Query {
+  const Caps& caps;
   uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
   Options options = {};        // of this query or compile
 };
 template <>
-struct Asked<void> {
+struct Query<void> {
   uint32_t compute_types = 0;
   Options options = {};
 };
 
 // One form of an operator. It holds from its version on, up to the operator's next row. `supports` alone answers
 // coverage and gates `create`, so that they cannot drift apart.
-template <class Kernel, class Facts = void>
+template <class Kernel, class Caps = void>
 struct Op {
   std::string_view domain;  // "" is ai.onnx
   std::string_view type;
   uint32_t since_version;
-  Verdict (*supports)(const Node& node, const Asked<Facts>& asked);
+  Verdict (*supports)(const Node& node, const Query<Caps>& query);
   std::unique_ptr<Kernel> (*create)(const Node& node);
 
-  Verdict judge(const Node& node, const Asked<Facts>& asked) const { return supports(node, asked); }
+  Verdict judge(const Node& node, const Query<Caps>& query) const { return supports(node, query); }
 };
 template <class Kernel>
 struct Op<Kernel, void> {
@@ -42,7 +42,7 @@ struct Op<Kernel, void> {
   Verdict (*supports)(const Node& node);
   std::unique_ptr<Kernel> (*create)(const Node& node);
 
-  Verdict judge(const Node& node, const Asked<void>&) const { return supports(node); }
+  Verdict judge(const Node& node, const Query<void>&) const { return supports(node); }
 };
 
 // A row of a table that answers coverage alone, for devices whose compiler takes islands whole.
@@ -52,12 +52,12 @@ struct Claim {
   uint32_t since_version;
   Verdict (*supports)(const Node& node);
 
-  Verdict judge(const Node& node, const Asked<void>&) const { return supports(node); }
+  Verdict judge(const Node& node, const Query<void>&) const { return supports(node); }
 };
 
 // Rows of any kind, of one array or of several (one for each family of operators): a Row has `domain`, `type`,
 // `since_version` and `judge`, as Op has. The rows must outlive the table.
-template <class Row, class Facts = void>
+template <class Row, class Caps = void>
 class RowTable {
  public:
   struct Rows {
@@ -94,25 +94,25 @@ class RowTable {
   }
 
   // What the table says of a node.
-  Verdict ask(const Node& node, const Asked<Facts>& asked) const {
+  Verdict ask(const Node& node, const Query<Caps>& query) const {
     const Row* row = find(node);
-    return row != nullptr ? row->judge(node, asked) : unknown(node);
+    return row != nullptr ? row->judge(node, query) : unknown(node);
   }
 
   // The node's row. Throws BP_UNSUPPORTED with the node and the reason where the verdict is no.
-  const Row& require(const Node& node, const Asked<Facts>& asked) const {
-    const Verdict verdict = ask(node, asked);
+  const Row& require(const Node& node, const Query<Caps>& query) const {
+    const Verdict verdict = ask(node, query);
     if (verdict.answer == BP_ANSWER_NO)
       throw Error(BP_UNSUPPORTED,
                   std::string(node.op_type()) + " '" + std::string(node.name()) + "': " + verdict.detail, node.id());
     return *find(node);
   }
 
-  // Answers for every node that is asked about.
-  void answer(Coverage& coverage, const Asked<Facts>& asked) const {
+  // Answers for every node that is query about.
+  void answer(Coverage& coverage, const Query<Caps>& query) const {
     for (uint32_t i = 0; i < coverage.node_count(); ++i) {
       if (i % 256 == 0) coverage.check_cancelled();
-      coverage.answer(coverage.node(i), ask(coverage.node(i), asked));
+      coverage.answer(coverage.node(i), ask(coverage.node(i), query));
     }
   }
 
@@ -164,25 +164,25 @@ class RowTable {
 };
 
 // A table of Op: what a backend has that makes an object for each node.
-template <class Kernel, class Facts = void>
-class OpTable : public RowTable<Op<Kernel, Facts>, Facts> {
+template <class Kernel, class Caps = void>
+class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
  public:
-  using Base = RowTable<Op<Kernel, Facts>, Facts>;
+  using Base = RowTable<Op<Kernel, Caps>, Caps>;
   using Base::answer;
   using Base::ask;
 
   template <size_t kCount>
-  explicit OpTable(const Op<Kernel, Facts> (&rows)[kCount]) : Base({rows}) {}
+  explicit OpTable(const Op<Kernel, Caps> (&rows)[kCount]) : Base({rows}) {}
   template <size_t kCount, size_t kOpsets>
-  OpTable(const Op<Kernel, Facts> (&rows)[kCount], const bp_opset_t (&newest)[kOpsets]) : Base({rows}, newest) {}
+  OpTable(const Op<Kernel, Caps> (&rows)[kCount], const bp_opset_t (&newest)[kOpsets]) : Base({rows}, newest) {}
 
-  // Of a device without facts: nothing but the node counts.
+  // Of a device without caps: nothing but the node counts.
   Verdict ask(const Node& node) const { return ask(node, {}); }
   void answer(Coverage& coverage) const { answer(coverage, {coverage.compute_types(), coverage.options()}); }
 
   // Throws BP_UNSUPPORTED with the node and the reason.
-  std::unique_ptr<Kernel> create(const Node& node, const Asked<Facts>& asked) const {
-    return this->require(node, asked).create(node);
+  std::unique_ptr<Kernel> create(const Node& node, const Query<Caps>& query) const {
+    return this->require(node, query).create(node);
   }
   std::unique_ptr<Kernel> create(const Node& node) const { return create(node, {}); }
 };

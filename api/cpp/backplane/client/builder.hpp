@@ -8,9 +8,17 @@
 //   const backplane::Model model = builder.finish();
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
-#include "backplane/client.hpp"
+#include "backplane/client/model.hpp"
+#include "backplane/tensor.hpp"
 
 namespace backplane {
 inline namespace client {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/facts.h"
+#include "driver/devices.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -58,42 +58,42 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-Found query(cl_platform_id platform, cl_device_id id) {
-  Found found{platform, id, {}};
-  gpu::Facts& facts = found.facts;
-  facts.backend = "opencl";
-  facts.name = trimmed(device_text(id, CL_DEVICE_NAME));
-  facts.vendor = trimmed(device_text(id, CL_DEVICE_VENDOR));
-  facts.driver = device_text(id, CL_DRIVER_VERSION);
-  facts.arch = arch_text(id);
-  facts.pci = pci_text(id);
-  facts.identity = facts.name + "\n" + facts.vendor + "\n" + facts.driver + "\n" + device_text(id, CL_DEVICE_VERSION) +
-                   "\n" + platform_text(platform, CL_PLATFORM_NAME) + "\n" +
-                   platform_text(platform, CL_PLATFORM_VERSION) + "\n";
-  facts.kind = kind_of(device_number<cl_device_type>(id, CL_DEVICE_TYPE));
-  facts.unified = device_number<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
-  facts.mappable = true;
-  facts.fp64 =
+FoundDevice query(cl_platform_id platform, cl_device_id id) {
+  FoundDevice found{platform, id, {}};
+  gpu::DeviceCaps& caps = found.caps;
+  caps.backend = "opencl";
+  caps.name = trimmed(device_text(id, CL_DEVICE_NAME));
+  caps.vendor = trimmed(device_text(id, CL_DEVICE_VENDOR));
+  caps.driver = device_text(id, CL_DRIVER_VERSION);
+  caps.arch = arch_text(id);
+  caps.pci = pci_text(id);
+  caps.identity = caps.name + "\n" + caps.vendor + "\n" + caps.driver + "\n" + device_text(id, CL_DEVICE_VERSION) +
+                  "\n" + platform_text(platform, CL_PLATFORM_NAME) + "\n" +
+                  platform_text(platform, CL_PLATFORM_VERSION) + "\n";
+  caps.kind = kind_of(device_number<cl_device_type>(id, CL_DEVICE_TYPE));
+  caps.unified = device_number<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
+  caps.mappable = true;
+  caps.fp64 =
       has_extension(id, "cl_khr_fp64") && device_number<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
-  facts.fp16 = has_extension(id, "cl_khr_fp16");
-  facts.subnormals = (device_number<cl_device_fp_config>(id, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_DENORM) != 0;
-  facts.local_memory = device_number<cl_device_local_mem_type>(id, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
-  facts.out_of_order = (device_number<cl_command_queue_properties>(id, CL_DEVICE_QUEUE_PROPERTIES) &
-                        CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
-  facts.units = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
-  facts.float_lanes = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
-  facts.alignment = std::max<cl_uint>(8, device_number<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN)) / 8;
-  facts.memory_bytes = device_number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
-  facts.max_buffer_bytes = device_number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-  facts.local_bytes = device_number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
-  facts.max_group = std::max<size_t>(1, device_number<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
-  facts.estimate(1e6 * device_number<cl_uint>(id, CL_DEVICE_MAX_CLOCK_FREQUENCY));
+  caps.fp16 = has_extension(id, "cl_khr_fp16");
+  caps.subnormals = (device_number<cl_device_fp_config>(id, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_DENORM) != 0;
+  caps.local_memory = device_number<cl_device_local_mem_type>(id, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
+  caps.out_of_order = (device_number<cl_command_queue_properties>(id, CL_DEVICE_QUEUE_PROPERTIES) &
+                       CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+  caps.units = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
+  caps.float_lanes = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
+  caps.alignment = std::max<cl_uint>(8, device_number<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN)) / 8;
+  caps.memory_bytes = device_number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  caps.max_buffer_bytes = device_number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  caps.local_bytes = device_number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
+  caps.max_group = std::max<size_t>(1, device_number<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  caps.estimate(1e6 * device_number<cl_uint>(id, CL_DEVICE_MAX_CLOCK_FREQUENCY));
   return found;
 }
 
 }  // namespace
 
-std::vector<Found> find_devices(std::string& why_none) {
+std::vector<FoundDevice> find_devices(std::string& why_none) {
   cl_uint count = 0;
   cl_int status = clGetPlatformIDs(0, nullptr, &count);
   if (status != CL_SUCCESS || count == 0) {
@@ -103,7 +103,7 @@ std::vector<Found> find_devices(std::string& why_none) {
   }
   std::vector<cl_platform_id> platforms(count);
   check(clGetPlatformIDs(count, platforms.data(), nullptr), "platforms");
-  std::vector<Found> found;
+  std::vector<FoundDevice> found;
   std::string without;
   for (const cl_platform_id platform : platforms) {
     cl_uint devices = 0;

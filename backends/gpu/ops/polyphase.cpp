@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/phases.h"
+#include "ops/polyphase.h"
 
 namespace backplane::gpu {
 
-Tensor in_phases(Emit& e, const Window& w, const Tensor& x) {
+Tensor to_polyphase(Emit& e, const Window& w, const Tensor& x) {
   if (w.in_place()) return x;
   const Spatial phases = w.phases(), places = w.places();
   const int64_t planes = x.shape[0] * x.shape[1], each = phases[0] * phases[1] * phases[2];
   // Neighbours in a line are neighbours in a group of a GPU, and in a vector of a CPU.
-  const int64_t lanes = e.facts().kind == BP_DEVICE_CPU ? 1 : 32;
+  const int64_t lanes = e.caps().kind == BP_DEVICE_CPU ? 1 : 32;
   const Tensor y = e.scratch(x.dtype, {planes, each, places[0], places[1], places[2]});
   e.launch("phases", "phases",
-           "-DTYPE=" + std::string(word_name(x.dtype)) + w.phase_macros() + " -DLANES=" + std::to_string(lanes))
+           "-DTYPE=" + std::string(word_name(x.dtype)) + w.polyphase_macros() + " -DLANES=" + std::to_string(lanes))
       .in(x)
       .out(y)
       .arg(w.in[0])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/along.h"
+#include "ops/resample.h"
 
 namespace backplane::gpu {
 
@@ -14,7 +14,7 @@ constexpr int64_t kLeastRun = 8, kLongestRun = 128;
 
 }  // namespace
 
-void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill) {
+void emit_resample(Emit& e, const std::vector<Taps>& tables, const Tensor& fill) {
   Tensor x = e.input(0);
   if (tables.empty()) return e.alias(0, x, x.shape);
   for (size_t i = 0; i < tables.size(); ++i) {
@@ -26,8 +26,8 @@ void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill) {
     const Tensor weights =
         t.count == 1 ? places : e.table(BP_DTYPE_FLOAT, {static_cast<int64_t>(t.weights.size())}, t.weights);
     const int64_t outer = elements(shape, 0, t.axis), inner = elements(shape, t.axis + 1, shape.size());
-    const int64_t run = e.facts().kind == BP_DEVICE_CPU && inner >= kLeastRun ? kLongestRun : 1;
-    LaunchBuilder launch = e.launch("along", run == 1 ? "along" : "along_runs",
+    const int64_t run = e.caps().kind == BP_DEVICE_CPU && inner >= kLeastRun ? kLongestRun : 1;
+    LaunchBuilder launch = e.launch("resample", run == 1 ? "resample" : "resample_runs",
                                     "-DTYPE=" + std::string(t.count == 1 ? word_name(x.dtype) : type_name(x.dtype)) +
                                         " -DTAPS=" + std::to_string(t.count) + (inner == 1 ? " -DINNERMOST" : "") +
                                         (run == 1 ? "" : " -DRUN=" + std::to_string(run)));

@@ -7,17 +7,17 @@
 namespace backplane::gpu {
 
 class Device;
-struct Facts;
+struct DeviceCaps;
 
-struct Rates {
+struct Throughput {
   double flops;           // fp32, a second
   double bandwidth;       // bytes a second, read and written
   double launch_seconds;  // of a kernel among others
 };
 
 // What was measured before on such a device and driver.
-std::optional<Rates> known_rates(const Facts& facts);
+std::optional<Throughput> stored_throughput(const DeviceCaps& caps);
 // Measures in less than a tenth of a second, not counting the build of two small kernels, and keeps the result on disk.
-Rates measure_rates(Device& device);
+Throughput measure_throughput(Device& device);
 
 }  // namespace backplane::gpu

@@ -3,17 +3,17 @@
 #pragma once
 
 #include "driver/cl.h"
-#include "engine/facts.h"
+#include "engine/device_caps.h"
 
 namespace backplane::opencl {
 
-struct Found {
+struct FoundDevice {
   cl_platform_id platform;
   cl_device_id id;
-  gpu::Facts facts;
+  gpu::DeviceCaps caps;
 };
 
 // All devices of all platforms. With none, `why_none` says why.
-std::vector<Found> find_devices(std::string& why_none);
+std::vector<FoundDevice> find_devices(std::string& why_none);
 
 }  // namespace backplane::opencl

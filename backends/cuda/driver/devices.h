@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "driver/cuda.h"
-#include "engine/facts.h"
+#include "engine/device_caps.h"
 
 namespace backplane::cuda {
 
-struct Found {
+struct FoundDevice {
   CUdevice id;
   int major, minor;  // compute capability
-  gpu::Facts facts;
+  gpu::DeviceCaps caps;
 };
 
 // All devices of the driver. With none, `why_none` says why.
-std::vector<Found> find_devices(std::string& why_none);
+std::vector<FoundDevice> find_devices(std::string& why_none);
 
 }  // namespace backplane::cuda

@@ -2,7 +2,7 @@
 // y[outer][to][inner] of x[outer][from][inner]: each place along the axis is a sum of TAPS places of x, or `fill` where
 // the first of them is -1. TYPE; one tap has weight 1. INNERMOST: inner is 1, and neighbours along the axis are
 // neighbours among the work items.
-kernel void along(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(TYPE)* fill, GLOBAL const int* places,
+kernel void resample(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(TYPE)* fill, GLOBAL const int* places,
                   GLOBAL const float* weights, GLOBAL S(TYPE)* restrict y, int outer, int from, int to, int inner) {
 #ifdef INNERMOST
   const int i = 0, o = (int)get_global_id(0), n = (int)get_global_id(1);
@@ -32,7 +32,7 @@ kernel void along(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(TYPE)* fill, 
 
 #ifdef RUN
 // The same by items that take RUN neighbours of inner.
-kernel void along_runs(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(TYPE)* fill, GLOBAL const int* places,
+kernel void resample_runs(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(TYPE)* fill, GLOBAL const int* places,
                        GLOBAL const float* weights, GLOBAL S(TYPE)* restrict y, int outer, int from, int to,
                        int inner) {
   const int begin = (int)get_global_id(0) * RUN, o = (int)get_global_id(1), n = (int)get_global_id(2);

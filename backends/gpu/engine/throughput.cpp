@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/rates.h"
+#include "engine/throughput.h"
 
 #include <algorithm>
 #include <array>
@@ -13,14 +13,14 @@
 namespace backplane::gpu {
 namespace {
 
-constexpr size_t kChains = 16;  // of kernels/rates.cl
+constexpr size_t kChains = 16;  // of kernels/throughput.cl
 constexpr int kRepeats = 8;     // the best one counts: what disturbs a measurement makes it slower
 constexpr int kLaunches = 32;
 constexpr double kEnoughSeconds = 3e-3;  // of one call of arithmetic
 constexpr double kSlowSeconds = 50e-3;   // a slow device, or a simulated one, is not asked twice
 
-std::string key_of(const Facts& facts) {
-  return "rates 2\n" + facts.identity + std::to_string(facts.units);
+std::string key_of(const DeviceCaps& caps) {
+  return "rates 2\n" + caps.identity + std::to_string(caps.units);
 }
 
 // The shortest time of some calls, in seconds.
@@ -50,30 +50,30 @@ void set(const Kernel& kernel, uint32_t index, const T& value) {
 
 }  // namespace
 
-std::optional<Rates> known_rates(const Facts& facts) {
-  const std::optional<std::string> text = sdk::FileCache(facts.backend).read(key_of(facts));
+std::optional<Throughput> stored_throughput(const DeviceCaps& caps) {
+  const std::optional<std::string> text = sdk::FileCache(caps.backend).read(key_of(caps));
   std::array<double, 3> numbers;
   if (!text || !sdk::read_numbers(*text, numbers)) return std::nullopt;
-  const Rates rates{numbers[0], numbers[1], numbers[2]};
+  const Throughput throughput{numbers[0], numbers[1], numbers[2]};
   const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
-  if (!sane(rates.flops) || !sane(rates.bandwidth) || !sane(rates.launch_seconds)) return std::nullopt;
-  return rates;
+  if (!sane(throughput.flops) || !sane(throughput.bandwidth) || !sane(throughput.launch_seconds)) return std::nullopt;
+  return throughput;
 }
 
-Rates measure_rates(Device& device) {
-  const Facts& facts = device.facts();
-  const bool cpu = facts.kind == BP_DEVICE_CPU;
-  const size_t vector = cpu ? std::clamp<size_t>(facts.float_lanes, 4, 16) : 4;
-  const size_t group = std::bit_floor(std::min<size_t>(facts.max_group, 64));
+Throughput measure_throughput(Device& device) {
+  const DeviceCaps& caps = device.caps();
+  const bool cpu = caps.kind == BP_DEVICE_CPU;
+  const size_t vector = cpu ? std::clamp<size_t>(caps.float_lanes, 4, 16) : 4;
+  const size_t group = std::bit_floor(std::min<size_t>(caps.max_group, 64));
   const std::string options = "-DVECTOR=" + std::to_string(vector);
-  const Kernel arithmetic = device.kernels().kernel({"rates", "arithmetic", options, {}});
-  const Kernel stream = device.kernels().kernel({"rates", "stream", options, {}});
+  const Kernel arithmetic = device.kernels().kernel({"throughput", "arithmetic", options, {}});
+  const Kernel stream = device.kernels().kernel({"throughput", "stream", options, {}});
   const Queue queue = device.driver().queue();
 
   // Streams much longer than caches are; as many items for arithmetic as keep each unit busy.
-  const uint64_t bytes = std::min<uint64_t>(uint64_t{32} << 20, facts.max_buffer_bytes / 4) / 4096 * 4096;
+  const uint64_t bytes = std::min<uint64_t>(uint64_t{32} << 20, caps.max_buffer_bytes / 4) / 4096 * 4096;
   const Buffer x = device.driver().buffer(bytes), y = device.driver().buffer(bytes);
-  const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, facts.units * group * 32);
+  const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, caps.units * group * 32);
   arithmetic->set(0, *y);
   set(arithmetic, 2, float{0.5f});
   set(arithmetic, 3, float{0.25f});
@@ -99,10 +99,10 @@ Rates measure_rates(Device& device) {
     moved = shortest(*queue, [&] { start(*queue, stream, length / (4 * vector), group); });
     if (moved > kSlowSeconds || length == bytes) break;
   }
-  const Rates rates{each * n / seconds, 2.0 * static_cast<double>(length) / moved, launch / kLaunches};
-  sdk::FileCache(facts.backend)
-      .write(key_of(facts), sdk::write_numbers({rates.flops, rates.bandwidth, rates.launch_seconds}));
-  return rates;
+  const Throughput throughput{each * n / seconds, 2.0 * static_cast<double>(length) / moved, launch / kLaunches};
+  sdk::FileCache(caps.backend)
+      .write(key_of(caps), sdk::write_numbers({throughput.flops, throughput.bandwidth, throughput.launch_seconds}));
+  return throughput;
 }
 
 }  // namespace backplane::gpu

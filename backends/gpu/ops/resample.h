@@ -15,11 +15,11 @@ struct Taps {
 };
 
 // More than this is no table any more.
-inline constexpr int64_t kMostTaps = int64_t{1} << 26;
+inline constexpr int64_t kMaxTaps = int64_t{1} << 26;
 
 // Output 0: the input with every table applied, one after the other. `fill` is one element of the input's type; empty
 // where no table fills.
-void emit_along(Emit& e, const std::vector<Taps>& tables, const Tensor& fill);
+void emit_resample(Emit& e, const std::vector<Taps>& tables, const Tensor& fill);
 
 // A tensor of one element that is 0.
 Tensor zero(Emit& e, bp_dtype_t dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device can do at best (engine/rates.cpp). VECTOR: floats of a vector.
+// What a device can do at best (engine/throughput.cpp). VECTOR: floats of a vector.
 typedef FLOATS(VECTOR) vector_t;
 
 // 16 chains of multiply-adds, n long, none of which waits for another.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/facts.h"
+#include "engine/device_caps.h"
 
 #include <algorithm>
 
@@ -7,24 +7,24 @@
 
 namespace backplane::gpu {
 
-void Facts::estimate(double clock_hertz) {
+void DeviceCaps::estimate(double clock_hertz) {
   // A unit of a CPU is a core with two fused multiply-adds a cycle; one of a GPU has about 64 scalar lanes with one.
   const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
-  rates.flops = units * clock_hertz * per_cycle;
-  rates.bandwidth = rates.flops / 20;  // a stream moves about a byte for twenty operations
-  rates.launch_seconds = 20e-6;
-  const std::optional<Rates> known = known_rates(*this);
+  throughput.flops = units * clock_hertz * per_cycle;
+  throughput.bandwidth = throughput.flops / 20;  // a stream moves about a byte for twenty operations
+  throughput.launch_seconds = 20e-6;
+  const std::optional<Throughput> known = stored_throughput(*this);
   measured = known.has_value();
-  if (measured) rates = *known;
+  if (measured) throughput = *known;
   const auto first = std::ranges::find_if(tiles(kind), [this](const Tile& t) { return fits(*this, t); });
   if (first != tiles(kind).end()) tile = *first;
 }
 
-double Facts::reported_bandwidth() const {
-  return kind == BP_DEVICE_CPU ? std::min(rates.bandwidth, 8e9) : rates.bandwidth;
+double DeviceCaps::reported_bandwidth() const {
+  return kind == BP_DEVICE_CPU ? std::min(throughput.bandwidth, 8e9) : throughput.bandwidth;
 }
 
-bp_dtype_set_t Facts::dtypes() const {
+bp_dtype_set_t DeviceCaps::dtypes() const {
   bp_dtype_set_t set = 0;
   for (const bp_dtype_t dtype :
        {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT8, BP_DTYPE_INT16, BP_DTYPE_INT32,
@@ -34,7 +34,7 @@ bp_dtype_set_t Facts::dtypes() const {
   return set;
 }
 
-bp_device_info_t Facts::info() const {
+bp_device_info_t DeviceCaps::info() const {
   bp_device_info_t info{};
   info.kind = kind;
   info.flags = BP_DEVICE_DETERMINISTIC;
@@ -47,9 +47,9 @@ bp_device_info_t Facts::info() const {
   info.pci = view::text(pci);
   info.memory_bytes = memory_bytes;
   info.memory_bandwidth = static_cast<uint64_t>(reported_bandwidth());
-  info.launch_ns = static_cast<uint64_t>(rates.launch_seconds * 1e9);
-  info.flops_fp32 = rates.flops;
-  info.flops_fp16 = fp16 ? rates.flops : 0;
+  info.launch_ns = static_cast<uint64_t>(throughput.launch_seconds * 1e9);
+  info.flops_fp32 = throughput.flops;
+  info.flops_fp16 = fp16 ? throughput.flops : 0;
   info.dtypes = dtypes();
   info.space_count = unified ? 2 : 1;
   return info;

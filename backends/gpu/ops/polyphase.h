@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input of a window, padded and dealt out by its stride (kernels/phases.cl).
+// The input of a window, padded and dealt out by its stride (kernels/polyphase.cl).
 #pragma once
 
 #include "ops/window.h"
@@ -7,6 +7,6 @@
 namespace backplane::gpu {
 
 // [N·C, phases, places…] of x [N, C, …]; x itself where that is how it lies.
-Tensor in_phases(Emit& e, const Window& w, const Tensor& x);
+Tensor to_polyphase(Emit& e, const Window& w, const Tensor& x);
 
 }  // namespace backplane::gpu

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "backplane/client/call.hpp"
+#include "backplane/graph.hpp"
+
+namespace backplane {
+inline namespace client {
+
+// A model, checked and canonical.
+class Model {
+ public:
+  explicit Model(bp_model_t* model, std::shared_ptr<const void> keep = nullptr)
+      : model_(model, [keep = std::move(keep)](bp_model_t* m) { api().model_destroy(m); }) {}
+
+  // Lives as long as the model.
+  view::Graph graph() const { return view::Graph(api().model_graph(model_.get())); }
+  // What `backplane info --json` prints, less `uncovered`.
+  std::string report() const { return detail::collect(api().model_report, get()); }
+  bp_model_t* get() const { return model_.get(); }
+
+ private:
+  std::shared_ptr<bp_model_t> model_;
+};
+
+}  // namespace client
+}  // namespace backplane

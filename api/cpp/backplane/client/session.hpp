@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled model, and its runs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backplane/client/model.hpp"
+#include "backplane/client/sync.hpp"
+#include "backplane/tensor.hpp"
+
+namespace backplane {
+inline namespace client {
+
+// How a run is bounded and ordered.
+struct RunOptions {
+  std::chrono::nanoseconds timeout{0};  // 0: none
+  const Cancel* cancel = nullptr;
+  const Stream* stream = nullptr;  // with one, `run` puts the run into it and returns
+  std::vector<bp_point_t> waits;
+  std::vector<bp_point_t> signals;
+  int32_t priority = 0;
+  uint64_t trace_id = 0;
+};
+
+// A run state. One thread at a time; each thread makes its own of a shared session.
+class Exec {
+ public:
+  // Binds memory to an input. It is kept alive, and used until the input is bound anew: write new data into it between
+  // runs.
+  void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
+  // Any memory, bound to input `slot` or to output `slot - BP_SLOT_OUTPUT`.
+  void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }
+  void bind(std::string_view input, const Tensor& tensor) { bind_slot(find_input(input), tensor); }
+  // Outputs that are not bound are allocated by the loader.
+  void bind_output(uint32_t output, const Tensor& tensor) { bind_slot(BP_SLOT_OUTPUT + output, tensor); }
+  void bind_output(std::string_view output, const Tensor& tensor) {
+    bind_slot(BP_SLOT_OUTPUT + find_output(output), tensor);
+  }
+  // New extents within the capacity of what was bound.
+  void extents(uint32_t input, const std::vector<int64_t>& extents) {
+    const bp_slot_extents_t slot{input, static_cast<uint32_t>(extents.size()), extents.data()};
+    detail::call(api().exec_extents, get(), &slot, 1u, static_cast<uint32_t>(sizeof slot));
+  }
+  // The extent of a named dimension, in every bound input that has it.
+  void symbol(std::string_view name, int64_t extent) {
+    const bp_graph_t* graph = model_.graph().raw();
+    for (uint32_t i = 0; i < graph->symbol_count; ++i) {
+      if (view::text(bp_graph_symbol(graph, i)->name) == name) return detail::call(api().exec_symbol, get(), i, extent);
+    }
+    throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
+  }
+  // The loader uses it no more; an output is allocated by the loader then.
+  void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
+
+  // Runs and returns when the run has ended.
+  void run(const RunOptions& options = {}) {
+    bp_run_t run{};
+    run.size = sizeof run;
+    run.waits = options.waits.data();
+    run.wait_count = static_cast<uint32_t>(options.waits.size());
+    run.signals = options.signals.data();
+    run.signal_count = static_cast<uint32_t>(options.signals.size());
+    if (options.timeout.count() > 0) {
+      const auto end = std::chrono::steady_clock::now().time_since_epoch() + options.timeout;
+      run.deadline = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end).count());
+    }
+    run.cancel = options.cancel == nullptr ? nullptr : options.cancel->get();
+    run.stream = options.stream == nullptr ? nullptr : options.stream->get();
+    run.priority = options.priority;
+    run.trace_id = options.trace_id;
+    detail::call(api().exec_run, get(), static_cast<const bp_run_t*>(&run));
+  }
+  // Starts a run; `run` and what it points at stay valid until `run.done` was called.
+  void submit(const bp_run_t& run) { detail::call(api().exec_submit, get(), &run); }
+
+  // An output of the last run, where it lies: valid until the next run or bind.
+  bp_tensor_t output_view(uint32_t output) const {
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    detail::call(api().exec_output, get(), output, &tensor);
+    return tensor;
+  }
+  // A copy of it in host memory.
+  Tensor output(uint32_t output) const {
+    const bp_tensor_t from = output_view(output);
+    if (from.buffer.memory == nullptr || from.buffer.bytes == 0) return Tensor::copy(from);
+    std::vector<char> staging(from.buffer.bytes);
+    bp_tensor_t host = from;
+    host.buffer = bp_buffer_t{0, 0, 0, nullptr, staging.data(), 0, from.buffer.bytes};
+    const bp_copy_t copy{sizeof copy, 0, &from.buffer, &host.buffer, from.buffer.bytes, nullptr};
+    detail::call(api().memory_copy, env_.get(), &copy);
+    return Tensor::copy(host);
+  }
+  Tensor output(std::string_view name) const { return output(find_output(name)); }
+
+  bp_exec_t* get() const { return exec_.get(); }
+
+ private:
+  friend class Session;
+  Exec(std::shared_ptr<bp_env_t> env, Model model, std::shared_ptr<bp_session_t> session)
+      : env_(std::move(env)), model_(std::move(model)), session_(std::move(session)) {
+    bp_exec_t* exec = nullptr;
+    detail::call(api().exec_create, session_.get(), static_cast<const bp_exec_desc_t*>(nullptr), &exec);
+    exec_ = std::shared_ptr<bp_exec_t>(exec, api().exec_destroy);
+  }
+  void bind_slot(uint32_t slot, const Tensor& tensor) {
+    const bp_tensor_t raw = tensor.abi();
+    detail::call(api().exec_bind, get(), slot, &raw);
+    bound_[slot] = tensor;
+  }
+  uint32_t find_input(std::string_view name) const { return found(model_.graph().find_input(name), "input", name); }
+  uint32_t find_output(std::string_view name) const { return found(model_.graph().find_output(name), "output", name); }
+  static uint32_t found(uint32_t index, const char* kind, std::string_view name) {
+    if (index != BP_NONE) return index;
+    throw Error(BP_NOT_FOUND,
+                std::string("the model has no ") + kind + " '" + std::string(name) + "'; its graph names those it has");
+  }
+
+  std::shared_ptr<bp_env_t> env_;
+  Model model_;
+  std::map<uint32_t, Tensor> bound_;
+  std::shared_ptr<bp_session_t> session_;
+  std::shared_ptr<bp_exec_t> exec_;  // destroyed first
+};
+
+struct SessionOptions {
+  std::map<std::string, std::pair<int64_t, int64_t>> symbols;  // the extents that named dimensions will have
+  std::vector<std::string> devices;                            // preferred first; none: all
+  uint32_t fallback = BP_FALLBACK_ALLOW;
+  uint32_t compute_types = 0;                  // BP_COMPUTE_* that are allowed in addition to each node's own type
+  std::map<std::string, std::string> pins;     // "op=Conv" → "cpu"
+  std::map<std::string, std::string> options;  // "cpu.threads" → "4"
+  uint32_t max_islands = 0;
+  uint32_t flags = 0;  // BP_SESSION_*
+  const Cancel* cancel = nullptr;
+};
+
+// A model placed on devices and compiled. Many threads may use one.
+class Session {
+ public:
+  Exec exec() const { return Exec(env_, model_, session_); }
+  const Model& model() const { return model_; }
+  // Where node i of the model's graph went.
+  bp_placed_node_t node(uint32_t i) const {
+    bp_placed_node_t placed{};
+    placed.size = sizeof placed;
+    detail::call(api().session_node, static_cast<const bp_session_t*>(get()), i, &placed);
+    return placed;
+  }
+  // What `backplane explain --json` prints.
+  std::string report() const { return detail::collect(api().session_report, get()); }
+  // Replaces a weight; the session was made with BP_SESSION_REFIT.
+  void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }
+  // All of them or none.
+  void refit(const std::vector<std::pair<std::string_view, Tensor>>& weights) const {
+    std::vector<bp_tensor_t> tensors;
+    std::vector<bp_named_tensor_t> named;
+    for (const auto& weight : weights) tensors.push_back(weight.second.abi());
+    for (size_t i = 0; i < weights.size(); ++i) named.push_back({view::text(weights[i].first), &tensors[i]});
+    bp_session_refit_t what{};
+    what.size = sizeof what;
+    what.count = static_cast<uint32_t>(named.size());
+    what.weights = named.data();
+    what.stride = sizeof(bp_named_tensor_t);
+    detail::call(api().session_refit, get(), static_cast<const bp_session_refit_t*>(&what));
+  }
+  // What a device (bp_device_info_t.id) said of a node. Text lives as long as the session.
+  bp_node_verdict_t verdict(uint32_t node, uint64_t device) const {
+    bp_node_verdict_t verdict{};
+    verdict.size = sizeof verdict;
+    detail::call(api().session_verdict, static_cast<const bp_session_t*>(get()), node, device, &verdict);
+    return verdict;
+  }
+  // Reads a weight into `tensor`, which has its type and extents.
+  void read_weight(std::string_view weight, Tensor& tensor) const {
+    bp_tensor_t raw = tensor.abi();
+    detail::call(api().session_read_weight, static_cast<const bp_session_t*>(get()), view::text(weight), &raw);
+  }
+  bp_session_t* get() const { return session_.get(); }
+
+ private:
+  friend class Environment;
+  Session(std::shared_ptr<bp_env_t> env, Model model, bp_session_t* session)
+      : env_(std::move(env)), model_(std::move(model)), session_(session, api().session_destroy) {}
+
+  std::shared_ptr<bp_env_t> env_;
+  Model model_;
+  std::shared_ptr<bp_session_t> session_;  // destroyed first
+};
+
+}  // namespace client
+}  // namespace backplane

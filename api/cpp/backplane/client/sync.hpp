@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cancel tokens, semaphores and streams.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backplane/client/call.hpp"
+
+namespace backplane {
+inline namespace client {
+
+// A switch that ends waiting and running; it goes on once and stays on.
+class Cancel {
+ public:
+  Cancel() {
+    bp_cancel_t* token = nullptr;
+    detail::call(api().cancel_create, &token);
+    token_ = std::shared_ptr<bp_cancel_t>(token, api().cancel_destroy);
+  }
+  void set() const { api().cancel_set(token_.get()); }
+  bp_cancel_t* get() const { return token_.get(); }
+
+ private:
+  std::shared_ptr<bp_cancel_t> token_;
+};
+
+// A timeline semaphore of the host.
+class Semaphore {
+ public:
+  explicit Semaphore(uint64_t value = 0) {
+    bp_semaphore_t* semaphore = nullptr;
+    detail::call(api().semaphore_create, value, &semaphore);
+    semaphore_ = std::shared_ptr<bp_semaphore_t>(semaphore, api().semaphore_destroy);
+  }
+  void signal(uint64_t value) const {
+    detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(nullptr));
+  }
+  // The values that this adds have failed: waiting for one throws BP_DEPENDENCY_FAILED with this text.
+  void fail(uint64_t value, bp_status_t status, std::string text) const {
+    bp_error_t failure{};
+    failure.size = sizeof failure;
+    failure.status = status;
+    failure.node = BP_NO_NODE;
+    failure.text = text.data();
+    failure.text_size = failure.text_capacity = text.size();
+    detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(&failure));
+  }
+  // Any value, and no failures. Nothing may be waiting for it, and no run may signal it later.
+  void reset(uint64_t value) const { detail::call(api().semaphore_reset, semaphore_.get(), value); }
+  // Until the value is reached; `deadline` in ns on the monotonic clock.
+  void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
+    detail::call(api().semaphore_wait, semaphore_.get(), value, deadline, static_cast<const bp_cancel_t*>(nullptr));
+  }
+  uint64_t value() const {
+    uint64_t value = 0;
+    detail::call(api().semaphore_query, semaphore_.get(), &value);
+    return value;
+  }
+  bp_point_t at(uint64_t value) const { return bp_host_point(semaphore_.get(), value); }
+  bp_semaphore_t* get() const { return semaphore_.get(); }
+
+ private:
+  std::shared_ptr<bp_semaphore_t> semaphore_;
+};
+
+// A device's queue of work: new, or the framework's own. The environment outlives it.
+class Stream {
+ public:
+  Stream(bp_env_t* env, uint64_t device, const bp_native_t* native = nullptr, int32_t priority = BP_PRIORITY_NORMAL) {
+    const bp_stream_create_t how{sizeof how, priority, native, nullptr};
+    bp_stream_t* stream = nullptr;
+    detail::call(api().stream_create, env, device, &how, &stream);
+    stream_ = std::shared_ptr<bp_stream_t>(stream, api().stream_destroy);
+  }
+  // Until all that it holds has ended; throws what runs in it failed with. `deadline` in ns on the monotonic clock.
+  void wait(uint64_t deadline = BP_FOREVER) const { detail::call(api().stream_wait, get(), deadline); }
+  bp_native_t native() const {
+    bp_native_t native{};
+    native.size = sizeof native;
+    detail::call(api().stream_export, get(), &native);
+    return native;
+  }
+  bp_stream_t* get() const { return stream_.get(); }
+
+ private:
+  std::shared_ptr<bp_stream_t> stream_;
+};
+
+}  // namespace client
+}  // namespace backplane

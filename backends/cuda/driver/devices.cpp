@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/devices.h"
+
+#include <array>
+
+namespace backplane::cuda {
+namespace {
+
+int attribute(CUdevice id, CUdevice_attribute what) {
+  int value = 0;
+  return cuda().cuDeviceGetAttribute(&value, what, id) == CUDA_SUCCESS ? value : 0;
+}
+
+FoundDevice query(CUdevice id) {
+  const Functions& driver = cuda();
+  FoundDevice found{id,
+                    attribute(id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                    attribute(id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+                    {}};
+  gpu::DeviceCaps& caps = found.caps;
+  std::array<char, 256> text{};
+  caps.backend = "cuda";
+  if (driver.cuDeviceGetName(text.data(), static_cast<int>(text.size() - 1), id) == CUDA_SUCCESS)
+    caps.name = text.data();
+  caps.vendor = "NVIDIA";
+  int version = 0;
+  driver.cuDriverGetVersion(&version);
+  caps.driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  caps.arch = "sm_" + std::to_string(found.major) + std::to_string(found.minor);
+  text = {};
+  if (driver.cuDeviceGetPCIBusId(text.data(), static_cast<int>(text.size() - 1), id) == CUDA_SUCCESS)
+    caps.pci = text.data();
+  for (char& c : caps.pci) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  caps.identity = caps.name + "\n" + caps.driver + "\n" + caps.arch + "\n";
+  caps.kind = BP_DEVICE_GPU;
+  caps.fp64 = caps.fp16 = true;
+  caps.units = static_cast<uint32_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  caps.alignment = 256;
+  size_t bytes = 0;
+  driver.cuDeviceTotalMem(&bytes, id);
+  caps.memory_bytes = caps.max_buffer_bytes = bytes;
+  caps.local_bytes = static_cast<uint64_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
+  caps.max_group = static_cast<size_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+  caps.estimate(1e3 * attribute(id, CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
+  return found;
+}
+
+}  // namespace
+
+std::vector<FoundDevice> find_devices(std::string& why_none) {
+  std::vector<FoundDevice> found;
+  const auto failure = sdk::caught([&] {
+    check(cuda().cuInit(0), "starting the driver");
+    int count = 0;
+    check(cuda().cuDeviceGetCount(&count), "counting devices");
+    for (int index = 0; index < count; ++index) {
+      CUdevice id = 0;
+      check(cuda().cuDeviceGet(&id, index), "device " + std::to_string(index));
+      found.push_back(query(id));
+    }
+    if (count == 0) why_none = "the driver has no device";
+  });
+  if (failure) why_none = failure->text;
+  return found;
+}
+
+}  // namespace backplane::cuda
