@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/abi.h"
+#include "base/folder.h"
 #include "host/cache.h"
 
 namespace backplane {
@@ -132,9 +133,11 @@ void ProgramCache::evict() const {
   uint64_t total = 0;
   std::error_code error;
   const auto now = fs::file_time_type::clock::now();
-  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+  for (const std::string& name : names_in(folder_, error)) {
     std::error_code gone;
-    File file{fs::last_write_time(it->path(), gone), it->file_size(gone), it->path()};
+    File file{{}, 0, folder_ / name};
+    file.used = fs::last_write_time(file.path, gone);
+    if (!gone) file.bytes = fs::file_size(file.path, gone);
     if (gone) continue;
     if (file.path.extension() != ".program") {
       if (file.path.filename().string().find(".program.") != std::string::npos && now - file.used > kAbandoned)

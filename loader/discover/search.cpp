@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/abi.h"
+#include "base/folder.h"
 #include "host/variable.h"
 
 namespace backplane {
@@ -47,16 +48,12 @@ class Search {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
     if (!error && !seen_.insert(real).second) return;
-    std::vector<fs::path> manifests;
-    if (!error) {
-      for (fs::directory_iterator entry(real, error), end; !error && entry != end; entry.increment(error))
-        if (entry->path().extension() == ".json") manifests.push_back(full_path(path) / entry->path().filename());
-    }
+    std::vector<std::string> names;
+    if (!error) names = names_in(real, error);
     if (error && named) found_.push_back({full_path(path), std::string(found_by), true, true});
-    std::sort(manifests.begin(), manifests.end(),
-              [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
-    for (fs::path& manifest : manifests)
-      found_.push_back({std::move(manifest), std::string(found_by), named, false, true});
+    for (const std::string& name : names)
+      if (fs::path(name).extension() == ".json")
+        found_.push_back({full_path(path) / name, std::string(found_by), named, false, true});
   }
 
   std::vector<Found> take() { return std::move(found_); }

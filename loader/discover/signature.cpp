@@ -6,6 +6,7 @@
 
 #include <system_error>
 
+#include "base/folder.h"
 #include "discover/file.h"
 #include "discover/writers.h"
 
@@ -46,9 +47,9 @@ Result<std::string> read_key(const fs::path& path) {
 Result<std::set<std::string>> read_trusted_keys(const fs::path& folder) {
   std::set<std::string> keys;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() != ".pub") continue;
-    BP_ASSIGN(std::string key, read_key(entry->path()));
+  for (const std::string& name : names_in(folder, error)) {
+    if (fs::path(name).extension() != ".pub") continue;
+    BP_ASSIGN(std::string key, read_key(folder / name));
     keys.insert(std::move(key));
   }
   if (error)

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call survives that any one allocation fails: it returns an error, leaves nothing behind that is broken, and the
+// next attempt succeeds. The allocations are those of the calling thread in the loader and in its backends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <new>
+
+#include "backplane/client.hpp"
+
+namespace {
+
+thread_local int64_t until_failure = -1;  // allocations that still succeed; below 0: all do
+thread_local uint64_t allocations = 0;
+
+void* allocate(size_t size, size_t alignment) {
+  ++allocations;
+  if (until_failure == 0) {
+    until_failure = -1;
+    return nullptr;
+  }
+  if (until_failure > 0) --until_failure;
+  if (size == 0) size = 1;
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size)
+             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+void* allocate_or_throw(size_t size, size_t alignment) {
+  if (void* memory = allocate(size, alignment)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(size_t size) {
+  return allocate_or_throw(size, 1);
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, static_cast<size_t>(alignment));
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, 1);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr uint64_t kTries = 300;  // of each call, spread over its allocations
+
+Environment make_environment() {
+  EnvironmentOptions how;
+  how.backend_files = {BACKPLANE_BUILD_DIR "/share/backplane/backends.d/cpu.json"};
+  how.only_given = true;
+  how.options = {{"loader.probe", "never"}};
+  return Environment(how);
+}
+
+// y = Relu(x · w + b), so that the CPU backend folds, fuses and packs.
+Model make_model() {
+  Builder builder(21);
+  const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {-1, 2}, {"rows", ""});
+  const uint32_t w = builder.weight("w", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  NodeOptions constant;
+  constant.attributes = {{"value", Tensor::of<float>({2}, {1, -100})}};
+  const uint32_t b = builder.node("Neg", {builder.node("Constant", {}, constant)});
+  builder.output(builder.node("Relu", {builder.node("Add", {builder.node("MatMul", {x, w}), b})}));
+  return builder.finish();
+}
+
+std::vector<float> run(Exec& exec) {
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 1}));
+  exec.run();
+  return exec.output(0u).values<float>();
+}
+
+// Lets allocations of `call` fail, one each time. What the failures leave behind must not change what `check` finds.
+void sweep(const std::function<void()>& call, const std::function<void()>& check) {
+  call();  // what is made once
+  const uint64_t before = allocations;
+  call();
+  const uint64_t all = allocations - before;
+  const uint64_t step = std::max<uint64_t>(1, all / kTries);
+  uint64_t failed = 0, survived = 0;
+  for (uint64_t n = 0; n < all; n += step) {
+    until_failure = static_cast<int64_t>(n);
+    try {
+      call();
+      ++survived;
+    } catch (const Error& error) {
+      ++failed;
+      EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << "allocation " << n << ": " << error.text();
+    } catch (const std::bad_alloc&) {
+      ++failed;  // the client's own
+    }
+    until_failure = -1;
+    if (n % 16 == 0) check();
+  }
+  check();
+  std::printf("  %lu allocations: %lu failed a call, %lu were survived\n", static_cast<unsigned long>(all),
+              static_cast<unsigned long>(failed), static_cast<unsigned long>(survived));
+  EXPECT_GT(failed, 0u);
+}
+
+class Allocation : public ::testing::Test {
+ protected:
+  static void works() { EXPECT_THAT(computed(), ElementsAre(3, 106)); }
+
+ private:
+  static std::vector<float> computed() {
+    const Environment env = make_environment();
+    Exec exec = env.compile(make_model()).exec();
+    return run(exec);
+  }
+};
+
+TEST_F(Allocation, FailsWhileAnEnvironmentIsMade) {
+  sweep([] { EXPECT_EQ(make_environment().devices().size(), 1u); }, works);
+}
+
+TEST_F(Allocation, FailsWhileAModelIsBuilt) {
+  sweep([] { make_model(); }, works);
+}
+
+TEST_F(Allocation, FailsWhileAModelIsRead) {
+  const Environment env = make_environment();
+  sweep([&] { env.open(BACKPLANE_BUILD_DIR "/samples/testing/add_relu.onnx"); }, works);
+}
+
+TEST_F(Allocation, FailsWhileASessionIsMade) {
+  const Environment env = make_environment();
+  const Model model = make_model();
+  sweep([&] { env.compile(model); }, works);
+}
+
+TEST_F(Allocation, FailsInARun) {
+  const Environment env = make_environment();
+  const Session session = env.compile(make_model());
+  sweep(
+      [&] {
+        Exec exec = session.exec();
+        run(exec);
+      },
+      [&] {
+        Exec exec = session.exec();
+        EXPECT_THAT(run(exec), ElementsAre(3, 106));
+      });
+}
+
+TEST_F(Allocation, FailsInReports) {
+  const Environment env = make_environment();
+  const Model model = make_model();
+  const Session session = env.compile(model);
+  sweep([&] { EXPECT_NE(env.report() + model.report() + session.report(), ""); }, works);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests in situations that other machines are in. Takes about as long as the tests alone for each of them.
+set -euo pipefail
+
+usage() {
+    cat <<'END'
+scripts/situations.sh [SITUATION…]
+
+Builds the preset dev and runs its tests, without the gates, in these situations, or only in those named:
+
+  avx2      oneDNN and tiles limited to AVX2
+  sse41     oneDNN and tiles limited to SSE4.1
+  opencl    PoCL with one thread and work-groups of at most 64
+  one_core  one core
+  busy      beside a busy process for each core
+  memory    4 GB of data for each process
+  home      a home and caches that cannot be written
+  plain     LC_ALL=C
+  turkish   a Turkish locale, where the lower case of I is not i
+
+The last lines have the counts of each, and the tests that failed. Exit status: 0 if none failed, 1 if one did, 2 for wrong usage.
+END
+}
+
+all=(avx2 sse41 opencl one_core busy memory home plain turkish)
+chosen=()
+for word in "$@"; do
+    case $word in
+        --help | -h) usage; exit 0 ;;
+        *)
+            [[ " ${all[*]} " == *" $word "* ]] || { echo "situations.sh: there is no situation '$word'; there are: ${all[*]}" >&2; exit 2; }
+            chosen+=("$word")
+            ;;
+    esac
+done
+[[ ${#chosen[@]} -gt 0 ]] || chosen=("${all[@]}")
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
+export BACKPLANE_DATA
+# shellcheck source=scripts/build.sh
+source scripts/build.sh
+
+step "packages and data"
+scripts/setup.sh
+step "build"
+configure dev
+build dev
+folder=$PWD/build/situations
+mkdir -p "$folder"
+
+tests() { "$@" ctest --preset dev -j "$(($(cores) + 1))" -LE gate --no-tests=error; }
+
+busy=()
+trap '[[ ${#busy[@]} -eq 0 ]] || kill "${busy[@]}"' EXIT
+
+run_in() {
+    case $1 in
+        avx2) tests env ONEDNN_MAX_CPU_ISA=AVX2 ;;
+        sse41) tests env ONEDNN_MAX_CPU_ISA=SSE41 ;;
+        opencl) tests env POCL_DEVICES=basic POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 POCL_MAX_WORK_GROUP_SIZE=64 ;;
+        one_core) tests taskset -c 0 ;;
+        memory) (ulimit -d $((4 << 20)) && tests env) ;;
+        home) tests env -u XDG_CACHE_HOME HOME=/proc/self ;; # root may write any folder but those of the kernel
+        plain) tests env LC_ALL=C ;;
+        turkish)
+            local locale=$folder/locale/tr_TR.UTF-8
+            [[ -d $locale ]] || { mkdir -p "$folder/locale" && localedef -i tr_TR -f UTF-8 "$locale"; }
+            tests env LOCPATH="$folder/locale" LC_ALL=tr_TR.UTF-8
+            ;;
+        busy)
+            local status=0
+            for ((core = 0; core < $(cores); ++core)); do
+                (while :; do :; done) &
+                busy+=($!)
+            done
+            tests env || status=$?
+            kill "${busy[@]}"
+            busy=()
+            return "$status"
+            ;;
+    esac
+}
+
+results=()
+failed=0
+for situation in "${chosen[@]}"; do
+    step "$situation"
+    log=$folder/$situation.txt
+    start=$SECONDS
+    status=0
+    run_in "$situation" >"$log" 2>&1 || status=$?
+    [[ $status -eq 0 ]] || failed=1
+    skipped=$(grep -c '\*\*\*Skipped' "$log" || true)
+    results+=("$(printf '%-9s %s: %s, %s skipped' "$situation" "$(minutes $((SECONDS - start)))" \
+        "$(grep -E '^[0-9]+% tests passed' "$log" || echo 'ctest did not run')" "$skipped")")
+    while IFS= read -r name; do results+=("          $name"); done < <(sed -nE 's/^\t *[0-9]+ - (.*\((Failed|Timeout|SEGFAULT|Subprocess aborted|Not Run)\))$/\1/p' "$log")
+done
+printf '\n'
+printf '%s\n' "${results[@]}"
+exit "$failed"
