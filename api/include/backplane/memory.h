@@ -44,7 +44,7 @@ typedef struct bp_buffer_t {
   uint64_t bytes;
 } bp_buffer_t;
 
-#define BP_BUFFER_READ_ONLY 0x1u /* must not be written to: binding it to an output is refused */
+#define BP_BUFFER_READ_ONLY 0x10000u /* must not be written to: binding it to an output is refused */
 
 /* How elements lie in a buffer. 0 is dense row-major, in elements (sub-byte types packed). */
 #define BP_LAYOUT_DENSE 0u

@@ -26,7 +26,8 @@
  * and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits
  *    (BP_FLAGS_REQUIRED) change what is asked for: a reader that does not know one of them refuses the call with
- *    BP_UNSUPPORTED. The loader refuses every bit that it does not know in what a framework passes.
+ *    BP_UNSUPPORTED. The loader refuses every bit that it does not know in what a framework asks for. Flags of answers
+ *    (about a device, a value, a span, an error) only inform.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
  *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
  */
