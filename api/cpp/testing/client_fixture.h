@@ -19,7 +19,7 @@ inline Environment environment(std::vector<std::string> files, std::map<std::str
   return Environment(how);
 }
 
-// The C builder with just enough comfort for tests.
+// A thin wrapper of the C builder.
 class Graph {
  public:
   explicit Graph(uint32_t opset = 27) {
