@@ -203,7 +203,7 @@ void read_weight(const onnx::TensorProto& tensor, const std::string& name, Model
 std::vector<ModelFile> find_models(const std::vector<std::string>& folders) {
   std::map<std::string, fs::path> found;
   for (const std::string& folder : folders) {
-    if (!fs::is_directory(folder)) throw std::runtime_error(fmt::format("--models '{}' is no folder", folder));
+    if (!fs::is_directory(folder)) throw std::runtime_error(fmt::format("--models '{}' is not a folder", folder));
     std::error_code error;
     size_t count = 0;
     for (fs::recursive_directory_iterator file(folder, error), end; !error && file != end; file.increment(error)) {

@@ -90,7 +90,7 @@ class Cut {
     const std::string& name = node.inputs[operand];
     if (const uint32_t twice = known(name); twice != BP_NONE) return twice;
     if (const auto declared = model_.is_float.find(name); declared != model_.is_float.end() && !declared->second)
-      throw std::invalid_argument("an input that is no float");
+      throw std::invalid_argument("an input that is not a float");
     const auto shape = model_.shapes.find(name);
     const bool small = shape != model_.shapes.end() && count_of(shape->second) <= kLargest;
     Extents extents = small ? shape->second : what_fits(node, operand, inputs);
@@ -130,7 +130,7 @@ class Cut {
     return {};
   }
 
-  // The extent of each of `axes` axes that leaves a value of so many channels small.
+  // The extent of each of `axes` axes that keeps a value of this many channels small.
   static int64_t room_of(int64_t channels, size_t axes) {
     const auto positions = static_cast<double>(kLargest / std::max<int64_t>(1, channels));
     return static_cast<int64_t>(std::pow(positions, 1 / static_cast<double>(axes)));
@@ -222,7 +222,7 @@ class Cut {
     return 0;
   }
 
-  // Inputs that are no data are constant integers; all others are of one type.
+  // Inputs that are not data are constant integers; all others are of one type.
   void check_types(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const bool has_places = one_of(node.op, {"Expand", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze"}) ||
                             node.op.starts_with("Reduce");

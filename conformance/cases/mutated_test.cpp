@@ -142,7 +142,7 @@ void expect_whole_estimates(const Problem& problem) {
 }
 
 // Anything but std::invalid_argument fails; out of bounds is what the address sanitizer sees.
-TEST(MutatedCalls, AreRefusedOrHaveWholeResults) {
+TEST(MutatedCalls, AreRefusedOrComputedCompletely) {
   int refused = 0, answered = 0;
   for (const OpCase& one : op_cases()) {
     if (one.once) continue;
@@ -169,7 +169,7 @@ TEST(MutatedCalls, AreRefusedOrHaveWholeResults) {
   EXPECT_GT(answered, 1000);
 }
 
-TEST(MutatedCalls, NoOperatorWorksWithoutWhatItNeeds) {
+TEST(MutatedCalls, MissingInputsAreRefused) {
   for (const Operator* op : all_operators()) {
     SCOPED_TRACE(std::string(op->name));
     Problem missing = plain(op->name);
@@ -260,7 +260,7 @@ void mutate(Random& random, GraphSpec& graph) {
   }
 }
 
-TEST(MutatedGraphs, AreRefusedOrHaveWholeResults) {
+TEST(MutatedGraphs, AreRefusedOrComputedCompletely) {
   int refused = 0, answered = 0;
   for (const auto networks : {control_networks(), dynamic_networks()}) {
     for (const NetworkCase& one : networks) {

@@ -171,8 +171,8 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
 
 // Committed, started, ended, in this order and not in the future.
 void check_times(const Commitment& commitment, const Header& header, const Statement& statement) {
-  if (!is_time(header.started)) throw Refused(kJournal, "'started' is no time");
-  if (!is_time(statement.ended)) throw Refused(kStatement, "'ended' is no time");
+  if (!is_time(header.started)) throw Refused(kJournal, "'started' is not a time");
+  if (!is_time(statement.ended)) throw Refused(kStatement, "'ended' is not a time");
   if (commitment.made >= header.started)
     throw Refused(kJournal,
                   fmt::format("it was started at {}, not after the commitment of {}", header.started, commitment.made));
@@ -213,14 +213,14 @@ Parts read_parts(const fs::path& folder) {
   if (!fs::is_directory(folder))
     throw std::runtime_error(fmt::format("'{}' is not a folder: give the one that certify wrote", folder.string()));
   if (!fs::exists(folder / kCommitment) && !fs::exists(folder / kStatement))
-    throw std::runtime_error(fmt::format("'{}' is no bundle: it has neither {} nor {}; `certify commit` begins one",
+    throw std::runtime_error(fmt::format("'{}' is not a bundle: it has neither {} nor {}; `certify commit` begins one",
                                          folder.string(), kCommitment, kStatement));
   Parts parts;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     const auto known = std::ranges::find(kPartSizes, name, &PartSize::name);
     if (known == std::end(kPartSizes) || !entry.is_regular_file() || entry.is_symlink())
-      throw Refused(name, "it is no file of a bundle");
+      throw Refused(name, "it does not belong to a bundle");
     parts[name] = of_part(known->name.data(), [&] { return read_untrusted_file(entry.path(), known->most); });
   }
   return parts;
@@ -278,7 +278,7 @@ Proof verify(const Parts& parts) {
   if (parts.count(kLabSignature) != 0) {
     proof.lab = check_signature(parts, kLabSignature, "lab", {kStatement, kVendorSignature, kLabReport});
     if (proof.lab->public_hex == proof.vendor.public_hex)
-      throw Refused(kLabSignature, "it is by the vendor's own key, which is no countersignature");
+      throw Refused(kLabSignature, "it is by the vendor's own key; a countersignature needs another one");
     proof.lab_report = of_part(kLabReport, [&] {
       const Json json = parse_record(part(parts, kLabReport));
       return fmt::format("{} of {} cases were run again until {}", json.at("again").get<uint64_t>(),

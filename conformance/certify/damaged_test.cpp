@@ -58,7 +58,7 @@ std::string damaged(std::string text, Dice& dice) {
   }
 }
 
-// How many of so many damaged texts `read` refuses: with std::runtime_error of one line, or not at all.
+// The number of damaged texts that `read` refuses; each refusal must be a std::runtime_error of one line.
 int refused(const std::string& text, const std::function<void(const std::string& text)>& read, uint64_t times = 2000) {
   int count = 0;
   for (uint64_t seed = 1; seed <= times; ++seed) {
@@ -127,7 +127,7 @@ void state_and_sign(Parts& parts, const Key& key) {
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
 }
 
-TEST(Damaged, JournalsAndWhatIsToldOfThem) {
+TEST(Damaged, JournalsAreRefusedWithAReason) {
   const std::string journal = bundle()[kJournal];
   const conform::Run whole = {parse_journal(journal, "j").header, parse_journal(journal, "j").results};
   EXPECT_GT(refused(journal,
@@ -359,7 +359,7 @@ TEST(Waivers, CountUntilTheirDayByTheVerifiersClockAndOnlyIfTheyAreSigned) {
   EXPECT_THAT(verdict_on(proof, "2027-06-30", true).fault, testing::HasSubstr("too wide"));
 }
 
-TEST(LoadedFiles, WhatAVendorDeliversLiesBesideThePlugin) {
+TEST(LoadedFiles, DeliveredFilesAreThoseNextToThePlugin) {
   const std::vector<LoadedFile> files = {
       {"/opt/acme/a.so", "1"}, {"/opt/acme/kernels/k.bin", "2"}, {"/opt/acme2/b.so", "3"}, {"/usr/lib/libc.so", "4"}};
   EXPECT_THAT(delivered(files, "1"), testing::ElementsAre(LoadedFile{"a.so", "1"}, LoadedFile{"kernels/k.bin", "2"}));

@@ -62,9 +62,9 @@ void read_file_into(Trust& trust, const fs::path& file) {
     if (json.at("trust") != 1) throw std::runtime_error("it is of another version");
     for (const Json& entry : json.at("keys")) trust.add(key_of(entry));
   } catch (const Json::exception& error) {
-    throw std::runtime_error(fmt::format("'{}' is no file of trusted keys: {}", file.string(), error.what()));
+    throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format("'{}' is no file of trusted keys: {}", file.string(), error.what()));
+    throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));
   }
 }
 

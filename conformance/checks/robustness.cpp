@@ -162,7 +162,7 @@ std::string late(Bench&, Stand& s) {
 
 std::string repeated(Bench&, Stand& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
-  for (int i = 0; i < 20; ++i) {  // outputs are poisoned before each run: last run's are no answer
+  for (int i = 0; i < 20; ++i) {  // outputs are poisoned before each run, so stale results do not pass
     std::vector<onnx::Tensor> outputs;
     if (const Answer answer = s.instance->run_checked(outputs); !answer.ok()) return answer.describe();
     if (const std::string fault = s.subject->fault(outputs); !fault.empty())

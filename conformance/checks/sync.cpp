@@ -410,8 +410,8 @@ Result with_semaphores(Bench& bench, Verdict (*check)(Rig&)) {
   return with_rig(bench, device, check);
 }
 
-// A run that does not end is given up. Nothing of it may be destroyed afterwards, so this has a backend to itself and
-// keeps it.
+// A run that does not end is abandoned. None of its objects may be destroyed afterwards, so this has a backend to
+// itself and keeps it.
 Result abandon(Bench& bench) {
   const bp_plugin_t& plugin = bench.device().plugin();
   if (!is_asynchronous(bench.device())) return not_supported("the device has no streams: every run is synchronous");

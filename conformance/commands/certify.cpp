@@ -159,7 +159,8 @@ int countersign(const Options& options) {
     throw std::runtime_error(fmt::format("'{}' is countersigned already", options.bundle));
   const Key key = read_key(options.key);
   const Proof proof = verify(parts);
-  if (key.public_hex == proof.vendor.public_hex) throw Usage("--key is the vendor's own: that is no countersignature");
+  if (key.public_hex == proof.vendor.public_hex)
+    throw Usage("--key is the vendor's own; a countersignature needs another one");
   check_plugin(options.run);
   const size_t count = run_again(proof, parts, options.run, options.sample);
   const nlohmann::ordered_json json = {{"lab", 1},

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using onnx::Malformed;
 using onnx::Value;
 
-// Bytes after an output that no backend may touch, and the byte that all of it starts as: it is no bool, no sensible
+// Bytes after an output that no backend may touch, and the byte that all of it starts as: it is not a bool, no sensible
 // number, and in no type a NaN that could match one.
 constexpr size_t kGuard = 64;
 constexpr std::byte kPoison{0xcd};

@@ -40,7 +40,7 @@ std::function<int()> declare(cli::Command command) {
       one.cases = find(options->name, options->choice);
     }
     if (one.cases.empty())
-      throw Usage(fmt::format("'{}' is no case: `backplane-conform list --full` prints all", options->name));
+      throw Usage(fmt::format("'{}' is not a case: `backplane-conform list --full` prints all", options->name));
     if (!options->minimise.empty()) {
       const RunOptions& run = options->run;
       check_plugin(run);

@@ -42,7 +42,7 @@ Draws::Draws(Law law, const std::vector<onnx::Value>& inputs) : law_(law) {
   x_ = inputs[0].tensor;
   if (law_ != Law::kDropout || inputs.size() < 2) return;
   const onnx::Tensor& ratio = inputs[1].tensor;
-  if (ratio.count() != 1 || !onnx::is_inexact(ratio.dtype)) throw onnx::Malformed("input 1 is no ratio");
+  if (ratio.count() != 1 || !onnx::is_inexact(ratio.dtype)) throw onnx::Malformed("input 1 is not a ratio");
   ratio_ = number(ratio, 0);
 }
 

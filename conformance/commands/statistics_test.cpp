@@ -29,19 +29,19 @@ TEST(Statistics, HalfOfFairDrawsAreOnes) {
   EXPECT_EQ(draws.verdict(), "");
 }
 
-TEST(Statistics, AGeneratorThatAlwaysSaysOneIsCaught) {
+TEST(Statistics, AConstantGeneratorIsCaught) {
   Draws draws(Law::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
   EXPECT_EQ(draws.add({floats(std::vector<float>(400, 1.0f))}), "");
   EXPECT_NE(draws.verdict(), "");
 }
 
-TEST(Statistics, WhatCannotBeIsCaughtAtOnce) {
+TEST(Statistics, ImpossibleValuesAreCaughtAtOnce) {
   Draws draws(Law::kBernoulli, {floats({0.0f, 0.5f})});
   EXPECT_NE(draws.add({floats({1.0f, 0.0f})}), "");
   EXPECT_NE(draws.add({floats({0.0f, 0.25f})}), "");
 }
 
-TEST(Statistics, DropoutScalesWhatItKeeps) {
+TEST(Statistics, DropoutScalesKeptElements) {
   const std::vector<onnx::Value> inputs = {floats(std::vector<float>(400, 3.0f)), floats({0.5f})};
   Draws draws(Law::kDropout, inputs);
   EXPECT_EQ(draws.add({floats(alternating(0, 6)), floats(alternating(0, 1))}), "");

@@ -17,7 +17,7 @@ struct Size {
 Size size_of(const Network& candidate);
 
 // Drops nodes, values and inputs that no output needs, and derives types and shapes of what is computed. False if the
-// candidate is no graph that the oracle knows how to compute.
+// candidate is not a graph that the oracle can compute.
 bool settle(Network& candidate);
 
 // What the oracle says that each value is, rounded to its type; values that nothing computes are empty.

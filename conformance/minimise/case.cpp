@@ -25,7 +25,7 @@ std::vector<Network> networks_in(const std::string& name, uint64_t seed, uint32_
   const std::string_view group = label_of(name).group;
   if (group == "graph") return networks_of(name, seed, opset);
   if (group != "ops") return {};
-  // "ops/Add/float/row/0": the draw is no part of the operator case's name.
+  // "ops/Add/float/row/0": the draw is not part of the operator case's name.
   const size_t begin = name.find('/') + 1, end = name.rfind('/');
   const Problem problem = problem_of(name.substr(begin, end - begin), seed, name);
   std::optional<GraphSpec> spec = graph_of(problem, reference(problem), opset);

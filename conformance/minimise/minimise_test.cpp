@@ -29,7 +29,7 @@ Network network_with(std::string_view op) {
   }
 }
 
-TEST(Minimise, OneGuiltyOperatorIsAllThatIsLeft) {
+TEST(Minimise, KeepsOnlyTheFailingOperator) {
   for (const char* op : {"MatMul", "Softmax", "Transpose"}) {
     const Network start = network_with(op);
     const Minimised found = minimise(start, {is_sound, [&](const Network& network) { return has(network, op); }});
@@ -44,7 +44,7 @@ TEST(Minimise, OneGuiltyOperatorIsAllThatIsLeft) {
   }
 }
 
-TEST(Minimise, WhatTheFailureNeedsStays) {
+TEST(Minimise, KeepsWhatTheFailureNeeds) {
   // Needs two operators in a row and an extent of three or more.
   const auto fails = [](const Network& network) {
     for (const NodeSpec& node : network.spec.nodes) {
@@ -79,7 +79,7 @@ TEST(Minimise, StopsAtItsLimit) {
   EXPECT_FALSE(found.finished);
 }
 
-TEST(Trial, TellsHowWorkEnds) {
+TEST(Trial, ReportsHowWorkEnds) {
   using std::chrono::milliseconds;
   const auto ends = [](const std::function<Result()>& work) { return in_fork(work, milliseconds(500)); };
   EXPECT_EQ(ends([] { return Result{.state = State::kPass}; }).state, State::kPass);

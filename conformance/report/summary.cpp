@@ -126,7 +126,7 @@ Verdict verdict(const Header& header, const std::vector<Result>& results, const 
 std::vector<std::string> scope_of(const Header& header, const Verdict& verdict) {
   std::vector<std::string> lines = {fmt::format(
       "judged: the {} list {} of {} cases, profiles {}", header.selection, header.list.substr(0, 16), header.cases,
-      header.profiles.empty() ? "none, so that what is not supported is no failure"
+      header.profiles.empty() ? "none, so that what is not supported does not fail"
                               : fmt::format("{}", fmt::join(header.profiles, ", ")))};
   for (const std::string& condition : verdict.conditions) lines.push_back("but " + condition);
   if (verdict.conditions.empty()) lines.emplace_back("no filter, no waiver, no expected failure");

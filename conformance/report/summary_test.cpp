@@ -36,7 +36,7 @@ TEST(Summary, CountsByState) {
   EXPECT_TRUE(json["levels"].is_array());
 }
 
-TEST(Summary, ADeviceThatRunsNothingPassesNothing) {
+TEST(Summary, ADeviceThatRunsNothingDoesNotPass) {
   const Summary summary = sum({{"a", State::kPass, "", 0, 0}, {"b", State::kNotSupported, "", 0, 0}});
   EXPECT_EQ(summary[State::kPass], 0u);
   EXPECT_EQ(summary[State::kMistrusted], 1u);
@@ -51,19 +51,19 @@ TEST(Summary, OnlySomeStatesAreFailures) {
     EXPECT_TRUE(sum({{"a", State::kPass, "", 0, 1}, {"b", state}}).has_failures()) << name_of(state);
 }
 
-TEST(Verdict, NothingExecutedIsAFailure) {
+TEST(Verdict, ARunWithoutExecutedCasesFails) {
   EXPECT_THAT(fault({}, 0), HasSubstr("no node ran"));
   EXPECT_THAT(fault({{"abi/x", State::kPass}}, 1), HasSubstr("no node ran"));
   EXPECT_EQ(fault({{"ops/x", State::kPass, "", 0, 1}}, 1), "");
 }
 
-TEST(Verdict, ARunThatDidNotEndIsAFailure) {
+TEST(Verdict, AnIncompleteRunFails) {
   EXPECT_EQ(fault({{"ops/x", State::kPass, "", 0, 1}}, 3), "1 of 3 cases ran");
   EXPECT_THAT(fault({{"ops/x", State::kPass, "", 0, 1}, {"(end of process)", State::kCrash}}, 1),
               HasSubstr("1 cases failed"));
 }
 
-TEST(Verdict, AClaimThatIsNotKeptIsAFailure) {
+TEST(Verdict, AnUnmetClaimFails) {
   const std::vector<Result> results = {{"ops/x", State::kPass, "", 0, 1}, {"ops/y", State::kNotSupported}};
   EXPECT_EQ(fault(results, 2), "");
   EXPECT_THAT(fault(results, 2, {"core"}), HasSubstr("not supported"));

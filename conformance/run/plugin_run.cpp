@@ -82,7 +82,7 @@ std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::strin
 void check_plugin(const RunOptions& options) {
   if (options.plugin.empty()) throw Usage("--plugin is missing: the library of the backend under test");
   if (!fs::is_regular_file(options.plugin))
-    throw Usage(fmt::format("--plugin '{}' is no file; a build has its plugins in lib/backplane/", options.plugin));
+    throw Usage(fmt::format("--plugin '{}' is not a file; a build has its plugins in lib/backplane/", options.plugin));
 }
 
 std::string expectations_file(const RunOptions& options) {

@@ -35,7 +35,7 @@ void declare_target(cli::Command command, RunOptions& options);      // --plugin
 void declare_execution(cli::Command command, RunOptions& options);   // --jobs, --timeout, --memory
 void declare_exceptions(cli::Command command, RunOptions& options);  // --waivers, --expect
 
-// Throws Usage where --plugin is no file.
+// Throws Usage if --plugin is not a file.
 void check_plugin(const RunOptions& options);
 // The file of the vendor's expectations, given, or found next to the plugin; empty if there is none.
 std::string expectations_file(const RunOptions& options);

@@ -141,7 +141,7 @@ class NodeProgram : public Program, public Refit {
         return *bytes;
     }
     throw Error(BP_UNSUPPORTED,
-                "value '" + std::string(value.name()) + "' is no tensor whose bytes are known before the run");
+                "value '" + std::string(value.name()) + "' is not a tensor whose bytes are known before the run");
   }
 
   void place_operands(uint32_t step) {
