@@ -9,7 +9,7 @@
 
 #include "backplane/graph.hpp"
 #include "cases/cases.h"
-#include "cases/draft.h"
+#include "cases/graph_spec_builder.h"
 
 namespace backplane::conform {
 namespace {
@@ -157,7 +157,7 @@ TEST(MutatedCalls, AreRefusedOrComputedCompletely) {
           EXPECT_TRUE(is_whole(result.value));
           EXPECT_TRUE(result.scale.empty() || result.scale.size() == result.value.values.size());
         }
-        if (find_spread(problem.op) != nullptr) expect_whole_estimates(problem);
+        if (find_error_propagation(problem.op) != nullptr) expect_whole_estimates(problem);
         ++answered;
       } catch (const std::invalid_argument&) {
         ++refused;

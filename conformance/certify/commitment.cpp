@@ -61,7 +61,7 @@ Commitment commitment_of(const std::string& text) {
   }
 }
 
-Choice choice_of(const Commitment& commitment) {
+CaseOptions case_options_of(const Commitment& commitment) {
   return {.profiles = commitment.profiles, .full = commitment.selection == "full", .filter = commitment.filter};
 }
 

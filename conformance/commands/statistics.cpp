@@ -78,7 +78,7 @@ std::string Draws::add_dropout(const std::vector<onnx::Value>& outputs) {
   return {};
 }
 
-std::string Draws::verdict() const {
+std::string Draws::fault() const {
   if (std::abs(seen_ - mean_) <= 5 * std::sqrt(variance_)) return {};
   return fmt::format("{} elements are ones or kept, the law says {:.1f} with a deviation of {:.1f}", seen_, mean_,
                      std::sqrt(variance_));
