@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kReplacement = "\xEF\xBF\xBD";
 
-TEST(Printable, WhatIsHarmlessStays) {
+TEST(Printable, HarmlessTextIsUnchanged) {
   for (const char* text : {"", "plain text", "für Leute", "模型", "🙂 \xF4\x8F\xBF\xBD", "a\xC2\xA0z"})
     EXPECT_EQ(printable(text), text);
 }
@@ -55,7 +55,7 @@ TEST(Printable, LinesKeepTheirFeeds) {
   EXPECT_EQ(printable_lines("a\tb\nc\x1b[2J\r\n"), "a\tb\nc [2J \n");
 }
 
-TEST(Printable, TablesPrintNothingElse) {
+TEST(Printable, TablesPrintOnlySafeText) {
   Table table;
   table.row({"a\x1b]0;x\x07", "b\nc"});
   EXPECT_EQ(table.text(), "  a ]0;x   b c\n");

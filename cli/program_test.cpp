@@ -45,7 +45,7 @@ class NeedsCommandTest : public ProgramTest {
   NeedsCommandTest() : ProgramTest(true) {}
 };
 
-TEST_F(ProgramTest, NamesTheWordAndWhatWasMeant) {
+TEST_F(ProgramTest, NamesTheWordAndASuggestion) {
   EXPECT_EQ(wrong({"--plugin", "x"}), "");
   EXPECT_EQ(wrong({"--plugn", "x"}), "there is no option '--plugn' (did you mean '--plugin'?)");
   EXPECT_EQ(wrong({"--plugn=x"}), "there is no option '--plugn' (did you mean '--plugin'?)");
@@ -56,7 +56,7 @@ TEST_F(ProgramTest, NamesTheWordAndWhatWasMeant) {
   EXPECT_EQ(wrong({"certify", "commit", "more"}), "'more' is one word too many");
 }
 
-TEST_F(NeedsCommandTest, TakesTheFirstWordForOne) {
+TEST_F(NeedsCommandTest, TakesTheFirstWordAsTheCommand) {
   EXPECT_EQ(wrong({}), "a command is missing");
   EXPECT_EQ(wrong({"bnech"}), "there is no command 'bnech' (did you mean 'bench'?)");
   EXPECT_EQ(wrong({"--frobnicate"}), "there is no command '--frobnicate'");

@@ -6,7 +6,7 @@
 namespace backplane::cli {
 namespace {
 
-TEST(Suggest, NearestIsTwoSlipsAwayAtMost) {
+TEST(Suggest, SuggestsWordsWithinTwoEdits) {
   const std::vector<std::string> words = {"certify", "compare", "list"};
   EXPECT_EQ(nearest("certify", words), "certify");
   EXPECT_EQ(nearest("lits", words), "list");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: whatever the bytes are, a blob is opened or refused, and what is opened lies inside it and is whole. The
-// bytes are also taken as content that is framed and damaged in one place.
+// libFuzzer: any bytes are opened as a blob or refused, and opened content lies inside them. The bytes are also
+// used as content that is framed and then damaged in one place.
 #include <cstdlib>
 
 #include "backplane/sdk/blob.hpp"

@@ -32,7 +32,7 @@ bp_status_t status_of(std::string_view blob, uint32_t version, std::string_view 
   }
 }
 
-TEST(Blob, GivesTheContentBackWhereItLies) {
+TEST(Blob, ReturnsItsContentAsAView) {
   BlobWriter writer(3, "device", 100);
   writer.append(uint32_t{42});
   writer.append("words", 5);
@@ -70,7 +70,7 @@ TEST(Blob, DamagedAnywhereIsCorrupt) {
 }
 
 // The fuzzer's own checks, over what it would begin with.
-TEST(Blob, FuzzerFindsNothingInItsFirstInputs) {
+TEST(Blob, PassesTheFuzzersFirstInputs) {
   std::string bytes = blob_of(7, "device\ndriver", "content");
   for (size_t i = 0; i <= bytes.size(); ++i)
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size() - i);
@@ -100,7 +100,7 @@ TEST_F(Files, AreFoundByEveryByteOfTheirKey) {
   EXPECT_EQ(cache.read("key"), "");
 }
 
-TEST_F(Files, DamagedCountAsMissingAndNothingIsLeftBeside) {
+TEST_F(Files, DamagedEntriesCountAsMissing) {
   const FileCache cache("one");
   cache.write("key", "content");
   std::vector<std::filesystem::path> paths;

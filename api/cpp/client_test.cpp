@@ -85,7 +85,7 @@ TEST_F(Client, KeepsTheBytesOfAParsedModel) {
   EXPECT_THAT(model.graph().output(0).extents(), ElementsAre(2, 3));
 }
 
-TEST_F(Client, ThrowsWhatTheLoaderSays) {
+TEST_F(Client, ThrowsTheLoadersErrors) {
   const auto missing = error_of([&] { env.open("/no/such/model.onnx"); });
   EXPECT_EQ(missing.status(), BP_NOT_FOUND);
   EXPECT_THAT(missing.text(), HasSubstr("/no/such/model.onnx"));

@@ -32,7 +32,7 @@ class Expects : public ::testing::Test {
                  ints = graph.input("ints", {2, 3}, BP_DTYPE_INT32), w = graph.weight("w", {1}, {1});
 };
 
-TEST_F(Expects, SaysYesWithAnEstimate) {
+TEST_F(Expects, ReturnsYesWithAnEstimate) {
   const Verdict verdict = expect(call({x, x})).inputs(2).outputs(1).dtypes(kFloats).same_shapes().yes(3e-6, 0.5f);
   EXPECT_EQ(verdict.answer, BP_ANSWER_YES);
   EXPECT_EQ(verdict.seconds, 3e-6);
@@ -91,7 +91,7 @@ TEST_F(Expects, ChecksAttributes) {
   refused(expect(n).integer("alpha", 0, 1), BP_REASON_ATTRIBUTE, "attribute alpha has the wrong type");
 }
 
-TEST_F(Expects, KnowsTheTypesThatOnnxGivesToAttributes) {
+TEST_F(Expects, ChecksAttributesForOnnxTypes) {
   call({x});
   graph.attribute("axis", 1.0f);
   refused(expect(node()).attributes(), BP_REASON_ATTRIBUTE, "attribute axis has the wrong type");

@@ -143,7 +143,7 @@ TEST_F(Sdk, RefusesAHostWithAnotherSanitizer) {
   EXPECT_EQ(answer->create, nullptr);
 }
 
-TEST_F(Sdk, OffersWhatIsOverriddenAndNothingElse) {
+TEST_F(Sdk, OffersOnlyOverriddenSlots) {
   EXPECT_NE(plugin->device->health, nullptr);
   EXPECT_NE(plugin->coverage->review, nullptr);
   EXPECT_NE(plugin->program->output_extents, nullptr);
@@ -179,7 +179,7 @@ TEST_F(Sdk, TurnsEveryExceptionIntoACode) {
   EXPECT_EQ(plugin->device->health(nullptr, nullptr), BP_INVALID_ARGUMENT);
 }
 
-TEST_F(Sdk, WritesNoMoreOfAnErrorThanTheCallerHasRoomFor) {
+TEST_F(Sdk, TruncatesErrorsToTheCallersRoom) {
   on_health = [] { throw Error(BP_IO_ERROR, "0123456789", 7); };
   detail.error.text_capacity = 4;
   detail.buffer[4] = '#';
@@ -210,7 +210,7 @@ TEST_F(Sdk, RespectsTheSizesOfStructs) {
   EXPECT_EQ(plugin->device->info(backend, 1, &info, &detail.error), BP_NOT_FOUND);
 }
 
-TEST_F(Sdk, SaysWhyThereIsNoDevice) {
+TEST_F(Sdk, ReportsWhyThereIsNoDevice) {
   on_health = nullptr;
   uint32_t count = 9;
   EXPECT_EQ(plugin->device->count(backend, &count, &detail.error), BP_OK);
@@ -218,7 +218,7 @@ TEST_F(Sdk, SaysWhyThereIsNoDevice) {
   EXPECT_EQ(detail.text(), "the device is switched off");
 }
 
-TEST_F(Sdk, RefusesSettingsThatNobodyKnows) {
+TEST_F(Sdk, RefusesUnknownSettings) {
   const bp_option_t options[] = {{text("speed"), text("1")}, {text("colour"), text("red")}};
   bp_device_open_t how{};
   how.size = sizeof how;

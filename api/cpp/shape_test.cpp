@@ -6,7 +6,7 @@
 namespace backplane::sdk {
 namespace {
 
-TEST(Shapes, HaveNoMoreElementsThanAnAddressCounts) {
+TEST(Shapes, ThrowOnOverflow) {
   const int64_t large = int64_t{1} << 32;
   EXPECT_EQ(elements({2, 3, 4}), 24);
   EXPECT_EQ(elements(Shape{}), 1);

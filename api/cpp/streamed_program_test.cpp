@@ -159,7 +159,7 @@ TEST_F(Streamed, AFailureIsReportedByDoneOrByTheStream) {
   }
 }
 
-TEST_F(Streamed, WhatIsNotBoundIsNamedAndNothingStarts) {
+TEST_F(Streamed, AnUnboundSlotIsNamed) {
   bind(*instance, 0, x);
   try {
     instance->submit(run(nullptr));
@@ -184,7 +184,7 @@ TEST_F(Streamed, TheEndOfAnInstanceWaitsForItsRun) {
   EXPECT_TRUE(ran);
 }
 
-TEST_F(Streamed, TakesNoNativeHandles) {
+TEST_F(Streamed, RefusesNativeHandles) {
   const bp_native_t native{sizeof native, BP_NATIVE_CL_QUEUE, 1};
   EXPECT_THROW(device->stream({sizeof(bp_stream_create_t), 0, &native, nullptr}), Error);
   EXPECT_THROW(device->semaphore({sizeof(bp_semaphore_create_t), 0, 0, &native, nullptr}), Error);

@@ -63,7 +63,7 @@ TEST_F(Table, ARowHoldsFromItsVersionOnUpToTheNext) {
   EXPECT_EQ(form(20), 12);
 }
 
-TEST_F(Table, NothingHoldsBeforeTheFirstRowOrBeyondTheNewestOpset) {
+TEST_F(Table, NoRowAppliesBeforeTheFirstOrAfterTheNewestOpset) {
   for (const uint32_t version : {1u, 5u, 21u}) {
     const Verdict verdict = table.ask(node("Clip", version), {caps});
     EXPECT_EQ(verdict.reason, BP_REASON_OPSET) << version;
@@ -78,7 +78,7 @@ TEST_F(Table, AnOperatorOfAnotherNameOrDomainIsUnknown) {
   EXPECT_EQ(table.find(node("Clop", 6)), nullptr);
 }
 
-TEST_F(Table, WhatTheDeviceIsAndTheSessionAllowsReachesTheRow) {
+TEST_F(Table, RowsSeeTheDeviceAndTheSession) {
   const Node gelu = node("Gelu", 20);
   caps.half = false;
   EXPECT_EQ(table.ask(gelu, {caps, BP_COMPUTE_FP16}).reason, BP_REASON_DTYPE);
@@ -89,7 +89,7 @@ TEST_F(Table, WhatTheDeviceIsAndTheSessionAllowsReachesTheRow) {
   EXPECT_EQ(table.ask(gelu, {caps, BP_COMPUTE_FP16, Options(&slow, 1, sizeof slow)}).seconds, 2);
 }
 
-TEST_F(Table, RefusesToCreateWhatItSaidNoToAndNamesTheNode) {
+TEST_F(Table, RefusesToCreateWhatItDoesNotSupport) {
   const Node gelu = node("Gelu", 20);
   try {
     table.create(gelu, {caps});

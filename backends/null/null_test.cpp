@@ -45,7 +45,7 @@ TEST_F(Null, OffersOnlyTheSlotsThatItImplements) {
   EXPECT_EQ(null.plugin->program->output_extents, nullptr);
 }
 
-TEST_F(Null, SaysWhyNot) {
+TEST_F(Null, GivesReasonsForRefusals) {
   TinyGraph g;
   const uint32_t x = g.input("x", {2, 3}), row = g.input("row", {3}), open = g.input("open", {-1}),
                  ints = g.input("i", {2}, BP_DTYPE_INT32);
@@ -140,7 +140,7 @@ TEST_F(NullProgram, EveryThreadMayHaveAnInstance) {
   EXPECT_THAT(right, ElementsAre(1, 1, 1, 1));
 }
 
-TEST_F(NullProgram, AChildProcessIsToldThatItForked) {
+TEST_F(NullProgram, AForkedChildIsRefused) {
   const pid_t child = fork();
   if (child == 0) _exit(null.run(instance, detail) == BP_FORKED ? 0 : 1);
   int status = -1;

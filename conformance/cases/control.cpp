@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan: bodies that take values from around them, end early or never begin, and contain each other.
-#include "cases/draft.h"
+#include "cases/graph_spec_builder.h"
 
 namespace backplane::conform {
 namespace {
@@ -16,15 +16,15 @@ onnx::Tensor around_zero(Random& random, Extents extents) {
 }
 
 // A body that computes `op` of a value from around it.
-std::shared_ptr<const GraphSpec> branch(uint32_t opset, const Draft& around, uint32_t x, const std::string& op,
-                                        const Extents& extents) {
-  Draft body(opset);
+std::shared_ptr<const GraphSpec> branch(uint32_t opset, const GraphSpecBuilder& around, uint32_t x,
+                                        const std::string& op, const Extents& extents) {
+  GraphSpecBuilder body(opset);
   body.output(body.node(op, {body.outer(around, x)}, kFloat, extents));
   return std::move(body).body();
 }
 
 Runs if_plain(Random& random, uint32_t opset) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t condition = graph.input(kBool, {}), x = graph.input(kFloat, {3, 5});
   graph.output(graph.node("If", {condition}, kFloat, {3, 5},
                           {{"then_branch", branch(opset, graph, x, "Relu", {3, 5})},
@@ -35,11 +35,11 @@ Runs if_plain(Random& random, uint32_t opset) {
 
 // The condition is computed, both branches have two outputs, and what follows reads them.
 Runs if_computed(Random& random, uint32_t opset) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t n = graph.input(kInt, {}), x = graph.input(kFloat, {4, 6});
   const uint32_t condition = graph.node("Greater", {n, graph.weight(scalar(kInt, 0))}, kBool, {});
   const auto two = [&](const std::string& op, float alpha) {
-    Draft body(opset);
+    GraphSpecBuilder body(opset);
     const uint32_t inner = body.outer(graph, x), weight = body.weight(around_zero(random, {6}));
     const uint32_t sum = body.node(op, {inner, weight}, kFloat, {4, 6});
     body.output(sum);
@@ -56,9 +56,9 @@ Runs if_computed(Random& random, uint32_t opset) {
 
 // An If in an If, whose body reads a value from two graphs further out.
 Runs if_nested(Random& random, uint32_t opset) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t a = graph.input(kBool, {}), b = graph.input(kBool, {}), x = graph.input(kFloat, {2, 7});
-  Draft outer_body(opset);
+  GraphSpecBuilder outer_body(opset);
   const uint32_t inner_condition = outer_body.outer(graph, b), inner_x = outer_body.outer(graph, x);
   outer_body.output(outer_body.node("If", {inner_condition}, kFloat, {2, 7},
                                     {{"then_branch", branch(opset, outer_body, inner_x, "Sigmoid", {2, 7})},
@@ -73,9 +73,9 @@ Runs if_nested(Random& random, uint32_t opset) {
 // x <- tanh(x·W) with W from around, and every x collected.
 Runs loop_recurrence(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(1, 6);
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t x = graph.input(kFloat, {2, 5}), w = graph.weight(around_zero(random, {5, 5}));
-  Draft body(opset);
+  GraphSpecBuilder body(opset);
   body.input(kInt, {});
   const uint32_t goes_on = body.input(kBool, {}), state = body.input(kFloat, {2, 5});
   const uint32_t product = body.node("MatMul", {state, body.outer(graph, w)}, kFloat, {2, 5});
@@ -93,10 +93,10 @@ Runs loop_recurrence(Random& random, uint32_t opset) {
 
 // Ends by its condition long before its limit, or does not begin; the number of steps is a run-time input.
 Runs loop_until(Random& random, uint32_t opset) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t limit = graph.input(kInt, {}), begins = graph.input(kBool, {}), stop = graph.input(kInt, {}),
                  x = graph.input(kFloat, {3, 4});
-  Draft body(opset);
+  GraphSpecBuilder body(opset);
   const uint32_t step = body.input(kInt, {});
   body.input(kBool, {});
   const uint32_t state = body.input(kFloat, {3, 4});
@@ -115,9 +115,9 @@ Runs loop_until(Random& random, uint32_t opset) {
 // Nothing is carried: the step's number itself is collected; the body holds an If.
 Runs loop_collects(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(2, 7);
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t x = graph.input(kFloat, {3});
-  Draft body(opset);
+  GraphSpecBuilder body(opset);
   const uint32_t step = body.input(kInt, {}), goes_on = body.input(kBool, {}), inner_x = body.outer(graph, x);
   const uint32_t early = body.node("Less", {step, body.weight(scalar(kInt, 2))}, kBool, {});
   const uint32_t chosen = body.node("If", {early}, kFloat, {3},
@@ -136,12 +136,12 @@ Runs loop_collects(Random& random, uint32_t opset) {
 
 // A loop in a loop: sums i·j over a triangle, in whole numbers.
 Runs loop_nested(Random& random, uint32_t opset) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t n = graph.input(kInt, {}), start = graph.input(kInt, {});
-  Draft outer_body(opset);
+  GraphSpecBuilder outer_body(opset);
   const uint32_t i = outer_body.input(kInt, {}), outer_on = outer_body.input(kBool, {}),
                  outer_sum = outer_body.input(kInt, {});
-  Draft inner_body(opset);
+  GraphSpecBuilder inner_body(opset);
   const uint32_t j = inner_body.input(kInt, {}), inner_on = inner_body.input(kBool, {}),
                  inner_sum = inner_body.input(kInt, {});
   const uint32_t product = inner_body.node("Mul", {j, inner_body.outer(outer_body, i)}, kInt, {});
@@ -159,10 +159,10 @@ Runs loop_nested(Random& random, uint32_t opset) {
 
 Runs scan(Random& random, uint32_t opset, int64_t in_direction, int64_t out_direction) {
   const int64_t length = random.integer(1, 7);
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t start = graph.input(kFloat, {4}), a = graph.input(kFloat, {length, 4}),
                  b = graph.input(kFloat, {length, 4}), scale = graph.weight(around_zero(random, {4}));
-  Draft body(opset);
+  GraphSpecBuilder body(opset);
   const uint32_t state = body.input(kFloat, {4}), x = body.input(kFloat, {4}), y = body.input(kFloat, {4});
   const uint32_t product = body.node("Mul", {x, body.outer(graph, scale)}, kFloat, {4});
   const uint32_t next = body.node("Add", {state, product}, kFloat, {4});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents that are known at run time only: one program, inputs of several sizes, one of them empty.
-#include "cases/draft.h"
+#include "cases/graph_spec_builder.h"
 
 namespace backplane::conform {
 namespace {
@@ -26,7 +26,7 @@ Extents sizes(Random& random, bool empty) {
 // Inputs of which axis 0 is `n`; the body adds nodes to the draft and returns the output.
 template <class F>
 Runs batch(Random& random, uint32_t opset, const Extents& inner, bool empty, F build) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   Extents extents = inner;
   extents.insert(extents.begin(), -1);
   const uint32_t x = graph.input(kFloat, extents);
@@ -41,7 +41,7 @@ Runs batch(Random& random, uint32_t opset, const Extents& inner, bool empty, F b
 }
 
 Runs elementwise(Random& random, uint32_t opset) {
-  return batch(random, opset, {7}, true, [&](Draft& graph, uint32_t x) {
+  return batch(random, opset, {7}, true, [&](GraphSpecBuilder& graph, uint32_t x) {
     const uint32_t sum = graph.node("Add", {x, graph.weight(around_zero(random, {7}))}, {open({-1, 7}, {"n"})});
     graph.output(graph.node("Relu", {sum}, {open({-1, 7}, {"n"})}));
     graph.output(graph.node("Mul", {sum, x}, {open({-1, 7}, {"n"})}));
@@ -49,14 +49,14 @@ Runs elementwise(Random& random, uint32_t opset) {
 }
 
 Runs matmul(Random& random, uint32_t opset) {
-  return batch(random, opset, {6}, true, [&](Draft& graph, uint32_t x) {
+  return batch(random, opset, {6}, true, [&](GraphSpecBuilder& graph, uint32_t x) {
     const uint32_t y = graph.node("MatMul", {x, graph.weight(around_zero(random, {6, 9}))}, {open({-1, 9}, {"n"})});
     graph.output(graph.node("Softmax", {y}, {open({-1, 9}, {"n"})}, {{"axis", int64_t{-1}}}));
   });
 }
 
 Runs gemm(Random& random, uint32_t opset) {
-  return batch(random, opset, {6}, false, [&](Draft& graph, uint32_t x) {
+  return batch(random, opset, {6}, false, [&](GraphSpecBuilder& graph, uint32_t x) {
     const uint32_t w = graph.weight(around_zero(random, {4, 6})), c = graph.weight(around_zero(random, {4}));
     graph.output(graph.node("Gemm", {x, w, c}, {open({-1, 4}, {"n"})},
                             {{"alpha", 1.0f}, {"beta", 1.0f}, {"transA", int64_t{0}}, {"transB", int64_t{1}}}));
@@ -65,7 +65,7 @@ Runs gemm(Random& random, uint32_t opset) {
 
 // Height and width, whose results' extents have no name.
 Runs image(Random& random, uint32_t opset) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t x = graph.input(kFloat, {1, 3, -1, -1});
   graph.symbols(x, {"", "", "h", "w"});
   const uint32_t w = graph.weight(around_zero(random, {5, 3, 3, 3}));
@@ -95,7 +95,7 @@ Runs image(Random& random, uint32_t opset) {
 
 // The sequence's length decides the shape of a product of two values, and of a transposition.
 Runs attention(Random& random, uint32_t opset) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t q = graph.input(kFloat, {2, -1, 8}), k = graph.input(kFloat, {2, -1, 8});
   graph.symbols(q, {"", "queries"});
   graph.symbols(k, {"", "length"});
@@ -114,7 +114,7 @@ Runs attention(Random& random, uint32_t opset) {
 
 // A shape that is computed from another: [n, 12] as [n·3, 4].
 Runs computed_shape(Random& random, uint32_t opset) {
-  return batch(random, opset, {12}, false, [&](Draft& graph, uint32_t x) {
+  return batch(random, opset, {12}, false, [&](GraphSpecBuilder& graph, uint32_t x) {
     const uint32_t shape = graph.node("Shape", {x}, kInt, {1}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
     const uint32_t three = graph.weight(integers({3})), rows = graph.node("Mul", {shape, three}, kInt, {1});
     const uint32_t wanted =
@@ -125,7 +125,7 @@ Runs computed_shape(Random& random, uint32_t opset) {
 }
 
 Runs reductions(Random& random, uint32_t opset) {
-  return batch(random, opset, {5}, false, [&](Draft& graph, uint32_t x) {
+  return batch(random, opset, {5}, false, [&](GraphSpecBuilder& graph, uint32_t x) {
     const Attributes attributes = {{"keepdims", int64_t{0}}, {"noop_with_empty_axes", int64_t{0}}};
     graph.output(graph.node("ReduceMean", {x, graph.weight(integers({0}))}, kFloat, {5}, attributes));
     graph.output(graph.node("ReduceMax", {x, graph.weight(integers({1}))}, {open({-1}, {"n"})}, attributes));
@@ -133,7 +133,7 @@ Runs reductions(Random& random, uint32_t opset) {
 }
 
 Runs joined(Random& random, uint32_t opset) {
-  Draft graph(opset);
+  GraphSpecBuilder graph(opset);
   const uint32_t a = graph.input(kFloat, {-1, 3}), b = graph.input(kFloat, {-1, 3});
   graph.symbols(a, {"n"});
   graph.symbols(b, {"m"});

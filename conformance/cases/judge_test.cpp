@@ -36,7 +36,7 @@ TEST(Judge, CountsUlpsOfTheReference) {
   EXPECT_EQ(answer(expected({0}, Rule::within(1)), {-0.0}), Judgement::kRight);
 }
 
-TEST(Judge, TellsTheWorstElementAsAFractionOfItsBound) {
+TEST(Judge, ReportsTheWorstElementAsAFractionOfItsBound) {
   const Judgement seen = judge(expected({1, 8}, Rule::within(4)), tensor({1 + kUlp, 8 + 16 * kUlp}), {});
   EXPECT_EQ(seen.answer, Judgement::kRight);
   EXPECT_NEAR(seen.worst, 0.5, 1e-6);
@@ -68,7 +68,7 @@ TEST(Judge, MistrustsZerosInsideTheBounds) {
   EXPECT_EQ(answer(expected({1e-7, 1e-7, 1e-7}, dot, {100, 100, 100}), {1e-7, 1e-7, 0}), Judgement::kRight);
 }
 
-TEST(Judge, FlushesOnlyWhereTheDeviceSaysSo) {
+TEST(Judge, AcceptsFlushingOnlyIfTheDeviceReportsIt) {
   const Reference tiny = expected({1e-40, 1}, Rule::within(0.5));
   EXPECT_EQ(judge(tiny, tensor({0, 1}), {.flushes = true}).answer, Judgement::kRight);
   EXPECT_EQ(judge(tiny, tensor({0, 1}), {.flushes = false}).answer, Judgement::kWrong);

@@ -140,7 +140,7 @@ void write_out_window(const Model& model, ModelNode& node) {
 std::string lift(const onnx::NodeProto& from, uint32_t opset, const Model& model, ModelNode& node) {
   if (!from.domain().empty() && from.domain() != "ai.onnx") return " of domain " + from.domain();
   const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == node.op; });
-  if (form == std::end(kForms) || find_spread(node.op) == nullptr) return " (not taken)";
+  if (form == std::end(kForms) || find_error_propagation(node.op) == nullptr) return " (not taken)";
   if (opset < form->since) return fmt::format(" in the form of operator set {}", opset);
   for (const onnx::AttributeProto& attribute : from.attribute()) {
     const bool known = find(form->defaults, attribute.name()) != nullptr ||
@@ -203,7 +203,7 @@ void read_weight(const onnx::TensorProto& tensor, const std::string& name, Model
 std::vector<ModelFile> find_models(const std::vector<std::string>& folders) {
   std::map<std::string, fs::path> found;
   for (const std::string& folder : folders) {
-    if (!fs::is_directory(folder)) throw std::runtime_error(fmt::format("--models '{}' is no folder", folder));
+    if (!fs::is_directory(folder)) throw std::runtime_error(fmt::format("--models '{}' is not a folder", folder));
     std::error_code error;
     size_t count = 0;
     for (fs::recursive_directory_iterator file(folder, error), end; !error && file != end; file.increment(error)) {

@@ -5,8 +5,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "cases/graph_sampler.h"
 #include "cases/model.h"
-#include "cases/sketch.h"
 #include "judge/window.h"
 
 namespace backplane::conform {
@@ -33,11 +33,11 @@ bool is_elementwise(const std::string& op) {
 class Cut {
  public:
   Cut(const Model& model, Random& random, const Recipe& recipe, uint32_t opset)
-      : model_(model), sketch_(random, recipe, opset) {}
+      : model_(model), sampler_(random, recipe, opset) {}
 
   // From node `first` on at most `nodes` of those that read each other.
   std::optional<Network> grow(size_t first, uint32_t nodes) {
-    for (size_t n = first; n < model_.nodes.size() && sketch_.node_count() < nodes; ++n) {
+    for (size_t n = first; n < model_.nodes.size() && sampler_.node_count() < nodes; ++n) {
       const ModelNode& node = model_.nodes[n];
       const auto in = [&](const auto& names) {
         return std::any_of(node.inputs.begin(), node.inputs.end(),
@@ -49,13 +49,13 @@ class Cut {
       if (n == first) return std::nullopt;
       beyond_.insert(node.outputs.begin(), node.outputs.end());
     }
-    if (sketch_.node_count() < 2) return std::nullopt;
-    return std::move(sketch_).finish();
+    if (sampler_.node_count() < 2) return std::nullopt;
+    return std::move(sampler_).finish();
   }
 
  private:
   bool add(const ModelNode& node) {
-    sketch_.start();
+    sampler_.start();
     const std::map<std::string, uint32_t> before = values_;
     try {
       std::vector<uint32_t> inputs(node.inputs.size(), BP_NONE);
@@ -63,18 +63,18 @@ class Cut {
         for (size_t i = 0; i < inputs.size(); ++i) {
           const std::string& name = node.inputs[i];
           if (name.empty() || inputs[i] != BP_NONE) continue;
-          inputs[i] = outside ? bring(node, i, inputs) : known(name);
+          inputs[i] = outside ? add_outside_input(node, i, inputs) : known(name);
         }
       }
       const double work = check(node, inputs);
-      if (work_ + work <= kMostWork && sketch_.add(node.op, inputs, node.attributes)) {
+      if (work_ + work <= kMostWork && sampler_.add(node.op, inputs, node.attributes)) {
         work_ += work;
-        values_[node.outputs[0]] = sketch_.last_value();
+        values_[node.outputs[0]] = sampler_.last_value();
         return true;
       }
     } catch (const std::exception&) {  // shapes that do not fit at these extents
     }
-    sketch_.undo();
+    sampler_.undo();
     values_ = before;
     return false;
   }
@@ -83,25 +83,25 @@ class Cut {
     const auto value = values_.find(name);
     if (value != values_.end()) return value->second;
     const auto weight = model_.weights.find(name);
-    return weight == model_.weights.end() ? BP_NONE : values_[name] = sketch_.constant(weight->second);
+    return weight == model_.weights.end() ? BP_NONE : values_[name] = sampler_.constant(weight->second);
   }
 
-  uint32_t bring(const ModelNode& node, size_t operand, const std::vector<uint32_t>& inputs) {
+  uint32_t add_outside_input(const ModelNode& node, size_t operand, const std::vector<uint32_t>& inputs) {
     const std::string& name = node.inputs[operand];
     if (const uint32_t twice = known(name); twice != BP_NONE) return twice;
     if (const auto declared = model_.is_float.find(name); declared != model_.is_float.end() && !declared->second)
-      throw std::invalid_argument("an input that is no float");
+      throw std::invalid_argument("an input that is not a float");
     const auto shape = model_.shapes.find(name);
     const bool small = shape != model_.shapes.end() && count_of(shape->second) <= kLargest;
     Extents extents = small ? shape->second : what_fits(node, operand, inputs);
     if (extents.empty() || count_of(extents) > kLargest) throw std::invalid_argument("an input of unknown shape");
-    return values_[name] = sketch_.input(std::move(extents));
+    return values_[name] = sampler_.input(std::move(extents));
   }
 
   // A shape that `operand` may have with what is known of the others; empty where that does not determine one.
   Extents what_fits(const ModelNode& node, size_t operand, const std::vector<uint32_t>& inputs) {
     const auto shape = [&](size_t i) {
-      return i < inputs.size() && inputs[i] != BP_NONE ? sketch_.shape(inputs[i]) : Extents();
+      return i < inputs.size() && inputs[i] != BP_NONE ? sampler_.shape(inputs[i]) : Extents();
     };
     if (is_elementwise(node.op) || node.op == "Concat") {
       Extents like;
@@ -109,7 +109,7 @@ class Cut {
         if (shape(i).size() > like.size()) like = shape(i);
       }
       if (node.op == "Concat" || like.size() != 1) return like;
-      return like[0] > 1 ? Extents{1, sketch_.random().integer(2, 6), like[0]} : Extents();
+      return like[0] > 1 ? Extents{1, sampler_.random().integer(2, 6), like[0]} : Extents();
     }
     if (operand != 0) {
       if (node.op != "MatMul" || shape(0).size() < 2) return {};
@@ -121,16 +121,16 @@ class Cut {
     if (node.op == "Conv" && second.size() > 2) return around_kernel(node, second);
     if (one_of(node.op, {"BatchNormalization", "InstanceNormalization"}) && second.size() == 1) {
       const int64_t most = std::clamp<int64_t>(room_of(second[0], 2), 1, 8);
-      return {1, second[0], sketch_.random().integer(1, most), sketch_.random().integer(1, most)};
+      return {1, second[0], sampler_.random().integer(1, most), sampler_.random().integer(1, most)};
     }
-    if (node.op == "LayerNormalization" && second.size() == 1) return {1, sketch_.random().integer(2, 6), second[0]};
+    if (node.op == "LayerNormalization" && second.size() == 1) return {1, sampler_.random().integer(2, 6), second[0]};
     if (node.op == "Gemm" && second.size() == 2 && integer(node, "transA") == 0)
-      return {sketch_.random().integer(1, 4), second[integer(node, "transB") != 0 ? 1 : 0]};
-    if (node.op == "MatMul" && second.size() == 2) return {1, sketch_.random().integer(2, 6), second[0]};
+      return {sampler_.random().integer(1, 4), second[integer(node, "transB") != 0 ? 1 : 0]};
+    if (node.op == "MatMul" && second.size() == 2) return {1, sampler_.random().integer(2, 6), second[0]};
     return {};
   }
 
-  // The extent of each of `axes` axes that leaves a value of so many channels small.
+  // The extent of each of `axes` axes that keeps a value of this many channels small.
   static int64_t room_of(int64_t channels, size_t axes) {
     const auto positions = static_cast<double>(kLargest / std::max<int64_t>(1, channels));
     return static_cast<int64_t>(std::pow(positions, 1 / static_cast<double>(axes)));
@@ -147,14 +147,14 @@ class Cut {
     for (size_t i = 0; i < ones.size(); ++i) {
       const int64_t reach = (weight[i + 2] - 1) * dilations.at(i) + 1;
       const int64_t most = std::max<int64_t>(1, std::min(room, reach + 8));
-      extents.push_back(sketch_.random().integer(std::min(most, (reach + 1) / 2), most));
+      extents.push_back(sampler_.random().integer(std::min(most, (reach + 1) / 2), most));
     }
     return extents;
   }
 
   const Array& operand(const std::vector<uint32_t>& inputs, size_t i) const {
     require(i < inputs.size() && inputs[i] != BP_NONE);
-    return sketch_.at(inputs[i]);
+    return sampler_.at(inputs[i]);
   }
   static void require(bool holds) {
     if (!holds) throw std::invalid_argument("operands that do not fit");
@@ -222,7 +222,7 @@ class Cut {
     return 0;
   }
 
-  // Inputs that are no data are constant integers; all others are of one type.
+  // Inputs that are not data are constant integers; all others are of one type.
   void check_types(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const bool has_places = one_of(node.op, {"Expand", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze"}) ||
                             node.op.starts_with("Reduce");
@@ -308,7 +308,7 @@ class Cut {
   }
 
   const Model& model_;
-  Sketch sketch_;
+  GraphSampler sampler_;
   std::map<std::string, uint32_t> values_;  // of the model that the cut has
   std::set<std::string> beyond_;            // that depend on the cut through nodes it does not have
   double work_ = 0;

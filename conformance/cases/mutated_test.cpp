@@ -9,7 +9,7 @@
 
 #include "backplane/graph.hpp"
 #include "cases/cases.h"
-#include "cases/draft.h"
+#include "cases/graph_spec_builder.h"
 
 namespace backplane::conform {
 namespace {
@@ -142,7 +142,7 @@ void expect_whole_estimates(const Problem& problem) {
 }
 
 // Anything but std::invalid_argument fails; out of bounds is what the address sanitizer sees.
-TEST(MutatedCalls, AreRefusedOrHaveWholeResults) {
+TEST(MutatedCalls, AreRefusedOrComputedCompletely) {
   int refused = 0, answered = 0;
   for (const OpCase& one : op_cases()) {
     if (one.once) continue;
@@ -157,7 +157,7 @@ TEST(MutatedCalls, AreRefusedOrHaveWholeResults) {
           EXPECT_TRUE(is_whole(result.value));
           EXPECT_TRUE(result.scale.empty() || result.scale.size() == result.value.values.size());
         }
-        if (find_spread(problem.op) != nullptr) expect_whole_estimates(problem);
+        if (find_error_propagation(problem.op) != nullptr) expect_whole_estimates(problem);
         ++answered;
       } catch (const std::invalid_argument&) {
         ++refused;
@@ -169,7 +169,7 @@ TEST(MutatedCalls, AreRefusedOrHaveWholeResults) {
   EXPECT_GT(answered, 1000);
 }
 
-TEST(MutatedCalls, NoOperatorWorksWithoutWhatItNeeds) {
+TEST(MutatedCalls, MissingInputsAreRefused) {
   for (const Operator* op : all_operators()) {
     SCOPED_TRACE(std::string(op->name));
     Problem missing = plain(op->name);
@@ -260,7 +260,7 @@ void mutate(Random& random, GraphSpec& graph) {
   }
 }
 
-TEST(MutatedGraphs, AreRefusedOrHaveWholeResults) {
+TEST(MutatedGraphs, AreRefusedOrComputedCompletely) {
   int refused = 0, answered = 0;
   for (const auto networks : {control_networks(), dynamic_networks()}) {
     for (const NetworkCase& one : networks) {

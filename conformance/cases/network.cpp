@@ -4,21 +4,21 @@
 #include <algorithm>
 #include <map>
 
-#include "cases/sketch.h"
+#include "cases/graph_sampler.h"
 
 namespace backplane::conform {
 
 Network random_network(Random& random, const Recipe& recipe, uint32_t opset) {
-  Sketch sketch(random, recipe, opset);
-  std::vector<const Maker*> lots;
-  for (const Maker& maker : makers()) {
+  GraphSampler sampler(random, recipe, opset);
+  std::vector<const NodeSampler*> lots;
+  for (const NodeSampler& maker : node_samplers()) {
     if (maker.linear || !recipe.linear) lots.insert(lots.end(), maker.weight, &maker);
   }
-  while (sketch.node_count() < recipe.nodes) {
-    sketch.start();
-    if (!sketch.one_of(lots)->make(sketch)) sketch.undo();
+  while (sampler.node_count() < recipe.nodes) {
+    sampler.start();
+    if (!sampler.one_of(lots)->make(sampler)) sampler.undo();
   }
-  return std::move(sketch).finish();
+  return std::move(sampler).finish();
 }
 
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cases/cases.h"
-#include "cases/draft.h"
+#include "cases/graph_spec_builder.h"
 
 namespace backplane::conform {
 namespace {
@@ -129,7 +129,7 @@ TEST(Cases, OtherOperatorsHaveABoundBehindThem) {
       "ConvInteger", "QLinearMatMul", "QLinearConv", "DynamicQuantizeLinear", "DequantizeLinear"};
   for (const Operator* op : all_operators()) {
     if (plain_case(op->name).profile == kExtended) continue;  // graphs are made of the operators of the other profiles
-    EXPECT_EQ(find_spread(op->name) == nullptr, without.contains(op->name)) << op->name;
+    EXPECT_EQ(find_error_propagation(op->name) == nullptr, without.contains(op->name)) << op->name;
   }
 }
 

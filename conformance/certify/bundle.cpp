@@ -16,13 +16,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-Json to_json(const Verdict& verdict) {
+Json to_json(const RunOutcome& outcome) {
   Json levels = Json::object();
-  for (const Level& level : verdict.levels) levels[std::string(level.name)] = level.reached ? "reached" : level.reason;
-  return {{"conditions", verdict.conditions},
+  for (const Level& level : outcome.levels) levels[std::string(level.name)] = level.reached ? "reached" : level.reason;
+  return {{"conditions", outcome.conditions},
           {"levels", levels},
-          {"fault", verdict.fault},
-          {"summary", Json::parse(verdict.summary.to_json(verdict.reached(), verdict.conditions))}};
+          {"fault", outcome.fault},
+          {"summary", Json::parse(outcome.summary.to_json(outcome.reached(), outcome.conditions))}};
 }
 
 std::string part(const Parts& parts, const char* name) {
@@ -39,10 +39,10 @@ bool is_signature(const std::string& name) {
   return name == kVendorSignature || name == kLabSignature || name == kLabReport || name == kWaiverSignature;
 }
 
-Verdict verdict_of(const Record& record) {
+RunOutcome outcome_of(const Record& record) {
   double seconds = 0;
   for (const Result& result : record.results) seconds += result.seconds;
-  return verdict(record.header, record.results, "", seconds);
+  return outcome(record.header, record.results, "", seconds);
 }
 
 Record record_of(const Parts& parts) {
@@ -116,7 +116,7 @@ Statement check_parts(const Parts& parts) {
 Plan check_cases(const Parts& parts, const Commitment& commitment) {
   if (sha256(part(parts, kCases)) != commitment.list)
     throw Refused(kCases, fmt::format("its SHA-256 is not the list {} of {}", commitment.list, kCommitment));
-  Plan own = of_part(kCommitment, [&] { return plan(choice_of(commitment)); });
+  Plan own = of_part(kCommitment, [&] { return plan(case_options_of(commitment)); });
   if (own.list != commitment.list) {
     throw Refused(kCases,
                   fmt::format("the list {} is not that of this harness, {}: verify with the release that made it",
@@ -171,8 +171,8 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
 
 // Committed, started, ended, in this order and not in the future.
 void check_times(const Commitment& commitment, const Header& header, const Statement& statement) {
-  if (!is_time(header.started)) throw Refused(kJournal, "'started' is no time");
-  if (!is_time(statement.ended)) throw Refused(kStatement, "'ended' is no time");
+  if (!is_time(header.started)) throw Refused(kJournal, "'started' is not a time");
+  if (!is_time(statement.ended)) throw Refused(kStatement, "'ended' is not a time");
   if (commitment.made >= header.started)
     throw Refused(kJournal,
                   fmt::format("it was started at {}, not after the commitment of {}", header.started, commitment.made));
@@ -213,14 +213,14 @@ Parts read_parts(const fs::path& folder) {
   if (!fs::is_directory(folder))
     throw std::runtime_error(fmt::format("'{}' is not a folder: give the one that certify wrote", folder.string()));
   if (!fs::exists(folder / kCommitment) && !fs::exists(folder / kStatement))
-    throw std::runtime_error(fmt::format("'{}' is no bundle: it has neither {} nor {}; `certify commit` begins one",
+    throw std::runtime_error(fmt::format("'{}' is not a bundle: it has neither {} nor {}; `certify commit` begins one",
                                          folder.string(), kCommitment, kStatement));
   Parts parts;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     const auto known = std::ranges::find(kPartSizes, name, &PartSize::name);
     if (known == std::end(kPartSizes) || !entry.is_regular_file() || entry.is_symlink())
-      throw Refused(name, "it is no file of a bundle");
+      throw Refused(name, "it does not belong to a bundle");
     parts[name] = of_part(known->name.data(), [&] { return read_untrusted_file(entry.path(), known->most); });
   }
   return parts;
@@ -231,9 +231,9 @@ std::string statement_of(const Parts& parts, const Statement& what) {
   const Commitment commitment = commitment_of(commitment_text);
   const Record record = record_of(parts);
   const Header& header = record.header;
-  const Verdict verdict = verdict_of(record);
+  const RunOutcome outcome = outcome_of(record);
   std::string levels;
-  for (const std::string& level : verdict.reached()) levels += (levels.empty() ? "" : ", ") + level;
+  for (const std::string& level : outcome.reached()) levels += (levels.empty() ? "" : ", ") + level;
   Json digests = Json::object();
   for (const auto& [name, text] : parts) {
     if (name != kStatement && !is_signature(name)) digests[name] = sha256(text);
@@ -242,7 +242,7 @@ std::string statement_of(const Parts& parts, const Statement& what) {
   for (const LoadedFile& file : what.files) files.push_back({{"path", file.path}, {"sha256", file.sha256}});
   const Json json = {
       {"bundle", 2},
-      {"judged", scope_of(header, verdict)},
+      {"judged", scope_of(header, outcome)},
       {"statement",
        fmt::format(
            "Backend {} {} of {} on device {} ran the {} list {} of {} cases ({}) after the nonce was known, and "
@@ -263,7 +263,7 @@ std::string statement_of(const Parts& parts, const Statement& what) {
       {"loader_sha256", commitment.loader},
       {"harness_sha256", commitment.harness},
       {"list", header.list},
-      {"verdict", to_json(verdict)},
+      {"verdict", to_json(outcome)},
       {"files", files},
       {"committed", commitment.made},
       {"started", header.started},
@@ -278,7 +278,7 @@ Proof verify(const Parts& parts) {
   if (parts.count(kLabSignature) != 0) {
     proof.lab = check_signature(parts, kLabSignature, "lab", {kStatement, kVendorSignature, kLabReport});
     if (proof.lab->public_hex == proof.vendor.public_hex)
-      throw Refused(kLabSignature, "it is by the vendor's own key, which is no countersignature");
+      throw Refused(kLabSignature, "it is by the vendor's own key; a countersignature needs another one");
     proof.lab_report = of_part(kLabReport, [&] {
       const Json json = parse_record(part(parts, kLabReport));
       return fmt::format("{} of {} cases were run again until {}", json.at("again").get<uint64_t>(),
@@ -316,13 +316,13 @@ Proof verify(const Parts& parts) {
   check_times(proof.commitment, proof.record.header, proof.statement);
   check_files(proof.commitment, proof.statement);
   check_results(proof.record, proof.plan, seeds, exceptions);
-  proof.verdict = verdict_of(proof.record);
+  proof.outcome = outcome_of(proof.record);
   check_statement(parts, proof.statement);
   proof.exceptions = std::move(exceptions);
   return proof;
 }
 
-Verdict verdict_on(const Proof& proof, const std::string& day, bool accepts_waivers) {
+RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_waivers) {
   Record record = proof.record;
   size_t uncovered = 0;
   for (Result& result : record.results) {
@@ -337,12 +337,12 @@ Verdict verdict_on(const Proof& proof, const std::string& day, bool accepts_waiv
   }
   double seconds = 0;
   for (const Result& result : record.results) seconds += result.seconds;
-  Verdict verdict = conform::verdict(record.header, record.results, "", seconds, accepts_waivers);
-  if (verdict.fault.empty() && uncovered != 0)
-    verdict.fault =
+  RunOutcome outcome = conform::outcome(record.header, record.results, "", seconds, accepts_waivers);
+  if (outcome.fault.empty() && uncovered != 0)
+    outcome.fault =
         fmt::format("{} failures are waived, and the waivers do not count: {}", uncovered,
                     accepts_waivers ? "the pattern is too wide" : "no certifier whose key is trusted signed them");
-  return verdict;
+  return outcome;
 }
 
 }  // namespace backplane::conform

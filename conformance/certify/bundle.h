@@ -59,12 +59,12 @@ struct Proof {
   Record record;
   Plan plan;
   Exceptions exceptions;
-  Verdict verdict;  // in which no waiver counts
+  RunOutcome outcome;  // in which no waiver counts
 };
 Proof verify(const Parts& parts);
 
 // The verdict on `day`, which is the verifier's: a waiver counts until its own last day, and only if the certifier who
 // signed the waivers is known (`accepts_waivers`). A failure that no waiver covers is a fault.
-Verdict verdict_on(const Proof& proof, const std::string& day, bool accepts_waivers);
+RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_waivers);
 
 }  // namespace backplane::conform

@@ -57,7 +57,7 @@ void try_page(const std::string& text) {
     return;
   }
   certificate.proof.statement.machine_json = "{}";
-  certificate.verdict = verdict(certificate.proof.record.header, certificate.proof.record.results);
+  certificate.outcome = outcome(certificate.proof.record.header, certificate.proof.record.results);
   const std::string page = html_of(certificate);
   if (page.find("<script") != std::string::npos || page.find('\033') != std::string::npos) std::abort();
 }

@@ -41,7 +41,7 @@ Commitment commitment_of(const std::string& text) {
     if (json.at("commitment") != 2) throw std::runtime_error("it is a commitment of another version");
     std::vector<LoadedFile> files;
     for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
-    if (!is_time(json.at("made").get<std::string>())) throw std::runtime_error("'made' is no time");
+    if (!is_time(json.at("made").get<std::string>())) throw std::runtime_error("'made' is not a time");
     return {.plugin = json.at("plugin_sha256"),
             .manifest = json.at("manifest_sha256"),
             .loader = json.at("loader_sha256"),
@@ -57,11 +57,11 @@ Commitment commitment_of(const std::string& text) {
             .files = std::move(files),
             .made = json.at("made")};
   } catch (const Json::exception&) {
-    throw std::runtime_error("it is no commitment of `backplane-conform certify commit`");
+    throw std::runtime_error("it is not a commitment of `backplane-conform certify commit`");
   }
 }
 
-Choice choice_of(const Commitment& commitment) {
+CaseOptions case_options_of(const Commitment& commitment) {
   return {.profiles = commitment.profiles, .full = commitment.selection == "full", .filter = commitment.filter};
 }
 

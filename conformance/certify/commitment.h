@@ -9,7 +9,7 @@
 
 #include "certify/loaded.h"
 #include "journal/header.h"
-#include "run/choice.h"
+#include "run/case_options.h"
 
 namespace backplane::conform {
 
@@ -30,9 +30,10 @@ std::string to_text(const Commitment& commitment);
 // Throws std::runtime_error.
 Commitment commitment_of(const std::string& text);
 
-Choice choice_of(const Commitment& commitment);
+CaseOptions case_options_of(const Commitment& commitment);
 
-// Why a text is no nonce, in one line; empty: it has at least 128 bits, in hexadecimal, and looks drawn.
+// Why a text is not accepted as a nonce, in one line; empty if it has at least 128 bits, in hexadecimal, and looks
+// random.
 std::string nonce_fault(const std::string& nonce);
 
 // The seed that could not be known before the nonce: it follows from both texts.

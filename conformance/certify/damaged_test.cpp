@@ -58,7 +58,7 @@ std::string damaged(std::string text, Dice& dice) {
   }
 }
 
-// How many of so many damaged texts `read` refuses: with std::runtime_error of one line, or not at all.
+// The number of damaged texts that `read` refuses; each refusal must be a std::runtime_error of one line.
 int refused(const std::string& text, const std::function<void(const std::string& text)>& read, uint64_t times = 2000) {
   int count = 0;
   for (uint64_t seed = 1; seed <= times; ++seed) {
@@ -86,7 +86,7 @@ Parts bundle(const std::vector<LoadedFile>& files = {}) {
   Commitment commitment = {.plugin = "12", .loader = "34", .harness = "56", .selection = "quick", .filter = "abi/*"};
   commitment.made = "2026-11-20T12:00:00Z";
   commitment.files = files;
-  const Plan planned = plan(choice_of(commitment));
+  const Plan planned = plan(case_options_of(commitment));
   commitment.list = planned.list;
   commitment.cases = planned.total;
   const std::string waivers =
@@ -127,7 +127,7 @@ void state_and_sign(Parts& parts, const Key& key) {
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
 }
 
-TEST(Damaged, JournalsAndWhatIsToldOfThem) {
+TEST(Damaged, JournalsAreRefusedWithAReason) {
   const std::string journal = bundle()[kJournal];
   const conform::Run whole = {parse_journal(journal, "j").header, parse_journal(journal, "j").results};
   EXPECT_GT(refused(journal,
@@ -136,7 +136,7 @@ TEST(Damaged, JournalsAndWhatIsToldOfThem) {
                       Header again;
                       EXPECT_TRUE(from_json_line(to_json_line(record.header), again));
                       difference(record.header, whole.header, true);
-                      verdict(record.header, record.results);
+                      outcome(record.header, record.results);
                       const conform::Run run = {record.header, record.results};
                       summary_json(run);
                       junit_xml(run);
@@ -185,7 +185,8 @@ TEST(Damaged, WaiversAndExpectations) {
 }
 
 TEST(Damaged, CommitmentsAndSignatures) {
-  EXPECT_GT(refused(bundle()[kCommitment], [](const std::string& text) { plan(choice_of(commitment_of(text))); }), 500);
+  EXPECT_GT(refused(bundle()[kCommitment], [](const std::string& text) { plan(case_options_of(commitment_of(text))); }),
+            500);
   const std::string signature = sign(make_key("Acme"), "vendor", {{kStatement, "12"}});
   EXPECT_GT(refused(signature, [](const std::string& text) { read_signature(text); }), 1500);
 }
@@ -332,7 +333,7 @@ TEST_F(Hostile, EscapesInEveryText) {
   certificate.proof.statement = {escape, escape, nlohmann::json{{escape, escape}}.dump(), {{escape, ""}}};
   certificate.vendor = {escape, escape, escape};
   certificate.lab = {escape, escape, escape};
-  certificate.verdict = verdict(certificate.proof.record.header, certificate.proof.record.results);
+  certificate.outcome = outcome(certificate.proof.record.header, certificate.proof.record.results);
   const std::string page = html_of(certificate);
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find('\033'), std::string::npos);
@@ -351,15 +352,15 @@ TEST(Waivers, CountUntilTheirDayByTheVerifiersClockAndOnlyIfTheyAreSigned) {
                           proof.exceptions.apply(failure, {}, "2027-06-01")};
   ASSERT_EQ(proof.record.results[1].state, State::kWaived);
   proof.record.header.cases = 2;
-  EXPECT_EQ(verdict_on(proof, "2027-06-30", true).fault, "");
-  EXPECT_THAT(verdict_on(proof, "2027-06-30", false).fault, testing::HasSubstr("no certifier"));
-  EXPECT_EQ(verdict_on(proof, "2027-07-01", true).fault, "1 cases failed");
-  EXPECT_EQ(verdict_on(proof, "2027-07-01", true).summary[State::kWaived], 0u);
+  EXPECT_EQ(outcome_on(proof, "2027-06-30", true).fault, "");
+  EXPECT_THAT(outcome_on(proof, "2027-06-30", false).fault, testing::HasSubstr("no certifier"));
+  EXPECT_EQ(outcome_on(proof, "2027-07-01", true).fault, "1 cases failed");
+  EXPECT_EQ(outcome_on(proof, "2027-07-01", true).summary[State::kWaived], 0u);
   proof.record.results[1].exception = "ops/*";
-  EXPECT_THAT(verdict_on(proof, "2027-06-30", true).fault, testing::HasSubstr("too wide"));
+  EXPECT_THAT(outcome_on(proof, "2027-06-30", true).fault, testing::HasSubstr("too wide"));
 }
 
-TEST(LoadedFiles, WhatAVendorDeliversLiesBesideThePlugin) {
+TEST(LoadedFiles, DeliveredFilesAreThoseNextToThePlugin) {
   const std::vector<LoadedFile> files = {
       {"/opt/acme/a.so", "1"}, {"/opt/acme/kernels/k.bin", "2"}, {"/opt/acme2/b.so", "3"}, {"/usr/lib/libc.so", "4"}};
   EXPECT_THAT(delivered(files, "1"), testing::ElementsAre(LoadedFile{"a.so", "1"}, LoadedFile{"kernels/k.bin", "2"}));

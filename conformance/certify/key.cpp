@@ -92,7 +92,7 @@ void write_secret(const fs::path& file, std::string_view text) {
 void check_permissions(const fs::path& file) {
   struct stat info = {};
   if (lstat(file.c_str(), &info) != 0) return;  // reading it says why
-  if (!S_ISREG(info.st_mode)) throw std::runtime_error("it is no regular file");
+  if (!S_ISREG(info.st_mode)) throw std::runtime_error("it is not a regular file");
   if ((info.st_mode & 077) != 0)
     throw std::runtime_error(fmt::format("its mode is {:o}: others can read it; `chmod 600` it", info.st_mode & 07777));
   if (info.st_uid != geteuid()) throw std::runtime_error("it belongs to another user");
@@ -129,10 +129,10 @@ Key read_key(const fs::path& file) {
     unhex(key.secret_hex, crypto_sign_SECRETKEYBYTES, "secret_key");
     return key;
   } catch (const Json::exception&) {
-    throw std::runtime_error(fmt::format("'{}' is no key file of `backplane-conform keygen`", file.string()));
+    throw std::runtime_error(fmt::format("'{}' is not a key file of `backplane-conform keygen`", file.string()));
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(
-        fmt::format("'{}' is no key file of `backplane-conform keygen`: {}", file.string(), error.what()));
+        fmt::format("'{}' is not a key file of `backplane-conform keygen`: {}", file.string(), error.what()));
   }
 }
 
@@ -142,7 +142,7 @@ std::string read_public_key(const fs::path& file) {
   try {
     unhex(text, crypto_sign_PUBLICKEYBYTES, "text");
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format("'{}' is no public key: {}", file.string(), error.what()));
+    throw std::runtime_error(fmt::format("'{}' is not a public key: {}", file.string(), error.what()));
   }
   return text;
 }
@@ -166,7 +166,7 @@ Signature read_signature(const std::string& text) {
     const Json json = parse(text);
     signature = {json.at("role"), json.at("owner"), json.at("public_key"), json.at("sha256"), json.at("signature")};
   } catch (const Json::exception&) {
-    throw std::runtime_error("it is no signature");
+    throw std::runtime_error("it is not a signature");
   }
   if (text_of(signature) != text) throw std::runtime_error("it is not in the form in which signatures are written");
   const Bytes open = unhex(signature.public_hex, crypto_sign_PUBLICKEYBYTES, "public_key");

@@ -39,7 +39,7 @@ std::vector<std::string> signers_of(const Certificate& certificate) {
 }
 
 std::string level_of(const Certificate& certificate) {
-  const std::vector<std::string> reached = certificate.verdict.reached();
+  const std::vector<std::string> reached = certificate.outcome.reached();
   return reached.empty() ? "no level" : reached.back();
 }
 
@@ -125,8 +125,8 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
 
 void add_levels(Page& page, const Certificate& certificate) {
   page.raw("<div class=\"levels\">\n");
-  for (size_t i = 0; i < certificate.verdict.levels.size(); ++i) {
-    const Level& level = certificate.verdict.levels[i];
+  for (size_t i = 0; i < certificate.outcome.levels.size(); ++i) {
+    const Level& level = certificate.outcome.levels[i];
     page.raw(fmt::format("<div class=\"level{}\"><b>{} {}</b>{}</div>\n", level.reached ? " reached" : "", level.name,
                          i < std::size(kMeanings) ? kMeanings[i].second : "",
                          html(level.reached ? "reached" : level.reason)));
@@ -225,12 +225,12 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
   const Proof& proof = certificate.proof;
   const Header& header = proof.record.header;
   const Identity& who = header.identity;
-  std::vector<std::string> lines = scope_of(header, certificate.verdict);
-  if (proof.certifier && !certificate.verdict.conditions.empty() && certificate.certifier->fault.empty())
+  std::vector<std::string> lines = scope_of(header, certificate.outcome);
+  if (proof.certifier && !certificate.outcome.conditions.empty() && certificate.certifier->fault.empty())
     lines.push_back("the waivers count: " + line_of("signed by", *certificate.certifier));
   lines.push_back(fmt::format("{} {} on {}, driver {}", who.backend, who.version, who.device, or_unknown(who.driver)));
-  lines.push_back(certificate.verdict.summary.to_text());
-  for (const Level& level : certificate.verdict.levels)
+  lines.push_back(certificate.outcome.summary.to_text());
+  for (const Level& level : certificate.outcome.levels)
     lines.push_back(fmt::format("{} {}", level.name, level.reached ? "reached" : "not reached: " + level.reason));
   lines.push_back(
       fmt::format("plugin with the SHA-256 {}: {}", proof.commitment.plugin,
@@ -254,9 +254,9 @@ std::string json_of(const Certificate& certificate) {
                : Json();
   };
   const Json json = {
-      {"judged", scope_of(proof.record.header, certificate.verdict)},
-      {"levels", certificate.verdict.reached()},
-      {"fault", certificate.verdict.fault},
+      {"judged", scope_of(proof.record.header, certificate.outcome)},
+      {"levels", certificate.outcome.reached()},
+      {"fault", certificate.outcome.fault},
       {"vendor", signer(certificate.vendor)},
       {"lab", signer(certificate.lab)},
       {"lab_report", proof.lab_report},
@@ -265,8 +265,8 @@ std::string json_of(const Certificate& certificate) {
       {"commitment", {{"made", proof.commitment.made}, {"compared", certificate.is_commitment_compared}}},
       {"plugin_sha256", proof.commitment.plugin},
       {"again", certificate.again ? Json(*certificate.again) : Json()},
-      {"summary", parse_record(certificate.verdict.summary.to_json(certificate.verdict.reached(),
-                                                                   certificate.verdict.conditions))}};
+      {"summary", parse_record(certificate.outcome.summary.to_json(certificate.outcome.reached(),
+                                                                   certificate.outcome.conditions))}};
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
 }
 
@@ -279,10 +279,10 @@ std::string html_of(const Certificate& certificate) {
 
   Page page;
   page.raw(fmt::format("<h1>{}</h1>\n", html(title)));
-  for (const std::string& line : scope_of(header, certificate.verdict))
+  for (const std::string& line : scope_of(header, certificate.outcome))
     page.paragraph(line, line.starts_with("but ") ? "but" : "");
-  if (!certificate.verdict.fault.empty()) page.paragraph(certificate.verdict.fault, "bad");
-  page.paragraph(certificate.verdict.summary.to_text());
+  if (!certificate.outcome.fault.empty()) page.paragraph(certificate.outcome.fault, "bad");
+  page.paragraph(certificate.outcome.summary.to_text());
   add_levels(page, certificate);
 
   page.heading("Who signed");

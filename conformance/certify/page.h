@@ -18,7 +18,7 @@ struct Signer {
 // What the verifier found.
 struct Certificate {
   Proof proof;
-  Verdict verdict = {};  // on the day of verification
+  RunOutcome outcome = {};  // on the day of verification
   Signer vendor = {};
   std::optional<Signer> lab = {}, certifier = {};
   bool is_nonce_compared = false, is_commitment_compared = false;

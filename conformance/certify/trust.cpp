@@ -62,9 +62,9 @@ void read_file_into(Trust& trust, const fs::path& file) {
     if (json.at("trust") != 1) throw std::runtime_error("it is of another version");
     for (const Json& entry : json.at("keys")) trust.add(key_of(entry));
   } catch (const Json::exception& error) {
-    throw std::runtime_error(fmt::format("'{}' is no file of trusted keys: {}", file.string(), error.what()));
+    throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format("'{}' is no file of trusted keys: {}", file.string(), error.what()));
+    throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));
   }
 }
 
@@ -87,23 +87,23 @@ Trust Trust::read(const fs::path& path) {
 }
 
 // A key may stand in several entries: what revokes it counts wherever it stands, one valid entry is enough otherwise.
-Standing Trust::of(const std::string& public_hex, const std::string& role, const std::string& day) const {
-  Standing standing = {.owner = "", .fault = "the key is unknown"};
+KeyStatus Trust::of(const std::string& public_hex, const std::string& role, const std::string& day) const {
+  KeyStatus status = {.owner = "", .fault = "the key is unknown"};
   for (const TrustedKey& key : keys_) {
     if (key.public_hex != public_hex) continue;
     if (!key.revoked.empty()) return {key.owner, fmt::format("the key was revoked on {}", key.revoked)};
-    if (standing.owner.empty() || !standing.counts()) {
-      standing.owner = key.owner;
-      standing.fault.clear();
+    if (status.owner.empty() || !status.counts()) {
+      status.owner = key.owner;
+      status.fault.clear();
       if (std::ranges::find(key.roles, role) == key.roles.end())
-        standing.fault = fmt::format("the key may not sign as '{}'", role);
+        status.fault = fmt::format("the key may not sign as '{}'", role);
       else if (day < key.from)
-        standing.fault = fmt::format("the key is valid from {} on", key.from);
+        status.fault = fmt::format("the key is valid from {} on", key.from);
       else if (day > key.to)
-        standing.fault = fmt::format("the key expired on {}", key.to);
+        status.fault = fmt::format("the key expired on {}", key.to);
     }
   }
-  return standing;
+  return status;
 }
 
 }  // namespace backplane::conform

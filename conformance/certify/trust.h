@@ -16,7 +16,7 @@ struct TrustedKey {
 };
 
 // What is known of a key.
-struct Standing {
+struct KeyStatus {
   std::string owner;  // as the store names it; empty: the key is unknown
   std::string fault;  // why it does not count, in one line; empty: it does
   bool counts() const { return fault.empty(); }
@@ -30,7 +30,7 @@ class Trust {
   void add(TrustedKey key) { keys_.push_back(std::move(key)); }
 
   // On `day`, which is the verifier's: "2026-11-20".
-  Standing of(const std::string& public_hex, const std::string& role, const std::string& day) const;
+  KeyStatus of(const std::string& public_hex, const std::string& role, const std::string& day) const;
 
  private:
   std::vector<TrustedKey> keys_;

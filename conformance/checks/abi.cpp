@@ -256,7 +256,7 @@ Result device_info(Bench& bench) {
 // A host that offers as little as it may.
 Result bare_host(Bench& bench) {
   Host host;
-  host.strip();
+  host.remove_optional_slots();
   const Backend backend(bench.library(), host);
   const Device device(backend, bench.device_index());
   Result result;

@@ -46,7 +46,8 @@ uint32_t judged(const Device& device, bp_bytes_t blob) {
   uint32_t answer = BP_CACHE_UNUSABLE;
   const bp_status_t status = device.plugin().cache->validate(device.raw(), blob, &answer, detail.error());
   if (status != BP_OK) throw Breach(fmt::format("validate answers {:#x}: {}", status, detail.text()));
-  if (answer > BP_CACHE_UNUSABLE) throw Breach(fmt::format("validate returns {}, which is no answer", answer));
+  if (answer > BP_CACHE_UNUSABLE)
+    throw Breach(fmt::format("validate returns {}, which is not a BP_CACHE_* value", answer));
   return answer;
 }
 

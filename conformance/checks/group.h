@@ -52,7 +52,7 @@ void add_coverage(const Selection& selection, std::vector<Case>& out_cases);
 void add_ops(const Selection& selection, std::vector<Case>& out_cases);
 void add_graph(const Selection& selection, std::vector<Case>& out_cases);
 void add_models(const Selection& selection, std::vector<Case>& out_cases);
-void add_written(const Selection& selection, std::vector<Case>& out_cases);
+void add_handwritten(const Selection& selection, std::vector<Case>& out_cases);
 void add_negative(const Selection& selection, std::vector<Case>& out_cases);
 void add_programs(const Selection& selection, std::vector<Case>& out_cases);
 void add_memory(const Selection& selection, std::vector<Case>& out_cases);

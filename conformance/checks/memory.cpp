@@ -116,7 +116,7 @@ Result spaces(Bench& bench, Table& table) {
                                 : failed(fmt::format("space {} does not exist and answers {:#x}", count, status));
 }
 
-// Host to device, device to device, device to host; sizes that are no multiple of anything, and parts of buffers.
+// Host to device, device to device, device to host; odd sizes, and parts of buffers.
 Result copies(Bench&, Table& table) {
   for (const uint64_t size : {uint64_t{1}, uint64_t{3}, uint64_t{64}, uint64_t{4097}, (uint64_t{1} << 20) + 7}) {
     const Block a(table, size), b(table, size + 32);

@@ -6,15 +6,15 @@ namespace backplane::conform {
 namespace {
 
 // A program of some claimed call with an instance that is not bound yet.
-struct Stand {
+struct Fixture {
   std::unique_ptr<Subject> subject;
   std::unique_ptr<Program> program;
   std::unique_ptr<Instance> instance;
 };
 
 // Empty if nothing ordinary is claimed; then `out_result` says why.
-std::optional<Stand> stand(Bench& bench, Result& out_result) {
-  Stand result{any_subject(bench, out_result), nullptr, nullptr};
+std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
+  Fixture result{any_subject(bench, out_result), nullptr, nullptr};
   if (result.subject == nullptr) return std::nullopt;
   Answer answer;
   result.program = Program::compile(bench.device(), *result.subject->graph, answer);
@@ -25,16 +25,16 @@ std::optional<Stand> stand(Bench& bench, Result& out_result) {
 }
 
 // After whatever went wrong, a proper run must still be right.
-std::string still_works(Stand& s) {
+std::string still_works(Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   std::vector<onnx::Tensor> outputs;
   if (const Answer answer = s.instance->run_checked(outputs); !answer.ok()) return answer.describe();
   return s.subject->fault(outputs);
 }
 
-Result with_stand(Bench& bench, std::string (*check)(Bench&, Stand&)) {
+Result with_fixture(Bench& bench, std::string (*check)(Bench&, Fixture&)) {
   Result result;
-  std::optional<Stand> s = stand(bench, result);
+  std::optional<Fixture> s = make_fixture(bench, result);
   if (!s) return result;
   if (const std::string fault = check(bench, *s); !fault.empty()) return failed(fault);
   if (const std::string fault = still_works(*s); !fault.empty())
@@ -42,7 +42,7 @@ Result with_stand(Bench& bench, std::string (*check)(Bench&, Stand&)) {
   return passed(1);
 }
 
-std::string unbound(Bench&, Stand& s) {
+std::string unbound(Bench&, Fixture& s) {
   std::string fault;
   RunSettings settings;
   settings.out_done_fault = &fault;
@@ -52,7 +52,7 @@ std::string unbound(Bench&, Stand& s) {
   return fault;
 }
 
-std::string small_buffers(Bench& bench, Stand& s) {
+std::string small_buffers(Bench& bench, Fixture& s) {
   for (const bool is_output : {false, true}) {
     const GraphSpec& spec = s.program->graph().spec();
     const ValueSpec& value = spec.values[is_output ? spec.outputs[0] : spec.inputs[0]];
@@ -68,7 +68,7 @@ std::string small_buffers(Bench& bench, Stand& s) {
   return "";
 }
 
-std::string wrong_tensors(Bench& bench, Stand& s) {
+std::string wrong_tensors(Bench& bench, Fixture& s) {
   const GraphSpec& spec = s.program->graph().spec();
   const ValueSpec& value = spec.values[spec.inputs[0]];
   const Extents longer = {1 + value.extents[0], 64, 64}, flat = {count_of(value.extents)};
@@ -99,7 +99,7 @@ std::string wrong_tensors(Bench& bench, Stand& s) {
 }
 
 // Memory that starts on any byte: refused, or used properly.
-std::string misaligned(Bench& bench, Stand& s) {
+std::string misaligned(Bench& bench, Fixture& s) {
   const GraphSpec& spec = s.program->graph().spec();
   for (const uint64_t offset : {1u, 2u, 4u, 16u}) {
     std::vector<std::unique_ptr<Memory>> memories;
@@ -123,7 +123,7 @@ std::string misaligned(Bench& bench, Stand& s) {
   return "";
 }
 
-std::string null_arguments(Bench& bench, Stand& s) {
+std::string null_arguments(Bench& bench, Fixture& s) {
   const bp_plugin_t& plugin = bench.device().plugin();
   bp_program_t* program = nullptr;
   if (plugin.program->compile(bench.device().raw(), nullptr, &program, nullptr) == BP_OK)
@@ -135,7 +135,7 @@ std::string null_arguments(Bench& bench, Stand& s) {
   return "";
 }
 
-std::string cancelled(Bench&, Stand& s) {
+std::string cancelled(Bench&, Fixture& s) {
   bp_cancel_t token;
   token.set = true;
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
@@ -147,7 +147,7 @@ std::string cancelled(Bench&, Stand& s) {
   return answer.ok() ? s.subject->fault(outputs) : "a cancelled run: " + answer.describe();
 }
 
-std::string late(Bench&, Stand& s) {
+std::string late(Bench&, Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   std::vector<onnx::Tensor> outputs;
   RunSettings settings;
@@ -160,9 +160,9 @@ std::string late(Bench&, Stand& s) {
   return answer.ok() ? "" : "a run long before its deadline: " + answer.describe();
 }
 
-std::string repeated(Bench&, Stand& s) {
+std::string repeated(Bench&, Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
-  for (int i = 0; i < 20; ++i) {  // outputs are poisoned before each run: last run's are no answer
+  for (int i = 0; i < 20; ++i) {  // outputs are poisoned before each run, so stale results do not pass
     std::vector<onnx::Tensor> outputs;
     if (const Answer answer = s.instance->run_checked(outputs); !answer.ok()) return answer.describe();
     if (const std::string fault = s.subject->fault(outputs); !fault.empty())
@@ -172,7 +172,7 @@ std::string repeated(Bench&, Stand& s) {
 }
 
 // The same instance, new data in the same memory.
-std::string new_data(Bench&, Stand& s) {
+std::string new_data(Bench&, Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   Subject other{s.subject->problem, {}, nullptr, {}, s.subject->flushes};
   for (uint64_t round = 0; round < 5; ++round) {
@@ -206,7 +206,7 @@ Result no_memory(Bench& bench, const char* op_case) {
     host.fail_after(successes);
     std::vector<onnx::Tensor> outputs;
     const Answer answer = compute(device, *subject->graph, subject->inputs, outputs);
-    host.heal();
+    host.stop_failing();
     const bool met_failure = host.failures() != failures;
     if (!answer.ok() && answer.status != BP_RESOURCE_EXHAUSTED)
       return failed("when memory runs out " + answer.describe());
@@ -226,7 +226,7 @@ Result no_memory(Bench& bench, const char* op_case) {
 void add_robustness(const Selection&, std::vector<Case>& out_cases) {
   const struct {
     const char* name;
-    std::string (*check)(Bench&, Stand&);
+    std::string (*check)(Bench&, Fixture&);
   } rows[] = {{"unbound", unbound},
               {"small_buffers", small_buffers},
               {"wrong_tensors", wrong_tensors},
@@ -238,7 +238,7 @@ void add_robustness(const Selection&, std::vector<Case>& out_cases) {
               {"new_data", new_data}};
   for (const auto& row : rows) {
     out_cases.push_back({fmt::format("robustness/{}", row.name),
-                         [check = row.check](Bench& bench) { return with_stand(bench, check); }});
+                         [check = row.check](Bench& bench) { return with_fixture(bench, check); }});
   }
   for (const char* op_case : {"Add/float/same", "MatMul/float/odd_positive_constant", "Conv/float/3x3_padded_positive",
                               "Softmax/float/last", "Concat/float/rows"}) {

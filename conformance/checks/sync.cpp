@@ -13,7 +13,7 @@ constexpr uint64_t kMillisecond = 1'000'000;  // ns
 constexpr size_t kRuns = 8;
 
 // Instances of one program, each with memory of its own, and a stream.
-struct Rig {
+struct Fixture {
   Bench& bench;
   std::unique_ptr<Subject> subject;
   std::unique_ptr<Program> program;
@@ -33,17 +33,17 @@ struct Rig {
 };
 
 // What a check finds wrong, or why the device need not pass it.
-struct Verdict {
+struct CheckResult {
   std::string fault = "";
   std::string not_offered = "";
 };
-Verdict wrong(std::string text) {
+CheckResult wrong(std::string text) {
   return {.fault = std::move(text)};
 }
-Verdict wrong(const char* what, const Answer& answer) {
+CheckResult wrong(const char* what, const Answer& answer) {
   return {.fault = fmt::format("{}: {}", what, answer.describe())};
 }
-Verdict not_offered(std::string text) {
+CheckResult not_offered(std::string text) {
   return {.not_offered = std::move(text)};
 }
 
@@ -52,53 +52,54 @@ bp_run_t in(const Stream* stream) {
 }
 
 // Runs without `done`: the wait of the stream is all that says when they have ended.
-Verdict stream_wait(Rig& rig) {
-  for (const auto& instance : rig.instances) {
+CheckResult stream_wait(Fixture& fixture) {
+  for (const auto& instance : fixture.instances) {
     instance->output(0).poison();
-    if (const Answer answer = instance->start(in(rig.stream.get())); !answer.ok()) return wrong("in a stream", answer);
+    if (const Answer answer = instance->start(in(fixture.stream.get())); !answer.ok())
+      return wrong("in a stream", answer);
   }
-  if (const Answer answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
-  return wrong(rig.faults());
+  if (const Answer answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(fixture.faults());
 }
 
 // Each instance reads what the one before writes.
-Verdict stream_order(Rig& rig) {
-  const GraphSpec& spec = rig.program->graph().spec();
+CheckResult stream_order(Fixture& fixture) {
+  const GraphSpec& spec = fixture.program->graph().spec();
   if (spec.values[spec.inputs[0]].extents != spec.values[spec.outputs[0]].extents)
     return not_offered("no claimed call has an output of the extents of its input");
-  for (size_t i = 1; i < rig.instances.size(); ++i) {
-    const Answer answer = rig.instances[i]->bind(0, rig.instances[i - 1]->output(0));
+  for (size_t i = 1; i < fixture.instances.size(); ++i) {
+    const Answer answer = fixture.instances[i]->bind(0, fixture.instances[i - 1]->output(0));
     if (!answer.ok()) return wrong("bind to another instance's output", answer);
   }
   const auto results = [&] {
     std::vector<std::vector<std::byte>> bytes;
-    for (const auto& instance : rig.instances) {
+    for (const auto& instance : fixture.instances) {
       bytes.push_back(instance->output(0).read().bytes);
       instance->output(0).poison();
     }
     return bytes;
   };
-  for (const auto& instance : rig.instances) {
+  for (const auto& instance : fixture.instances) {
     if (const Answer answer = instance->run(); !answer.ok()) return wrong("one by one", answer);
   }
   const auto expected = results();
   for (int round = 0; round < 20; ++round) {
-    for (const auto& instance : rig.instances) {
-      if (const Answer answer = instance->start(in(rig.stream.get())); !answer.ok())
+    for (const auto& instance : fixture.instances) {
+      if (const Answer answer = instance->start(in(fixture.stream.get())); !answer.ok())
         return wrong("in a stream", answer);
     }
-    if (const Answer answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+    if (const Answer answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
     if (results() != expected) return wrong("runs of one stream do not follow each other");
   }
-  for (size_t i = 1; i < rig.instances.size(); ++i) {
-    const Answer answer = rig.instances[i]->bind(0, rig.instances[i]->input(0));
+  for (size_t i = 1; i < fixture.instances.size(); ++i) {
+    const Answer answer = fixture.instances[i]->bind(0, fixture.instances[i]->input(0));
     if (!answer.ok()) return wrong("bind", answer);
   }
   return {};
 }
 
 // A run waits for a host point and is accepted before it is reached; its own point advances after `done`.
-Verdict host_points(Rig& rig, const Stream* stream) {
+CheckResult host_points(Fixture& fixture, const Stream* stream) {
   bp_semaphore_t start, finish;
   const bp_point_t waits = bp_host_point(&start, 1), signals = bp_host_point(&finish, 1);
   bp_run_t run = in(stream);
@@ -107,7 +108,7 @@ Verdict host_points(Rig& rig, const Stream* stream) {
   run.wait_count = run.signal_count = 1;
   End end;
   end.expect(run);
-  Instance& instance = *rig.instances[0];
+  Instance& instance = *fixture.instances[0];
   instance.output(0).poison();
   if (const Answer answer = instance.start(run); !answer.ok()) return wrong("a run that waits", answer);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -116,27 +117,27 @@ Verdict host_points(Rig& rig, const Stream* stream) {
   if (finish.wait(1, now_ns() + 10'000 * kMillisecond, nullptr) != BP_OK) return wrong("its point is not reached");
   if (end.calls() != 1) return wrong(fmt::format("when the point is reached, `done` was called {} times", end.calls()));
   if (end.status() != BP_OK) return wrong(fmt::format("`done` reports {:#x}", end.status()));
-  return wrong(rig.fault(0));
+  return wrong(fixture.fault(0));
 }
-Verdict points_in_stream(Rig& rig) {
-  return host_points(rig, rig.stream.get());
+CheckResult points_in_stream(Fixture& fixture) {
+  return host_points(fixture, fixture.stream.get());
 }
-Verdict points_alone(Rig& rig) {
-  return host_points(rig, nullptr);
+CheckResult points_alone(Fixture& fixture) {
+  return host_points(fixture, nullptr);
 }
 
 // A run waits for a failed point: `done` and its own point report that, and the instance can run again.
-Verdict failed_wait(Rig& rig) {
+CheckResult failed_wait(Fixture& fixture) {
   bp_semaphore_t start, finish;
   start.signal(1, true);
   const bp_point_t waits = bp_host_point(&start, 1), signals = bp_host_point(&finish, 3);
-  bp_run_t run = in(rig.stream.get());
+  bp_run_t run = in(fixture.stream.get());
   run.waits = &waits;
   run.signals = &signals;
   run.wait_count = run.signal_count = 1;
   End end;
   end.expect(run);
-  const Answer answer = rig.instances[0]->start(run);
+  const Answer answer = fixture.instances[0]->start(run);
   uint64_t value = 0;
   if (!answer.ok()) {
     if (answer.status != BP_DEPENDENCY_FAILED) return wrong("a run that waits for a failed point", answer);
@@ -148,54 +149,54 @@ Verdict failed_wait(Rig& rig) {
     if (end.calls() != 1 || end.status() != BP_DEPENDENCY_FAILED)
       return wrong(fmt::format("`done` was called {} times, with {:#x}", end.calls(), end.status()));
   }
-  static_cast<void>(rig.stream->wait());  // its failure was reported
-  return stream_wait(rig);
+  static_cast<void>(fixture.stream->wait());  // its failure was reported
+  return stream_wait(fixture);
 }
 
 // The same without `done`: the stream says whose run failed, once.
-Verdict silent_failure(Rig& rig) {
+CheckResult silent_failure(Fixture& fixture) {
   bp_semaphore_t start;
   start.signal(1, true);
   const bp_point_t waits = bp_host_point(&start, 1);
-  bp_run_t run = in(rig.stream.get());
+  bp_run_t run = in(fixture.stream.get());
   run.waits = &waits;
   run.wait_count = 1;
   run.id = 4711;
-  if (const Answer answer = rig.instances[0]->start(run); !answer.ok()) {
+  if (const Answer answer = fixture.instances[0]->start(run); !answer.ok()) {
     if (answer.status != BP_DEPENDENCY_FAILED) return wrong("a run that waits for a failed point", answer);
-    return stream_wait(rig);
+    return stream_wait(fixture);
   }
-  const Answer answer = rig.stream->wait();
+  const Answer answer = fixture.stream->wait();
   if (answer.status != BP_DEPENDENCY_FAILED)
     return wrong(fmt::format("stream_wait after a failed run without `done` answers {:#x}", answer.status));
   if (answer.run != run.id)
     return wrong(fmt::format("stream_wait reports run {} and the failed one is {}", answer.run, run.id));
-  return stream_wait(rig);
+  return stream_wait(fixture);
 }
 
 // A stream whose work waits: the deadline of stream_wait holds, and the work is not lost.
-Verdict late_stream(Rig& rig) {
+CheckResult late_stream(Fixture& fixture) {
   bp_semaphore_t start;
   const bp_point_t waits = bp_host_point(&start, 1);
-  bp_run_t run = in(rig.stream.get());
+  bp_run_t run = in(fixture.stream.get());
   run.waits = &waits;
   run.wait_count = 1;
-  rig.instances[0]->output(0).poison();
-  if (const Answer answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+  fixture.instances[0]->output(0).poison();
+  if (const Answer answer = fixture.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
   const uint64_t begin = now_ns();
-  const Answer late = rig.stream->wait(begin + 20 * kMillisecond);
+  const Answer late = fixture.stream->wait(begin + 20 * kMillisecond);
   const uint64_t took = now_ns() - begin;
   start.signal(1, false);
   if (late.status != BP_TIMED_OUT)
     return wrong(fmt::format("stream_wait past its deadline answers {:#x}, not BP_TIMED_OUT", late.status));
   if (took > 5'000 * kMillisecond)
     return wrong(fmt::format("stream_wait returns {} ms after a deadline of 20 ms", took / kMillisecond));
-  if (const Answer answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
-  return wrong(rig.fault(0));
+  if (const Answer answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(fixture.fault(0));
 }
 
 // A run that waits for what never comes ends when it is cancelled.
-Verdict cancelled(Rig& rig) {
+CheckResult cancelled(Fixture& fixture) {
   bp_semaphore_t start;
   bp_cancel_t token;
   const bp_point_t waits = bp_host_point(&start, 1);
@@ -205,7 +206,7 @@ Verdict cancelled(Rig& rig) {
   run.cancel = &token;
   End end;
   end.expect(run);
-  if (const Answer answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+  if (const Answer answer = fixture.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
   token.set = true;
   const bool ended = end.wait();
   start.signal(1, false);
@@ -214,11 +215,11 @@ Verdict cancelled(Rig& rig) {
     return wrong("a run that was cancelled while it waits goes on waiting");
   }
   if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
-  return stream_wait(rig);
+  return stream_wait(fixture);
 }
 
 // And when its deadline passes.
-Verdict deadline(Rig& rig) {
+CheckResult deadline(Fixture& fixture) {
   bp_semaphore_t start;
   const bp_point_t waits = bp_host_point(&start, 1);
   bp_run_t run = in(nullptr);
@@ -227,7 +228,7 @@ Verdict deadline(Rig& rig) {
   run.deadline = now_ns() + 20 * kMillisecond;
   End end;
   end.expect(run);
-  if (const Answer answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+  if (const Answer answer = fixture.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
   const bool ended = end.wait();
   start.signal(1, false);
   if (!ended) {
@@ -235,38 +236,38 @@ Verdict deadline(Rig& rig) {
     return wrong("a run that waits goes on after its deadline");
   }
   if (end.status() != BP_TIMED_OUT) return wrong(fmt::format("a late run ends with {:#x}", end.status()));
-  return stream_wait(rig);
+  return stream_wait(fixture);
 }
 
 // One stream waits for what another one signals, in the device's own order.
-Verdict native_points(Rig& rig) {
+CheckResult native_points(Fixture& fixture) {
   Answer answer;
-  const auto other = Stream::create(rig.device(), answer);
+  const auto other = Stream::create(fixture.device(), answer);
   if (other == nullptr) return wrong("a second stream", answer);
-  const auto semaphore = NativeSemaphore::create(rig.device(), 0, nullptr, answer);
+  const auto semaphore = NativeSemaphore::create(fixture.device(), 0, nullptr, answer);
   if (semaphore == nullptr) return wrong("semaphore_create", answer);
   bp_semaphore_t start;
   const bp_point_t first = bp_host_point(&start, 1), point = semaphore->at(1);
-  bp_run_t before = in(rig.stream.get()), after = in(other.get());
+  bp_run_t before = in(fixture.stream.get()), after = in(other.get());
   before.waits = &first;
   before.signals = after.waits = &point;
   before.wait_count = before.signal_count = after.wait_count = 1;
-  for (const size_t i : {0, 1}) rig.instances[i]->output(0).poison();
-  if (answer = rig.instances[0]->start(before); !answer.ok()) return wrong("a run that signals", answer);
-  if (answer = rig.instances[1]->start(after); !answer.ok()) return wrong("a run that waits", answer);
+  for (const size_t i : {0, 1}) fixture.instances[i]->output(0).poison();
+  if (answer = fixture.instances[0]->start(before); !answer.ok()) return wrong("a run that signals", answer);
+  if (answer = fixture.instances[1]->start(after); !answer.ok()) return wrong("a run that waits", answer);
   if (answer = other->wait(now_ns() + 10 * kMillisecond); answer.status != BP_TIMED_OUT)
     return wrong("a run did not wait for a native point");
   start.signal(1, false);
   if (answer = other->wait(); !answer.ok()) return wrong("stream_wait", answer);
-  if (const std::string fault = rig.fault(1); !fault.empty()) return wrong(fault);
-  if (answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
-  return wrong(rig.fault(0));
+  if (const std::string fault = fixture.fault(1); !fault.empty()) return wrong(fault);
+  if (answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(fixture.fault(0));
 }
 
 // A run that waits for a native point that is never signalled ends when it is cancelled.
-Verdict native_cancel(Rig& rig) {
+CheckResult native_cancel(Fixture& fixture) {
   Answer answer;
-  const auto semaphore = NativeSemaphore::create(rig.device(), 0, nullptr, answer);
+  const auto semaphore = NativeSemaphore::create(fixture.device(), 0, nullptr, answer);
   if (semaphore == nullptr) return wrong("semaphore_create", answer);
   bp_cancel_t token;
   const bp_point_t waits = semaphore->at(1);
@@ -276,21 +277,21 @@ Verdict native_cancel(Rig& rig) {
   run.cancel = &token;
   End end;
   end.expect(run);
-  if (answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+  if (answer = fixture.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const bool early = end.calls() != 0;
   token.set = true;
   if (!end.wait()) return wrong("a run that was cancelled while it waits for a native point goes on waiting");
   if (early) return wrong("a run ended before the native point that it waits for was reached");
   if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
-  return stream_wait(rig);
+  return stream_wait(fixture);
 }
 
 // The host looks at a device's semaphore, waits for it and signals it.
-Verdict native_slots(Rig& rig) {
-  const bp_sync_api_t& api = rig.sync();
+CheckResult native_slots(Fixture& fixture) {
+  const bp_sync_api_t& api = fixture.sync();
   Answer answer;
-  const auto semaphore = NativeSemaphore::create(rig.device(), 3, nullptr, answer);
+  const auto semaphore = NativeSemaphore::create(fixture.device(), 3, nullptr, answer);
   if (semaphore == nullptr) return wrong("semaphore_create", answer);
   Detail detail;
   uint64_t value = 0;
@@ -310,23 +311,24 @@ Verdict native_slots(Rig& rig) {
         (api.semaphore_query(semaphore->raw(), &value, detail.error()) != BP_OK || value != 5))
       return wrong(fmt::format("a semaphore signalled with 5 has {}", value));
     const bp_point_t point = semaphore->at(5);
-    bp_run_t run = in(rig.stream.get());
+    bp_run_t run = in(fixture.stream.get());
     run.waits = &point;
     run.wait_count = 1;
-    rig.instances[0]->output(0).poison();
-    if (answer = rig.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
-    if (answer = rig.stream->wait(now_ns() + 10'000 * kMillisecond); !answer.ok()) return wrong("stream_wait", answer);
-    return wrong(rig.fault(0));
+    fixture.instances[0]->output(0).poison();
+    if (answer = fixture.instances[0]->start(run); !answer.ok()) return wrong("a run that waits", answer);
+    if (answer = fixture.stream->wait(now_ns() + 10'000 * kMillisecond); !answer.ok())
+      return wrong("stream_wait", answer);
+    return wrong(fixture.fault(0));
   }
   return {};
 }
 
 // A semaphore that is exported and imported is one semaphore.
-Verdict native_export(Rig& rig) {
-  const bp_sync_api_t& api = rig.sync();
+CheckResult native_export(Fixture& fixture) {
+  const bp_sync_api_t& api = fixture.sync();
   if (api.semaphore_export == nullptr) return not_offered("the device exports no semaphores");
   Answer answer;
-  const auto ours = NativeSemaphore::create(rig.device(), 0, nullptr, answer);
+  const auto ours = NativeSemaphore::create(fixture.device(), 0, nullptr, answer);
   if (ours == nullptr) return wrong("semaphore_create", answer);
   Detail detail;
   bp_native_t native = {.size = sizeof native};
@@ -340,83 +342,84 @@ Verdict native_export(Rig& rig) {
   bp_native_t none = {.size = sizeof none};
   if (api.semaphore_export(ours->raw(), &what, &none, detail.error()) != BP_UNSUPPORTED)
     return wrong("semaphore_export of a kind that does not exist does not return BP_UNSUPPORTED");
-  const auto theirs = NativeSemaphore::create(rig.device(), 0, &native, answer);
+  const auto theirs = NativeSemaphore::create(fixture.device(), 0, &native, answer);
   if (theirs == nullptr) return wrong("import of what was exported", answer);
   const bp_point_t signals = ours->at(1), waits = theirs->at(1);
-  bp_run_t before = in(rig.stream.get()), after = in(nullptr);
+  bp_run_t before = in(fixture.stream.get()), after = in(nullptr);
   before.signals = &signals;
   after.waits = &waits;
   before.signal_count = after.wait_count = 1;
   End end;
   end.expect(after);
-  rig.instances[1]->output(0).poison();
-  if (answer = rig.instances[1]->start(after); !answer.ok()) return wrong("a run that waits", answer);
+  fixture.instances[1]->output(0).poison();
+  if (answer = fixture.instances[1]->start(after); !answer.ok()) return wrong("a run that waits", answer);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const bool early = end.calls() != 0;
-  if (answer = rig.instances[0]->start(before); !answer.ok()) return wrong("a run that signals", answer);
+  if (answer = fixture.instances[0]->start(before); !answer.ok()) return wrong("a run that signals", answer);
   if (!end.wait()) return wrong("an imported semaphore does not see the signal of the one that was exported");
   if (early) return wrong("a run did not wait for an imported semaphore");
-  if (answer = rig.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
-  return wrong(rig.fault(1));
+  if (answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
+  return wrong(fixture.fault(1));
 }
 
-Verdict stream_export(Rig& rig) {
-  const bp_sync_api_t& api = rig.sync();
+CheckResult stream_export(Fixture& fixture) {
+  const bp_sync_api_t& api = fixture.sync();
   if (api.stream_export == nullptr) return not_offered("the device exports no streams");
   Detail detail;
   bp_native_t native = {.size = sizeof native};
-  const bp_status_t status = api.stream_export(rig.stream->raw(), &native, detail.error());
+  const bp_status_t status = api.stream_export(fixture.stream->raw(), &native, detail.error());
   if (status == BP_UNSUPPORTED) return not_offered(detail.text());
   if (status != BP_OK) return wrong(fmt::format("stream_export answers {:#x}: {}", status, detail.text()));
   if (native.kind == 0) return wrong("stream_export returns no kind");
   // What the plugin exports it takes for a framework's: both are the same queue.
   Answer answer;
-  const auto same = Stream::create(rig.device(), answer, &native);
+  const auto same = Stream::create(fixture.device(), answer, &native);
   if (same == nullptr) return wrong("import of what was exported", answer);
-  rig.instances[0]->output(0).poison();
-  if (answer = rig.instances[0]->start(in(same.get())); !answer.ok()) return wrong("in an imported stream", answer);
+  fixture.instances[0]->output(0).poison();
+  if (answer = fixture.instances[0]->start(in(same.get())); !answer.ok()) return wrong("in an imported stream", answer);
   if (answer = same->wait(); !answer.ok()) return wrong("stream_wait", answer);
-  return wrong(rig.fault(0));
+  return wrong(fixture.fault(0));
 }
 
 bool is_asynchronous(const Device& device) {
   return device.plugin().sync != nullptr && (device.info().flags & BP_DEVICE_SYNCHRONOUS) == 0;
 }
 
-Result with_rig(Bench& bench, const Device& device, Verdict (*check)(Rig&)) {
+Result with_fixture(Bench& bench, const Device& device, CheckResult (*check)(Fixture&)) {
   if (!is_asynchronous(device)) return not_supported("the device has no streams: every run is synchronous");
   Result result;
-  Rig rig{bench, nullptr, nullptr, {}, nullptr};
+  Fixture fixture{bench, nullptr, nullptr, {}, nullptr};
   for (const char* name : {"Add/float/same", "Relu/float/block", "MatMul/float/small_positive"}) {
-    rig.subject = make_subject(device, problem_of(name, bench.seed(), name), result);
-    if (rig.subject != nullptr) break;
+    fixture.subject = make_subject(device, problem_of(name, bench.seed(), name), result);
+    if (fixture.subject != nullptr) break;
   }
-  if (rig.subject == nullptr) return result;
+  if (fixture.subject == nullptr) return result;
   Answer answer;
-  rig.program = Program::compile(device, *rig.subject->graph, answer);
-  if (rig.program == nullptr) return failed(answer.describe());
+  fixture.program = Program::compile(device, *fixture.subject->graph, answer);
+  if (fixture.program == nullptr) return failed(answer.describe());
   for (size_t i = 0; i < kRuns; ++i) {
-    rig.instances.push_back(Instance::create(*rig.program, answer));
-    if (rig.instances.back() == nullptr) return failed(answer.describe());
-    if (answer = rig.instances.back()->bind_all(rig.subject->inputs); !answer.ok()) return failed(answer.describe());
+    fixture.instances.push_back(Instance::create(*fixture.program, answer));
+    if (fixture.instances.back() == nullptr) return failed(answer.describe());
+    if (answer = fixture.instances.back()->bind_all(fixture.subject->inputs); !answer.ok())
+      return failed(answer.describe());
   }
-  rig.stream = Stream::create(device, answer);
-  if (rig.stream == nullptr) return failed(answer.describe());
-  const Verdict verdict = check(rig);
+  fixture.stream = Stream::create(device, answer);
+  if (fixture.stream == nullptr) return failed(answer.describe());
+  const CheckResult verdict = check(fixture);
   if (!verdict.fault.empty()) return failed(verdict.fault);
   if (!verdict.not_offered.empty()) return not_supported(verdict.not_offered);
   return passed(1);
 }
 
-Result with_semaphores(Bench& bench, Verdict (*check)(Rig&)) {
+Result with_semaphores(Bench& bench, CheckResult (*check)(Fixture&)) {
   const Device& device = bench.device();
   if (!is_asynchronous(device) || device.plugin().sync->semaphore_create == nullptr)
     return not_supported("the device has no semaphores of its own");
-  return with_rig(bench, device, check);
+  return with_fixture(bench, device, check);
 }
 
-// A run that does not end is given up. Nothing of it may be destroyed afterwards, so this has a backend to itself and
-// keeps it.
+// A run that does not end is abandoned. None of its objects may be destroyed afterwards, so this has a backend to
+// itself and keeps it.
 Result abandon(Bench& bench) {
   const bp_plugin_t& plugin = bench.device().plugin();
   if (!is_asynchronous(bench.device())) return not_supported("the device has no streams: every run is synchronous");
@@ -457,7 +460,7 @@ Result abandon(Bench& bench) {
 
 struct Row {
   const char* name;
-  Verdict (*check)(Rig& rig);
+  CheckResult (*check)(Fixture& fixture);
 };
 constexpr Row kStreams[] = {
     {"stream_wait", stream_wait},    {"stream_order", stream_order}, {"points_in_stream", points_in_stream},
@@ -474,7 +477,7 @@ constexpr Row kSemaphores[] = {{"native_points", native_points},
 void add_sync(const Selection&, std::vector<Case>& out_cases) {
   for (const Row& row : kStreams) {
     out_cases.push_back({fmt::format("sync/{}", row.name),
-                         [check = row.check](Bench& bench) { return with_rig(bench, bench.device(), check); }});
+                         [check = row.check](Bench& bench) { return with_fixture(bench, bench.device(), check); }});
   }
   for (const Row& row : kSemaphores) {
     out_cases.push_back({fmt::format("sync/{}", row.name),

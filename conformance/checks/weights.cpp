@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kCases[] = {"MatMul/float/odd_positive_constant", "MatMul/float/block_around_zero_constant"};
 
 // A program whose constant operand may be replaced.
-struct Rig {
+struct Fixture {
   std::unique_ptr<Subject> subject;
   std::unique_ptr<Program> program;
   std::unique_ptr<Instance> instance;
@@ -16,36 +16,36 @@ struct Rig {
   size_t argument = 0;  // of the problem
 };
 
-std::optional<Rig> make_rig(Bench& bench, Result& out_result) {
+std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   const Device& device = bench.device();
   if (device.plugin().weights == nullptr) {
     out_result = not_supported("the device replaces no weights: they are compiled anew");
     return std::nullopt;
   }
-  Rig rig;
+  Fixture fixture;
   for (const char* name : kCases) {
-    rig.subject = make_subject(device, problem_of(name, bench.seed(), "weights"), out_result);
-    if (rig.subject != nullptr) break;
+    fixture.subject = make_subject(device, problem_of(name, bench.seed(), "weights"), out_result);
+    if (fixture.subject != nullptr) break;
   }
   // Simple devices claim no product.
-  if (rig.subject == nullptr) {
+  if (fixture.subject == nullptr) {
     Problem problem = problem_of("Add/float/same", bench.seed(), "weights");
     problem.arguments[1].constant = true;
-    rig.subject = make_subject(device, std::move(problem), out_result);
+    fixture.subject = make_subject(device, std::move(problem), out_result);
   }
-  if (rig.subject == nullptr) return std::nullopt;
-  const auto& arguments = rig.subject->problem.arguments;
-  while (rig.argument < arguments.size() && !arguments[rig.argument].constant) ++rig.argument;
-  if (rig.argument == arguments.size()) {
+  if (fixture.subject == nullptr) return std::nullopt;
+  const auto& arguments = fixture.subject->problem.arguments;
+  while (fixture.argument < arguments.size() && !arguments[fixture.argument].constant) ++fixture.argument;
+  if (fixture.argument == arguments.size()) {
     out_result = not_supported("no claimed call has a constant operand");
     return std::nullopt;
   }
-  rig.subject->graph->allow_refit();
+  fixture.subject->graph->allow_refit();
   Answer answer;
-  rig.program = Program::compile(device, *rig.subject->graph, answer, nullptr, BP_COMPILE_REFIT);
-  if (rig.program != nullptr) rig.instance = Instance::create(*rig.program, answer);
-  if (rig.instance != nullptr) answer = rig.instance->bind_all(rig.subject->inputs);
-  if (answer.ok()) return rig;
+  fixture.program = Program::compile(device, *fixture.subject->graph, answer, nullptr, BP_COMPILE_REFIT);
+  if (fixture.program != nullptr) fixture.instance = Instance::create(*fixture.program, answer);
+  if (fixture.instance != nullptr) answer = fixture.instance->bind_all(fixture.subject->inputs);
+  if (answer.ok()) return fixture;
   out_result = failed(answer.describe());
   return std::nullopt;
 }
@@ -58,42 +58,44 @@ bp_tensor_t dense(const onnx::Tensor& tensor) {
           .buffer = {.address = const_cast<std::byte*>(tensor.bytes.data()), .bytes = tensor.bytes.size()}};
 }
 
-Answer refit(const Rig& rig, uint32_t weight, const bp_tensor_t& tensor) {
+Answer refit(const Fixture& fixture, uint32_t weight, const bp_tensor_t& tensor) {
   const bp_refit_weight_t one = {.weight = weight, .tensor = &tensor};
   const bp_refit_t what = {.size = sizeof what, .count = 1, .weights = &one, .stride = sizeof one};
   Detail detail;
-  const bp_status_t status = rig.program->device().plugin().weights->refit(rig.program->raw(), &what, detail.error());
+  const bp_status_t status =
+      fixture.program->device().plugin().weights->refit(fixture.program->raw(), &what, detail.error());
   return {status, Stage::kRefit, detail.text()};
 }
 
-std::string right(const Rig& rig, const Subject& subject) {
+std::string right(const Fixture& fixture, const Subject& subject) {
   std::vector<onnx::Tensor> outputs;
-  if (const Answer answer = rig.instance->run_checked(outputs); !answer.ok()) return answer.describe();
+  if (const Answer answer = fixture.instance->run_checked(outputs); !answer.ok()) return answer.describe();
   return subject.fault(outputs);
 }
 
 // New weights give new results, and come back as they were set.
 Result replaced(Bench& bench) {
   Result result;
-  const std::optional<Rig> rig = make_rig(bench, result);
-  if (!rig) return result;
-  if (const std::string fault = right(*rig, *rig->subject); !fault.empty()) return failed("before a refit: " + fault);
-  Subject other{rig->subject->problem, {}, nullptr, {}, rig->subject->flushes};
-  onnx::Tensor& weight = *other.problem.arguments[rig->argument].tensor;
+  const std::optional<Fixture> fixture = make_fixture(bench, result);
+  if (!fixture) return result;
+  if (const std::string fault = right(*fixture, *fixture->subject); !fault.empty())
+    return failed("before a refit: " + fault);
+  Subject other{fixture->subject->problem, {}, nullptr, {}, fixture->subject->flushes};
+  onnx::Tensor& weight = *other.problem.arguments[fixture->argument].tensor;
   for (uint64_t round = 0; round < 3; ++round) {
     Random random(round, "refit");
     weight = random_tensor(random, weight.dtype, weight.extents, Fill::kAroundZero);
     other.references = reference(other.problem);
-    if (const Answer answer = refit(*rig, rig->weight, dense(weight)); !answer.ok()) {
+    if (const Answer answer = refit(*fixture, fixture->weight, dense(weight)); !answer.ok()) {
       return answer.status == BP_UNSUPPORTED ? not_supported(answer.text) : failed(answer.describe());
     }
-    if (const std::string fault = right(*rig, other); !fault.empty()) return failed("after a refit: " + fault);
-    const bp_weights_api_t& api = *rig->program->device().plugin().weights;
+    if (const std::string fault = right(*fixture, other); !fault.empty()) return failed("after a refit: " + fault);
+    const bp_weights_api_t& api = *fixture->program->device().plugin().weights;
     if (api.read == nullptr) continue;
     onnx::Tensor back{weight.dtype, weight.extents, std::vector<std::byte>(weight.bytes.size())};
     bp_tensor_t tensor = dense(back);
     Detail detail;
-    const bp_status_t status = api.read(rig->program->raw(), rig->weight, &tensor, detail.error());
+    const bp_status_t status = api.read(fixture->program->raw(), fixture->weight, &tensor, detail.error());
     if (status != BP_OK) return failed(fmt::format("read answers {:#x}: {}", status, detail.text()));
     if (back.bytes != weight.bytes) return failed("a weight is read back other than it was set");
   }
@@ -103,9 +105,9 @@ Result replaced(Bench& bench) {
 // A weight of another type or extents, or one that does not exist: refused, and nothing has changed.
 Result refused(Bench& bench) {
   Result result;
-  const std::optional<Rig> rig = make_rig(bench, result);
-  if (!rig) return result;
-  const onnx::Tensor& good = *rig->subject->problem.arguments[rig->argument].tensor;
+  const std::optional<Fixture> fixture = make_fixture(bench, result);
+  if (!fixture) return result;
+  const onnx::Tensor& good = *fixture->subject->problem.arguments[fixture->argument].tensor;
   const struct {
     const char* what;
     bp_status_t status;
@@ -114,17 +116,17 @@ Result refused(Bench& bench) {
   } rows[] = {
       {"another type",
        BP_TYPE_MISMATCH,
-       rig->weight,
+       fixture->weight,
        {BP_DTYPE_INT32, good.extents, std::vector<std::byte>(good.bytes.size())}},
-      {"other extents", BP_TYPE_MISMATCH, rig->weight, {good.dtype, {1}, std::vector<std::byte>(sizeof(float))}},
+      {"other extents", BP_TYPE_MISMATCH, fixture->weight, {good.dtype, {1}, std::vector<std::byte>(sizeof(float))}},
       {"a weight that does not exist", BP_NOT_FOUND, 1000, good}};
   for (const auto& row : rows) {
-    const Answer answer = refit(*rig, row.weight, dense(row.tensor));
+    const Answer answer = refit(*fixture, row.weight, dense(row.tensor));
     if (answer.status == BP_UNSUPPORTED) return not_supported(answer.text);
     if (answer.status != row.status)
       return failed(fmt::format("a refit with {} answers {:#x}, not {:#x}", row.what, answer.status, row.status));
   }
-  const std::string fault = right(*rig, *rig->subject);
+  const std::string fault = right(*fixture, *fixture->subject);
   return fault.empty() ? passed(1) : failed("after refits that were refused: " + fault);
 }
 

@@ -52,7 +52,7 @@ TEST(Wire, GraphsArriveAsTheyWere) {
   EXPECT_EQ(seen.values[1].weight->bytes.size(), 2u);
 }
 
-TEST(Wire, WhatIsCutIsRefused) {
+TEST(Wire, TruncatedMessagesAreRefused) {
   const std::string bytes = bytes_of(graph());
   for (size_t size = 0; size < bytes.size(); ++size) {
     const std::string cut = bytes.substr(0, size);
@@ -90,7 +90,7 @@ Answer compute(const Reply& reply, std::vector<onnx::Tensor>& outputs) {
   return device.compute(spec, {}, outputs);
 }
 
-TEST(RemoteDevice, BelievesNoOutputOfAnotherSize) {
+TEST(RemoteDevice, RefusesAnOutputOfAnotherSize) {
   std::vector<onnx::Tensor> outputs;
   EXPECT_TRUE(compute({}, outputs).ok());
   EXPECT_EQ(outputs.at(0).bytes.size(), 16u);

@@ -6,13 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "certify/again.h"
 #include "certify/bundle.h"
 #include "certify/machine.h"
+#include "certify/rerun.h"
 #include "cli/printable.h"
 #include "commands/verb.h"
 #include "journal/digest.h"
 #include "run/plugin_run.h"
+#include "run/print_report.h"
 
 namespace backplane::conform {
 namespace {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   RunOptions run;
-  Choice choice;
+  CaseOptions case_options;
   std::string manifest, key, nonce, bundle, file;
   size_t sample = 200;
 };
@@ -36,9 +37,9 @@ Commitment commitment_for(const Options& options, const Plan& cases, std::vector
           .loader = sha256_of_file(loader_file()),
           .harness = sha256_of_file("/proc/self/exe"),
           .device = options.run.device,
-          .selection = options.choice.full ? "full" : "quick",
-          .profiles = options.choice.profiles,
-          .filter = options.choice.filter,
+          .selection = options.case_options.full ? "full" : "quick",
+          .profiles = options.case_options.profiles,
+          .filter = options.case_options.filter,
           .list = cases.list,
           .cases = cases.total,
           .waivers = digest_or_nothing(options.run.waivers),
@@ -68,7 +69,7 @@ int commit(const Options& options) {
   if (fs::exists(file)) throw std::runtime_error(fmt::format("'{}' exists: choose another folder", file.string()));
   std::error_code ignored;
   fs::create_directories(options.bundle, ignored);
-  const std::string text = to_text(commitment_for(options, plan(options.choice), files_of(options)));
+  const std::string text = to_text(commitment_for(options, plan(options.case_options), files_of(options)));
   write_file(file, text);
   fmt::print("{}", cli::printable_lines(text));
   fmt::print("commitment {}\n", sha256(text));
@@ -114,16 +115,16 @@ int run(Options options) {
   const Key key = read_key(options.key);
   const std::string commitment_text = read_file(folder / kCommitment);
   const Commitment commitment = commitment_of(commitment_text);
-  options.choice = choice_of(commitment);
+  options.case_options = case_options_of(commitment);
   options.run.device = commitment.device;
-  const Plan cases = plan(options.choice);
+  const Plan cases = plan(options.case_options);
   check_unchanged(commitment, commitment_for(options, cases, {}));
   wait_past(commitment.made);
   options.run.seeds = seeds_of(commitment_text, options.nonce);
   options.run.out = options.bundle;
   LoadedFiles loaded;
   options.run.inspect = [&](pid_t child) { loaded.note(child); };
-  const Journal journal = run_plugin(options.run, options.choice, cases, exceptions_of(options.run));
+  const Journal journal = run_plugin(options.run, options.case_options, cases, exceptions_of(options.run));
   visit_plugin(options.run);  // of a run that was resumed at its end
   wait_past(journal.header().started);
 
@@ -147,8 +148,8 @@ int run(Options options) {
   write_file(folder / kVendorSignature, sign(key, "vendor", {{kStatement, sha256(statement)}}));
   const Proof proof = verify(read_parts(folder));
   // Without a store of trusted keys no waiver counts: `verify-bundle --trust` says whose do.
-  const Verdict verdict = verdict_on(proof, utc_now().substr(0, 10), false);
-  return tell(proof.record.header, proof.record.results, verdict, false);
+  const RunOutcome outcome = outcome_on(proof, utc_now().substr(0, 10), false);
+  return print_report(proof.record.header, proof.record.results, outcome, false);
 }
 
 // Verifies, runs a sample again, and signs with what was run.
@@ -159,9 +160,10 @@ int countersign(const Options& options) {
     throw std::runtime_error(fmt::format("'{}' is countersigned already", options.bundle));
   const Key key = read_key(options.key);
   const Proof proof = verify(parts);
-  if (key.public_hex == proof.vendor.public_hex) throw Usage("--key is the vendor's own: that is no countersignature");
+  if (key.public_hex == proof.vendor.public_hex)
+    throw Usage("--key is the vendor's own; a countersignature needs another one");
   check_plugin(options.run);
-  const size_t count = run_again(proof, parts, options.run, options.sample);
+  const size_t count = rerun_sample(proof, parts, options.run, options.sample);
   const nlohmann::ordered_json json = {{"lab", 1},
                                        {"again", count},
                                        {"cases", proof.plan.total},
@@ -199,7 +201,7 @@ std::function<int()> declare(cli::Command command) {
 
   cli::Command first = subcommand(command, *options, "commit", "binds the vendor to files and cases, in BUNDLE");
   declare_target(first, options->run);
-  declare_choice(first, options->choice);
+  declare_case_options(first, options->case_options);
   declare_exceptions(first, options->run);
   first.add_option("--manifest", options->manifest, "The plugin's manifest");
   first.remove_option("--shard");

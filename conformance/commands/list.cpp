@@ -10,7 +10,7 @@ namespace backplane::conform {
 namespace {
 
 // "core 1 quick 1839 cases SHA-256" for each profile and selection: what a claim is a claim of.
-void tell_lists() {
+void print_lists() {
   for (const Profile& profile : profiles()) {
     for (const bool full : {false, true}) {
       const Plan all = plan({.profiles = {std::string(profile.name)}, .full = full});
@@ -21,19 +21,19 @@ void tell_lists() {
 
 std::function<int()> declare(cli::Command command) {
   struct Options {
-    Choice choice;
+    CaseOptions case_options;
     bool lists = false;
   };
   const auto options = std::make_shared<Options>();
-  declare_choice(command, options->choice);
+  declare_case_options(command, options->case_options);
   command.add_flag("--lists", options->lists,
                    "Each profile's version, selection, number of cases and the SHA-256 of their names instead");
   return [options] {
     if (options->lists) {
-      tell_lists();
+      print_lists();
       return 0;
     }
-    const Plan chosen = plan(options->choice);
+    const Plan chosen = plan(options->case_options);
     for (const Case& one : chosen.cases) fmt::print("{}\n", one.name);
     fmt::print(stderr, "{} cases, list {}\n", chosen.cases.size(), chosen.list);
     return 0;

@@ -4,6 +4,7 @@
 
 #include "commands/verb.h"
 #include "run/plugin_run.h"
+#include "run/print_report.h"
 
 namespace backplane::conform {
 namespace {
@@ -27,8 +28,8 @@ std::function<int()> declare(cli::Command command) {
     if (!options->out.empty()) write_journal(options->out, whole);
     double seconds = 0;
     for (const Result& result : whole.results) seconds += result.seconds;
-    return tell(whole.header, whole.results, verdict(whole.header, whole.results, options->require_level, seconds),
-                options->json);
+    return print_report(whole.header, whole.results,
+                        outcome(whole.header, whole.results, options->require_level, seconds), options->json);
   };
 }
 

@@ -69,7 +69,7 @@ ChildSettings child_settings(const Options& options) {
   return settings;
 }
 
-int verdict(const Options& options, const Summary& summary) {
+int exit_status(const Options& options, const Summary& summary) {
   if (summary.executed == 0) return 1;
   if (options.min_pass > 0) {
     return summary[State::kPass] < options.min_pass || summary[State::kCrash] > 0 || summary[State::kTimeout] > 0;
@@ -120,7 +120,7 @@ int run_parent(const Options& options) {
     fmt::print("{}\n", summary.to_text());
   }
   if (summary.executed == 0) fmt::print(stderr, "backplane-conform: no node ran on the device under test\n");
-  return verdict(options, summary);
+  return exit_status(options, summary);
 }
 
 int run_child(const Options& options) {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using onnx::Malformed;
 using onnx::Value;
 
-// Bytes after an output that no backend may touch, and the byte that all of it starts as: it is no bool, no sensible
+// Bytes after an output that no backend may touch, and the byte that all of it starts as: it is not a bool, no sensible
 // number, and in no type a NaN that could match one.
 constexpr size_t kGuard = 64;
 constexpr std::byte kPoison{0xcd};
@@ -62,7 +62,7 @@ Value as_declared(Value value, const view::Value& declared) {
 }
 
 // Memory that the harness binds to an output: poisoned, with a guard behind it.
-struct Lent {
+struct GuardedOutput {
   bp_dtype_t dtype;
   std::vector<int64_t> extents;
   std::vector<std::byte> memory;
@@ -83,10 +83,10 @@ struct Lent {
 };
 
 // Nothing where the output's extents are known after the run only.
-std::optional<Lent> lend(const view::Value& output) {
+std::optional<GuardedOutput> guarded_output(const view::Value& output) {
   if (!output.is_tensor() || !output.has_static_shape() || view::dtype_bits(output.dtype()) == 0) return std::nullopt;
   const uint64_t bytes = onnx::dense_bytes(output.dtype(), output.extents());
-  return Lent{output.dtype(), output.extents(), std::vector<std::byte>(bytes + kGuard, kPoison)};
+  return GuardedOutput{output.dtype(), output.extents(), std::vector<std::byte>(bytes + kGuard, kPoison)};
 }
 
 struct Run {
@@ -95,7 +95,7 @@ struct Run {
   view::Graph graph;
   std::vector<std::shared_ptr<Value>> given;  // as the files number them
   std::vector<onnx::Bound> inputs;
-  std::vector<std::optional<Lent>> outputs;
+  std::vector<std::optional<GuardedOutput>> outputs;
   Exec exec;  // ends before what it has bound
 
   // Files are numbered as the model numbers its inputs; a tensor's own name has precedence.
@@ -115,7 +115,7 @@ struct Run {
 
   void bind_outputs() {
     for (uint32_t i = 0; i < graph.output_count(); ++i) {
-      outputs.push_back(lend(graph.output(i)));
+      outputs.push_back(guarded_output(graph.output(i)));
       if (!outputs[i]) continue;
       const bp_tensor_t tensor = outputs[i]->as_abi();
       client::detail::call(api().exec_bind, exec.get(), BP_SLOT_OUTPUT + i, &tensor);
@@ -205,7 +205,7 @@ Result run_draws(Run& run, Law law, const std::vector<Value>& expected) {
     if (std::string wrong = draws.add(seen); !wrong.empty()) return failed(std::move(wrong));
     if (i == 0) first = std::move(seen);
   }
-  if (std::string wrong = draws.verdict(); !wrong.empty()) return failed(std::move(wrong));
+  if (std::string wrong = draws.fault(); !wrong.empty()) return failed(std::move(wrong));
   Result result{"", State::kPass, "", 0, 0};
   result.is_statistical = true;
   return result;

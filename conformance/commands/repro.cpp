@@ -11,8 +11,8 @@ namespace backplane::conform {
 namespace {
 
 // The case of that name, or none.
-std::vector<Case> find(const std::string& name, const Choice& choice) {
-  std::vector<Case> cases = plan(choice).cases;
+std::vector<Case> find(const std::string& name, const CaseOptions& case_options) {
+  std::vector<Case> cases = plan(case_options).cases;
   std::erase_if(cases, [&](const Case& one) { return one.name != name; });
   return cases;
 }
@@ -20,35 +20,35 @@ std::vector<Case> find(const std::string& name, const Choice& choice) {
 std::function<int()> declare(cli::Command command) {
   struct Options {
     RunOptions run;
-    Choice choice;
+    CaseOptions case_options;
     std::string name, minimise;
   };
   const auto options = std::make_shared<Options>();
   command.add_option("CASE", options->name, "The case's full name").required();
   declare_target(command, options->run);
   command.add_option("--seed", options->run.seeds.seed, "From which its inputs are drawn");
-  command.add_flag("--full", options->choice.full, "As in a full run, whose loops are longer");
+  command.add_flag("--full", options->case_options.full, "As in a full run, whose loops are longer");
   command.add_option("--minimise", options->minimise,
                      "Folder for the smallest graph that still fails, as ONNX test data");
-  declare_models(command, options->choice);
+  declare_models(command, options->case_options);
   declare_execution(command, options->run);
   declare_exceptions(command, options->run);
   return [options] {
-    Plan one{.cases = find(options->name, options->choice), .total = 1};
+    Plan one{.cases = find(options->name, options->case_options), .total = 1};
     if (one.cases.empty()) {  // a name of full runs
-      options->choice.full = true;
-      one.cases = find(options->name, options->choice);
+      options->case_options.full = true;
+      one.cases = find(options->name, options->case_options);
     }
     if (one.cases.empty())
-      throw Usage(fmt::format("'{}' is no case: `backplane-conform list --full` prints all", options->name));
+      throw Usage(fmt::format("'{}' is not a case: `backplane-conform list --full` prints all", options->name));
     if (!options->minimise.empty()) {
       const RunOptions& run = options->run;
       check_plugin(run);
       const std::chrono::milliseconds deadline(static_cast<int64_t>(run.timeout * 1000));
-      return minimise_and_tell(options->name, {run.plugin, run.device, run.seeds.of_cases(), deadline},
-                               options->minimise);
+      return minimise_and_report(options->name, {run.plugin, run.device, run.seeds.of_cases(), deadline},
+                                 options->minimise);
     }
-    Journal journal = run_plugin(options->run, options->choice, one, exceptions_of(options->run));
+    Journal journal = run_plugin(options->run, options->case_options, one, exceptions_of(options->run));
     bool is_good = !journal.results().empty();
     for (const Result& result : journal.results()) {
       fmt::print("{} {}{}{}\n", name_of(result.state), result.name, result.reason.empty() ? "" : ": ",

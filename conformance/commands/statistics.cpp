@@ -42,7 +42,7 @@ Draws::Draws(Law law, const std::vector<onnx::Value>& inputs) : law_(law) {
   x_ = inputs[0].tensor;
   if (law_ != Law::kDropout || inputs.size() < 2) return;
   const onnx::Tensor& ratio = inputs[1].tensor;
-  if (ratio.count() != 1 || !onnx::is_inexact(ratio.dtype)) throw onnx::Malformed("input 1 is no ratio");
+  if (ratio.count() != 1 || !onnx::is_inexact(ratio.dtype)) throw onnx::Malformed("input 1 is not a ratio");
   ratio_ = number(ratio, 0);
 }
 
@@ -78,7 +78,7 @@ std::string Draws::add_dropout(const std::vector<onnx::Value>& outputs) {
   return {};
 }
 
-std::string Draws::verdict() const {
+std::string Draws::fault() const {
   if (std::abs(seen_ - mean_) <= 5 * std::sqrt(variance_)) return {};
   return fmt::format("{} elements are ones or kept, the law says {:.1f} with a deviation of {:.1f}", seen_, mean_,
                      std::sqrt(variance_));

@@ -29,7 +29,7 @@ class Draws {
   std::string add(const std::vector<onnx::Value>& outputs);
   // Whether the count of ones (of kept elements) is within five standard deviations of its mean: a right backend fails
   // once in 1.7 million times.
-  std::string verdict() const;
+  std::string fault() const;
 
  private:
   std::string add_bernoulli(const onnx::Tensor& y);

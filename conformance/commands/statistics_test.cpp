@@ -26,26 +26,26 @@ std::vector<float> alternating(float even, float odd) {
 TEST(Statistics, HalfOfFairDrawsAreOnes) {
   Draws draws(Law::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
   EXPECT_EQ(draws.add({floats(alternating(0, 1))}), "");
-  EXPECT_EQ(draws.verdict(), "");
+  EXPECT_EQ(draws.fault(), "");
 }
 
-TEST(Statistics, AGeneratorThatAlwaysSaysOneIsCaught) {
+TEST(Statistics, AConstantGeneratorIsCaught) {
   Draws draws(Law::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
   EXPECT_EQ(draws.add({floats(std::vector<float>(400, 1.0f))}), "");
-  EXPECT_NE(draws.verdict(), "");
+  EXPECT_NE(draws.fault(), "");
 }
 
-TEST(Statistics, WhatCannotBeIsCaughtAtOnce) {
+TEST(Statistics, ImpossibleValuesAreCaughtAtOnce) {
   Draws draws(Law::kBernoulli, {floats({0.0f, 0.5f})});
   EXPECT_NE(draws.add({floats({1.0f, 0.0f})}), "");
   EXPECT_NE(draws.add({floats({0.0f, 0.25f})}), "");
 }
 
-TEST(Statistics, DropoutScalesWhatItKeeps) {
+TEST(Statistics, DropoutScalesKeptElements) {
   const std::vector<onnx::Value> inputs = {floats(std::vector<float>(400, 3.0f)), floats({0.5f})};
   Draws draws(Law::kDropout, inputs);
   EXPECT_EQ(draws.add({floats(alternating(0, 6)), floats(alternating(0, 1))}), "");
-  EXPECT_EQ(draws.verdict(), "");
+  EXPECT_EQ(draws.fault(), "");
   EXPECT_NE(draws.add({floats(alternating(0, 3)), floats(alternating(0, 1))}), "");  // not scaled
   EXPECT_NE(draws.add({floats(alternating(0, 6)), floats(alternating(1, 0))}), "");  // the mask says otherwise
 }

@@ -2,9 +2,9 @@
 // `backplane-conform verify-bundle`: what a bundle proves, offline; with the plugin at hand, a sample of it once more.
 #include <fmt/format.h>
 
-#include "certify/again.h"
 #include "certify/bundle.h"
 #include "certify/page.h"
+#include "certify/rerun.h"
 #include "certify/trust.h"
 #include "cli/printable.h"
 #include "commands/verb.h"
@@ -38,12 +38,12 @@ void check_key(const char* part, const std::string& trusted_file, const std::opt
 
 // "Acme Inc." as the store names him, or what the key says of itself; `is_given`: the verifier named this very key.
 Signer signer_of(const Trust& trust, const Signature& signature, bool is_given) {
-  Standing standing = trust.of(signature.public_hex, signature.role, today());
-  const bool is_known = !standing.owner.empty();
-  if (!is_known && is_given) standing.fault.clear();
-  return {.name = is_known ? standing.owner : fmt::format("a key that calls its owner '{}'", signature.owner),
+  KeyStatus status = trust.of(signature.public_hex, signature.role, today());
+  const bool is_known = !status.owner.empty();
+  if (!is_known && is_given) status.fault.clear();
+  return {.name = is_known ? status.owner : fmt::format("a key that calls its owner '{}'", signature.owner),
           .key = signature.public_hex,
-          .fault = standing.fault};
+          .fault = status.fault};
 }
 
 void check_signers(const Options& options, const Proof& proof, Certificate& out) {
@@ -87,9 +87,9 @@ int verify_bundle(const Options& options) {
   check_signers(options, proof, certificate);
   check_asked(options, proof, parts, certificate);
   const bool accepts_waivers = certificate.certifier && certificate.certifier->fault.empty();
-  certificate.verdict = verdict_on(proof, today(), accepts_waivers);
+  certificate.outcome = outcome_on(proof, today(), accepts_waivers);
   if (!options.run.plugin.empty()) {
-    certificate.again = run_again(proof, parts, options.run, options.sample);
+    certificate.again = rerun_sample(proof, parts, options.run, options.sample);
   }
   if (options.json) {
     fmt::print("{}", json_of(certificate));
@@ -97,8 +97,8 @@ int verify_bundle(const Options& options) {
     for (const std::string& line : lines_of(certificate)) fmt::print("{}\n", printable(line));
   }
   if (!options.html.empty()) write_file(options.html, html_of(certificate));
-  std::string fault = certificate.verdict.fault;
-  for (const Level& level : certificate.verdict.levels) {
+  std::string fault = certificate.outcome.fault;
+  for (const Level& level : certificate.outcome.levels) {
     if (level.name == options.require_level)
       fault = level.reached ? "" : fmt::format("{} is not reached: {}", level.name, level.reason);
   }

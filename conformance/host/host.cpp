@@ -170,7 +170,7 @@ Host::Host(uint32_t version, uint32_t threads) : threads_(threads) {
             .option_at = Slots::option_at};
 }
 
-void Host::strip() {
+void Host::remove_optional_slots() {
   table_.log = nullptr;
   table_.tracing = nullptr;
   table_.allocate = nullptr;

@@ -60,10 +60,10 @@ class Host {
 
   const bp_host_t* table() const { return &table_; }
   // Takes away every slot that may be NULL. Before the table is given to anybody.
-  void strip();
-  // Lets `successes` more allocations succeed and fails all after them, until `heal`.
+  void remove_optional_slots();
+  // Lets `successes` more allocations succeed and fails all after them, until `stop_failing`.
   void fail_after(uint64_t successes);
-  void heal() { fail_after(UINT64_MAX); }
+  void stop_failing() { fail_after(UINT64_MAX); }
 
   // Collects the spans that plugins report from now on, in place of none.
   void collect_spans() { tracing_ = true; }

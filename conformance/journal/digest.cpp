@@ -76,7 +76,7 @@ std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most
   struct stat info = {};
   const bool is_file = descriptor >= 0 && fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
   if (descriptor >= 0) close(descriptor);
-  if (!is_file) throw std::runtime_error(fmt::format("'{}' is no file, or cannot be read", file.string()));
+  if (!is_file) throw std::runtime_error(fmt::format("'{}' is not a file, or cannot be read", file.string()));
   return read_file(file, most);
 }
 

@@ -17,7 +17,7 @@ std::string sha256_of_file(const std::filesystem::path& file);
 std::string sha256_of_list(std::vector<std::string> names);
 
 inline constexpr uint64_t kMaxFile = uint64_t{1} << 30;
-// A whole file of at most so many bytes. Throws std::runtime_error.
+// A whole file, of at most `most` bytes. Throws std::runtime_error.
 std::string read_file(const std::filesystem::path& file, uint64_t most = kMaxFile);
 // The same for an untrusted file: links are not followed, and only regular files are opened for reading.
 std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most);

@@ -52,7 +52,7 @@ std::string utc_in(int64_t seconds);
 bool is_time(std::string_view text);
 
 std::string to_json_line(const Header& header);
-// False if the line is no header.
+// False if the line is not a header.
 bool from_json_line(std::string_view line, Header& out_header);
 
 // One line on the first key in which they are not of one run, or empty. When it was started does not matter, where the

@@ -37,12 +37,12 @@ Record parse_journal(const std::string& text, const std::string& whose) {
     record.bytes = end + 1;
     if (line == 1) {
       if (!from_json_line(one, record.header))
-        throw std::runtime_error(fmt::format("'{}' is no journal: its first line describes no run", whose));
+        throw std::runtime_error(fmt::format("'{}' is not a journal: its first line does not describe a run", whose));
     } else if (!from_json_line(one, record.results.emplace_back())) {
-      throw std::runtime_error(fmt::format("'{}' line {} is no result", whose, line));
+      throw std::runtime_error(fmt::format("'{}' line {} is not a result", whose, line));
     }
   }
-  if (record.bytes == 0) throw std::runtime_error(fmt::format("'{}' is no journal: it has no line", whose));
+  if (record.bytes == 0) throw std::runtime_error(fmt::format("'{}' is not a journal: it is empty", whose));
   return record;
 }
 

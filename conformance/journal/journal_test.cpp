@@ -74,7 +74,7 @@ TEST(Header, SurvivesALineOfJson) {
   EXPECT_FALSE(from_json_line("{}", read));
 }
 
-TEST(Header, TheSeedOfANonceIsThatOfEveryCase) {
+TEST(Header, TheNonceDeterminesTheSeedOfEveryCase) {
   EXPECT_EQ((Seeds{1, 2}.of_cases()), 2u);
   EXPECT_EQ(Seeds{.seed = 7}.of_cases(), 7u);
 }
@@ -93,7 +93,7 @@ TEST_F(Journals, AreWrittenAsTheyGrow) {
   EXPECT_THAT(text(), HasSubstr("{\"case\":\"a\""));
 }
 
-TEST_F(Journals, GoOnWhereTheyWereInterrupted) {
+TEST_F(Journals, ResumeAfterAnInterruption) {
   Journal(folder, {.selection = "quick"}).add({"a", State::kPass, "", 0, 1});
   const std::string whole = text();
   append("{\"case\":\"b\",\"sta");
@@ -124,10 +124,10 @@ TEST_F(Journals, OfAnotherRunAreRefused) {
               ThrowsMessage<std::runtime_error>(HasSubstr("plugin_sha256 is \"13\" here and \"12\" there")));
 }
 
-TEST_F(Journals, NameTheLineThatIsDamaged) {
+TEST_F(Journals, NameTheDamagedLine) {
   Journal(folder, {.selection = "quick"}).add({"a", State::kPass});
   append("nonsense\n");
-  EXPECT_THAT([&] { read_journal(folder); }, ThrowsMessage<std::runtime_error>(HasSubstr("line 3 is no result")));
+  EXPECT_THAT([&] { read_journal(folder); }, ThrowsMessage<std::runtime_error>(HasSubstr("line 3 is not a result")));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST(Level, IsLostByOneBadResult) {
   }
 }
 
-TEST(Level, ABackendThatRefusesAllIsLoadableAndNoMore) {
+TEST(Level, ABackendThatRefusesAllIsOnlyLoadable) {
   std::vector<Result> results = good();
   for (Result& result : results) {
     if (result.name == "ops/x") result.state = State::kNotSupported;
@@ -49,7 +49,7 @@ TEST(Level, ABackendThatRefusesAllIsLoadableAndNoMore) {
   EXPECT_EQ(reached(results), "L0");
 }
 
-TEST(Level, WhatAClaimedProfileLacksIsAFailure) {
+TEST(Level, AMissingOperatorOfAClaimedProfileFails) {
   std::vector<Result> results = good();
   results.push_back({"ops/y", State::kNotSupported});
   EXPECT_EQ(reached(results), "L0L1L2L3");
@@ -62,7 +62,7 @@ TEST(Level, WhatAClaimedProfileLacksIsAFailure) {
 }
 
 // `extended` and `quant` have no graphs: L2 of such a profile is that of its own cases.
-TEST(Level, AGroupWithoutACaseInTheProfileIsNotAskedFor) {
+TEST(Level, AGroupWithoutACaseInTheProfileIsNotRequired) {
   std::vector<Result> results = good();
   std::erase_if(results, [](const Result& result) { return result.name == "graph/x"; });
   EXPECT_EQ(reached(results), "L0L1");
@@ -71,7 +71,7 @@ TEST(Level, AGroupWithoutACaseInTheProfileIsNotAskedFor) {
   EXPECT_EQ(reached(results, {.claims_profile = true}), "L0L1");
 }
 
-TEST(Level, AWaivedFailureIsOneUnlessTheWaiverIsAcceptedAndNarrow) {
+TEST(Level, OnlyAcceptedNarrowWaiversExcuseAFailure) {
   std::vector<Result> results = good();
   results.push_back({.name = "ops/y", .state = State::kWaived, .exception = "ops/Softmax/*"});
   EXPECT_EQ(reached(results), "L0");

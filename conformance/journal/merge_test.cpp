@@ -44,7 +44,7 @@ TEST(Merge, MakesOneRun) {
   EXPECT_EQ(whole.header.started, "day 1");
 }
 
-TEST(Merge, RefusesWhatIsMissing) {
+TEST(Merge, RefusesMissingResults) {
   Parts parts = good();
   parts[1].second.results.pop_back();
   expect_refused(parts, "1 of 12 cases are missing");
@@ -53,7 +53,7 @@ TEST(Merge, RefusesWhatIsMissing) {
   expect_refused(parts, "shard 2/3 is missing");
 }
 
-TEST(Merge, RefusesWhatIsThereTwice) {
+TEST(Merge, RefusesDuplicateResults) {
   Parts parts = good();
   parts[1].second.results.push_back(parts[1].second.results[0]);
   expect_refused(parts, "is there twice");

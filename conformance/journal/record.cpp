@@ -23,7 +23,7 @@ nlohmann::ordered_json parse_record(std::string_view text) {
       if (keys.back().size() > kMaxRecordKeys) refuse("it has too many keys");
     }
     if (event == Json::parse_event_t::value && parsed.is_number_float() && key != "seconds" && key != "worst")
-      refuse("'" + key + "' is no integer");
+      refuse("'" + key + "' is not an integer");
     return true;
   });
 }

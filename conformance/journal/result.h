@@ -66,7 +66,7 @@ inline bool is_of_list(const Result& result) {
 
 // One line of JSON, without its end. Text that is no UTF-8 is repaired.
 std::string to_json_line(const Result& result);
-// False if the line is no result.
+// False if the line is not a result.
 bool from_json_line(std::string_view line, Result& out_result);
 
 }  // namespace backplane::conform

@@ -62,7 +62,7 @@ void read(const std::string& text, const std::string& whose, const char* key,
     throw Usage(fmt::format("'{}' must be one object with the list '{}' and nothing else", whose, key));
   for (size_t i = 0; i < json[key].size(); ++i) {
     try {
-      if (!json[key][i].is_object()) throw Usage("it is no object");
+      if (!json[key][i].is_object()) throw Usage("it is not an object");
       add(json[key][i]);
     } catch (const Usage& error) {
       throw Usage(fmt::format("'{}', entry {} of '{}': {}", whose, i + 1, key, error.what()));

@@ -130,7 +130,7 @@ TEST(Judge, TheSquaresOfAGraphAddUp) {
   EXPECT_EQ(answer(graph, tensor(BP_DTYPE_FLOAT, {2.5, 1, 1, 1})), Judgement::kWrong);
 }
 
-TEST(Judge, TellsWhatIsCloseThoughWrong) {
+TEST(Judge, ReportsNearMisses) {
   const Reference right = expected(BP_DTYPE_FLOAT, {1}, Rule::within(1));
   EXPECT_TRUE(judge(right, tensor(BP_DTYPE_FLOAT, {1.0005}), {}).close);
   EXPECT_FALSE(judge(right, tensor(BP_DTYPE_FLOAT, {1.01}), {}).close);

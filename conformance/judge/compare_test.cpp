@@ -74,7 +74,7 @@ TEST(Compare, IntegersAndBoolsExactly) {
   EXPECT_EQ(answer(tensor<int32_t>(BP_DTYPE_INT32, {1}, {10000}), tensor<int32_t>(BP_DTYPE_INT32, {1}, {10001})),
             kDifferent);
   EXPECT_EQ(answer(tensor<uint8_t>(BP_DTYPE_BOOL, {1}, {1}), tensor<uint8_t>(BP_DTYPE_BOOL, {1}, {2})), kDifferent);
-  // Three 4-bit elements: the last four bits are no element.
+  // Three 4-bit elements: the last four bits do not belong to an element.
   EXPECT_EQ(
       answer(tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0x03}), tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0xf3})),
       kEqual);

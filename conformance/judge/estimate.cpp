@@ -6,11 +6,11 @@
 //
 //   |y' - y| <= |f(x') - f(x)| + |y' - f(x')| <= s + b
 //
-// where s, the spread of f over the box x ± e(x), is derived in spread.cpp for each operator: the same movement of e
-// for data that is moved, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and sums of them, the two ends for functions
-// that only grow or fall, a Lipschitz constant for the others. No first-order approximation enters s. b is the rule's
-// bound at |y| + s with a scale that is s larger, and a 64th more: bounds grow with the argument of the rule, which
-// moves by a small part of itself in graphs whose bounds mean something.
+// where s, the spread of f over the box x ± e(x), is derived in error_propagation.cpp for each operator: the same
+// movement of e for data that is moved, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and sums of them, the two ends for
+// functions that only grow or fall, a Lipschitz constant for the others. No first-order approximation enters s. b is
+// the rule's bound at |y| + s with a scale that is s larger, and a 64th more: bounds grow with the argument of the
+// rule, which moves by a small part of itself in graphs whose bounds mean something.
 //
 // The mean square follows the same way. By Minkowski's inequality the root mean square of a sum of errors is at most
 // the sum of theirs, whether they are independent or not; so the same s of typical errors bounds it, with the rule's
@@ -49,7 +49,7 @@ Reference Estimate::reference() const {
 }
 
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes) {
-  const Spread spread = find_spread(node.op_type);
+  const ErrorPropagation spread = find_error_propagation(node.op_type);
   if (spread == nullptr) throw std::invalid_argument("no bound is known behind operator '" + node.op_type + "'");
   std::vector<const Array*> arrays;
   Errors errors, typical;

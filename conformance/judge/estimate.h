@@ -26,9 +26,10 @@ struct Estimate {
 // How far each output of a call may move when element i of input k moves by at most errors[k][i]; an empty entry is an
 // input that does not move. Infinite where no bound can be given. `result` is the unmoved result.
 using Errors = std::vector<std::vector<double>>;
-using Spread = Errors (*)(std::string_view op, const Call& call, const Errors& errors, const References& result);
+using ErrorPropagation = Errors (*)(std::string_view op, const Call& call, const Errors& errors,
+                                    const References& result);
 // NULL if the oracle knows no bound for operators behind this one.
-Spread find_spread(std::string_view op);
+ErrorPropagation find_error_propagation(std::string_view op);
 
 // A node's outputs from its inputs (NULL: omitted). Throws std::invalid_argument if the oracle does not know the
 // operator or its spread, or the inputs do not fit.

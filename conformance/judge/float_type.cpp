@@ -42,7 +42,7 @@ const FloatType& float_type(bp_dtype_t dtype) {
     case BP_DTYPE_BFLOAT16:
       return kBf16;
     default:
-      throw std::invalid_argument("type " + std::to_string(dtype) + " is no floating-point type of the oracle");
+      throw std::invalid_argument("type " + std::to_string(dtype) + " is not a floating-point type of the oracle");
   }
 }
 

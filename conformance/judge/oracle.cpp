@@ -36,7 +36,7 @@ const Array& Call::in(size_t i, int64_t least_rank) const {
 std::vector<int64_t> Call::integers(size_t i) const {
   const Array& array = in(i);
   if (array.rank() > 1 || is_float(array.dtype))
-    throw std::invalid_argument("input " + std::to_string(i) + " is no vector of integers");
+    throw std::invalid_argument("input " + std::to_string(i) + " is not a vector of integers");
   std::vector<int64_t> integers;
   for (const double x : array.values) integers.push_back(whole(x));
   return integers;
@@ -49,7 +49,7 @@ double Call::single(size_t i) const {
 
 const std::vector<double>& Call::vector(size_t i, int64_t count) const {
   if (in(i).extents != Extents{count})
-    throw std::invalid_argument("input " + std::to_string(i) + " is no vector of " + std::to_string(count));
+    throw std::invalid_argument("input " + std::to_string(i) + " is not a vector of " + std::to_string(count));
   return in(i).values;
 }
 

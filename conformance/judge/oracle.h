@@ -52,7 +52,7 @@ class Call {
   uint32_t output_count_;
 };
 
-// An output, and how close to it a result must be. There is no reference without a rule.
+// An output, and how close to it a result must be. Every reference has a rule.
 struct Reference {
   Array value;
   Rule rule;

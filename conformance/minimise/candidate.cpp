@@ -14,7 +14,7 @@ bool is_plain(double x) {
   return x == 0 || x == 1;
 }
 
-uint64_t oddities_of(const Attribute& attribute) {
+uint64_t irregularities_of(const Attribute& attribute) {
   const auto odd = [](const auto& list) {
     return std::count_if(list.begin(), list.end(), [](auto x) { return !is_plain(x); });
   };
@@ -25,7 +25,7 @@ uint64_t oddities_of(const Attribute& attribute) {
   return 0;
 }
 
-uint64_t oddities_of(const onnx::Tensor& tensor) {
+uint64_t irregularities_of(const onnx::Tensor& tensor) {
   if (!onnx::is_inexact(tensor.dtype)) return 0;
   uint64_t odd = 0;
   for (uint64_t i = 0; i < tensor.count(); ++i) odd += !is_plain(onnx::number_at(tensor, i).real());
@@ -105,16 +105,16 @@ Size size_of(const Network& candidate) {
     uint64_t elements = 1;
     for (const int64_t extent : value.extents) elements *= static_cast<uint64_t>(extent);
     size.elements += elements + value.extents.size();
-    if (value.weight) size.oddities += oddities_of(*value.weight);
+    if (value.weight) size.irregularities += irregularities_of(*value.weight);
   }
-  for (const onnx::Tensor& input : candidate.inputs) size.oddities += oddities_of(input);
+  for (const onnx::Tensor& input : candidate.inputs) size.irregularities += irregularities_of(input);
   for (const NodeSpec& node : candidate.spec.nodes) {
-    for (const Attribute& attribute : node.attributes) size.oddities += oddities_of(attribute);
+    for (const Attribute& attribute : node.attributes) size.irregularities += irregularities_of(attribute);
   }
   return size;
 }
 
-bool settle(Network& candidate) {
+bool recompute(Network& candidate) {
   drop_the_rest(candidate);
   GraphSpec& graph = candidate.spec;
   if (!is_whole(graph)) return false;

@@ -25,7 +25,7 @@ std::vector<Network> networks_in(const std::string& name, uint64_t seed, uint32_
   const std::string_view group = label_of(name).group;
   if (group == "graph") return networks_of(name, seed, opset);
   if (group != "ops") return {};
-  // "ops/Add/float/row/0": the draw is no part of the operator case's name.
+  // "ops/Add/float/row/0": the draw is not part of the operator case's name.
   const size_t begin = name.find('/') + 1, end = name.rfind('/');
   const Problem problem = problem_of(name.substr(begin, end - begin), seed, name);
   std::optional<GraphSpec> spec = graph_of(problem, reference(problem), opset);
@@ -41,18 +41,18 @@ std::string operators_of(const Network& network) {
 
 }  // namespace
 
-MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, const Limits& limits) {
+MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& settings, const Limits& limits) {
   const Result opened = in_fork(
       [&] {
-        Bench bench(scene.plugin, scene.device, scene.seed);
+        Bench bench(settings.plugin, settings.device, settings.seed);
         Result result = passed();
         result.opset = bench.device().newest_opset();
         return result;
       },
-      scene.deadline);
+      settings.deadline);
   if (opened.state != State::kPass)
     throw std::runtime_error(fmt::format("the device cannot be opened: {}", opened.reason));
-  const std::vector<Network> networks = networks_in(case_name, scene.seed, opened.opset);
+  const std::vector<Network> networks = networks_in(case_name, settings.seed, opened.opset);
   if (networks.empty())
     throw Usage(
         fmt::format("'{}' runs no graph that could be cut: --minimise is for values in ops/ and graph/", case_name));
@@ -60,15 +60,15 @@ MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, co
   const auto judge_alone = [&](const Network& network) {
     return in_fork(
         [&] {
-          Bench bench(scene.plugin, scene.device, scene.seed);
+          Bench bench(settings.plugin, settings.device, settings.seed);
           RemoteDevice device = local_device(bench);
           return judge_network(device, network);
         },
-        scene.deadline);
+        settings.deadline);
   };
   bool any_known = false;
   for (Network network : networks) {
-    if (!is_sound(network) || !settle(network)) continue;
+    if (!is_sound(network) || !recompute(network)) continue;
     any_known = true;
     const State state = judge_alone(network).state;
     if (!is_failure(state)) continue;
@@ -99,8 +99,9 @@ void write_network(const Network& network, const std::filesystem::path& folder) 
     write("output", i, network.spec.outputs[i], values[network.spec.outputs[i]]);
 }
 
-int minimise_and_tell(const std::string& case_name, const Scene& scene, const std::filesystem::path& folder) {
-  const MinimisedCase found = minimise_case(case_name, scene);
+int minimise_and_report(const std::string& case_name, const TrialSettings& settings,
+                        const std::filesystem::path& folder) {
+  const MinimisedCase found = minimise_case(case_name, settings);
   const Network& smallest = found.minimised.network;
   write_network(smallest, folder);
   const Size before = size_of(found.start), after = size_of(smallest);

@@ -11,7 +11,7 @@
 namespace backplane::conform {
 
 // Where a case runs.
-struct Scene {
+struct TrialSettings {
   std::filesystem::path plugin;
   uint32_t device = 0;
   uint64_t seed = 1;
@@ -26,13 +26,14 @@ struct MinimisedCase {
 
 // Cases of the groups `ops` and `graph` that compare values. Throws Usage for others, and std::runtime_error if the
 // failure does not show when the case's graph runs alone.
-MinimisedCase minimise_case(const std::string& case_name, const Scene& scene, const Limits& limits = {});
+MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& settings, const Limits& limits = {});
 
 // model.onnx and test_data_set_0/ with the inputs and the outputs that the oracle expects: ONNX's own form, which
 // `backplane-conform onnx` and every runtime's tests read.
 void write_network(const Network& network, const std::filesystem::path& folder);
 
 // Does both and prints the outcome. Returns exit status 1, because the case fails.
-int minimise_and_tell(const std::string& case_name, const Scene& scene, const std::filesystem::path& folder);
+int minimise_and_report(const std::string& case_name, const TrialSettings& settings,
+                        const std::filesystem::path& folder);
 
 }  // namespace backplane::conform

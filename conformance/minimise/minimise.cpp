@@ -9,7 +9,8 @@ Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
   bool met = false;  // a limit
   const Attempt attempt = [&](Network smaller) {
     met = met || best.attempts >= limits.attempts || std::chrono::steady_clock::now() >= end;
-    if (met || !ask.is_sound(smaller) || !settle(smaller) || !(size_of(smaller) < size_of(best.network))) return false;
+    if (met || !ask.is_sound(smaller) || !recompute(smaller) || !(size_of(smaller) < size_of(best.network)))
+      return false;
     ++best.attempts;
     if (!ask.fails(smaller)) return false;
     best.network = std::move(smaller);

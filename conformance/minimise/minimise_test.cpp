@@ -25,11 +25,11 @@ Network network_with(std::string_view op) {
   for (uint64_t seed = 1;; ++seed) {
     Random random(seed, "minimise");
     Network network = random_network(random, {.nodes = 40}, 21);
-    if (has(network, op) && settle(network)) return network;
+    if (has(network, op) && recompute(network)) return network;
   }
 }
 
-TEST(Minimise, OneGuiltyOperatorIsAllThatIsLeft) {
+TEST(Minimise, KeepsOnlyTheFailingOperator) {
   for (const char* op : {"MatMul", "Softmax", "Transpose"}) {
     const Network start = network_with(op);
     const Minimised found = minimise(start, {is_sound, [&](const Network& network) { return has(network, op); }});
@@ -44,7 +44,7 @@ TEST(Minimise, OneGuiltyOperatorIsAllThatIsLeft) {
   }
 }
 
-TEST(Minimise, WhatTheFailureNeedsStays) {
+TEST(Minimise, KeepsWhatTheFailureNeeds) {
   // Needs two operators in a row and an extent of three or more.
   const auto fails = [](const Network& network) {
     for (const NodeSpec& node : network.spec.nodes) {
@@ -59,7 +59,7 @@ TEST(Minimise, WhatTheFailureNeedsStays) {
   for (uint64_t seed = 1, found = 0; found < 3; ++seed) {
     Random random(seed, "minimise");
     Network start = random_network(random, {.nodes = 40}, 21);
-    if (!settle(start) || !fails(start)) continue;
+    if (!recompute(start) || !fails(start)) continue;
     ++found;
     const Minimised smallest = minimise(start, {is_sound, fails});
     EXPECT_TRUE(fails(smallest.network));
@@ -79,7 +79,7 @@ TEST(Minimise, StopsAtItsLimit) {
   EXPECT_FALSE(found.finished);
 }
 
-TEST(Trial, TellsHowWorkEnds) {
+TEST(Trial, ReportsHowWorkEnds) {
   using std::chrono::milliseconds;
   const auto ends = [](const std::function<Result()>& work) { return in_fork(work, milliseconds(500)); };
   EXPECT_EQ(ends([] { return Result{.state = State::kPass}; }).state, State::kPass);

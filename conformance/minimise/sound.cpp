@@ -8,7 +8,7 @@ namespace backplane::conform {
 namespace {
 
 Result check(Network network) {
-  if (!settle(network)) return {.state = State::kFail};
+  if (!recompute(network)) return {.state = State::kFail};
   EnvironmentOptions options;
   options.only_given = true;  // no backend: the model alone is looked at
   options.threads = 1;

@@ -85,7 +85,7 @@ RunComparison compare_runs(const Run& before, const Run& after) {
   return comparison;
 }
 
-std::string RunComparison::verdict() const {
+std::string RunComparison::conclusion() const {
   return fmt::format("{} worse, {} better, {} less accurate, {} only in this run, {} only in the other, {} the same",
                      worse.size(), better.size(), less_accurate.size(), appeared.size(), vanished.size(), same);
 }
@@ -99,7 +99,7 @@ std::string RunComparison::to_text() const {
   add_list(text, "new", appeared);
   add_list(text, "gone", vanished);
   add_list(text, "worse", worse);
-  return text + verdict() + '\n';
+  return text + conclusion() + '\n';
 }
 
 std::string RunComparison::to_json() const {
@@ -115,7 +115,7 @@ std::string RunComparison::to_json() const {
     return out;
   };
   nlohmann::ordered_json json = {{"title", title},
-                                 {"verdict", verdict()},
+                                 {"verdict", conclusion()},
                                  {"holds", holds()},
                                  {"same", same},
                                  {"worse", list(worse)},

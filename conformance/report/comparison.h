@@ -31,7 +31,7 @@ struct RunComparison {
 
   // Nothing that was right has become wrong or gone.
   bool holds() const { return worse.empty() && vanished.empty(); }
-  std::string verdict() const;
+  std::string conclusion() const;
   std::string to_text() const;
   std::string to_json() const;
 };

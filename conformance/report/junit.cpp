@@ -60,11 +60,11 @@ std::string junit_xml(const Run& run) {
   std::string out = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n",
                                 xml(run.title()), counts(run, all));
   if (run.header.selection == "quick" || run.header.selection == "full") {
-    const Verdict verdict = conform::verdict(run.header, run.results);
+    const RunOutcome outcome = conform::outcome(run.header, run.results);
     std::string scope;
-    for (const std::string& line : scope_of(run.header, verdict)) scope += (scope.empty() ? "" : "; ") + line;
+    for (const std::string& line : scope_of(run.header, outcome)) scope += (scope.empty() ? "" : "; ") + line;
     out += fmt::format("  <properties>\n    <property name=\"levels\" value=\"{}\"/>\n",
-                       xml(fmt::format("{}", fmt::join(verdict.reached(), ", "))));
+                       xml(fmt::format("{}", fmt::join(outcome.reached(), ", "))));
     out += fmt::format("    <property name=\"scope\" value=\"{}\"/>\n  </properties>\n", xml(scope));
   }
   for (const auto& [group, results] : suites) {

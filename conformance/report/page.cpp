@@ -83,15 +83,15 @@ Json failures_of(const Run& run) {
 
 std::string html_page(const Run& run, const RunComparison* comparison) {
   const Tally all = tally_all(run);
-  const Verdict verdict = conform::verdict(run.header, run.results);
+  const RunOutcome outcome = conform::outcome(run.header, run.results);
   const Json data = {{"title", run.title()},
-                     {"fault", verdict.fault},
+                     {"fault", outcome.fault},
                      {"facts", run.facts()},
                      {"states", kStateNames},
                      {"totals", states_of(all)},
                      {"seconds", all.seconds},
-                     {"levels", levels_of(run, verdict.levels)},
-                     {"scope", scope_of(run.header, verdict)},
+                     {"levels", levels_of(run, outcome.levels)},
+                     {"scope", scope_of(run.header, outcome)},
                      {"groups", groups_of(run)},
                      {"failures", failures_of(run)},
                      {"coverage", coverage_of(run)},

@@ -94,7 +94,7 @@ TEST(Report, CountsByGroupAndByOperator) {
   EXPECT_EQ(rows[1].tally.bad, 1u);         // a claimed profile does not support it
 }
 
-TEST(Report, JUnitTellsFailuresErrorsAndSkips) {
+TEST(Report, JUnitReportsFailuresErrorsAndSkips) {
   Header claims_nothing = header();
   claims_nothing.profiles.clear();
   const std::string xml = junit_xml(
@@ -116,7 +116,7 @@ TEST(Report, NothingOnThePageEndsItsScript) {
   EXPECT_EQ(page.find("http"), std::string::npos);  // it loads nothing
 }
 
-TEST(Report, PageHasWhatItDraws) {
+TEST(Report, PageContainsItsData) {
   const json data = data_of(html_page(run_of({line_of("ops/Add/float/a/0", State::kPass, "", 0.4),
                                               line_of("ops/Add/float/b/0", State::kMistrusted, "zeros")}),
                                       nullptr));
@@ -130,7 +130,7 @@ TEST(Report, PageHasWhatItDraws) {
 }
 
 // Wherever a level is, there are the filter, the waivers and the expected failures.
-TEST(Report, EveryFormNamesWhatLimitsItsLevels) {
+TEST(Report, EveryFormatNamesTheCasesThatLimitLevels) {
   Header first = header();
   first.selection = "quick";
   first.filter = "ops/*";
@@ -154,7 +154,7 @@ std::vector<std::string> names(const std::vector<Change>& changes) {
   return names;
 }
 
-TEST(Report, ComparisonTellsWorseFromBetter) {
+TEST(Report, ComparisonSeparatesRegressionsFromImprovements) {
   const auto before = run_of({line_of("a/kept", State::kPass), line_of("a/broken", State::kPass),
                               line_of("a/mended", State::kCrash), line_of("a/dropped", State::kPass),
                               line_of("a/gone", State::kPass), line_of("a/rough", State::kPass, "", 0.2),

@@ -12,15 +12,15 @@ namespace {
 constexpr State kBad[] = {State::kFail,       State::kCrash,      State::kTimeout,
                           State::kMistrusted, State::kInfraError, State::kUnexpectedPass};
 
-std::string fault_of(const Header& header, const std::vector<Result>& results, const Verdict& verdict,
+std::string fault_of(const Header& header, const std::vector<Result>& results, const RunOutcome& outcome,
                      const std::string& required) {
   if (!required.empty()) {
-    for (const Level& level : verdict.levels) {
+    for (const Level& level : outcome.levels) {
       if (level.name == required)
         return level.reached ? "" : fmt::format("{} is not reached: {}", required, level.reason);
     }
   }
-  const Summary& summary = verdict.summary;
+  const Summary& summary = outcome.summary;
   const auto ran = static_cast<uint64_t>(std::count_if(results.begin(), results.end(), is_of_list));
   if (header.shard.count == 1 && ran != header.cases) return fmt::format("{} of {} cases ran", ran, header.cases);
   if (summary.executed == 0) return "no node ran on the device under test";
@@ -105,7 +105,7 @@ Summary summarise(const std::vector<Result>& results, double seconds) {
   return summary;
 }
 
-std::vector<std::string> Verdict::reached() const {
+std::vector<std::string> RunOutcome::reached() const {
   std::vector<std::string> names;
   for (const Level& level : levels) {
     if (level.reached) names.emplace_back(level.name);
@@ -113,23 +113,23 @@ std::vector<std::string> Verdict::reached() const {
   return names;
 }
 
-Verdict verdict(const Header& header, const std::vector<Result>& results, const std::string& required, double seconds,
-                bool accepts_waivers) {
-  Verdict verdict;
-  verdict.summary = summarise(results, seconds);
-  verdict.levels = levels(header, results, accepts_waivers);
-  verdict.conditions = conditions(header, results);
-  verdict.fault = fault_of(header, results, verdict, required);
-  return verdict;
+RunOutcome outcome(const Header& header, const std::vector<Result>& results, const std::string& required,
+                   double seconds, bool accepts_waivers) {
+  RunOutcome outcome;
+  outcome.summary = summarise(results, seconds);
+  outcome.levels = levels(header, results, accepts_waivers);
+  outcome.conditions = conditions(header, results);
+  outcome.fault = fault_of(header, results, outcome, required);
+  return outcome;
 }
 
-std::vector<std::string> scope_of(const Header& header, const Verdict& verdict) {
+std::vector<std::string> scope_of(const Header& header, const RunOutcome& outcome) {
   std::vector<std::string> lines = {fmt::format(
       "judged: the {} list {} of {} cases, profiles {}", header.selection, header.list.substr(0, 16), header.cases,
-      header.profiles.empty() ? "none, so that what is not supported is no failure"
+      header.profiles.empty() ? "none, so that what is not supported does not fail"
                               : fmt::format("{}", fmt::join(header.profiles, ", ")))};
-  for (const std::string& condition : verdict.conditions) lines.push_back("but " + condition);
-  if (verdict.conditions.empty()) lines.emplace_back("no filter, no waiver, no expected failure");
+  for (const std::string& condition : outcome.conditions) lines.push_back("but " + condition);
+  if (outcome.conditions.empty()) lines.emplace_back("no filter, no waiver, no expected failure");
   return lines;
 }
 

@@ -36,7 +36,7 @@ struct Summary {
 Summary summarise(const std::vector<Result>& results, double seconds);
 
 // What a run proves; it follows from its journal alone.
-struct Verdict {
+struct RunOutcome {
   Summary summary;
   std::vector<Level> levels;
   std::vector<std::string> conditions;  // of the levels: what is printed with them
@@ -45,10 +45,10 @@ struct Verdict {
   std::vector<std::string> reached() const;  // the names of the levels
 };
 // With `required`, a level's name or empty, no fault if that level is reached.
-Verdict verdict(const Header& header, const std::vector<Result>& results, const std::string& required = "",
-                double seconds = 0, bool accepts_waivers = false);
+RunOutcome outcome(const Header& header, const std::vector<Result>& results, const std::string& required = "",
+                   double seconds = 0, bool accepts_waivers = false);
 
 // What was judged, in the lines that come before any level: the list, and each condition, or that there is none.
-std::vector<std::string> scope_of(const Header& header, const Verdict& verdict);
+std::vector<std::string> scope_of(const Header& header, const RunOutcome& outcome);
 
 }  // namespace backplane::conform

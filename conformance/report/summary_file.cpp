@@ -25,11 +25,11 @@ Json counts_of(const Tally& tally) {
 }  // namespace
 
 std::string summary_json(const Run& run) {
-  const Verdict verdict = conform::verdict(run.header, run.results);
+  const RunOutcome outcome = conform::outcome(run.header, run.results);
   Json json = counts_of(tally_all(run));
-  json["levels"] = verdict.reached();
-  json["conditions"] = verdict.conditions;
-  json["fault"] = verdict.fault;
+  json["levels"] = outcome.reached();
+  json["conditions"] = outcome.conditions;
+  json["fault"] = outcome.fault;
   json["title"] = run.title();
   json["facts"] = Json::object();
   for (const auto& [label, value] : run.facts()) json["facts"][label] = value;

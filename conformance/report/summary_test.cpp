@@ -14,7 +14,7 @@ Summary sum(const std::vector<Result>& results) {
   return summarise(results, 0);
 }
 std::string fault(const std::vector<Result>& results, uint64_t cases, std::vector<std::string> profiles = {}) {
-  return verdict({.profiles = std::move(profiles), .cases = cases}, results).fault;
+  return outcome({.profiles = std::move(profiles), .cases = cases}, results).fault;
 }
 
 TEST(Summary, CountsByState) {
@@ -36,7 +36,7 @@ TEST(Summary, CountsByState) {
   EXPECT_TRUE(json["levels"].is_array());
 }
 
-TEST(Summary, ADeviceThatRunsNothingPassesNothing) {
+TEST(Summary, ADeviceThatRunsNothingDoesNotPass) {
   const Summary summary = sum({{"a", State::kPass, "", 0, 0}, {"b", State::kNotSupported, "", 0, 0}});
   EXPECT_EQ(summary[State::kPass], 0u);
   EXPECT_EQ(summary[State::kMistrusted], 1u);
@@ -51,19 +51,19 @@ TEST(Summary, OnlySomeStatesAreFailures) {
     EXPECT_TRUE(sum({{"a", State::kPass, "", 0, 1}, {"b", state}}).has_failures()) << name_of(state);
 }
 
-TEST(Verdict, NothingExecutedIsAFailure) {
+TEST(RunOutcome, ARunWithoutExecutedCasesFails) {
   EXPECT_THAT(fault({}, 0), HasSubstr("no node ran"));
   EXPECT_THAT(fault({{"abi/x", State::kPass}}, 1), HasSubstr("no node ran"));
   EXPECT_EQ(fault({{"ops/x", State::kPass, "", 0, 1}}, 1), "");
 }
 
-TEST(Verdict, ARunThatDidNotEndIsAFailure) {
+TEST(RunOutcome, AnIncompleteRunFails) {
   EXPECT_EQ(fault({{"ops/x", State::kPass, "", 0, 1}}, 3), "1 of 3 cases ran");
   EXPECT_THAT(fault({{"ops/x", State::kPass, "", 0, 1}, {"(end of process)", State::kCrash}}, 1),
               HasSubstr("1 cases failed"));
 }
 
-TEST(Verdict, AClaimThatIsNotKeptIsAFailure) {
+TEST(RunOutcome, AnUnmetClaimFails) {
   const std::vector<Result> results = {{"ops/x", State::kPass, "", 0, 1}, {"ops/y", State::kNotSupported}};
   EXPECT_EQ(fault(results, 2), "");
   EXPECT_THAT(fault(results, 2, {"core"}), HasSubstr("not supported"));

@@ -13,6 +13,7 @@
 #include "cli/printable.h"
 #include "journal/digest.h"
 #include "journal/level.h"
+#include "run/print_report.h"
 #include "sandbox/batch.h"
 #include "sandbox/identity.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ChildSettings child_settings(const RunOptions& options, const Choice& choice) {
+ChildSettings child_settings(const RunOptions& options, const CaseOptions& case_options) {
   ChildSettings settings;
   settings.deadline = std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
   const auto machine = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -35,18 +36,19 @@ ChildSettings child_settings(const RunOptions& options, const Choice& choice) {
                         std::to_string(options.seeds.of_cases())};
   settings.seed = options.seeds.of_cases();
   settings.inspect = options.inspect;
-  if (choice.full) settings.arguments.emplace_back("--full");
-  for (const std::string& folder : choice.models) settings.arguments.push_back("--models=" + folder);
+  if (case_options.full) settings.arguments.emplace_back("--full");
+  for (const std::string& folder : case_options.models) settings.arguments.push_back("--models=" + folder);
   return settings;
 }
 
-Header describe(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions) {
+Header describe(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
+                const Exceptions& exceptions) {
   return {.harness = sha256_of_file("/proc/self/exe"),
           .plugin = options.plugin,
           .plugin_sha256 = sha256_of_file(options.plugin),
-          .selection = choice.full ? "full" : "quick",
-          .profiles = choice.profiles,
-          .filter = choice.filter,
+          .selection = case_options.full ? "full" : "quick",
+          .profiles = case_options.profiles,
+          .filter = case_options.filter,
           .shard = plan.shard,
           .seeds = options.seeds,
           .cases = plan.total,
@@ -56,14 +58,14 @@ Header describe(const RunOptions& options, const Choice& choice, const Plan& pla
           .started = utc_now()};
 }
 
-std::string repro_line(const RunOptions& options, const Choice& choice, const Result& result) {
+std::string repro_line(const RunOptions& options, const CaseOptions& case_options, const Result& result) {
   std::string models;
   if (result.name.starts_with("graph/models/")) {
-    for (const std::string& folder : choice.models) models += fmt::format(" --models {}", folder);
+    for (const std::string& folder : case_options.models) models += fmt::format(" --models {}", folder);
   }
   return fmt::format("backplane-conform repro {} --plugin {}{}{}{} --seed {}", result.name, options.plugin,
                      options.device == 0 ? "" : fmt::format(" --device {}", options.device),
-                     choice.full ? " --full" : "", models, result.seed);
+                     case_options.full ? " --full" : "", models, result.seed);
 }
 
 // The cases that have no result yet; of a plugin that cannot be used only those that say why.
@@ -82,7 +84,7 @@ std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::strin
 void check_plugin(const RunOptions& options) {
   if (options.plugin.empty()) throw Usage("--plugin is missing: the library of the backend under test");
   if (!fs::is_regular_file(options.plugin))
-    throw Usage(fmt::format("--plugin '{}' is no file; a build has its plugins in lib/backplane/", options.plugin));
+    throw Usage(fmt::format("--plugin '{}' is not a file; a build has its plugins in lib/backplane/", options.plugin));
 }
 
 std::string expectations_file(const RunOptions& options) {
@@ -104,12 +106,13 @@ Identity visit_plugin(const RunOptions& options) {
   return identify(child_settings(options, {}));
 }
 
-Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions) {
+Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
+                   const Exceptions& exceptions) {
   check_plugin(options);
   // A plugin that runs as the same user cannot read or write this process, where the judge is.
   prctl(PR_SET_DUMPABLE, 0);
-  const ChildSettings settings = child_settings(options, choice);
-  Header header = describe(options, choice, plan, exceptions);
+  const ChildSettings settings = child_settings(options, case_options);
+  Header header = describe(options, case_options, plan, exceptions);
   header.identity.device_index = options.device;
   std::string unusable;
   try {
@@ -128,7 +131,7 @@ Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& 
     if (profile != profiles.end()) result.profile = profile->second;
     result.seed = options.seeds.of_cases();
     result = exceptions.apply(std::move(result), journal.header().identity, day);
-    if (result.state != State::kPass && is_of_list(result)) result.repro = repro_line(options, choice, result);
+    if (result.state != State::kPass && is_of_list(result)) result.repro = repro_line(options, case_options, result);
     const State state = result.state;
     journal.add(std::move(result));
     return state;
@@ -162,14 +165,14 @@ void declare_exceptions(cli::Command command, RunOptions& options) {
 std::function<int()> declare_plugin_run(cli::Command app) {
   struct Options {
     RunOptions run;
-    Choice choice;
+    CaseOptions case_options;
     std::string require_level;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
   declare_target(app, options->run);
-  declare_choice(app, options->choice);
-  declare_models(app, options->choice);
+  declare_case_options(app, options->case_options);
+  declare_models(app, options->case_options);
   app.add_option("--seed", options->run.seeds.seed, "From which all inputs are drawn");
   declare_execution(app, options->run);
   declare_exceptions(app, options->run);
@@ -181,12 +184,12 @@ std::function<int()> declare_plugin_run(cli::Command app) {
   return [options] {
     if (options->run.resume && options->run.out.empty()) throw Usage("--resume needs --out: the folder of the journal");
     const auto start = std::chrono::steady_clock::now();
-    const Plan cases = plan(options->choice);
-    Journal journal = run_plugin(options->run, options->choice, cases, exceptions_of(options->run));
+    const Plan cases = plan(options->case_options);
+    Journal journal = run_plugin(options->run, options->case_options, cases, exceptions_of(options->run));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const std::vector<Result>& results = journal.results();
-    return tell(journal.header(), results, verdict(journal.header(), results, options->require_level, seconds),
-                options->json);
+    return print_report(journal.header(), results, outcome(journal.header(), results, options->require_level, seconds),
+                        options->json);
   };
 }
 

@@ -13,7 +13,7 @@
 #include "journal/journal.h"
 #include "journal/waiver.h"
 #include "report/summary.h"
-#include "run/choice.h"
+#include "run/case_options.h"
 
 namespace backplane::conform {
 
@@ -35,7 +35,7 @@ void declare_target(cli::Command command, RunOptions& options);      // --plugin
 void declare_execution(cli::Command command, RunOptions& options);   // --jobs, --timeout, --memory
 void declare_exceptions(cli::Command command, RunOptions& options);  // --waivers, --expect
 
-// Throws Usage where --plugin is no file.
+// Throws Usage if --plugin is not a file.
 void check_plugin(const RunOptions& options);
 // The file of the vendor's expectations, given, or found next to the plugin; empty if there is none.
 std::string expectations_file(const RunOptions& options);
@@ -46,10 +46,8 @@ Exceptions exceptions_of(const RunOptions& options);
 Identity visit_plugin(const RunOptions& options);
 
 // Runs what `plan` has and the journal has not. Throws Usage, Fatal, std::runtime_error.
-Journal run_plugin(const RunOptions& options, const Choice& choice, const Plan& plan, const Exceptions& exceptions);
-
-// Failures with their repro lines, groups, the sum, levels. Returns the exit status.
-int tell(const Header& header, const std::vector<Result>& results, const Verdict& verdict, bool json);
+Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
+                   const Exceptions& exceptions);
 
 // Declares the options of a run without a command, and returns what runs it.
 std::function<int()> declare_plugin_run(cli::Command app);

@@ -43,7 +43,7 @@ TEST(Batches, EveryCaseEndsInItsOwnState) {
   EXPECT_EQ(counts[State::kPass], 1960);
 }
 
-TEST(Batches, WhatTheSinkThrowsEndsTheRun) {
+TEST(Batches, AnExceptionOfTheSinkEndsTheRun) {
   const std::vector<Case> cases = {{.name = "1"}, {.name = "2"}};
   const auto sink = [](const Result&) -> State { throw std::runtime_error("disk full"); };
   EXPECT_THAT(

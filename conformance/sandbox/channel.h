@@ -17,7 +17,7 @@
 namespace backplane::conform {
 
 inline constexpr uint32_t kNoCase = UINT32_MAX;  // of a record that belongs to none
-inline constexpr uint64_t kMaxRecord = 1 << 20;  // bytes of one that is no reply to a request
+inline constexpr uint64_t kMaxRecord = 1 << 20;  // the largest unsolicited record, in bytes
 
 using ChannelKey = std::array<unsigned char, 32>;
 ChannelKey make_channel_key();

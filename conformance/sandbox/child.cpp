@@ -24,7 +24,7 @@
 
 #include "cli/printable.h"
 #include "sandbox/channel.h"
-#include "sandbox/starved.h"
+#include "sandbox/cpu_starvation.h"
 
 namespace backplane::conform {
 namespace {
@@ -129,7 +129,7 @@ class Child {
   }
 
   pid_t id() const { return pid_; }
-  milliseconds starved() const { return conform::starved(pid_); }
+  milliseconds time_starved() const { return conform::time_starved(pid_); }
 
   // Waits for the end and describes it; empty for a normal one. A child that lingers is killed.
   std::string end(Clock::time_point deadline) {
@@ -227,7 +227,7 @@ struct End {
 };
 
 // The child did not answer: thrown through what judges a case.
-struct Silence {
+struct NoReply {
   Child::Event event;
 };
 
@@ -248,14 +248,14 @@ class Conversation {
     begin();
     const std::string frame = framed(request);
     for (std::string_view left = frame; !child_.send(left, deadline());) {
-      if (!may_wait_on()) throw Silence{Child::kTimeout};
+      if (!may_wait_on()) throw NoReply{Child::kTimeout};
     }
   }
   // Throws Silence.
   std::string ask(uint32_t of_case, const std::string& request, uint64_t most) {
     send(request);
     std::string reply;
-    if (const Child::Event event = next(of_case, most, reply); event != Child::kRecord) throw Silence{event};
+    if (const Child::Event event = next(of_case, most, reply); event != Child::kRecord) throw NoReply{event};
     return reply;
   }
   // Throws Silence.
@@ -280,8 +280,9 @@ class Conversation {
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   std::string lateness() const {
     std::string text = fmt::format("no result after {:.1f} s", seconds());
-    if (starved_ >= kTick) {
-      text += fmt::format(", {:.1f} s of them without a processor", std::chrono::duration<double>(starved_).count());
+    if (starved_for_ >= kTick) {
+      text +=
+          fmt::format(", {:.1f} s of them without a processor", std::chrono::duration<double>(starved_for_).count());
     }
     return text;
   }
@@ -289,19 +290,19 @@ class Conversation {
  private:
   void begin() {
     start_ = Clock::now();
-    starved_ = milliseconds(0);
+    starved_for_ = milliseconds(0);
   }
-  Clock::time_point deadline() const { return start_ + settings_.deadline + starved_; }
+  Clock::time_point deadline() const { return start_ + settings_.deadline + starved_for_; }
   // At the deadline: whether other processes had the machine for a part of the time.
   bool may_wait_on() {
-    const milliseconds seen = std::min(child_.starved(), kPatience * settings_.deadline);
-    return std::exchange(starved_, seen) + kTick < seen;
+    const milliseconds seen = std::min(child_.time_starved(), kPatience * settings_.deadline);
+    return std::exchange(starved_for_, seen) + kTick < seen;
   }
 
   Child& child_;
   const ChildSettings& settings_;
   Clock::time_point start_ = Clock::now();
-  milliseconds starved_{0};  // what is known of it at the deadline
+  milliseconds starved_for_{0};  // what is known of it at the deadline
 };
 
 constexpr const char* kForgery =
@@ -325,9 +326,9 @@ Result result_of(Conversation& conversation, const Case& one, uint32_t of_case) 
   if (one.judge) return conversation.judge(one, of_case);
   std::string line;
   if (const Child::Event event = conversation.next(of_case, kMaxRecord, line); event != Child::kRecord)
-    throw Silence{event};
+    throw NoReply{event};
   Result result;
-  if (!from_json_line(line, result)) throw Silence{Child::kForged};
+  if (!from_json_line(line, result)) throw NoReply{Child::kForged};
   return result;
 }
 
@@ -347,7 +348,7 @@ End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size
       Result result = result_of(conversation, cases[current], static_cast<uint32_t>(current - first));
       result.name = name;
       report(std::move(result));
-    } catch (const Silence& silence) {
+    } catch (const NoReply& silence) {
       const double seconds = conversation.seconds();
       if (silence.event == Child::kTimeout) {
         report({name, State::kTimeout, conversation.lateness(), seconds, 0});
@@ -385,7 +386,7 @@ bool crashes_after(const ChildSettings& settings, const std::vector<Case>& cases
 
 // What a crash at the last case, after those from `first` on, has to do with them; empty: nothing, it crashes alone
 // too.
-std::string accomplice(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
+std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";
   if (!crashes_after(settings, cases, first)) return "; not again in two more attempts";
@@ -405,7 +406,7 @@ void run_in_children(const ChildSettings& settings, std::vector<Case> cases,
     End end = run_once(settings, cases, first, report);
     if (end.crash) {
       const std::vector<Case> until(cases.begin(), cases.begin() + static_cast<int64_t>(end.next));
-      end.crash->reason += accomplice(settings, until, first);
+      end.crash->reason += prior_culprit(settings, until, first);
       report(std::move(*end.crash));
     }
     first = end.next;

@@ -30,9 +30,9 @@ constexpr int kPatience = 10;
 struct ChildSettings {
   std::vector<std::string> arguments;  // of the child; the folders of its cases follow
   // For each case or request of one, and for the setting up. Time in which the child could have run and other processes
-  // had the machine does not count, up to kPatience deadlines: see starved.h.
+  // had the machine does not count, up to kPatience deadlines: see cpu_starvation.h.
   std::chrono::milliseconds deadline{20000};
-  uint64_t memory = 0;  // bytes that a child may have of its own; 0 is no limit
+  uint64_t memory = 0;  // bytes that a child may allocate; 0: no limit
   uint64_t seed = 1;    // of the cases that the parent judges
   // Called with a child that has answered all requests of a case, and waits. [thread-safe]
   std::function<void(pid_t child)> inspect = {};

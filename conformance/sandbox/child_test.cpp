@@ -118,7 +118,7 @@ TEST(Child, AHangFailsItsOwnCase) {
 }
 
 // Four others want the same processor: the case takes about five times as long as it works, and that is not its fault.
-TEST(Child, ABusyMachineIsNoHang) {
+TEST(Child, ABusyMachineIsNotAHang) {
   if (std::ifstream file("/proc/thread-self/schedstat"); !file) GTEST_SKIP() << "this kernel does not count waiting";
   cpu_set_t before, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
@@ -151,7 +151,7 @@ TEST(Child, ACrashThatAnEarlierCaseCausedNamesIt) {
   EXPECT_THAT(results[4].reason, HasSubstr("; not alone, but after spoil"));
 }
 
-TEST(Child, ACrashThatDoesNotComeBackIsTold) {
+TEST(Child, ACrashThatIsNotReproducedIsReported) {
   std::filesystem::remove(kOnce);
   const std::vector<Result> results = run({"a", "once", "b"});
   EXPECT_THAT(states(results), ElementsAre("a pass", "once crash", "b pass"));
@@ -166,17 +166,17 @@ TEST(Child, MemoryIsLimited) {
 #endif
 
 // A process that a case left behind keeps the pipe open: the end of the run would wait for it.
-TEST(Child, WhatACaseLeavesBehindIsEnded) {
+TEST(Child, ProcessesLeftByACaseAreEnded) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(states(run({"fork", "b"})), ElementsAre("fork pass", "b pass", "(end of process) timeout"));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-TEST(Child, ACrashAtTheEndIsAResultToo) {
+TEST(Child, ACrashAtTheEndIsAResult) {
   EXPECT_THAT(states(run({"a", "forge"})), ElementsAre("a pass", "forge pass", "(end of process) crash"));
 }
 
-TEST(Child, WhatAPluginWritesToDescriptorsIsNoResult) {
+TEST(Child, OutputOfThePluginIsNotAResult) {
   const std::vector<Result> results = run({"a", "speak", "b", "judged_speak", "judged_c", "speak"});
   EXPECT_THAT(states(results),
               ElementsAre("a pass", "speak fail", "b pass", "judged_speak fail", "judged_c pass", "speak fail"));
@@ -193,7 +193,7 @@ TEST(Child, FilesOfTheHarnessAreNotOpenInAChild) {
   std::filesystem::remove(name);
 }
 
-TEST(Child, WhatIsPrintedCannotActOnATerminal) {
+TEST(Child, PrintedTextCannotControlATerminal) {
   testing::internal::CaptureStderr();
   EXPECT_THAT(states(run({"a", "escape", "b"})), ElementsAre("a pass", "escape pass", "b pass"));
   const std::string seen = testing::internal::GetCapturedStderr();

@@ -12,7 +12,7 @@ namespace backplane::conform {
 // "[######............] 1234/4000  31%  2 bad  1:05 left"
 std::string progress_line(size_t done, size_t total, size_t bad, double seconds);
 
-// Draws the line on standard error, at most ten times a second, and nothing where that is no terminal. The destructor
+// Draws the line on standard error, at most ten times a second, and nothing if that is not a terminal. The destructor
 // wipes it away. [thread-safe]
 class Progress {
  public:

@@ -6,7 +6,7 @@
 namespace backplane::conform {
 namespace {
 
-TEST(Progress, TellsWhatIsLeft) {
+TEST(Progress, ShowsWhatIsLeft) {
   EXPECT_EQ(progress_line(25, 100, 0, 30), "[#######.......................] 25/100  25%  1:30 left");
   EXPECT_EQ(progress_line(99, 100, 3, 99), "[#############################.] 99/100  99%  3 bad  0:01 left");
   EXPECT_EQ(progress_line(100, 100, 0, 99), "[##############################] 100/100 100%");

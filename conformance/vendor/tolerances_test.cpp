@@ -52,7 +52,7 @@ TEST(Tolerances, WithoutAFileTheyAreThoseOfOnnx) {
   EXPECT_EQ(Tolerances::read("/nonexistent").of("x").relative, Tolerance().relative);
 }
 
-TEST(Tolerances, WhatIsWrongIsNamed) {
+TEST(Tolerances, ErrorsNameTheEntry) {
   EXPECT_THAT(refusal_of("nonsense"), HasSubstr("no JSON"));
   EXPECT_THAT(refusal_of("[]"), HasSubstr("must be an object"));
   EXPECT_THAT(refusal_of(R"({"relativ": 1})"), HasSubstr("'relativ'"));

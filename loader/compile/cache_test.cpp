@@ -88,7 +88,7 @@ TEST_F(ProgramCacheTest, TheSecondStartCompilesNothing) {
   EXPECT_EQ(counters(next).deserializations, 1u);
 }
 
-TEST_F(ProgramCacheTest, WhatMattersIsInTheKey) {
+TEST_F(ProgramCacheTest, TheKeyHasAllThatAffectsThePrograms) {
   EXPECT_EQ(story(env(), model()), "\"cache\":\"stored\"");
   EXPECT_EQ(story(env(), model(2), 0), "\"cache\":\"stored\"");                       // another weight
   EXPECT_EQ(story(env({{"partial.run_us", "1"}}), model()), "\"cache\":\"stored\"");  // another option
@@ -103,7 +103,7 @@ TEST_F(ProgramCacheTest, ThePluginJudges) {
               HasSubstr("\"cache_reason\":\"it is of compiler 1"));
 }
 
-TEST_F(ProgramCacheTest, EachOfTwoHundredDamagedEntriesIsCompiledAnew) {
+TEST_F(ProgramCacheTest, DamagedEntriesAreCompiledAgain) {
   story(env(), model());
   ASSERT_EQ(entries().size(), 1u);
   const fs::path path = entries().front();
@@ -140,7 +140,7 @@ TEST_F(ProgramCacheTest, EachOfTwoHundredDamagedEntriesIsCompiledAnew) {
   EXPECT_EQ(story(here, same), "\"cache\":\"exact\"");
 }
 
-TEST_F(ProgramCacheTest, TheLeastLatelyUsedGo) {
+TEST_F(ProgramCacheTest, TheLeastRecentlyUsedAreEvicted) {
   const std::map<std::string, std::string> small = {{"loader.cache_bytes", "10000"}};  // two entries of about 4.2 KB
   story(env(small), model(1), -1);
   story(env(small), model(2), 0);
@@ -151,7 +151,7 @@ TEST_F(ProgramCacheTest, TheLeastLatelyUsedGo) {
   EXPECT_EQ(story(env(small), model(2), 0), "\"cache\":\"stored\"");
 }
 
-TEST_F(ProgramCacheTest, AFolderThatCannotBeWrittenHarmsNothing) {
+TEST_F(ProgramCacheTest, AReadOnlyFolderIsNotAnError) {
   std::ofstream(folder_) << "a file where the folder should be";
   EXPECT_EQ(story(env(), model()), "\"cache\":\"compiled\"");
 }

@@ -95,14 +95,14 @@ TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
   EXPECT_THAT(session.report(), HasSubstr(R"--("call":"node 'call' (my.Pass)")--"));
 }
 
-TEST(Calls, OfCallsWithinEachOtherTheOuterOneIsTakenWhole) {
+TEST(Calls, OfNestedCallsTheOuterOneIsClaimed) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
   const Session session = env.compile(env.parse(calling()), on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), UnorderedElementsAre("my.Pass:wide 'call' alpha=3 2->1", "my.AbsPass 'outer' 1->1"));
 }
 
-TEST(Calls, WhatNobodyClaimsIsInlined) {
+TEST(Calls, UnclaimedCallsAreInlined) {
   const Environment env = environment({kCpu, kFake});
   const Session session = env.compile(env.parse(calling()), on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));
@@ -129,7 +129,7 @@ TEST(Calls, AnotherDeviceMayTakeTheBody) {
   EXPECT_THAT(torn.report(), Not(HasSubstr(R"("call":"node 'call')")));
 }
 
-TEST(Calls, ACallInABodyIsTakenWholeToo) {
+TEST(Calls, ACallInABodyCanBeClaimed) {
   // Only a device that has the If too gets its body; the fake one runs neither branch, but compiles both.
   const std::string branch = graph(
       {with_text(node("Pass", {"x"}, {"b"}, {}, "my", "in_body"), field::node::kOverload, "wide")}, {}, {value("b")});
@@ -162,7 +162,7 @@ std::string foreign() {
   return model_bytes({{"", 17}, {"acme", 3}}, graph(nodes, {tensor_value("x", 1, {2})}, {value("y")}));
 }
 
-TEST(ForeignTypes, AreWhatTheDeviceThatClaimsTheNodeSays) {
+TEST(ForeignTypes, ComeFromTheDeviceThatClaimsTheNode) {
   const Environment knows = environment({kCpu, kFake}, {{"fake.ops", "Pass"}, {"fake.infer", "same"}});
   const Session session = knows.compile(knows.parse(foreign()), on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));

@@ -42,7 +42,7 @@ class Profile {
 // Operator, attributes, types and shapes: nodes with the same key take the same time on a device. Extents that the
 // model leaves open count as in place/cost.h. Empty for nodes that have bodies.
 std::string profile_key(const model::Graph& graph, const model::Node& node, uint32_t compute_types);
-// A copy of so many bytes to or from the device; `other` is the host or another device.
+// A copy of `bytes` bytes to or from the device; `other` is the host or another device.
 std::string profile_key_of_copy(std::string_view from, std::string_view to, uint64_t bytes);
 
 }  // namespace backplane

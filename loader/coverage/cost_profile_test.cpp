@@ -38,7 +38,7 @@ class ProfileTest : public ::testing::Test {
   std::unique_ptr<Device> device_;
 };
 
-TEST_F(ProfileTest, IsKeptAndMergedWithWhatOthersWrote) {
+TEST_F(ProfileTest, IsMergedWithWhatOthersWrote) {
   Profile first = open(), second = open();
   first.set("a", 1e-3);
   first.set("b", 2e-3);
@@ -105,7 +105,7 @@ model::Graph two_inputs(const std::vector<bp_dim_t>& dims) {
   return graph;
 }
 
-TEST(ProfileKey, TellsApartWhatCostsDifferently) {
+TEST(ProfileKey, DiffersWhereCostsDiffer) {
   const auto key = [](const model::Graph& graph, uint32_t compute_types = 0) {
     return profile_key(graph, graph.nodes[0], compute_types);
   };

@@ -66,7 +66,7 @@ std::vector<float> run(const Session& session) {
   return exec.output(0u).values<float>();
 }
 
-TEST(Coverage, ADeviceTakesANodeWithBodiesIfItTakesAllOfThem) {
+TEST(Coverage, ADeviceClaimsANodeWithBodiesIfItClaimsAllOfThem) {
   const Environment env = environment({kCpu, kPartialFile}, {{"partial.ops", "!Exp"}, {"partial.seconds", "1e-9"}});
   SessionOptions how;
   how.devices = {"partial", "cpu"};
@@ -136,7 +136,7 @@ TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
   }
 }
 
-TEST(Coverage, WhatReviewGivesBackGoesElsewhereUntilAllIsAccepted) {
+TEST(Coverage, NodesReturnedByReviewArePlacedElsewhere) {
   // Its islands hold three nodes at most; where a Relu is in one it takes none of it.
   for (const auto& [option, value] :
        {std::pair("partial.max_nodes", "3"), std::pair("partial.split", "Relu"), std::pair("partial.reject", "Relu")}) {

@@ -151,7 +151,7 @@ TEST(Import, SortsNodesThatAreOutOfOrder) {
   EXPECT_THAT((*result)->problems, ElementsAre(HasSubstr("topological order")));
 }
 
-TEST(Import, DropsWhatDoesNothing) {
+TEST(Import, DropsNodesWithoutEffect) {
   auto result = read(model_bytes(
       {{"", 17}},
       graph({node("Identity", {"x"}, {"a"}), node("Dropout", {"a"}, {"b", "mask"}), node("Exp", {"a"}, {"dead"}),
@@ -242,7 +242,7 @@ TEST(Import, SubgraphInputsHideOuterNames) {
 }
 
 // After all passes a call stands for the nodes that are left of its body, or for none.
-TEST(Import, ACallKnowsWhatIsLeftOfItsBody) {
+TEST(Import, ACallHasTheNodeCountOfItsOptimizedBody) {
   struct Case {
     const char* what;
     Texts inputs, outputs, body;
@@ -289,7 +289,7 @@ TEST(Import, ACallKnowsWhatIsLeftOfItsBody) {
   }
 }
 
-TEST(Import, ExternalDataLiesBesideTheModel) {
+TEST(Import, ExternalDataIsInTheFolderOfTheModel) {
   const Folder folder;
   const std::vector<float> numbers_in{1, 2, 3, 4};
   folder.write("weights/w.bin", std::string(reinterpret_cast<const char*>(numbers_in.data()), 16));
@@ -382,7 +382,8 @@ TEST(Import, NamesWhatIsWrongWithTheFile) {
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(open((folder.path() / "pipe").string()).status().code(), BP_INVALID_ARGUMENT);
   EXPECT_EQ(import({}).status().code(), BP_INVALID_ARGUMENT);
-  EXPECT_THAT(std::string(open(folder.write("text.onnx", "this is no model")).status().text()), HasSubstr("text.onnx"));
+  EXPECT_THAT(std::string(open(folder.write("text.onnx", "this is not a model")).status().text()),
+              HasSubstr("text.onnx"));
 }
 
 struct BadModel {

@@ -25,7 +25,7 @@ bool last_page_is_there(int descriptor) {
   return there & 1;
 }
 
-TEST(ReadAhead, ALargeFileComesIntoTheCacheUntouched) {
+TEST(ReadAhead, ALargeFileIsReadIntoThePageCache) {
   std::string path = (std::filesystem::temp_directory_path() / "read_ahead_XXXXXX").string();
   const int descriptor = ::mkstemp(path.data());
   ASSERT_GE(descriptor, 0);

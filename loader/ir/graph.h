@@ -142,7 +142,7 @@ struct Graph {
   ValueId add_constant(std::string name, bp_dtype_t dtype, std::vector<int64_t> dims, const void* data, uint64_t bytes,
                        uint64_t id);
   ValueId add_constant(std::string name, Weight weight);
-  const Weight* weight_of(ValueId value) const;  // null where the value is no constant
+  const Weight* weight_of(ValueId value) const;  // null if the value is not a constant
 };
 
 // A function of the model. Its calls are inlined first, and recorded in Graph::calls.

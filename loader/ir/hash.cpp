@@ -11,7 +11,7 @@ constexpr uint64_t kKeys[4] = {0x6a09e667f3bcc909, 0xbb67ae8584caa73b, 0x3c6ef37
 
 __extension__ using Wide = unsigned __int128;
 
-// The two halves of a full product, folded: every bit of both factors reaches every bit of the result.
+// The XOR of the two halves of the full product: every bit of both factors affects every bit of the result.
 uint64_t mix(uint64_t a, uint64_t b) {
   const Wide product = static_cast<Wide>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);

@@ -9,7 +9,7 @@
 namespace backplane::model {
 namespace {
 
-TEST(NameTable, FindsWhatWasAddedAndNothingElse) {
+TEST(NameTable, FindsOnlyWhatWasAdded) {
   std::vector<std::string> names{""};
   for (uint32_t i = 1; i < 20'000; ++i) names.push_back("layer." + std::to_string(i * 7919 % 100'003));
   NameTable table;
@@ -24,7 +24,7 @@ TEST(NameTable, FindsWhatWasAddedAndNothingElse) {
 }
 
 // Names that one known hash puts into the same slot are spread over many.
-TEST(NameTable, NoFileCanChooseTheSlots) {
+TEST(NameTable, SlotsDependOnARandomKey) {
   constexpr size_t kSlots = 1024;
   std::vector<bool> taken(kSlots);
   size_t names = 0, distinct = 0;

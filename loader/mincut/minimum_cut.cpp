@@ -23,7 +23,7 @@ void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse
 
 namespace {
 
-// Whether one side has so much less to send than the other that it can probably send all of it.
+// Whether one side has much less flow to send than the other, so that it can probably send all of it.
 bool lopsided(const Residual& network) {
   const auto [less, more] = std::minmax({network.unsent(), network.unsent_to_sink()});
   return less < more / 4;

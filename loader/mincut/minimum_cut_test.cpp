@@ -114,7 +114,7 @@ TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
 }
 
 // Where arcs carry all that vertices have, sweeps leave nothing for the ways that are slow where flow has far to go.
-TEST(MaxFlow, SweepsSettleNetworksOfDearArcs) {
+TEST(MaxFlow, SweepsSolveNetworksOfExpensiveArcs) {
   std::mt19937 random(3);
   CutCosts costs = draw(random, 20'000, 20, 1000);
   for (uint32_t v = 1; v < 20'000; ++v) costs.add_arc(v - 1, v, 1'000'000, 1'000'000);

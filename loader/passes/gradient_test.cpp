@@ -67,7 +67,7 @@ TEST(Gradient, FollowsConstants) {
   EXPECT_THAT(operators(model), ElementsAre("Mul", "Mul", "Add"));  // of ones and w, not zeros
 }
 
-TEST(Gradient, ComputesAgainWithTheTensorsItIsGiven) {
+TEST(Gradient, IsRecomputedWithNewTensors) {
   auto model = read({node("Exp", {"b"}, {"y"}), gradient({"w"}, {"b"}, "y", {"d"})});
   ASSERT_TRUE(model.ok()) << model.status().text();
   const Graph& graph = (*model)->graph;
@@ -90,7 +90,7 @@ struct Wrong {
   const char* text;
 };
 
-TEST(Gradient, SaysWhatItCannotDo) {
+TEST(Gradient, ReportsUnsupportedOperators) {
   const Wrong cases[] = {
       {{gradient({"a"}, {"a"}, "nothing", {"d"})}, BP_INVALID_MODEL, "names 'nothing', which is not a value"},
       {{gradient({"a", "b"}, {"a"}, "a", {"d"})}, BP_INVALID_MODEL, "2 inputs and 1 outputs where"},

@@ -13,7 +13,7 @@ namespace {
 
 using namespace placement_test;
 
-TEST(Groups, AtomicGroupsAreTakenWholeInOneIslandOrNotAtAll) {
+TEST(Groups, AtomicGroupsAreInOneIslandOrNotUsed) {
   std::mt19937 random(13);
   int taken = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -49,7 +49,7 @@ TEST(Groups, AtomicGroupsAreTakenWholeInOneIslandOrNotAtAll) {
   EXPECT_GT(taken, 2000);
 }
 
-TEST(Groups, AGroupCountsWithItsOwnCostAndNotWithItsNodes) {
+TEST(Groups, AGroupCostsItsOwnEstimateNotThatOfItsNodes) {
   const World world(2);
   const model::Graph graph = chain(6);
   auto coverage = world.coverage(6);
@@ -67,7 +67,7 @@ TEST(Groups, AGroupCountsWithItsOwnCostAndNotWithItsNodes) {
   EXPECT_NEAR(place(graph, coverage, {})->cost.compute, 50e-6, 1e-12);
 }
 
-TEST(Groups, AGroupThatAPathLeavesAndEntersAgainIsNotTaken) {
+TEST(Groups, ANonConvexGroupIsNotUsed) {
   const World world(2);
   const model::Graph graph = chain(3);
   auto coverage = world.coverage(3);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace placement_test;
 
-TEST(Limits, ABoundOfIslandsIsMetByGivingIslandsUp) {
+TEST(Limits, ABoundOnIslandsIsMetByDissolvingIslands) {
   const World world(2);
   const model::Graph graph = chain(20);
   auto coverage = world.coverage(20);

@@ -6,9 +6,9 @@
 
 namespace backplane {
 
-// Like place(), except that nodes which no device supports are no error: their device and island are BP_NONE, and the
-// others are placed as if the first device ran those at no cost. Such a placement cannot run, and has no copies, missed
-// speedups or cost.
+// Like place(), except that nodes which no device supports are not an error: their device and island are BP_NONE, and
+// the others are placed as if the first device ran those at no cost. Such a placement cannot run, and has no copies,
+// missed speedups or cost.
 Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                                const Policy& policy);
 

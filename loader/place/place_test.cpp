@@ -73,7 +73,7 @@ TEST(Place, AnUnprofitableIslandStaysAndTheSavingIsNamed) {
   EXPECT_TRUE(place(graph, coverage, {})->missed_speedups.empty());
 }
 
-TEST(Place, ADeviceThatTellsNoCostDoesNotWinByIt) {
+TEST(Place, ADeviceWithoutCostEstimatesDoesNotWinByThat) {
   const World world(2);
   const model::Graph graph = chain(4);
   auto coverage = world.coverage(4);
@@ -85,7 +85,7 @@ TEST(Place, ADeviceThatTellsNoCostDoesNotWinByIt) {
   EXPECT_EQ(place(graph, coverage, {.fallback = BP_FALLBACK_PREFER})->device, std::vector<uint32_t>(4, 0));
 }
 
-TEST(Place, MeasuredCopiesCountBeforeWhatTheDeviceTells) {
+TEST(Place, MeasuredCopiesTakePrecedenceOverEstimates) {
   const World world(2);
   const model::Graph graph = chain(3, 1 << 20);
   auto coverage = world.coverage(3);
@@ -105,7 +105,7 @@ TEST(Place, MeasuredCopiesCountBeforeWhatTheDeviceTells) {
   EXPECT_NEAR(placement->copies[0].seconds, 405e-6, 1e-9);
 }
 
-TEST(Place, OneDeviceGivesOneIsland) {
+TEST(Place, OneDeviceMakesOneIsland) {
   const World world(1);
   std::mt19937 random(3);
   const model::Graph graph = random_graph(random, 50);
@@ -116,7 +116,7 @@ TEST(Place, OneDeviceGivesOneIsland) {
   EXPECT_EQ(placement->islands.size(), 1u);
 }
 
-TEST(Place, ANodeThatNobodyTakesIsNamedWithEveryReason) {
+TEST(Place, AnUnsupportedNodeIsNamedWithEveryReason) {
   const World world(2);
   std::mt19937 random(5);
   const model::Graph graph = random_graph(random, 4);

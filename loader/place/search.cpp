@@ -11,7 +11,7 @@
 namespace backplane {
 namespace {
 
-// The number of attempts for a graph of so many nodes: small models are searched more thoroughly than large ones.
+// The number of attempts for a graph of this size: small models are searched more thoroughly than large ones.
 uint32_t tries(uint32_t nodes, uint32_t most) {
   return std::clamp(100'000 / std::max(1u, nodes), 1u, most);
 }

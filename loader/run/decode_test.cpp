@@ -160,7 +160,7 @@ TEST(Decode, CachesInDeviceMemoryAreUpdatedInPlace) {
   decode(env, env.devices().front().info.id, &counters(env));
 }
 
-TEST(Decode, SharedMemoryThatNobodyUpdatesInPlaceIsRefused) {
+TEST(Decode, SharedMemoryWithoutAnInPlaceUpdateIsRefused) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const Model model = graph.finish({graph.node("Neg", "y", {x})});

@@ -67,12 +67,12 @@ Exec::~Exec() {
 }
 
 void Exec::drop_run() {
-  if (given_up_device()) return keep_run();
+  if (abandoned_device()) return keep_run();
   planned_ = false;
   run_.reset();
 }
 
-Device* Exec::given_up_device() const {
+Device* Exec::abandoned_device() const {
   if (!run_) return nullptr;
   const std::vector<Step>& steps = run_->graph->steps;
   const auto found = std::ranges::find_if(steps, [](const Step& step) { return step.program->device->given_up(); });
@@ -323,9 +323,9 @@ Status Exec::attempt(const bp_run_t& options) {
     follow();
     Fault fault;
     fault.status = prepare();
-    if (Device* const device = fault.status.ok() ? given_up_device() : nullptr) {  // in a run of another exec
+    if (Device* const device = fault.status.ok() ? abandoned_device() : nullptr) {  // in a run of another exec
       fault.status =
-          Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not return from a run and was given up");
+          Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not return from a run, which was abandoned");
       fault.device = device;
     } else if (fault.status.ok()) {
       fault.status = run_->runner->run(options);

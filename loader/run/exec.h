@@ -66,8 +66,8 @@ class Exec {
   explicit Exec(std::shared_ptr<const CompiledModel> model) : model_(std::move(model)) {}
   Status make_run();
   void drop_run();
-  void keep_run();                  // for good: a device which did not come back may still write its memory
-  Device* given_up_device() const;  // a device of the run that was given up, or null
+  void keep_run();                   // for good: a device which did not come back may still write its memory
+  Device* abandoned_device() const;  // a device whose run was abandoned, or null
   Result<Binding*> binding(uint32_t slot);
   model::ValueId value_of(uint32_t slot) const;
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;

@@ -41,7 +41,7 @@ void FrameworkStream::close() noexcept {
 
 Status FrameworkStream::wait(uint64_t deadline) {
   if (device_->given_up())
-    return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not return from a run and was given up"};
+    return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not return from a run, which was abandoned"};
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, deadline, error.get()));
   const std::lock_guard lock(mutex_);

@@ -54,7 +54,7 @@ struct Pool {
   }
 };
 
-TEST(FrameworkMemory, IsWhatDevicesComputeIn) {
+TEST(FrameworkMemory, IsUsedByDevicesDirectly) {
   Pool pool;
   {
     const Environment env = streaming({});
@@ -133,7 +133,7 @@ TEST(FrameworkStream, DoneAndSignalsComeAfterTheRun) {
 }
 
 // Nothing is copied then, before the first island or after the last.
-TEST(FrameworkStream, DoneAndSignalsComeWhereMemoryIsShared) {
+TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   const Environment env = streaming({{"partial.memory", "shared"}, {"partial.run_us", "1000"}});
   Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
   const Stream stream = env.stream(partial_id(env));
@@ -174,7 +174,7 @@ TEST(FrameworkStream, DoneAndSignalsComeWhereMemoryIsShared) {
 }
 
 // Nothing is put into the stream.
-TEST(FrameworkStream, RefusesWhatIsNotItsDevices) {
+TEST(FrameworkStream, RefusesObjectsOfOtherDevices) {
   const Environment env = streaming({});
   const Stream stream = env.stream(partial_id(env));
   Exec exec = env.compile(chain(3), pinned({{"n1", "cpu"}, {"n0", "partial"}, {"n2", "partial"}})).exec();
@@ -235,7 +235,7 @@ TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
   std::this_thread::sleep_for(std::chrono::milliseconds(800));
 }
 
-TEST(FrameworkStream, WaitReportsWhatFailedInIt) {
+TEST(FrameworkStream, WaitReportsFailures) {
   const Environment env = streaming({{"partial.fault", "internal@n1#1"}});
   SessionOptions how = pinned({{"*", "partial"}});
   Exec exec = env.compile(chain(3), how).exec();
@@ -335,7 +335,7 @@ TEST(Exec, UnboundMemoryIsNotUsed) {
   EXPECT_EQ(failure([&] { exec.unbind(1); }).status(), BP_NOT_FOUND);
 }
 
-TEST(Exec, ReadOnlyMemoryIsNoOutput) {
+TEST(Exec, RefusesReadOnlyMemoryAsAnOutput) {
   const Environment env = partial_environment({});
   Exec exec = env.compile(chain(1)).exec();
   const Tensor y = Tensor::of<float>({3}, {0, 0, 0});
@@ -344,7 +344,7 @@ TEST(Exec, ReadOnlyMemoryIsNoOutput) {
   EXPECT_EQ(failure([&] { exec.bind_memory(BP_SLOT_OUTPUT, tensor); }).status(), BP_INVALID_ARGUMENT);
 }
 
-TEST(Exec, AScratchThatAProgramWantsIsBound) {
+TEST(Exec, ScratchMemoryIsBound) {
   for (const char* memory : {"host", "own"}) {
     const Environment env = streaming({{"partial.scratch", "1000"}, {"partial.memory", memory}});
     const Session session = env.compile(chain(4), pinned({{"*", "partial"}}));

@@ -34,7 +34,7 @@ std::vector<float> run(Exec& exec, const std::vector<float>& x) {
   return exec.output(0u).values<float>();
 }
 
-TEST(Run, CopiesIntoAndOutOfAMemoryOfItsOwn) {
+TEST(Run, CopiesToAndFromADevicesOwnMemory) {
   const Environment env = partial_environment({{"partial.memory", "own"}});
   Exec exec = env.compile(chain_of_three(), pinned({{"b", "partial"}, {"a", "cpu"}, {"y", "cpu"}})).exec();
   EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, -2, -3));
@@ -209,7 +209,7 @@ TEST(Run, ABoundRunAllocatesNothing) {
   }
 }
 
-TEST(Run, TheTraceTellsCopiesFromSharing) {
+TEST(Run, TheTraceDistinguishesCopiesFromSharing) {
   for (const std::string memory : {"own", "shared"}) {
     const Environment env = partial_environment({{"partial.memory", memory}});
     Exec exec = env.compile(chain_of_three(), pinned({{"b", "partial"}, {"a", "cpu"}, {"y", "cpu"}})).exec();
@@ -302,7 +302,7 @@ TEST(Run, AFaultInTheSecondOfThreeIslandsIsRunElsewhere) {
   }
 }
 
-TEST(Run, AFaultWhereOtherDevicesAreForbiddenIsTold) {
+TEST(Run, AFaultIsReportedIfOtherDevicesAreForbidden) {
   for (const std::string fault : {"lost", "internal"}) {
     const Environment env =
         partial_environment({{"partial.max_nodes", "1"}, {"partial.fault", fault + "@b#1"}});  // an island a node
@@ -324,7 +324,7 @@ TEST(Run, AFaultWhereOtherDevicesAreForbiddenIsTold) {
   }
 }
 
-TEST(Run, AFaultThatNobodyElseCanTakeIsTold) {
+TEST(Run, AFaultIsReportedIfNoOtherDeviceCanRunTheIsland) {
   auto options = with_a_spare("lost@b#1");
   options["partial.2.ops"] = "Neg";
   const Environment env = partial_environment(options);

@@ -39,7 +39,7 @@ bool passed(uint64_t deadline) {
   return deadline && deadline <= monotonic_now();
 }
 
-// A device is given up when it has not ended a run this long after the run's deadline.
+// A run is abandoned when it has not ended this long after its deadline.
 constexpr uint64_t kGraceNs = 100'000'000;
 
 uint64_t new_ids(size_t count) {
@@ -120,7 +120,7 @@ Status Runner::run_in_order() {
   return {};
 }
 
-// False where the call has not ended and its device must be given up.
+// False if the call has not ended and the run must be abandoned.
 bool Runner::wait_for(Call& call) {
   if (!call.pending) return true;
   if (!paced_) {
@@ -166,7 +166,7 @@ Status Runner::give_up() {
     return {BP_TIMED_OUT, "the deadline passed"};
   }
   return Status(BP_TIMED_OUT, "the deadline passed, and device " + names +
-                                  " did not return: it was given up, and what is bound must stay allocated")
+                                  " did not return: its run was abandoned, and the bound memory must stay allocated")
       .with_flags(BP_ERROR_ABANDONED);
 }
 

@@ -20,7 +20,7 @@ std::vector<float> run(Exec& exec) {
   return exec.output(0u).values<float>();
 }
 
-TEST(Streams, AChainOfIslandsMakesNoTripThroughTheHost) {
+TEST(Streams, AChainOfIslandsRunsWithoutTheHost) {
   constexpr int kIslands = 20;
   const Environment env = streaming({});
   Exec exec = env.compile(chain(kIslands), pinned({{"*", "partial"}})).exec();
@@ -37,7 +37,7 @@ TEST(Streams, AChainOfIslandsMakesNoTripThroughTheHost) {
 }
 
 // A run that may have to end early waits for each island before it starts the next.
-TEST(Streams, ARunWithADeadlineStartsNothingAheadOfItsTime) {
+TEST(Streams, ARunWithADeadlineStartsIslandsOneByOne) {
   const Environment env = streaming({});
   Exec exec = env.compile(chain(4), pinned({{"*", "partial"}})).exec();
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
@@ -127,8 +127,8 @@ TEST(Streams, AFailedIslandOfAChainIsRunElsewhere) {
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// It writes half a second after it was given up, to memory that must still be there; the other devices go on.
-TEST(Streams, ADeviceThatDoesNotComeBackIsGivenUp) {
+// It writes half a second after its run was abandoned, to memory that must still be there; the other devices continue.
+TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
   for (const std::string memory : {"own", "host"}) {
     const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
     {

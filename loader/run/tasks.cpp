@@ -177,7 +177,7 @@ bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch* 
     constexpr auto kSlice = std::chrono::milliseconds(2);
     while (!state.changed.wait_for(lock, kSlice, goes_on)) {
       watch->poll();
-      // A call that has not returned cannot be given up: its thread is inside the plugin.
+      // A call that has not returned cannot be abandoned: its thread is inside the plugin.
       if (state.starting != 0 || !watch->give_up_at || monotonic_now() < watch->give_up_at) continue;
       state.stopped = true;
       return false;

@@ -122,7 +122,7 @@ TEST(Session, TwoBackendsShareAGraph) {
   EXPECT_THAT(exec.output(1u).values<float>(), ElementsAre(-1, 2));
 }
 
-TEST(Session, ANodeThatNobodyTakesIsNamed) {
+TEST(Session, AnUnsupportedNodeIsNamed) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const Model model = graph.finish({graph.node("Tanh", "squash", {x})});
@@ -149,7 +149,7 @@ TEST(Session, APluginOfTheOpsetBeforeStillRuns) {
   EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(3, 6, 9));
 }
 
-TEST(Session, AFormThatIsTooNewIsRefusedWithoutAsking) {
+TEST(Session, ATooNewFormIsRefusedWithoutAQuery) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT16, {});
   const Model model = graph.finish({graph.node("Range", "r", {a, a, a})});  // float16 came with version 27
@@ -254,7 +254,7 @@ TEST(Session, AFailedRunIsReportedOnce) {
   EXPECT_EQ(failure([&] { next.run(after); }).status(), BP_DEPENDENCY_FAILED);
 }
 
-TEST(Session, CancelledAndLateRunsEndWithTheirCodes) {
+TEST(Session, CancelledAndOverdueRunsEndWithTheirCodes) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
   exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
@@ -284,7 +284,7 @@ TEST(Session, CreatingCanBeCancelled) {
   EXPECT_THAT(cancelled.text(), HasSubstr("cancelled while"));
 }
 
-TEST(Session, WhatIsNotKnownIsRefused) {
+TEST(Session, UnknownNamesAreRefused) {
   const Environment env = environment({kCpu});
   const std::string name = "org.example.nobody";
   bp_chain_t link{};
@@ -326,7 +326,7 @@ TEST(Session, PlaceOnlyReportsAndDoesNotRun) {
   EXPECT_EQ(failure([&] { session.exec(); }).status(), BP_BAD_STATE);
 }
 
-TEST(Session, PlaceOnlyReportsWhatNoDeviceTakes) {
+TEST(Session, PlaceOnlyReportsUnsupportedNodes) {
   const Environment env = environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so"});
   Graph graph;
   const uint32_t neg = graph.node("Neg", "neg", {graph.input("x", BP_DTYPE_FLOAT, {4})});
@@ -356,7 +356,7 @@ TEST(Session, UnknownDevicesAndOptionsAreNamed) {
   EXPECT_THAT(error.text(), HasSubstr("nobody.threads"));
 }
 
-TEST(Session, WithoutBackendsItSaysSo) {
+TEST(Session, ReportsThatThereAreNoBackends) {
   const Environment env = environment({});
   const Error error = failure([&] { env.compile(relu_of_sum()); });
   EXPECT_EQ(error.status(), BP_NOT_FOUND);
@@ -364,7 +364,7 @@ TEST(Session, WithoutBackendsItSaysSo) {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // the sanitizer does not follow forks of threaded programs
-TEST(Session, AChildOfAForkIsToldSo) {
+TEST(Session, AForkedChildIsRefused) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
   exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
@@ -460,7 +460,7 @@ TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   EXPECT_THAT(y(), ElementsAre(7, 14));
 }
 
-TEST(Session, VerdictsSayWhatEachDeviceSaid) {
+TEST(Session, VerdictsAreThoseOfEachDevice) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Relu"}});
   SessionOptions how;
   how.flags = BP_SESSION_PLACE_ONLY;
@@ -479,7 +479,7 @@ TEST(Session, VerdictsSayWhatEachDeviceSaid) {
   EXPECT_EQ(view::text(bp_graph_value(graph, graph->outputs[0])->name), "y");
 }
 
-TEST(Model, WeightsMayComeBesideItsBytes) {
+TEST(Model, WeightsMayBePassedSeparately) {
   const Environment env = environment({kCpu});
   const Model built = relu_of_sum();
   const std::string bytes = sdk::onnx(sdk::Graph(built.graph().raw()));
@@ -528,7 +528,7 @@ TEST(Model, WeightsMayComeBesideItsBytes) {
   EXPECT_EQ(released, 1);
 }
 
-TEST(Environment, TakesPluginsOfTheProgram) {
+TEST(Environment, AcceptsLinkedPlugins) {
   void* library = dlopen(kCpu.c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
   EnvironmentOptions how;
@@ -568,7 +568,7 @@ TEST(Environment, OpensADeviceOnceAsTheFrameworkWants) {
   EXPECT_EQ(failure([&] { env.open_device(12345, native); }).status(), BP_NOT_FOUND);
 }
 
-TEST(Memory, IsMappedAndFilledWhereTheDeviceCan) {
+TEST(Memory, IsMappedAndFilledIfTheDeviceSupportsIt) {
   const Environment env =
       environment({kCpu, BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
   float values[3] = {};

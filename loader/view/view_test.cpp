@@ -60,7 +60,7 @@ const std::string& sample() {
   return kBytes;
 }
 
-TEST(View, TellsTheWholeGraph) {
+TEST(View, ExportsTheWholeGraph) {
   const auto model = read(sample());
   ASSERT_TRUE(model);
   const auto view = View::whole(model, {});
@@ -182,7 +182,7 @@ TEST(View, SerializedGraphsReadBackAlike) {
   EXPECT_EQ(serialized(second_view->abi()), bytes);
 }
 
-TEST(Builder, MakesWhatAFileWouldMake) {
+TEST(Builder, BuildsTheSameGraphAsAFile) {
   auto created = Builder::create({{"ai.onnx", 11}});
   ASSERT_TRUE(created.ok());
   Builder& builder = **created;
@@ -213,7 +213,7 @@ TEST(Builder, MakesWhatAFileWouldMake) {
   EXPECT_EQ(builder.finish().status().code(), BP_BAD_STATE);
 }
 
-TEST(Builder, RefusesWhatIsWrong) {
+TEST(Builder, RefusesInvalidInput) {
   auto created = Builder::create({{"", 17}});
   ASSERT_TRUE(created.ok());
   Builder& builder = **created;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bp_graph_t read comfortably: small views by index, for backends and frameworks alike. A view is a pointer and a
-// number; it is copied freely and lives as long as the graph.
+// Convenient access to a bp_graph_t, for backends and frameworks: a view is a pointer and an index. Copy it freely;
+// it is valid as long as the graph.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline bp_text_t text(std::string_view s) {
   return bp_text_t{s.data(), s.size()};
 }
 
-// Bits of one element, 0 for strings and what is unknown. Types below 8 bits are packed.
+// Bits of one element, 0 for strings and unknown types. Types below 8 bits are packed.
 inline uint32_t dtype_bits(bp_dtype_t dtype) {
   static constexpr uint8_t kBits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
                                       64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
@@ -40,7 +40,7 @@ inline std::string_view dtype_name(bp_dtype_t dtype) {
 inline std::optional<uint64_t> dense_bytes(bp_dtype_t dtype, const int64_t* extents, uint32_t rank) {
   int64_t bits = dtype_bits(dtype);
   for (uint32_t i = 0; i < rank; ++i) {
-    if (extents[i] == 0) return 0;  // whatever the others are
+    if (extents[i] == 0) return 0;  // regardless of the others
   }
   for (uint32_t i = 0; i < rank; ++i) {
     if (extents[i] < 0 || __builtin_mul_overflow(bits, extents[i], &bits)) return std::nullopt;
@@ -48,7 +48,7 @@ inline std::optional<uint64_t> dense_bytes(bp_dtype_t dtype, const int64_t* exte
   return static_cast<uint64_t>(bits) / 8 + (bits % 8 != 0);
 }
 
-// An edge of a graph, or nothing: an omitted operand is a Value that is false.
+// An edge of a graph. An omitted operand is a Value that converts to false.
 class Value {
  public:
   Value() = default;
@@ -64,7 +64,7 @@ class Value {
   bool is_tensor() const { return type().kind == BP_KIND_TENSOR; }
   bp_dtype_t dtype() const { return type().dtype; }
   int32_t rank() const { return type().rank; }  // -1 when unknown
-  // -1 when the extent is not a number yet.
+  // -1 if the extent is unknown.
   int64_t extent(uint32_t i) const { return graph_->dims[type().first_dim + i].extent; }
   // The name of dimension i's symbol, or nothing.
   std::string_view symbol(uint32_t i) const {
@@ -84,7 +84,7 @@ class Value {
     for (int32_t i = 0; i < rank(); ++i) result.push_back(extent(static_cast<uint32_t>(i)));
     return result;
   }
-  // The weight that this value is, or NULL.
+  // The weight behind this value, or NULL.
   const bp_weight_t* weight() const {
     return raw().weight == BP_NONE ? nullptr : bp_graph_weight(graph_, raw().weight);
   }
@@ -155,7 +155,7 @@ class Node {
   uint32_t index_;
 };
 
-// A graph as ranges of the above.
+// A graph: its nodes, values and weights.
 class Graph {
  public:
   explicit Graph(const bp_graph_t* graph) : graph_(graph) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vendor SDK in C++17, header-only: derive four classes, write one line, and the plugin with all its tables is
-// there.
+// The vendor SDK in C++17, header-only: derive from four classes and write one line; the SDK fills in the plugin's
+// tables.
 //
 //   class MyBackend : public backplane::sdk::Backend { … };
 //   BACKPLANE_PLUGIN(MyBackend)
@@ -8,20 +8,20 @@
 //   sdk/fence.hpp     errors, exceptions and the ABI's size rules
 //   sdk/host.hpp      what the host offers; settings
 //   sdk/coverage.hpp  verdicts
-//   sdk/table.hpp     the operator table, from which they come
+//   sdk/table.hpp     the operator table that answers coverage
 //   sdk/expect.hpp    the checks of a row, as a chain
 //   sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   what rows and compilers need: extents of windows,
 //                     operation counts, constants on the host, a plan of memory
 //   sdk/backend.hpp   the classes to derive from
-//   sdk/async.hpp     runs that go on after the call: points, streams, timelines
+//   sdk/async.hpp     asynchronous runs: points, streams, timelines
 //   sdk/node_program.hpp  a program for devices that compute node after node in host memory
 //   sdk/streamed_program.hpp  an asynchronous program for devices whose launch is a blocking call
 //   sdk/onnx.hpp      a graph as ONNX bytes
-//   sdk/blob.hpp, sdk/file_cache.hpp   the frame around what is stored; small files that save work at the next start
+//   sdk/blob.hpp, sdk/file_cache.hpp   the frame around stored data; small files that save work at the next start
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
-//   graph.hpp         the graph, read comfortably
+//   graph.hpp         convenient access to the graph
 //
-// backends/null is the smallest whole example.
+// backends/null is the smallest complete example.
 #pragma once
 
 #include "backplane/sdk/async.hpp"

@@ -80,7 +80,7 @@ class Tensor {
     }
     allocate(*bytes);
   }
-  // With the bytes of `data`.
+  // Copies the bytes of `data`.
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents, const void* data) : Tensor(dtype, std::move(extents)) {
     if (bytes_ != 0) std::memcpy(data_.get(), data, bytes_);
   }
@@ -115,7 +115,7 @@ class Tensor {
     return tensor;
   }
   // A copy of a dense tensor in host memory. Throws std::invalid_argument for another layout and for elements or
-  // strings that lead out of the buffer.
+  // strings that exceed the buffer.
   static Tensor copy(const bp_tensor_t& from) {
     Tensor tensor;
     tensor.dtype_ = from.dtype;
@@ -196,7 +196,7 @@ class Tensor {
     return result + "]";
   }
 
-  // As the ABI sees it: borrows from this tensor.
+  // The ABI's view, borrowed from this tensor.
   bp_tensor_t abi() const {
     bp_tensor_t t{};
     t.size = sizeof t;

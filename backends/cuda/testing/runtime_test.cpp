@@ -65,7 +65,7 @@ TEST_F(Runtime, ResultsAreThoseOfTheCpu) {
   }
 }
 
-TEST_F(Runtime, NothingStaysBehind) {
+TEST_F(Runtime, NothingLeaks) {
   const std::map<std::string, int64_t> before = objects();
   { results(env(), "cuda"); }
   EXPECT_EQ(objects(), before);

@@ -83,7 +83,7 @@ TEST(Order, WritersOfOneOutputKeepTheirOrder) {
                  fault = s.storage(Place::kFault);
   s.launch({x}, {y, fault});
   s.launch({x, y}, {y, fault});
-  s.launch({x}, {z, fault});  // faults alone are no reason to wait
+  s.launch({x}, {z, fault});  // faults alone need no wait
   order(s.plan);
   EXPECT_THAT(s.after(1), ElementsAre(0));
   EXPECT_THAT(s.after(2), IsEmpty());

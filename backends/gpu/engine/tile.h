@@ -24,7 +24,7 @@ Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y = 1, int64_t
 
 struct Tile {
   int64_t rows, vector, columns;  // a work item: rows × (columns vectors)
-  // A work group that shares its lines in local memory, so many at a time; 0: items work alone.
+  // A work group shares `depth` lines at a time in local memory; 0: items work alone.
   int64_t depth = 0, group_rows = 1, group_columns = 1;
 
   bool operator==(const Tile&) const = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The place of the greatest (BETTER is >) or least (<) of x[outer][n][inner] along n; NaN is better than any. TYPE;
-// LAST: the last of equals. WIDE: an item has so many lanes, which are compared together: parts of one row where inner
+// LAST: the last of equals. WIDE: the number of lanes of an item, compared together: parts of one row where inner
 // is 1, neighbouring rows where it is not (ACROSS; inner is no less than WIDE).
 #ifdef LAST
 #define BEATS(v, best) (v BETTER best || v == best || v != v)

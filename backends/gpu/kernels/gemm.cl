@@ -5,7 +5,7 @@
 // BIAS      0 none, 1 one for each row, 2 one for each column; ALPHA: a factor, where there is one
 // ROWS      of y that a work item computes
 // VECTOR    columns of a vector, COLUMNS vectors that a work item computes; VECTOR is 1 for types other than f32
-// DEPTH     so many lines of A and B at a time lie in local memory, for a group of GROUP_ROWS × GROUP_COLUMNS items.
+// DEPTH     lines of A and B that are in local memory at a time, for a group of GROUP_ROWS × GROUP_COLUMNS items.
 //           Without it each item reads its own, and its tile, at the edges, is moved back to end with the matrix: what
 //           two items compute comes out the same. The host chooses tiles that are no larger than the matrix.
 // WINDOWS   B is not there: its line (c, kd, kh, kw) is channel c of x, as kernels/polyphase.cl lays it out, from the place

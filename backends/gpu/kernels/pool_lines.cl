@@ -3,7 +3,7 @@
 // neighbours of a line of y, one line of the window after the other, and checks places at the ends of the line alone.
 // KIND 0 maximum, 1 average, 2 average that counts the padding; LEAST: the least number of TYPE.
 
-// The first place along an axis whose window, with so much padding before the axis, begins at `at` or beyond.
+// The first position along an axis whose window, given the padding before the axis, begins at `at` or later.
 inline int place_from(int at, int padding, int stride) {
   const int distance = at + padding;
   return distance <= 0 ? 0 : (distance + stride - 1) / stride;

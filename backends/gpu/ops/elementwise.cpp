@@ -60,7 +60,7 @@ void emit_variadic(Emit& e, std::string_view formula) {
 }
 
 Verdict supports_variadic(const Node& node) {
-  // An operand's number is one digit; and a kernel takes so many buffers.
+  // An operand's number is one digit, and kernels have a limited number of buffers.
   if (node.input_count() > kMaxLeaves)
     return sdk::no(BP_REASON_OTHER, "it has " + std::to_string(node.input_count()) + " inputs; at most " +
                                         std::to_string(kMaxLeaves) + " are supported");

@@ -57,7 +57,7 @@ Verdict supports_constant_of_shape(const Node& node) {
   const bp_weight_t* value = value_of(node);
   const bp_dtype_t dtype = node.output(0).dtype();
   if (value == nullptr && node.attribute("value") != nullptr)
-    return sdk::no(BP_REASON_ATTRIBUTE, "attribute value is no tensor");
+    return sdk::no(BP_REASON_ATTRIBUTE, "attribute value is not a tensor");
   if (value != nullptr && value->data == nullptr)
     return sdk::no(BP_REASON_ATTRIBUTE, "attribute value lies in another file");
   if (dtype != (value == nullptr ? BP_DTYPE_FLOAT : value->dtype) ||

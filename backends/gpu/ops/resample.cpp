@@ -9,7 +9,7 @@ Tensor zero(Emit& e, bp_dtype_t dtype) {
 
 namespace {
 
-// Neighbours that a CPU's item takes: shorter runs are no vectors.
+// Neighbours that a work item of a CPU computes: shorter runs are not vectorized.
 constexpr int64_t kLeastRun = 8, kLongestRun = 128;
 
 }  // namespace

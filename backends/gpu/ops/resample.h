@@ -14,7 +14,7 @@ struct Taps {
   std::vector<float> weights;  // empty with one tap
 };
 
-// More than this is no table any more.
+// The largest table, in taps.
 inline constexpr int64_t kMaxTaps = int64_t{1} << 26;
 
 // Output 0: the input with every table applied, one after the other. `fill` is one element of the input's type; empty

@@ -31,7 +31,7 @@ TEST_F(Fault, AKernelThatDoesNotCompileComesWithItsLog) {
   bound(env).run();
 }
 
-TEST_F(Fault, MemoryThatIsNotThereIsToldAsExhausted) {
+TEST_F(Fault, OutOfMemoryIsReportedAsExhausted) {
   const Environment env = opencl();
   for (const cl_int status : {CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES}) {
     cl_layer().fail("clCreateBuffer", status);
@@ -76,7 +76,7 @@ TEST_F(Fault, EveryAllocationMayFail) {
 }
 
 // Whether it is gone when a run begins or when its work should have ended.
-TEST_F(Fault, ALostDeviceIsToldAsLost) {
+TEST_F(Fault, ALostDeviceIsReportedAsLost) {
   const Environment env = opencl();
   for (const char* where : {"clEnqueueNDRangeKernel", "clEnqueueMarkerWithWaitList", "the end"}) {
     SCOPED_TRACE(where);
@@ -103,7 +103,7 @@ TEST_F(Fault, ARunAfterAFailedOneIsRight) {
   }
 }
 
-TEST_F(Fault, ExtentsThatFoundNoMemoryAreTakenUpAgain) {
+TEST_F(Fault, ExtentsAreRetriedAfterAnAllocationFailed) {
   const Environment env = opencl();
   Exec exec = bound(env), other = bound(env);
   exec.run();

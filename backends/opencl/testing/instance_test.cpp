@@ -48,7 +48,7 @@ void run_often(Exec exec, int count, const std::vector<std::vector<float>>& righ
   }
 }
 
-TEST_F(InstanceTest, ManyRunsOnManyThreadsLeaveNothingBehind) {
+TEST_F(InstanceTest, ManyRunsOnManyThreadsLeakNothing) {
   constexpr int kThreadCount = 4;
   const ClLayer::References nothing = cl_layer().references();
   {
@@ -86,7 +86,7 @@ TEST_F(InstanceTest, ManyRunsOnManyThreadsLeaveNothingBehind) {
   EXPECT_EQ(cl_layer().references(), nothing);
 }
 
-TEST_F(InstanceTest, SessionsThatComeAndGoLeaveNothingBehind) {
+TEST_F(InstanceTest, ManySessionsLeakNothing) {
   const Environment env = opencl();
   const Model model = small_model();
   const std::vector<float> right = expected(env, 2, 1);

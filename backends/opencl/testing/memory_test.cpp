@@ -98,7 +98,7 @@ TEST_F(MemoryTest, AMixedPlacementSharesHostMemoryWithoutCopies) {
   }
 }
 
-TEST_F(MemoryTest, ADeviceWithMemoryOfItsOwnIsCopiedToAndFrom) {
+TEST_F(MemoryTest, MemoryIsCopiedForADeviceWithItsOwn) {
   const Environment env = opencl({{"opencl.memory", "own"}});
   EXPECT_FALSE(unified(env));
   EXPECT_EQ(device_of(env).space_count, 1u);
@@ -132,7 +132,7 @@ TEST_F(MemoryTest, BothWaysOfMemoryGiveTheSameBits) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(results[i], results[i + 3]);
 }
 
-TEST_F(MemoryTest, AnUnknownWayOfMemoryIsRefusedWithThoseThatThereAre) {
+TEST_F(MemoryTest, AnUnknownMemoryOptionIsRefusedWithTheValidOnes) {
   const Environment env = opencl({{"opencl.memory", "borrowed"}});
   for (const bp_candidate_t& candidate : env.candidates()) {
     if (view::text(candidate.id) != "opencl") continue;
@@ -224,7 +224,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
   }
 }
 
-TEST_F(MemoryTest, WhatCannotBeImportedOrExportedIsNamed) {
+TEST_F(MemoryTest, ErrorsNameWhatCannotBeImportedOrExported) {
   const Environment env = opencl();
   bp_external_t external{sizeof external, BP_EXTERNAL_DMA_BUF, 0, 16, 0};
   Error error = failure([&] { import_of(env, external); });

@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 export BACKPLANE_CACHE_DIR=$work
 one=$(taskset -cp $$ | grep -o '[0-9]*' | tail -1) # Oclgrind's compiler does not bear several threads
 
-# checked PLUGIN OUT SECONDS WORD…: the node tests, each with so much time; all output goes to OUT.
+# checked PLUGIN OUT SECONDS WORD…: the node tests, each limited to SECONDS; all output goes to OUT.
 checked() {
     local plugin=$1 out=$2 seconds=$3
     shift 3

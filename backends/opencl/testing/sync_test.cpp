@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that go on when the call has returned: what they wait for, what they signal, streams. The plugin is used by its
-// own tables, as no loader stands between.
+// Runs that go on when the call has returned: what they wait for, what they signal, streams. The plugin is called
+// through its tables, without the loader.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
@@ -188,7 +188,7 @@ class SyncTest : public OpenCl {
   bp_error_t error_{};
 };
 
-TEST_F(SyncTest, TheDeviceIsAsynchronousAndSaysSo) {
+TEST_F(SyncTest, TheDeviceReportsThatItIsAsynchronous) {
   bp_device_info_t info{};
   for (const Device& each : opencl().devices()) {
     if (each.name.starts_with("opencl")) info = each.info;
@@ -198,7 +198,7 @@ TEST_F(SyncTest, TheDeviceIsAsynchronousAndSaysSo) {
 }
 
 // The second run is started first; neither call waits for anything.
-TEST_F(SyncTest, RunsWaitForEachOtherInWhateverOrderTheyAreStarted) {
+TEST_F(SyncTest, RunsWaitForEachOtherInAnyOrderOfStarts) {
   const Semaphore of_host;
   bp_native_semaphore_t* const native = semaphore();
   for (const bool on_host : {true, false}) {
@@ -252,7 +252,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   EXPECT_FALSE(of_host.yet(kAWhile));
 }
 
-TEST_F(SyncTest, ADeadlineEndsAWaitForWhatNeverComes) {
+TEST_F(SyncTest, ADeadlineEndsAWait) {
   bp_native_semaphore_t* const semaphore = this->semaphore();
   const Semaphore of_host;
   bind(0, of(x), of(y));
@@ -315,7 +315,7 @@ TEST_F(SyncTest, AStreamKeepsItsOrder) {
 }
 
 // Runs without `done`: the device goes from one to the next, and the last one reports what failed.
-TEST_F(SyncTest, AStreamReportsWhatFailedBefore) {
+TEST_F(SyncTest, AStreamReportsEarlierFailures) {
   bp_stream_t* const stream = this->stream();
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));

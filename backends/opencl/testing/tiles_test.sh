@@ -33,7 +33,7 @@ group_items() {
 chosen=
 for tile in "${tiles[@]}"; do
     if [[ $kind == alone ]]; then
-        # Best one whose rows are no power of two: its last rows are cut differently from those of the others.
+        # Best one whose rows are not a power of two: its last rows are cut differently from those of the others.
         if [[ $tile != */* ]] && [[ -z $chosen || ($tile =~ ^(6|12)x && ! $chosen =~ ^(6|12)x) ]]; then chosen=$tile; fi
     elif [[ $tile == */* ]]; then
         items=$(group_items "$tile")

@@ -60,7 +60,7 @@ TEST_F(WinogradTest, WholeNumbersAreExact) {
   }
 }
 
-TEST_F(WinogradTest, OtherWordsAreNoChoice) {
+TEST_F(WinogradTest, RefusesOtherValues) {
   const Environment env = opencl({{"opencl.winograd", "sometimes"}});
   try {
     env.compile(small_model(), only_opencl());

@@ -47,7 +47,7 @@ void put(Reference& result, size_t i, double x, const Moments& m, double epsilon
 }
 
 Reference prepared(const Array& x, double terms) {
-  require(is_float(x.dtype), "what is normalised is no floating-point number");
+  require(is_float(x.dtype), "the input is not floating-point");
   Reference result(Array(x.dtype, x.extents), Rule::smooth(terms));
   result.scale.resize(x.values.size());
   return result;

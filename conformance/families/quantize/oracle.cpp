@@ -41,7 +41,7 @@ double parameter(const Array& array, const Index& index, size_t axis, int64_t bl
 size_t parameter_axis(const Call& call) {
   const Array &x = call.in(0), &scale = call.in(1);
   require(!call.has(2) || call.in(2).extents == scale.extents, "scale and zero point have different shapes");
-  require(is_float(scale.dtype), "the scale is no floating-point number");
+  require(is_float(scale.dtype), "the scale is not floating-point");
   if (scale.count() == 1) return 0;
   require(scale.rank() == 1 || (scale.rank() == x.rank() && call.integer("block_size") > 0),
           "the scale is neither for an axis nor for blocks");
@@ -115,8 +115,8 @@ double of_row(const Array* array, int64_t i, double otherwise) {
 
 // Σ (a - zero of a)·(b - zero of b) over the last two axes; leading axes broadcast.
 Array integer_product(const Array& a, const Array* zero_a, const Array& b, const Array* zero_b) {
-  require(a.rank() >= 2 && b.rank() >= 2, "the factors are no matrices");
-  require(!is_float(a.dtype) && !is_float(b.dtype), "the factors are no integers");
+  require(a.rank() >= 2 && b.rank() >= 2, "the factors are not matrices");
+  require(!is_float(a.dtype) && !is_float(b.dtype), "the factors are not integers");
   const auto m = a.extents[a.extents.size() - 2], k = a.extents.back(), n = b.extents.back();
   require(b.extents[b.extents.size() - 2] == k, "the factors' inner extents differ");
   Extents shape = broadcast({a.extents.begin(), a.extents.end() - 2}, {b.extents.begin(), b.extents.end() - 2});
@@ -147,8 +147,8 @@ References matmul_integer(const Call& call) {
 // What lies in the padding counts as 0 after its zero point is taken off. `zero_w`: one for each output channel, or
 // one.
 Array integer_conv(const Call& call, const Array& x, double zero_x, const Array& w, const Array* zero_w) {
-  require(x.rank() > 2 && w.rank() == x.rank(), "input and weights are no images of one rank");
-  require(!is_float(x.dtype) && !is_float(w.dtype), "input and weights are no integers");
+  require(x.rank() > 2 && w.rank() == x.rank(), "input and weights are not images of the same rank");
+  require(!is_float(x.dtype) && !is_float(w.dtype), "input and weights are not integers");
   const Window window(call, x.extents, {w.extents.begin() + 2, w.extents.end()});
   require(window.kernel == Extents(w.extents.begin() + 2, w.extents.end()), "kernel_shape is not the weights'");
   const int64_t group = call.integer("group", 1);

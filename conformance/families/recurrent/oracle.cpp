@@ -147,7 +147,7 @@ References recurrent(const Call& call) {
   }
   References results = {tracked_reference(x.dtype, whole_extents, all), tracked_reference(x.dtype, last_extents, last)};
   if (kOutputs == 3) results.push_back(tracked_reference(x.dtype, last_extents, cells));
-  require(call.output_count() >= 1 && call.output_count() <= kOutputs, "there are not so many outputs");
+  require(call.output_count() >= 1 && call.output_count() <= kOutputs, "there are fewer outputs");
   results.erase(results.begin() + call.output_count(), results.end());
   return results;
 }

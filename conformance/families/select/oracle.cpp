@@ -46,7 +46,7 @@ References slice(const Call& call) {
 
 References gather(const Call& call) {
   const Array &x = call.in(0, 1), &indices = call.in(1);
-  require(!is_float(indices.dtype), "the indices are no integers");
+  require(!is_float(indices.dtype), "the indices are not integers");
   const int64_t axis = normal_axis(call.integer("axis"), x.rank());
   Extents shape(x.extents.begin(), x.extents.begin() + axis);
   shape.insert(shape.end(), indices.extents.begin(), indices.extents.end());
@@ -64,7 +64,7 @@ References gather(const Call& call) {
 
 References gather_elements(const Call& call) {
   const Array &x = call.in(0, 1), &indices = call.in(1);
-  require(!is_float(indices.dtype), "the indices are no integers");
+  require(!is_float(indices.dtype), "the indices are not integers");
   require(indices.rank() == x.rank(), "the indices have another rank than the data");
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis"), x.rank()));
   Array result(x.dtype, indices.extents);

@@ -91,7 +91,7 @@ References transpose(const Call& call) {
   std::iota(backwards.rbegin(), backwards.rend(), 0);
   const Extents perm = call.ints("perm", backwards);
   require(std::is_permutation(perm.begin(), perm.end(), backwards.begin(), backwards.end()),
-          "perm is no permutation of the axes");
+          "perm is not a permutation of the axes");
   Extents shape;
   for (const int64_t axis : perm) shape.push_back(x.extents[static_cast<size_t>(axis)]);
   return {gathered(x, shape, [&](const Index& index) {
@@ -176,7 +176,7 @@ References tile(const Call& call) {
 
 // Of an image [batch, channels, height, width].
 int64_t blocksize(const Call& call) {
-  require(call.in(0).rank() == 4, "the input is no image");
+  require(call.in(0).rank() == 4, "the input is not an image");
   const int64_t block = call.integer("blocksize");
   require(block >= 1 && block <= kMaxElements, "blocksize is out of range");
   return block;

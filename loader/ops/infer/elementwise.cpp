@@ -63,7 +63,7 @@ Status arithmetic(Context& c) {
   combine(c, 0, 1, [&](const Scalar& a, const Scalar& b) -> Scalar {
     if (!floating(c)) return (c.math().*kExact)(a, b);
     if (literal(a) && literal(b)) return rounded(c, kReal(real_of(a), real_of(b)));
-    // A quotient of reals is no quotient of integers.
+    // Division of reals does not follow integer division.
     if (kExact == &Expressions::truncate_divide && !whole(b).is(1)) return {};
     return (c.math().*kExact)(whole(a), whole(b));
   });

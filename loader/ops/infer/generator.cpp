@@ -45,7 +45,7 @@ Status constant(Context& c) {
   return {};
 }
 
-// Only integers are followed: a large constant of reals is no shape arithmetic.
+// Only integers are followed: large real constants are not shape arithmetic.
 Status constant_of_shape(Context& c) {
   BP_TRY(c.expect_rank(0, 1, 1));
   const model::Weight* value = c.tensor("value");

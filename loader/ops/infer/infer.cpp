@@ -104,7 +104,7 @@ Weight make_weight(const Type& type, const KnownData& known_data, uint64_t id) {
   return weight;
 }
 
-// Whether a tensor of this type has exactly so many elements.
+// Whether a tensor of this type has exactly `count` elements.
 bool has_elements(const Type& type, size_t count) {
   if (type.kind != BP_KIND_TENSOR || type.rank < 0) return false;
   size_t product = 1;
@@ -167,7 +167,7 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
     limit(known_data, value.type.dtype);
     if (state.how.fold && known(known_data) && follows_data_of(value.type.dtype) && !scope.is_output[id]) {
       value.weight = static_cast<WeightId>(scope.graph.weights.size());
-      // Constants stay; so much of the budget remains charged.
+      // Constants stay, and remain charged to the budget.
       state.model.charge(sizeof(Weight) + known_data.size() * sizeof(int64_t), "folding constants");
       scope.graph.weights.push_back(make_weight(value.type, known_data, state.model.next_id++));
       node.outputs[slot] = BP_NONE;

@@ -332,7 +332,7 @@ TEST(Infer, SubgraphsSeeTheOuterGraph) {
 }
 
 // Tools that edit a model's extents leave the declarations of inner values as they were.
-TEST(Infer, WhatFollowsOverrulesStaleExtents) {
+TEST(Infer, InferredExtentsReplaceStaleOnes) {
   Builder b;
   const ValueId x = b.input({"4", "3"});
   const ValueId y = b.node("Relu", {x}), z = b.node("Relu", {y});
@@ -348,7 +348,7 @@ TEST(Infer, WhatFollowsOverrulesStaleExtents) {
                                                   HasSubstr("and so do 1 more"))));
 }
 
-// torch declares the shape that one branch gives; that is no truth where the other gives another.
+// torch declares the shape of one branch, which is wrong if the other branch has another one.
 TEST(Infer, BranchesThatDifferOverruleTheDeclaredShape) {
   const auto declared_as = [](std::vector<std::string> declared, const std::vector<std::string>(&given)[2]) {
     Builder b;

@@ -27,7 +27,7 @@ inline namespace client {
 
 namespace detail {
 
-// What the loader offers, in a struct of our size: slots that an older loader lacks are NULL.
+// The loader's functions, in a struct of this build's size: slots that an older loader lacks are NULL.
 inline bp_loader_api_t load_api() {
 #ifdef BACKPLANE_CLIENT_LINKED
   const bp_get_api_t get = &bp_get_api;
@@ -40,11 +40,11 @@ inline bp_loader_api_t load_api() {
   }
   const auto get = reinterpret_cast<bp_get_api_t>(dlsym(library, BP_LOADER_SYMBOL));
   if (get == nullptr)
-    throw Error(BP_INCOMPATIBLE, BACKPLANE_LOADER_FILE " has no " BP_LOADER_SYMBOL ": it is no Backplane loader");
+    throw Error(BP_INCOMPATIBLE, BACKPLANE_LOADER_FILE " has no " BP_LOADER_SYMBOL ": it is not a Backplane loader");
 #endif
   const bp_loader_api_t* table = get(BP_ABI_VERSION);
   if (table == nullptr) {
-    throw Error(BP_INCOMPATIBLE, "the loader does not speak ABI " + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) +
+    throw Error(BP_INCOMPATIBLE, "the loader does not support ABI " + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) +
                                      "." + std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) + "; install a newer one");
   }
   bp_loader_api_t copy{};

@@ -16,7 +16,7 @@
 namespace backplane {
 inline namespace client {
 
-// Memory of a device, released with this.
+// Memory of a device, released with the last copy of this object.
 class Buffer {
  public:
   const bp_buffer_t& abi() const { return *buffer_; }
@@ -45,7 +45,7 @@ class Buffer {
 struct EnvironmentOptions {
   std::vector<std::string> backend_files;    // libraries or manifests
   std::vector<std::string> backend_folders;  // folders of manifests
-  bool only_given = false;                   // look nowhere else
+  bool only_given = false;                   // search nowhere else
   std::map<std::string, std::string> options;
   uint32_t log_level = 0;                                          // BP_LOG_*; 0: BACKPLANE_LOG, otherwise errors
   uint32_t threads = 0;                                            // 0: all that the process may use
@@ -53,14 +53,14 @@ struct EnvironmentOptions {
   std::function<void(uint32_t level, std::string_view line)> log;  // from any thread; empty: standard error
 };
 
-// A device as placement and options name it.
+// A device, by the name that placement and options use.
 struct Device {
   uint32_t index;    // from 1
   std::string name;  // "cpu", "opencl:1"
   bp_device_info_t info;
 };
 
-// Backends that were found, and settings.
+// The backends that were found, and settings.
 class Environment {
  public:
   explicit Environment(const EnvironmentOptions& options = {}) {
@@ -88,7 +88,7 @@ class Environment {
       desc.log = [](void* self, uint32_t level, bp_text_t text) {
         try {
           (*static_cast<Log*>(self))(level, view::text(text));
-        } catch (...) {  // nothing may cross the ABI, and a lost log line breaks nothing
+        } catch (...) {  // no exception may cross the ABI
         }
       };
     }
@@ -125,7 +125,7 @@ class Environment {
     }
     return result;
   }
-  // Opens a device in the framework's own context, before anything else does.
+  // Opens a device in the framework's own context; must be its first use.
   void open_device(uint64_t device, const bp_native_t& native) const {
     bp_device_open_t how{};
     how.size = sizeof how;
@@ -149,7 +149,7 @@ class Environment {
     detail::call(api().memory_import, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // As a handle of the kind BP_EXTERNAL_*, owned by the caller.
+  // Returns a handle of the kind BP_EXTERNAL_*, owned by the caller.
   bp_external_t export_memory(const Buffer& buffer, uint32_t kind) const {
     const bp_export_t what{sizeof what, kind, &buffer.abi()};
     bp_external_t external{};
@@ -157,7 +157,7 @@ class Environment {
     detail::call(api().memory_export, get(), &what, &external);
     return external;
   }
-  // Returns when it is done. Host memory: bp_buffer_t with its `address` and `bytes` alone.
+  // Blocks until it is done. For host memory set only `address` and `bytes` of bp_buffer_t.
   void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const {
     const bp_copy_t what{sizeof what, 0, &from, &to, bytes, nullptr};
     detail::call(api().memory_copy, get(), &what);
@@ -170,7 +170,7 @@ class Environment {
     source.path = view::text(path);
     return open_source(source, nullptr);
   }
-  // Bytes that the model keeps. `directory` is where external data may lie.
+  // The model keeps `bytes`. `directory` is where external data may lie.
   Model parse(std::string bytes, std::string_view directory = {}) const {
     const auto keep = std::make_shared<const std::string>(std::move(bytes));
     bp_model_source_t source{};

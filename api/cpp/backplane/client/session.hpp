@@ -18,22 +18,21 @@
 namespace backplane {
 inline namespace client {
 
-// How a run is bounded and ordered.
+// Limits, ordering and priority of a run.
 struct RunOptions {
   std::chrono::nanoseconds timeout{0};  // 0: none
   const Cancel* cancel = nullptr;
-  const Stream* stream = nullptr;  // with one, `run` puts the run into it and returns
+  const Stream* stream = nullptr;  // if set, `run` enqueues the run there and returns
   std::vector<bp_point_t> waits;
   std::vector<bp_point_t> signals;
   int32_t priority = 0;
   uint64_t trace_id = 0;
 };
 
-// A run state. One thread at a time; each thread makes its own of a shared session.
+// A session's run state. One thread at a time; each thread creates its own.
 class Exec {
  public:
-  // Binds memory to an input. It is kept alive, and used until the input is bound anew: write new data into it between
-  // runs.
+  // Binds memory to an input; it is kept alive until the input is bound again. Write new data into it between runs.
   void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
   // Any memory, bound to input `slot` or to output `slot - BP_SLOT_OUTPUT`.
   void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }
@@ -56,7 +55,7 @@ class Exec {
     }
     throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
   }
-  // The loader uses it no more; an output is allocated by the loader then.
+  // The loader stops using the memory; an output is then allocated by the loader.
   void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
 
   // Runs and returns when the run has ended.
@@ -77,10 +76,10 @@ class Exec {
     run.trace_id = options.trace_id;
     detail::call(api().exec_run, get(), static_cast<const bp_run_t*>(&run));
   }
-  // Starts a run; `run` and what it points at stay valid until `run.done` was called.
+  // Starts a run; `run` and all it points at must stay valid until `run.done` is called.
   void submit(const bp_run_t& run) { detail::call(api().exec_submit, get(), &run); }
 
-  // An output of the last run, where it lies: valid until the next run or bind.
+  // An output of the last run, without a copy: valid until the next run or bind.
   bp_tensor_t output_view(uint32_t output) const {
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
@@ -147,7 +146,7 @@ class Session {
  public:
   Exec exec() const { return Exec(env_, model_, session_); }
   const Model& model() const { return model_; }
-  // Where node i of the model's graph went.
+  // The placement of node i of the model's graph.
   bp_placed_node_t node(uint32_t i) const {
     bp_placed_node_t placed{};
     placed.size = sizeof placed;
@@ -156,7 +155,7 @@ class Session {
   }
   // What `backplane explain --json` prints.
   std::string report() const { return detail::collect(api().session_report, get()); }
-  // Replaces a weight; the session was made with BP_SESSION_REFIT.
+  // Replaces a weight; requires BP_SESSION_REFIT.
   void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }
   // All of them or none.
   void refit(const std::vector<std::pair<std::string_view, Tensor>>& weights) const {
@@ -171,7 +170,7 @@ class Session {
     what.stride = sizeof(bp_named_tensor_t);
     detail::call(api().session_refit, get(), static_cast<const bp_session_refit_t*>(&what));
   }
-  // What a device (bp_device_info_t.id) said of a node. Text lives as long as the session.
+  // The verdict of a device (bp_device_info_t.id) on a node. Text lives as long as the session.
   bp_node_verdict_t verdict(uint32_t node, uint64_t device) const {
     bp_node_verdict_t verdict{};
     verdict.size = sizeof verdict;

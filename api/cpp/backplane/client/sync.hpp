@@ -11,7 +11,7 @@
 namespace backplane {
 inline namespace client {
 
-// A switch that ends waiting and running; it goes on once and stays on.
+// A token that ends runs and waits. Once set, it stays set.
 class Cancel {
  public:
   Cancel() {
@@ -37,7 +37,7 @@ class Semaphore {
   void signal(uint64_t value) const {
     detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(nullptr));
   }
-  // The values that this adds have failed: waiting for one throws BP_DEPENDENCY_FAILED with this text.
+  // Advances to `value` with a failure: waiting for one of the new values throws BP_DEPENDENCY_FAILED with this text.
   void fail(uint64_t value, bp_status_t status, std::string text) const {
     bp_error_t failure{};
     failure.size = sizeof failure;
@@ -47,9 +47,9 @@ class Semaphore {
     failure.text_size = failure.text_capacity = text.size();
     detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(&failure));
   }
-  // Any value, and no failures. Nothing may be waiting for it, and no run may signal it later.
+  // Sets any value and forgets failures. No one may be waiting for it, and no run may signal it later.
   void reset(uint64_t value) const { detail::call(api().semaphore_reset, semaphore_.get(), value); }
-  // Until the value is reached; `deadline` in ns on the monotonic clock.
+  // Waits until the value is reached; `deadline` in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
     detail::call(api().semaphore_wait, semaphore_.get(), value, deadline, static_cast<const bp_cancel_t*>(nullptr));
   }
@@ -74,7 +74,7 @@ class Stream {
     detail::call(api().stream_create, env, device, &how, &stream);
     stream_ = std::shared_ptr<bp_stream_t>(stream, api().stream_destroy);
   }
-  // Until all that it holds has ended; throws what runs in it failed with. `deadline` in ns on the monotonic clock.
+  // Waits until everything in it has ended; throws the failure of its runs. `deadline` in ns on the monotonic clock.
   void wait(uint64_t deadline = BP_FOREVER) const { detail::call(api().stream_wait, get(), deadline); }
   bp_native_t native() const {
     bp_native_t native{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans one piece of memory for many tensors: those that live at the same time do not overlap.
+// Plans one block of memory for many tensors: those that are live at the same time do not overlap.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace backplane::sdk {
 
-// A tensor of the arena. Steps are those of the program, in their order.
+// A tensor in the arena, live from its first to its last step of the program.
 struct ArenaTensor {
   uint64_t bytes = 0;
-  size_t first = SIZE_MAX;  // step that touches it
-  size_t last = 0;          // step that touches it
-  uint64_t offset = 0;      // where it lies, by `pack`
+  size_t first = SIZE_MAX;  // first step that uses it
+  size_t last = 0;          // last step that uses it
+  uint64_t offset = 0;      // set by `pack`
 
   void touch(size_t step) {
     first = std::min(first, step);
@@ -27,8 +27,8 @@ constexpr uint64_t rounded_up(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Gives every tensor that a step touches its offset, a multiple of `alignment`, and returns the bytes of the whole.
-// The largest first, each into the lowest gap among those already placed that live when it does.
+// Sets the offset of every tensor that a step uses, a multiple of `alignment`, and returns the size of the arena.
+// The largest are placed first, each in the lowest gap between those that are live at the same time.
 inline uint64_t pack(std::vector<ArenaTensor>& tensors, uint64_t alignment) {
   std::vector<ArenaTensor*> order;
   for (ArenaTensor& tensor : tensors) {

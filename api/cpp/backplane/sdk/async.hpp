@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that go on after the call that started them, by the rules of plugin.h and sync.h: what a run waits for, how its
+// Asynchronous runs, by the rules of plugin.h and sync.h: what a run waits for, how its
 // end is reported, and a stream and a timeline for devices whose driver has none.
 #pragma once
 
@@ -34,7 +34,7 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
   return changed.wait_until(lock, end, is_true);
 }
 
-// What a run or a copy asks for around its work; a copy that lives until its end was reported.
+// The waits and signals around a run or a copy. It owns copies of them, and lives until the end has been reported.
 class RunSync {
  public:
   RunSync() = default;
@@ -97,7 +97,7 @@ class RunSync {
     bp_error_t error{};
     error.size = sizeof error;
     if (failure != nullptr) {
-      error.text = const_cast<char*>(failure->text.data());  // it is written to itself
+      error.text = const_cast<char*>(failure->text.data());  // receivers only read it
       error.text_capacity = failure->text.size();
       error.status = failure->status;
       error.node = failure->node;
@@ -118,7 +118,7 @@ class RunSync {
 
  private:
   void wait(NativeSemaphore& native, uint64_t value) const {
-    constexpr uint64_t kCancelSliceNs = 2'000'000;  // where nothing wakes the wait the token is polled this often
+    constexpr uint64_t kCancelSliceNs = 2'000'000;  // how often the token is polled if nothing wakes the wait
     const uint64_t deadline = run_.deadline != 0 ? run_.deadline : BP_FOREVER;
     host_->check(run_.cancel, run_.deadline);
     if (native.wait(value, 0)) return;
@@ -138,12 +138,12 @@ class RunSync {
   std::vector<bp_point_t> waits_, signals_;
 };
 
-// What failed in a stream and was not reported yet, because its run had no `done`. Thread-safe.
+// The first failure in a stream that was not reported yet, because its run had no `done`. Thread-safe.
 class Unreported {
  public:
   void add(Error failure, uint64_t run) {
     const std::lock_guard lock(mutex_);
-    if (failure_) return;  // the others follow from the first, or are of no more use
+    if (failure_) return;  // later failures usually follow from the first
     failure_ = std::move(failure);
     failure_->run = run;
   }
@@ -157,7 +157,7 @@ class Unreported {
   std::optional<Error> failure_;
 };
 
-// Reports the end of a run of a stream: runs with `done` report what came before them too.
+// Reports the end of a run in a stream. A run with `done` also reports failures of earlier runs.
 inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::optional<Error> failure) noexcept {
   if (!failure) failure = sync.dependency();
   if (sync.run().done == nullptr) {
@@ -194,7 +194,7 @@ class HostTimeline : public NativeSemaphore {
     value_ = std::max(value_, value);
     changed_.notify_all();
     if (failure == nullptr || value <= before) return;
-    if (failures_.size() == kKept) {  // the two oldest become one, with the values between them
+    if (failures_.size() == kKept) {  // merge the two oldest, including the values between them
       failures_[1].first = failures_[0].first;
       failures_.pop_front();
     }
@@ -224,7 +224,7 @@ class HostTimeline : public NativeSemaphore {
   std::deque<Failure> failures_;
 };
 
-// A piece of work in a stream: a function of a few words that is given the order around it, kept without an allocation.
+// Work in a stream: a small function object, stored without an allocation, that is called with its run's RunSync.
 class Work {
  public:
   Work() = default;
@@ -242,11 +242,11 @@ class Work {
   void* words_[6];
 };
 
-// A stream for devices whose work is a blocking call: a thread that does one piece after the other.
+// A stream for devices whose work is a blocking call: a thread that executes one piece after the other.
 class HostStream : public Stream {
  public:
   HostStream() : state_(std::make_shared<State>()), thread_([state = state_] { state->loop(); }) {}
-  // When all that was put into it has ended.
+  // Waits until everything submitted has ended.
   ~HostStream() override {
     {
       const std::lock_guard lock(state_->mutex);
@@ -258,8 +258,7 @@ class HostStream : public Stream {
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  // Calls `work` when its turn has come, and reports the end. `work` waits for the order first, and throws why it
-  // failed.
+  // Calls `work` in its turn and reports the end. `work` calls RunSync::wait first, and throws on failure.
   void submit(const Host& host, const bp_run_t& run, Work work) {
     {
       const std::lock_guard lock(state_->mutex);
@@ -277,7 +276,7 @@ class HostStream : public Stream {
       throw Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
     if (const std::optional<Error> failure = state_->unreported.take()) throw Error(*failure);
   }
-  // Lets go of a thread that does not come back.
+  // Detaches a thread that is stuck in its work.
   void abandon() noexcept {
     if (thread_.joinable()) thread_.detach();
   }

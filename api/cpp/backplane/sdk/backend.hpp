@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a vendor derives from. Four classes are required, each made by the one before it:
+// The classes that a vendor derives from. Four are required, each created by the one before it:
 //   Backend → Device → Program → Instance
 // Each method may throw: the SDK fences it. Thread classes are those of the slots in plugin.h. A method marked "slot"
-// becomes a slot of the ABI only where it is overridden; otherwise the slot stays NULL and the host does what plugin.h
-// says next to it. Memory, Sync, Cache and Refit are further bases that a Device or Program may have: each adds its
-// table.
+// becomes a slot of the ABI only if it is overridden; otherwise the slot stays NULL, with the meaning that plugin.h
+// documents. Memory, Sync, Cache and Refit are further bases of a Device or Program: each adds its table.
 #pragma once
 
 #include <array>
@@ -27,7 +26,7 @@ struct About {
   std::string_view build_id = {};
 };
 
-// The plugin, created. A concrete backend has besides:
+// The plugin's root object. A concrete backend also has:
 //   static constexpr sdk::About about{…};
 //   static constexpr bp_opset_t opsets[] = {…};      the newest operator set known for each domain
 //   using Device = …; using Program = …; using Instance = …;   the classes themselves: slots follow from what they
@@ -39,7 +38,7 @@ class Backend : public Object {
   const Host& host() const { return host_; }
   const std::string& directory() const { return directory_; }  // where the plugin's file lies
 
-  // This may start the driver. With 0 devices, `why_none` says why, for people to read.
+  // May start the driver. If there are no devices, sets `why_none` to the reason, for people to read.
   virtual uint32_t device_count(std::string& why_none) = 0;
   // Text lives as long as the backend. `size` and `index` are filled in by the SDK.
   virtual bp_device_info_t device_info(uint32_t index) = 0;
@@ -57,7 +56,7 @@ class Backend : public Object {
   std::atomic<bool> opened_{false};
 };
 
-// What is to be compiled.
+// The island to compile, and its settings.
 class Compile {
  public:
   Compile(const Host& host, const bp_compile_t& raw)
@@ -77,7 +76,7 @@ class Compile {
     detail.check(raw_.graph->api->weight_map(raw_.graph, index, &data, detail.get()), "the weight cannot be read");
     return data;
   }
-  // The backend has its own copy now: the host may release the pages.
+  // Call it when the backend has its own copy: the host may then release the pages.
   void weight_consumed(uint32_t index) const { raw_.graph->api->weight_consumed(raw_.graph, index); }
   void progress(uint32_t done, uint32_t total) const {
     if (raw_.progress != nullptr) raw_.progress(raw_.progress_self, done, total);
@@ -89,7 +88,7 @@ class Compile {
   Graph graph_;
 };
 
-// Takes the types of a node's outputs.
+// Receives the types of a node's outputs.
 class Types {
  public:
   explicit Types(const bp_infer_sink_t& sink) : sink_(sink) {}
@@ -108,16 +107,16 @@ class Device : public Object {
  public:
   explicit Device(const Backend& backend) : host_(backend.host()) {}
   const Host& host() const { return host_; }
-  // By which the host knows it: for spans.
+  // The host's id of the device, for trace spans.
   uint64_t id() const { return id_; }
-  void set_id(uint64_t id) { id_ = id; }  // by the SDK, once it was opened
+  void set_id(uint64_t id) { id_ = id; }  // called by the SDK
 
   // One call for all nodes. Usually: table.answer(coverage).
   virtual void cover(Coverage& coverage) = 0;
   virtual std::unique_ptr<Program> compile(const Compile& what) = 0;
   // slot: throws when the device is lost.
   virtual void health() {}
-  // slot: fills `out` for a proposed island, and says why where it is not accepted; what is accepted compiles.
+  // slot: fills `out` for a proposed island; sets `why` if it is not accepted. Accepted islands must compile.
   virtual void review(const Compile&, bp_review_t& /*out*/, std::string& /*why*/) {}
   // slot: the types of the outputs of a node of a domain that the host does not know.
   virtual void infer(const Node&, const Types&) {}
@@ -131,7 +130,7 @@ class Device : public Object {
   uint64_t id_ = 0;
 };
 
-// An island compiled: immutable, used by many threads.
+// A compiled island: immutable, used by many threads.
 class Program : public Object {
  public:
   Program(const Device& device, const Compile& what) : device_(device), graph_(what.graph()) {}
@@ -140,7 +139,7 @@ class Program : public Object {
   const Graph& graph() const { return graph_; }
 
   virtual std::unique_ptr<Instance> instance() const = 0;
-  // Scratch, in-place pairs, how shapes come about. `size` and the counts are filled in by the SDK.
+  // Scratch memory, in-place pairs, when output shapes are known. `size` and the counts are filled in by the SDK.
   virtual bp_program_info_t info() const { return {}; }
   // slot: the extents of all outputs for these inputs, whose extents were checked against the graph. An output whose
   // rank stays BP_NONE is known only during the run.
@@ -170,7 +169,7 @@ class Slots {
   uint32_t stride_;
 };
 
-// A program's run state. It keeps what is bound and checks it against the graph, so that a backend writes `run` alone.
+// A program's run state. It keeps bindings and checks them against the graph, so that a backend only writes `run`.
 class Instance : public Object {
  public:
   explicit Instance(const Program& program)
@@ -185,15 +184,15 @@ class Instance : public Object {
   const Program& program() const { return program_; }
   const Host& host() const { return host_; }
 
-  // The work. Every slot is bound, the waits are over. Returns when it is done.
+  // Executes a run. Every slot is bound, the waits are over. Returns when it is done.
   virtual void run(const bp_run_t& run) = 0;
 
-  // What can be done before the waits are over. Every slot is bound, but inputs may not hold their values yet.
+  // Preparation before the waits are over. Every slot is bound, but inputs may not hold their values yet.
   virtual void plan(const bp_run_t&) {}
 
-  // Order around the work, for devices whose `run` returns when the work is done. Others override it: wait for the
-  // points, start, and at the end call `done` and advance the signals. What throws here has touched neither: the host
-  // then signals.
+  // Waits, `run` and signals, for devices whose `run` returns when the work is done. Asynchronous devices override it:
+  // wait for the points, start, and at the end call `done` and advance the signals. If it throws, it must have done
+  // neither: the host then signals.
   virtual void submit(const bp_run_t& what) {
     do_work(what);
     report_end(what);
@@ -206,7 +205,7 @@ class Instance : public Object {
       check_synchronous(what);
       do_work(what);
     }
-    report_end(what);  // which may bring the next run
+    report_end(what);  // the callback may start the next run
   }
 
   virtual void bind(const bp_binding_t& binding) {
@@ -214,8 +213,9 @@ class Instance : public Object {
     const Value v = value(binding.slot);
     const bool is_tensor = !v || v.is_tensor();
     if (is_tensor ? binding.container != nullptr : binding.container == nullptr || binding.tensor != nullptr) {
-      throw Error(BP_TYPE_MISMATCH, where(binding.slot) + (is_tensor ? " is a tensor; bind a tensor to it, no container"
-                                                                     : " is a container; bind one to it, no tensor"));
+      throw Error(BP_TYPE_MISMATCH,
+                  where(binding.slot) + (is_tensor ? " is a tensor; bind a tensor to it, not a container"
+                                                   : " is a container; bind a container to it, not a tensor"));
     }
     if (is_tensor) {
       const bp_tensor_t tensor = read(binding.tensor, "binding.tensor");
@@ -239,7 +239,7 @@ class Instance : public Object {
     slot.bound = true;
   }
 
-  // All of them or, where it throws, none.
+  // Sets all of them or, if it throws, none.
   virtual void extents(const Slots& slots) {
     for (uint32_t i = 0; i < slots.size(); ++i) {
       const bp_slot_extents_t& given = slots[i];
@@ -253,24 +253,24 @@ class Instance : public Object {
   }
 
  protected:
-  // What is bound, with the extents of this run.
+  // The bound tensors, with the extents of this run.
   const bp_tensor_t& input(uint32_t i) const { return inputs_[i].tensor; }
   const bp_tensor_t& output(uint32_t i) const { return outputs_[i].tensor; }
   const bp_tensor_t& scratch() const { return scratch_.tensor; }
   bp_container_t* input_container(uint32_t i) const { return inputs_[i].container; }
   bp_container_t* output_container(uint32_t i) const { return outputs_[i].container; }
   bool is_output_bound(uint32_t i) const { return outputs_[i].bound; }
-  // Where a tensor in host memory begins.
+  // The first byte of a tensor in host memory.
   static void* address(const bp_tensor_t& tensor) {
     return tensor.buffer.address == nullptr ? nullptr
                                             : static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
   }
 
-  // Bytes of memory behind a tensor.
+  // Bytes of memory bound for a tensor.
   static uint64_t capacity(const bp_tensor_t& tensor) {
     return tensor.buffer.memory == nullptr && tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
   }
-  // Elements of a tensor: its capacity may be larger.
+  // Elements of a tensor; its memory may have room for more.
   static uint64_t count(const bp_tensor_t& tensor) {
     uint64_t n = 1;
     for (uint32_t i = 0; i < tensor.rank; ++i) n *= static_cast<uint64_t>(tensor.extents[i]);
@@ -281,12 +281,12 @@ class Instance : public Object {
   virtual bool reaches(const bp_tensor_t& tensor) const {
     return tensor.layout == BP_LAYOUT_DENSE && tensor.buffer.memory == nullptr;
   }
-  // Whether an output may stay unbound, because `run` asks bp_run_t.output for its memory.
+  // Whether an output may stay unbound because `run` requests its memory from bp_run_t.output.
   virtual bool may_ask(uint32_t /*output*/, const bp_run_t& run) const {
     return is_data_dependent_ && run.output != nullptr;
   }
-  // Throws where a tensor of this type and these extents is not what the slot declares, or does not fit. How much the
-  // strings of a tensor take is known during the run alone.
+  // Throws if a tensor of this type and these extents is not what the slot declares, or does not fit. The size of
+  // strings is known only during the run.
   void check(uint32_t slot, bp_dtype_t dtype, uint32_t rank, const int64_t* extents, uint64_t capacity) const {
     if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr)) {
       throw Error(BP_INVALID_ARGUMENT, where(slot) + " was given rank " + std::to_string(rank) +
@@ -511,7 +511,7 @@ class Cache {
 class Refit {
  public:
   virtual ~Refit() = default;
-  // All of them or, where it throws, none.
+  // Sets all of them or, if it throws, none.
   virtual void refit(const std::vector<bp_refit_weight_t>& weights) = 0;
   virtual void read_weight(uint32_t weight, bp_tensor_t& tensor) const = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame around what a plugin stores: damage and things of another build are recognized before a byte of the content
-// is looked at. A blob is a header, a key and the content.
+// The frame around data that a plugin stores: damage, and data of another build, are detected before any of the content
+// is read. A blob is a header, a key and the content.
 //
 //   std::string serialize(const sdk::Program& program) override {
 //     sdk::BlobWriter blob(kVersion, identity());
@@ -21,7 +21,7 @@
 
 namespace backplane::sdk {
 
-// 64 bits of a text, the same in every process. It detects accidental damage, not attacks.
+// A 64-bit hash, the same in every process. It detects accidental damage, not attacks.
 inline uint64_t fingerprint(std::string_view text) {
   // FNV-1a, eight bytes a step, with a final mix: texts are megabytes.
   uint64_t hash = 0xcbf29ce484222325 ^ text.size();
@@ -44,7 +44,7 @@ struct BlobHeader {
   uint32_t reserved;
   uint64_t key_bytes;      // what the content was made for: device, driver, build, options
   uint64_t content_bytes;  // to the end of the blob
-  uint64_t checksum;       // of the key, the content, and what is above
+  uint64_t checksum;       // of the key, the content, and the fields above
 
   uint64_t sum(std::string_view rest) const {
     BlobHeader zeroed = *this;
@@ -54,10 +54,10 @@ struct BlobHeader {
 };
 static_assert(sizeof(BlobHeader) == 40 && std::is_trivially_copyable_v<BlobHeader>);
 
-// Makes a blob in the one string that is handed over.
+// Builds a blob in one string.
 class BlobWriter {
  public:
-  // `key` is compared whole. `content_bytes` is what is expected, to allocate once.
+  // `key` is compared byte by byte. `content_bytes` is the expected size, to allocate once.
   BlobWriter(uint32_t version, std::string_view key, size_t content_bytes = 0) : key_bytes_(key.size()) {
     BlobHeader header{};
     std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
@@ -91,9 +91,8 @@ class BlobWriter {
   size_t key_bytes_;
 };
 
-// The content of a blob, which stays where it is. Throws BP_CORRUPT for what is damaged or no blob, and BP_STALE for
-// what is whole, but of another version or key. `blob` is untrusted; what passes was written by a BlobWriter, by
-// accident of 64 bits.
+// The content of a blob, as a view into it. Throws BP_CORRUPT if it is damaged or not a blob, and BP_STALE if it is
+// intact but of another version or key. `blob` is untrusted; the 64-bit checksum detects accidents, not attacks.
 inline std::string_view open_blob(std::string_view blob, uint32_t version, std::string_view key) {
   const auto corrupt = [](const std::string& why) { return Error(BP_CORRUPT, "the stored data is damaged: " + why); };
   BlobHeader header{};
@@ -102,7 +101,7 @@ inline std::string_view open_blob(std::string_view blob, uint32_t version, std::
   const std::string_view rest = blob.substr(sizeof header);
   if (std::memcmp(header.magic, BlobHeader::kMagic, sizeof header.magic) != 0) throw corrupt("its first bytes differ");
   if (header.key_bytes > rest.size() || header.content_bytes != rest.size() - header.key_bytes)
-    throw corrupt("it has " + std::to_string(blob.size()) + " bytes, and its header speaks of others");
+    throw corrupt("it has " + std::to_string(blob.size()) + " bytes, and its header states another size");
   if (header.checksum != header.sum(rest)) throw corrupt("its checksum differs");
   if (header.version != version)
     throw Error(BP_STALE, "the stored data is of version " + std::to_string(header.version) + "; this build reads " +
@@ -112,7 +111,7 @@ inline std::string_view open_blob(std::string_view blob, uint32_t version, std::
   return rest.substr(header.key_bytes);
 }
 
-// The same question without the content: BP_CACHE_EXACT, or another BP_CACHE_* and why.
+// The same check without the content: BP_CACHE_EXACT, or another BP_CACHE_* and why.
 inline uint32_t check_blob(std::string_view blob, uint32_t version, std::string_view key, std::string& why) {
   try {
     open_blob(blob, version, key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node costs wherever it runs: its arithmetic and its memory traffic. A device divides them by its rates.
+// What a node costs on any device: its arithmetic and its memory traffic. A device divides them by its throughput.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ inline double operations(const Node& node) {
   return outputs;
 }
 
-// Bytes that a node reads and writes when nothing stays in a cache; nothing where an operand's are not known.
+// Bytes that a node reads and writes if nothing stays in a cache; nullopt if an operand's extents are unknown.
 inline std::optional<double> bytes_moved(const Node& node) {
   double bytes = 0;
   for (uint32_t i = 0; i < node.input_count() + node.output_count(); ++i) {

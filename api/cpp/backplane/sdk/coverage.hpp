@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device says of nodes. It says it from an operator table: sdk/table.hpp.
+// Verdicts of a device on nodes, and the sink for them. Most backends answer from an operator table: sdk/table.hpp.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ using view::Graph;
 using view::Node;
 using view::Value;
 
-// A bp_verdict_t that owns what it points at.
+// A bp_verdict_t that owns its text and ranges.
 struct Verdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_NONE;
@@ -41,8 +41,8 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return verdict;
 }
 
-// One question: the nodes asked about, and where the answers go. Verdicts are handed over as they come, in batches;
-// groups when the question has been dealt with.
+// One coverage query: its nodes, and the sink for answers. Verdicts are delivered in batches as they come, groups at
+// the end.
 class Coverage {
  public:
   Coverage(const Host& host, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink)
@@ -60,7 +60,7 @@ class Coverage {
     verdicts_.emplace_back(node.index(), std::move(verdict));
     if (verdicts_.size() >= kBatch) deliver_verdicts();
   }
-  // Nodes that would run as one; `flags` is BP_GROUP_*.
+  // Nodes that would run as one kernel; `flags` is BP_GROUP_*.
   void group(std::vector<uint32_t> nodes, std::string name, double seconds = 0, uint32_t flags = 0) {
     groups_.push_back({std::move(nodes), std::move(name), seconds, flags});
   }
@@ -114,8 +114,8 @@ class Coverage {
   const bp_coverage_query_t& query_;
   const bp_coverage_sink_t& sink_;
   Graph graph_;
-  std::vector<std::pair<uint32_t, Verdict>> verdicts_;  // not handed over yet
-  std::vector<bp_verdict_t> abi_;                       // the same, while they are
+  std::vector<std::pair<uint32_t, Verdict>> verdicts_;  // not delivered yet
+  std::vector<bp_verdict_t> abi_;                       // the same, while they are being delivered
   std::vector<Group> groups_;
 };
 

@@ -4,7 +4,7 @@
 //
 //   return expect(node).inputs(2).outputs(1).dtypes(kFloats).static_shapes().same_shapes().yes(seconds, 0.5f);
 //
-// A check looks at operands that are there: an omitted one is the matter of `inputs`.
+// Checks skip omitted operands: `inputs` decides whether they may be omitted.
 #pragma once
 
 #include <initializer_list>
@@ -20,7 +20,7 @@ namespace backplane::sdk {
 // of output 0.
 struct Form {
   uint32_t least, most;
-  enum Result { kSame, kBool, kOpen } result = kSame;  // as input 0; bool; whatever `supports` allows
+  enum Result { kSame, kBool, kOpen } result = kSame;  // the type of input 0; bool; anything that `supports` allows
   uint32_t outputs = 1;
 };
 inline constexpr Form kUnary{1, 1}, kBinary{2, 2}, kVariadic{1, UINT32_MAX}, kUnaryOpen{1, 1, Form::kOpen};
@@ -36,9 +36,9 @@ class Expect {
 
   // ---- operands ----------------------------------------------------------------------------------------------------
 
-  // Exactly so many inputs, none of them omitted.
+  // Exactly `count` inputs, none of them omitted.
   Expect& inputs(uint32_t count) { return inputs(count, count); }
-  // The first `least` are there; trailing ones that are omitted do not count.
+  // The first `least` are present; omitted trailing inputs do not count.
   Expect& inputs(uint32_t least, uint32_t most) {
     const uint32_t count = given(node_.input_count(), [&](uint32_t i) { return node_.input(i); });
     if (count < least || count > most)
@@ -51,7 +51,7 @@ class Expect {
     }
     return *this;
   }
-  // At least one and at most so many outputs are wanted.
+  // At least one and at most `most` outputs are used.
   Expect& outputs(uint32_t most) {
     const uint32_t count = given(node_.output_count(), [&](uint32_t i) { return node_.output(i); });
     if (count == 0 || count > most)
@@ -92,7 +92,7 @@ class Expect {
     for (uint32_t i = 1; ok() && node_.input(0) && i < node_.input_count(); ++i) same_dtype(0, i);
     return *this;
   }
-  // Two inputs have one type, where both are there.
+  // Two inputs have the same type, if both are present.
   Expect& same_dtype(uint32_t a, uint32_t b) {
     const Value x = node_.input(a), y = node_.input(b);
     if (ok() && x && y && x.dtype() != y.dtype())
@@ -147,7 +147,7 @@ class Expect {
 
   // ---- attributes --------------------------------------------------------------------------------------------------
 
-  // Each has the type that ONNX gives to its name: one of another type would be read as if it were absent.
+  // Each has ONNX's type for its name: an attribute of another type would be read as absent.
   Expect& attributes() {
     for (uint32_t i = 0; ok() && i < node_.raw().attribute_count; ++i) {
       const bp_attribute_t& each = *bp_graph_attribute(node_.graph(), node_.raw().first_attribute + i);
@@ -156,7 +156,7 @@ class Expect {
     }
     return *this;
   }
-  // The attribute is absent, or an integer of this range.
+  // The attribute is absent, or an integer in this range.
   Expect& integer(std::string_view name, int64_t least, int64_t most) {
     if (!has(name, BP_ATTR_INT)) return *this;
     const int64_t value = node_.int_attribute(name, least);
@@ -165,7 +165,7 @@ class Expect {
                                     std::to_string(least) + (most == least ? "" : " to " + std::to_string(most)));
     return *this;
   }
-  // Absent, or a finite number of this range.
+  // Absent, or a finite number in this range.
   Expect& number(std::string_view name, float least, float most) {
     if (!has(name, BP_ATTR_FLOAT)) return *this;
     const float value = node_.float_attribute(name, least);
@@ -183,7 +183,7 @@ class Expect {
     for (const std::string_view each : known) all.append(all.empty() ? "" : ", ").append(each);
     return fail(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + std::string(value) + "'; supported: " + all);
   }
-  // Absent, empty, or so many integers of this range.
+  // Absent, empty, or `count` integers in this range.
   Expect& integers(std::string_view name, size_t count, int64_t least, int64_t most) {
     if (!has(name, BP_ATTR_INTS)) return *this;
     const std::vector<int64_t> values = node_.ints_attribute(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line between C++ and the C ABI: inside a backend a failure is thrown; each slot runs within `fence`, which turns
-// whatever was thrown into a status and an error text. Nothing crosses the ABI.
+// The border between C++ and the C ABI: a backend throws on failure; each slot runs within `fence`, which turns any
+// exception into a status and an error text. No exception crosses the ABI.
 #pragma once
 
 #include <pthread.h>
@@ -20,12 +20,12 @@
 
 namespace backplane::sdk {
 
-// Why something cannot be done: a code of status.h and one line that names the thing, the value seen and the way out.
+// A failure: a code of status.h and one line that names the object, the value seen and the remedy.
 class Error : public std::exception {
  public:
   Error(bp_status_t status, std::string text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0)
       : status(status), text(std::move(text)), node(node), vendor_code(vendor_code) {}
-  // Every object of the device is lost with it.
+  // The device and all its objects are unusable from now on.
   static Error device_lost(std::string text, int64_t vendor_code = 0) {
     Error error(BP_DEVICE_LOST, std::move(text), BP_NO_NODE, vendor_code);
     error.flags = BP_ERROR_DEVICE_LOST;
@@ -41,7 +41,7 @@ class Error : public std::exception {
   uint64_t run = 0;  // bp_run_t.id of the run that failed, where another one reports it
 };
 
-// Writes what is known of a failure where the caller wants it, by the rules of status.h. Returns the status.
+// Writes a failure to the caller's bp_error_t, by the rules of status.h. Returns the status.
 inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view text, uint64_t node = BP_NO_NODE,
                           int64_t vendor_code = 0, uint32_t flags = 0) noexcept {
   if (out == nullptr) return status;
@@ -58,11 +58,11 @@ inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view 
   return status;
 }
 
-// Where a function of the host's writes why it failed.
+// The bp_error_t to which a function of the host writes why it failed.
 class Detail {
  public:
   bp_error_t* get() { return &error_; }
-  // Throws what the call reported, or `text` where it gave none, unless its status is BP_OK.
+  // Throws what the call reported, or `text` if it reported nothing, unless the status is BP_OK.
   void check(bp_status_t status, std::string_view text) const {
     if (status == BP_OK) return;
     const std::string_view given(words_, std::min<uint64_t>(error_.text_size, sizeof words_));
@@ -96,7 +96,7 @@ bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
   }
 }
 
-// What `body` throws, as the error that it is.
+// Runs `body`; returns what it threw as an Error, or nullopt.
 template <class Body>
 std::optional<Error> caught(Body&& body) noexcept {
   try {
@@ -113,7 +113,7 @@ std::optional<Error> caught(Body&& body) noexcept {
   }
 }
 
-// How many forks lie between this process and the one that loaded the plugin.
+// The number of forks between the process that loaded the plugin and this one.
 inline uint32_t fork_generation() noexcept {
   static std::atomic<uint32_t> generation{0};
   static const int kRegistered =
@@ -122,8 +122,8 @@ inline uint32_t fork_generation() noexcept {
   return generation.load(std::memory_order_relaxed);
 }
 
-// What is handed to the host as a handle. Drivers and threads do not survive a fork, so neither does it: in the child
-// its slots answer BP_FORKED and destroying it does nothing.
+// The base of every handle. Drivers and threads do not survive a fork, so neither does a handle: in the child its
+// slots return BP_FORKED and destroying it does nothing.
 class Object {
  public:
   Object() = default;
@@ -152,7 +152,7 @@ bp_status_t fence(const Self* self, bp_error_t* error, Body&& body) noexcept {
               std::string(name) + ".size is " + std::to_string(*size) + "; ABI 1.0 has " + std::to_string(least));
 }
 
-// A struct of the host's, whose fields beyond ABI 1.0 are read behind BP_HAS.
+// A struct of the host; fields newer than ABI 1.0 must be guarded by BP_HAS.
 template <class T>
 const T& checked(const T* in, const char* name) {
   if (in == nullptr) throw_bad_struct(name, nullptr, kSize10<T>);
@@ -160,7 +160,7 @@ const T& checked(const T* in, const char* name) {
   return *in;
 }
 
-// A copy of a struct of the host's, zero where the host's is older. `name` is for the error.
+// A copy of a host's struct, with zeros for fields that an older host lacks. `name` is for the error.
 template <class T>
 T read(const T* in, const char* name) {
   if (in != nullptr && in->size >= sizeof(T)) return *in;
@@ -170,14 +170,14 @@ T read(const T* in, const char* name) {
   return copy;
 }
 
-// The host's struct itself, or a copy in `room` where the host's is older. For calls that keep nothing.
+// The host's struct itself, or a copy in `room` if the host is older. For calls that keep no pointer to it.
 template <class T>
 const T& read_in_place(const T* in, const char* name, T& room) {
   if (in != nullptr && in->size >= sizeof(T)) return *in;
   return room = read(in, name);
 }
 
-// Fills a struct of the host's, as much of it as the host knows.
+// Fills a host's struct, up to the size that the host knows.
 template <class T>
 void write(T* out, T value, const char* name) {
   value.size = static_cast<uint32_t>(std::min<size_t>(read(out, name).size, sizeof value));
@@ -192,7 +192,7 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
-// No extension struct is known to the SDK: one that must be understood is refused, the others are skipped.
+// The SDK knows no extension struct: required ones are refused, optional ones skipped.
 inline void check_chain(const bp_chain_t* chain) {
   for (; chain != nullptr; chain = chain->next) {
     if (chain->required == 0) continue;

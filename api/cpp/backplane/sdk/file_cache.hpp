@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that save work at the next start: kernel binaries, measured rates. An entry is found by a key text, of
-// which every byte counts; a damaged or foreign entry counts as missing. What cannot be written costs time and nothing
-// else.
+// Small files that save work at the next start: kernel binaries, measurements. An entry is found by a key, which is
+// compared byte by byte; a damaged entry counts as missing. Failing to write an entry is not an error.
 #pragma once
 
 #include <unistd.h>
@@ -37,7 +36,7 @@ class FileCache {
     bytes.erase(0, sizeof(BlobHeader) + key.size());
     return bytes;
   }
-  // Atomic: readers see the whole entry or none.
+  // Atomic: readers see the complete entry or none.
   void write(std::string_view key, std::string_view content) const {
     if (folder_.empty()) return;
     static std::atomic<uint32_t> serial{0};
@@ -80,7 +79,7 @@ class FileCache {
   std::filesystem::path folder_;
 };
 
-// Numbers as an entry's content, one a line, the same in every locale.
+// Formats numbers as an entry's content, one per line, independent of the locale.
 inline std::string write_numbers(std::initializer_list<double> numbers) {
   std::string text;
   for (const double number : numbers) {
@@ -90,7 +89,7 @@ inline std::string write_numbers(std::initializer_list<double> numbers) {
   }
   return text;
 }
-// False where the text does not begin with as many numbers.
+// False if the text does not begin with that many numbers.
 template <size_t kCount>
 bool read_numbers(std::string_view text, std::array<double, kCount>& numbers) {
   for (double& number : numbers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host offers, and settings, as C++. Slots that the host leaves out have a plain replacement here.
+// The host's services and settings in C++. Slots that the host leaves NULL are replaced by simple implementations.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Host {
     if (slots_.trace != nullptr) slots_.trace(host_, &span);
   }
 
-  // Throws std::bad_alloc. `release` is given the same numbers.
+  // Throws std::bad_alloc. Call `release` with the same numbers.
   void* allocate(uint64_t bytes, uint64_t alignment) const {
     void* memory = slots_.allocate != nullptr ? slots_.allocate(host_, bytes, alignment)
                                               : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
@@ -50,8 +50,8 @@ class Host {
     slots_.release(host_, memory, bytes, alignment);
   }
 
-  // body(begin, end) over [0, count) in pieces of at least `grain`; or body(worker, begin, end), where no two pieces
-  // that run at one time have the same worker, below `thread_count`. The first exception of a body is thrown here.
+  // Calls body(begin, end) over [0, count) in pieces of at least `grain`; or body(worker, begin, end), where concurrent
+  // pieces have different workers, below `thread_count`. Rethrows the first exception of a body.
   template <class Body>
   void parallel_for(uint64_t count, uint64_t grain, Body&& body) const {
     if (count == 0) return;
@@ -79,9 +79,9 @@ class Host {
     slots_.parallel_for(host_, &what);
     if (loop.failure) std::rethrow_exception(loop.failure);
   }
-  // Runs `task`, which must not throw, on a thread of the host's, or of its own where the host offers none. Throws
-  // BP_RESOURCE_EXHAUSTED where it will not run. The backend must not be destroyed before the task has ended, which a
-  // host that offers threads takes care of.
+  // Runs `task`, which must not throw, on a thread of the host, or a new one if the host offers none. Throws
+  // BP_RESOURCE_EXHAUSTED if it will not run. The backend must outlive the task; a host that offers threads ensures
+  // that.
   template <class Task>
   void submit(Task&& task) const {
     auto held = std::make_unique<std::decay_t<Task>>(std::forward<Task>(task));
@@ -95,7 +95,7 @@ class Host {
       if (const bp_status_t status = slots_.submit(host_, &what); status != BP_OK)
         throw Error(status, "the host has no thread for a task");
     }
-    static_cast<void>(held.release());  // the task's own now
+    static_cast<void>(held.release());  // now owned by the task
   }
   uint32_t thread_count() const { return slots_.thread_count != nullptr ? slots_.thread_count(host_) : 1; }
   std::optional<bp_topology_t> topology() const {
@@ -112,7 +112,7 @@ class Host {
     return text(value);
   }
 
-  // Throws BP_NOT_FOUND for a setting of this plugin that is none of `known`. Where the host lists none it passes.
+  // Throws BP_NOT_FOUND for a setting of this plugin that is not in `known`. Passes if the host lists no settings.
   template <class Names>
   void check_options(const Names& known) const {
     bp_option_t option{};
@@ -126,7 +126,7 @@ class Host {
     }
   }
 
-  // Throws Error when the run or compile should end: cancelled, or past its deadline (0: none).
+  // Throws Error if the run or compile was cancelled or is past its deadline (0: none).
   void check(const bp_cancel_t* cancel, uint64_t deadline = 0) const {
     if (cancel != nullptr && slots_.cancelled != nullptr && slots_.cancelled(host_, cancel) != 0) {
       throw Error(BP_CANCELLED, "the cancel token was set");
@@ -137,7 +137,7 @@ class Host {
     if (static_cast<uint64_t>(now.count()) >= deadline) throw Error(BP_TIMED_OUT, "the deadline passed");
   }
 
-  // Host points. A native one is the device's own matter and refused here.
+  // For host points. Native ones belong to the device and are refused here.
   void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
     if (slots_.semaphore_wait == nullptr || semaphore == nullptr) {
@@ -148,15 +148,15 @@ class Host {
                                        detail.get()),
                  "what the run waited for did not come");
   }
-  // Without a failure it was a success.
+  // NULL `failure` means success.
   void signal(const bp_point_t& point, const bp_error_t* failure = nullptr) const noexcept {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
     if (slots_.semaphore_signal != nullptr && semaphore != nullptr)
       slots_.semaphore_signal(host_, semaphore, point.value, failure);
   }
 
-  // Calls `wake` once on a thread of the host's, soon after the token is set, as long as this lives. `wake` must not
-  // throw, block or destroy this.
+  // While this object lives, calls `wake` once, on a thread of the host, soon after the token is set. `wake` must not
+  // throw, block or destroy this object.
   class OnCancel {
    public:
     OnCancel(const Host& host, const bp_cancel_t* token, std::function<void()> wake)
@@ -170,7 +170,7 @@ class Host {
     ~OnCancel() {
       if (link_ != nullptr) host_.slots_.off_cancel(host_.host_, link_);
     }
-    // False where the host cannot call: the token has to be polled.
+    // False if the host cannot call: the token has to be polled.
     bool is_called() const { return link_ != nullptr; }
 
    private:
@@ -190,7 +190,7 @@ class Host {
   bp_host_t slots_;
 };
 
-// Settings that came with a call.
+// Settings passed with a call.
 class Options {
  public:
   Options() = default;
@@ -202,7 +202,7 @@ class Options {
     }
     return std::nullopt;
   }
-  // Throws BP_NOT_FOUND for a setting that is none of these.
+  // Throws BP_NOT_FOUND for any other setting.
   void allow(std::initializer_list<std::string_view> names) const {
     for (uint32_t i = 0; i < count_; ++i) {
       const std::string_view name = text(at(i).name);

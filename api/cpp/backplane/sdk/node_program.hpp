@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole program for devices that compute one node after the other in host memory. The vendor writes kernels and the
-// operator table; steps, weights and the memory between nodes are here.
+// A ready-made program for devices that compute one node after the other in host memory. The vendor writes kernels and
+// the operator table; this header handles steps, weights and memory between nodes.
 //
 //   using Kernel = std::function<void(const sdk::NodeCall&)>;
 //   using Program = sdk::NodeProgram<Kernel>;
@@ -17,7 +17,7 @@
 
 namespace backplane::sdk {
 
-// What a kernel is called with: its node, and where the operands lie. Every shape is static, every tensor dense.
+// The arguments of a kernel: its node and the addresses of its operands. All shapes are static, all tensors dense.
 class NodeCall {
  public:
   NodeCall(const Host& host, const Node& node, void* const* operands)
@@ -44,7 +44,7 @@ class NodeCall {
   uint64_t count_;
 };
 
-// Memory of the host's, aligned for every kernel.
+// A block of the host's memory, aligned for every kernel.
 class HostBlock {
  public:
   static constexpr uint64_t kAlignment = 64;  // bytes: a cache line, and the widest vectors
@@ -73,9 +73,9 @@ class HostBlock {
   void* memory_ = nullptr;
 };
 
-// An island compiled: its kernels in order, a copy of its weights, and where every value lies. `Kernel` is called with
-// a NodeCall, by many threads at once. Weights can be replaced where it was compiled for that (Compile::refit): a
-// kernel that keeps what it made of one must refuse to then.
+// A compiled island: its kernels in order, a copy of its weights, and the location of every value. `Kernel` is called
+// with a NodeCall, by many threads at once. Weights can be replaced if it was compiled for that (Compile::refit): a
+// kernel that would keep data derived from a weight must then refuse to be created.
 template <class Kernel>
 class NodeProgram : public Program, public Refit {
  public:
@@ -117,19 +117,19 @@ class NodeProgram : public Program, public Refit {
     });
   }
 
-  uint64_t arena_bytes() const { return arena_bytes_; }  // of each instance: what lies between the kernels
+  uint64_t arena_bytes() const { return arena_bytes_; }  // memory for values between kernels, per instance
 
  private:
   class Run;
 
-  // Where a value lies.
+  // The location of a value.
   struct Place {
     enum Kind { kNowhere, kInput, kOutput, kWeight, kArena } kind = kNowhere;
     uint32_t slot = 0;  // kInput, kOutput: of the island; kArena: in arena_tensors_
     uint64_t bytes = 0;
     uint64_t offset = 0;  // kWeight
   };
-  // An output of the island that no kernel writes, as it is an input, a weight, or another output too.
+  // An output of the island that no kernel writes, as it is also an input, a weight, or another output.
   struct Copy {
     uint32_t value, output;
   };
@@ -141,7 +141,7 @@ class NodeProgram : public Program, public Refit {
         return *bytes;
     }
     throw Error(BP_UNSUPPORTED,
-                "value '" + std::string(value.name()) + "' is no tensor whose bytes are known before the run");
+                "value '" + std::string(value.name()) + "' is not a tensor whose bytes are known before the run");
   }
 
   void place_operands(uint32_t step) {
@@ -167,7 +167,7 @@ class NodeProgram : public Program, public Refit {
     Place& place = places_[value.index()];
     place = {Place::kOutput, 0, bytes_of(value)};
     while (place.slot < graph().output_count() && graph().output(place.slot).index() != value.index()) ++place.slot;
-    if (place.slot < graph().output_count()) return;  // kernels write into what is bound, and read it there
+    if (place.slot < graph().output_count()) return;  // kernels write to the bound memory, and read it there
     place.kind = Place::kArena;
     place.slot = static_cast<uint32_t>(arena_tensors_.size());
     arena_tensors_.push_back({place.bytes});
@@ -180,7 +180,7 @@ class NodeProgram : public Program, public Refit {
     read(value, 0);
     copies_.push_back({value.index(), output});
   }
-  // They come at any alignment; once they are copied the host may release their pages.
+  // Weights come at any alignment; once they are copied the host may release their pages.
   void copy_weights(const Compile& what) {
     weights_ = HostBlock(host(), weight_bytes_);
     for (uint32_t i = 0; i < places_.size(); ++i) {
@@ -191,7 +191,7 @@ class NodeProgram : public Program, public Refit {
     }
   }
 
-  // Every copy of a weight: each value has one of its own.
+  // Every copy of a weight: each value has its own.
   template <class F>
   void each_copy(uint32_t weight, const F& use) const {
     for (uint32_t i = 0; i < places_.size(); ++i) {
@@ -216,7 +216,7 @@ class NodeProgram : public Program, public Refit {
   }
 
   const bool refits_;
-  mutable std::shared_mutex runs_;                // where weights may be replaced: held by runs
+  mutable std::shared_mutex runs_;                // held by runs if weights may be replaced
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by node
   std::vector<Place> places_;                     // by value
   std::vector<ArenaTensor> arena_tensors_;
@@ -271,7 +271,7 @@ class NodeProgram<Kernel>::Run : public Instance {
 
   const NodeProgram& program_;
   const HostBlock arena_;
-  std::vector<void*> data_;      // where each value lies
+  std::vector<void*> data_;      // address of each value
   std::vector<void*> operands_;  // of the node that runs
 };
 

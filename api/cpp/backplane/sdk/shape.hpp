@@ -12,8 +12,7 @@ namespace backplane::sdk {
 
 using Shape = std::vector<int64_t>;
 
-// Elements of the dimensions [begin, end). Throws Error where they are more than an address can count, and none of the
-// dimensions is 0.
+// The number of elements in the dimensions [begin, end). Throws Error on overflow, unless a dimension is 0.
 inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
   int64_t n = 1;
   bool beyond = false;
@@ -27,8 +26,7 @@ inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
 inline int64_t elements(const Shape& shape) {
   return elements(shape, 0, shape.size());
 }
-// 0 where there is no value, or its shape is not static; INT64_MAX where they are more than an address can count.
-// Allocates nothing.
+// 0 if there is no value or its shape is not static; INT64_MAX on overflow. Allocates nothing.
 inline int64_t elements(const view::Value& value) {
   if (!value || !value.has_static_shape()) return 0;
   int64_t n = 1;
@@ -48,7 +46,7 @@ inline std::string to_string(const Shape& shape) {
   return text + "]";
 }
 
-// The shape that both broadcast to by ONNX's rule. Throws Error where there is none.
+// The shape that both broadcast to by ONNX's rule. Throws Error if they do not.
 inline Shape broadcast(const Shape& a, const Shape& b) {
   const Shape& shorter = a.size() >= b.size() ? b : a;
   Shape result = a.size() >= b.size() ? a : b;
@@ -63,7 +61,7 @@ inline Shape broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-// -1 counts from the end. Throws Error where it is beyond the rank.
+// -1 counts from the end. Throws Error if it is out of range.
 inline size_t axis_of(int64_t axis, size_t rank) {
   const int64_t at = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
   if (at < 0 || at >= static_cast<int64_t>(rank)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous programs for vendors whose launch is a blocking call over host memory: the thread of a stream makes it,
-// in the order of the stream. The vendor derives the device from HostStreams and the program from StreamedProgram.
+// Asynchronous programs for vendors whose launch is a blocking call over host memory: a stream's thread makes the calls
+// in order. The vendor derives the device from HostStreams and the program from StreamedProgram.
 #pragma once
 
 #include "backplane/sdk/async.hpp"
@@ -11,11 +11,11 @@ namespace backplane::sdk {
 class HostStreams : public Sync {
  public:
   std::unique_ptr<Stream> stream(const bp_stream_create_t& how) override {
-    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "this device takes no streams of others");
+    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "this device cannot import streams");
     return std::make_unique<HostStream>();
   }
   std::unique_ptr<NativeSemaphore> semaphore(const bp_semaphore_create_t& how) override {
-    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "this device takes no semaphores of others");
+    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "this device cannot import semaphores");
     return std::make_unique<HostTimeline>(how.value);
   }
 };
@@ -24,13 +24,13 @@ class StreamedProgram : public Program {
  public:
   using Program::Program;
 
-  // The work of one run. The operands are those of the island, in its order, dense and in host memory; what the run
-  // waits for has come. Throws Error where it fails. Called by many threads at once, for different instances.
+  // Executes one run. The operands are those of the island, in its order, dense and in host memory; the run's waits are
+  // over. Throws Error on failure. Called by many threads at once, for different instances.
   virtual void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                       const RunSync& sync) const = 0;
 
   std::unique_ptr<Instance> instance() const final;
-  class Run;  // what the backend names as its Instance
+  class Run;  // the backend's `Instance`
 };
 
 class StreamedProgram::Run final : public Instance {
@@ -63,7 +63,7 @@ class StreamedProgram::Run final : public Instance {
       for (uint32_t i = 0; i < inputs_.size(); ++i) inputs_[i] = address(input(i));
       for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = address(output(i));
       stream_for(run).submit(host(), run, [this](const RunSync& sync) {
-        const Ended ended{*this};  // before the end is reported: the callee may run the instance again
+        const Ended ended{*this};  // before the end is reported: the callback may start the next run
         sync.wait();
         program_.launch(inputs_, outputs_, sync);
       });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table of a backend: visible rows, from which coverage is answered and the compiler is gated.
+// The operator table of a backend: it answers coverage and decides what the compiler accepts.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace backplane::sdk {
 
-// What the answer of a row may depend on, in addition to the node: the device, and what the session allows.
+// What a row's answer may depend on in addition to the node: the device, and what the session allows.
 template <class Caps>
 struct Query {
   const Caps& caps;
@@ -22,7 +22,7 @@ struct Query<void> {
   Options options = {};
 };
 
-// One form of an operator. It holds from its version on, up to the operator's next row. `supports` alone answers
+// One form of an operator, valid from its version up to that of the operator's next row. `supports` alone answers
 // coverage and gates `create`, so that they cannot drift apart.
 template <class Kernel, class Caps = void>
 struct Op {
@@ -45,7 +45,7 @@ struct Op<Kernel, void> {
   Verdict judge(const Node& node, const Query<void>&) const { return supports(node); }
 };
 
-// A row of a table that answers coverage alone, for devices whose compiler takes islands whole.
+// A row that only answers coverage, for devices whose compiler takes whole islands.
 struct Claim {
   std::string_view domain;
   std::string_view type;
@@ -55,7 +55,7 @@ struct Claim {
   Verdict judge(const Node& node, const Query<void>&) const { return supports(node); }
 };
 
-// Rows of any kind, of one array or of several (one for each family of operators): a Row has `domain`, `type`,
+// Rows of any kind, from one array or several (one per family of operators): a Row has `domain`, `type`,
 // `since_version` and `judge`, as Op has. The rows must outlive the table.
 template <class Row, class Caps = void>
 class RowTable {
@@ -69,13 +69,13 @@ class RowTable {
     size_t count;
   };
 
-  // The last row of an operator has no end: the host presents no form that is newer than what the backend states.
+  // The last row of an operator has no end: the host never presents a form newer than the backend's `opsets`.
   explicit RowTable(std::initializer_list<Rows> families) {
     for (const Rows& family : families) {
       for (size_t i = 0; i < family.count; ++i) add(family.first[i]);
     }
   }
-  // It ends with the `newest` version of its domain: later forms are refused.
+  // The last row ends with the `newest` version of its domain: later forms are refused.
   template <size_t kCount>
   RowTable(std::initializer_list<Rows> families, const bp_opset_t (&newest)[kCount]) : RowTable(families) {
     newest_ = newest;
@@ -93,7 +93,7 @@ class RowTable {
     return best;
   }
 
-  // What the table says of a node.
+  // The table's verdict on a node.
   Verdict ask(const Node& node, const Query<Caps>& query) const {
     const Row* row = find(node);
     return row != nullptr ? row->judge(node, query) : unknown(node);
@@ -108,7 +108,7 @@ class RowTable {
     return *find(node);
   }
 
-  // Answers for every node that is query about.
+  // Answers for every node of the query.
   void answer(Coverage& coverage, const Query<Caps>& query) const {
     for (uint32_t i = 0; i < coverage.node_count(); ++i) {
       if (i % 256 == 0) coverage.check_cancelled();
@@ -163,7 +163,7 @@ class RowTable {
   std::unordered_map<Name, Forms, Hash> forms_;
 };
 
-// A table of Op: what a backend has that makes an object for each node.
+// A table of Op, for backends that create a kernel object per node.
 template <class Kernel, class Caps = void>
 class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
  public:
@@ -176,7 +176,7 @@ class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
   template <size_t kCount, size_t kOpsets>
   OpTable(const Op<Kernel, Caps> (&rows)[kCount], const bp_opset_t (&newest)[kOpsets]) : Base({rows}, newest) {}
 
-  // Of a device without caps: nothing but the node counts.
+  // For devices whose verdicts depend on the node alone.
   Verdict ask(const Node& node) const { return ask(node, {}); }
   void answer(Coverage& coverage) const { answer(coverage, {coverage.compute_types(), coverage.options()}); }
 

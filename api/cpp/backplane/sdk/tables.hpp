@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C tables of a backend, made from its classes. Nothing here is written by a vendor.
+// Fills the C tables of a backend from its classes. Vendors write nothing here.
 #pragma once
 
 #include <type_traits>
@@ -27,8 +27,8 @@ struct HasOptions : std::false_type {};
 template <class B>
 struct HasOptions<B, std::void_t<decltype(B::kOptions)>> : std::true_type {};
 
-// What a handle points at: the object of the concrete class, so that overrides and further bases are known when
-// compiling.
+// What a handle points at: an object of the concrete class, so that overrides and further bases are known at
+// compile time.
 template <class B>
 struct Tables {
   using D = typename B::Device;
@@ -50,7 +50,7 @@ struct Tables {
   static void hand_over(std::unique_ptr<Base> base, Handle** out) {
     *out = reinterpret_cast<Handle*>(static_cast<T*>(&required(base.release(), "what the backend made")));
   }
-  // In a child of the process that made it there is nothing to close: driver and threads stayed with the parent.
+  // In a forked child there is nothing to close: driver and threads stayed with the parent.
   static void destroy(Object* object) noexcept {
     if (object != nullptr && !object->forked()) delete object;
   }
@@ -63,7 +63,7 @@ struct Tables {
       const bp_backend_create_t copy = read(how, "how");
       check_chain(copy.chain);
       if constexpr (HasOptions<B>::value) Host(copy.host).check_options(B::kOptions);
-      fork_generation();  // from here on forks are counted
+      fork_generation();  // starts counting forks
       hand_over<B>(std::unique_ptr<Backend>(std::make_unique<B>(copy)), out);
     });
   }

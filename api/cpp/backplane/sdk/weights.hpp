@@ -27,7 +27,7 @@ inline const void* weight_data(const Value& value) {
   return data;
 }
 
-// Elements of type T as they lie in memory, at any alignment, as another type.
+// Converts elements of type T, at any alignment, to another type.
 template <class T, class To>
 std::vector<To> converted(const void* data, uint64_t bytes) {
   std::vector<T> elements(bytes / sizeof(T));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window that slides over the spatial dimensions of [N, C, D1 … Dn]: convolutions, pools and transposed convolutions
-// of up to three. Missing dimensions are put in front with extent 1, so that kernels are written once, for three.
+// The window of a convolution, pool or transposed convolution over up to three spatial dimensions. Missing dimensions
+// are prepended with extent 1, so that kernels are written once, for three.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace backplane::sdk {
 using Spatial = std::array<int64_t, 3>;
 
 struct Window {
-  size_t dims = 0;  // that the tensor really has
+  size_t dims = 0;  // the tensor's own, at most 3
   Spatial in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
   Spatial begin{0, 0, 0}, end{0, 0, 0};  // padding in front and behind
 
@@ -42,7 +42,7 @@ struct WindowAttributes {
         ceil_mode(node.int_attribute("ceil_mode", 0) != 0) {}
 
   bool same() const { return auto_pad.substr(0, 4) == "SAME"; }
-  // Everything but the output extents, and padding as it is written down.
+  // Everything but the output extents, with explicit padding.
   Window over(const Shape& shape, const std::vector<int64_t>& kernel) const {
     Window w;
     w.dims = shape.size() - 2;
@@ -64,8 +64,8 @@ struct WindowAttributes {
   bool ceil_mode;
 };
 
-// Whether the attributes have lengths and values that make sense for the rank of input 0, which has one to three
-// spatial dimensions. What this accepts, the functions below compute.
+// Whether the attributes are valid for the rank of input 0, which has one to three spatial dimensions. The functions
+// below handle everything that this accepts.
 inline Verdict supports_window(const Node& node) {
   const auto dims = static_cast<size_t>(std::max(node.input(0).rank() - 2, 0));
   return expect(node)
@@ -96,13 +96,13 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
                                         std::to_string(w.in[d]) + " with padding");
     }
     w.out[d] = (attributes.ceil_mode ? room + w.stride[d] - 1 : room) / w.stride[d] + 1;
-    // A window that would begin in the padding behind is none.
+    // A window that would begin in the trailing padding does not count.
     if (attributes.ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.begin[d]) --w.out[d];
   }
   return w;
 }
 
-// Of the convolution whose gradient a ConvTranspose is: `in` are the extents of its input, `out` those of its output.
+// The window of a ConvTranspose: `in` are the extents of its input, `out` those of its output.
 inline Window transposed_window(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);

@@ -11,6 +11,6 @@ extern "C" {
 __attribute__((visibility("default"))) int64_t standin_objects(const char* kind);
 // How often a function was called: "cuLaunchKernel".
 __attribute__((visibility("default"))) uint64_t standin_calls(const char* function);
-// Calls of the function return `status`, after so many that work. NULL: all work.
+// Calls of the function return `status`, after the first `skips`. NULL: all calls work.
 __attribute__((visibility("default"))) void standin_fail(const char* function, CUresult status, uint64_t skips);
 }

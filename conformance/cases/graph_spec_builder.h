@@ -6,9 +6,9 @@
 
 namespace backplane::conform {
 
-class Draft {
+class GraphSpecBuilder {
  public:
-  explicit Draft(uint32_t opset) { spec_.opset = opset; }
+  explicit GraphSpecBuilder(uint32_t opset) { spec_.opset = opset; }
 
   uint32_t input(bp_dtype_t dtype, Extents extents) {
     spec_.inputs.push_back(value(dtype, std::move(extents)));
@@ -20,7 +20,7 @@ class Draft {
     return index;
   }
   // A value of the graph around this one.
-  uint32_t outer(const Draft& around, uint32_t value_there) {
+  uint32_t outer(const GraphSpecBuilder& around, uint32_t value_there) {
     const ValueSpec& there = around.spec_.values[value_there];
     const uint32_t index = value(there.dtype, there.extents);
     spec_.values[index].outer = value_there;

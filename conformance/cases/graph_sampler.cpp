@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cases/sketch.h"
+#include "cases/graph_sampler.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,18 +7,18 @@
 
 namespace backplane::conform {
 
-Sketch::Sketch(Random& random, const Recipe& recipe, uint32_t opset) : random_(random), recipe_(recipe) {
+GraphSampler::GraphSampler(Random& random, const Recipe& recipe, uint32_t opset) : random_(random), recipe_(recipe) {
   network_.spec.opset = opset;
 }
 
-uint32_t Sketch::add_value(Estimate estimate) {
+uint32_t GraphSampler::add_value(Estimate estimate) {
   network_.spec.values.push_back({estimate.value.dtype, estimate.value.extents, {}});
   values_.push_back(std::move(estimate));
   constants_.push_back(false);
   return static_cast<uint32_t>(values_.size() - 1);
 }
 
-uint32_t Sketch::pick(const std::function<bool(uint32_t value)>& suits) {
+uint32_t GraphSampler::pick(const std::function<bool(uint32_t value)>& suits) {
   std::vector<uint32_t> found;
   for (uint32_t v = 0; v < values_.size(); ++v) {
     if (!constants_[v] && at(v).dtype == recipe_.dtype && suits(v)) found.push_back(v);
@@ -29,7 +29,7 @@ uint32_t Sketch::pick(const std::function<bool(uint32_t value)>& suits) {
       std::max({random_.integer(0, last), random_.integer(0, last), random_.integer(0, last)}))];
 }
 
-uint32_t Sketch::pick_bool() {
+uint32_t GraphSampler::pick_bool() {
   std::vector<uint32_t> found;
   for (uint32_t v = 0; v < values_.size(); ++v) {
     if (at(v).dtype == BP_DTYPE_BOOL) found.push_back(v);
@@ -37,7 +37,7 @@ uint32_t Sketch::pick_bool() {
   return found.empty() ? BP_NONE : one_of(found);
 }
 
-uint32_t Sketch::input(Extents extents) {
+uint32_t GraphSampler::input(Extents extents) {
   const Fill fill = recipe_.linear || chance(0.5) ? Fill::kAroundZero : Fill::kPositive;
   network_.inputs.push_back(random_tensor(random_, recipe_.dtype, std::move(extents), fill));
   const uint32_t value = add_value(exact_estimate(network_.inputs.back()));
@@ -45,29 +45,29 @@ uint32_t Sketch::input(Extents extents) {
   return value;
 }
 
-uint32_t Sketch::constant(const onnx::Tensor& tensor) {
+uint32_t GraphSampler::constant(const onnx::Tensor& tensor) {
   const uint32_t value = add_value(exact_estimate(tensor));
   network_.spec.values[value].weight = tensor;
   constants_[value] = true;
   return value;
 }
 
-uint32_t Sketch::constant(Extents extents, Fill fill) {
+uint32_t GraphSampler::constant(Extents extents, Fill fill) {
   return constant(random_tensor(random_, recipe_.dtype, std::move(extents), fill));
 }
 
-uint32_t Sketch::weights(Extents extents, int64_t terms) {
+uint32_t GraphSampler::weights(Extents extents, int64_t terms) {
   Array array = to_array(random_tensor(random_, recipe_.dtype, std::move(extents), Fill::kAroundZero));
   for (double& x : array.values) x *= 1.5 / std::sqrt(static_cast<double>(terms));
   return constant(to_tensor(array));
 }
 
-void Sketch::start() {
+void GraphSampler::start() {
   start_values_ = values_.size();
   start_inputs_ = network_.inputs.size();
 }
 
-void Sketch::undo() {
+void GraphSampler::undo() {
   values_.resize(start_values_);
   constants_.resize(start_values_);
   network_.spec.values.resize(start_values_);
@@ -77,7 +77,7 @@ void Sketch::undo() {
 
 // Small enough that 16-bit types do not overflow, and known to a few digits: that is what distinguishes a device that
 // computes with 16 bits from one that does not.
-bool Sketch::means_something(const Estimate& estimate) const {
+bool GraphSampler::means_something(const Estimate& estimate) const {
   constexpr double kLargest = 256;
   if (estimate.value.values.empty() || estimate.value.values.size() > 2048 || estimate.value.rank() > 5) return false;
   double largest = 0, error = 0;
@@ -91,7 +91,7 @@ bool Sketch::means_something(const Estimate& estimate) const {
   return largest < kLargest && error <= digits * largest;
 }
 
-bool Sketch::add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes, uint32_t outputs) {
+bool GraphSampler::add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes, uint32_t outputs) {
   const auto version = newest_form(find_operator(op).versions, network_.spec.opset, recipe_.dtype == BP_DTYPE_BFLOAT16);
   if (!version) return false;
   NodeSpec node{op, "", *version, std::move(inputs), std::vector<uint32_t>(outputs), std::move(attributes)};
@@ -106,7 +106,7 @@ bool Sketch::add(const std::string& op, std::vector<uint32_t> inputs, Attributes
   return true;
 }
 
-Network Sketch::finish() && {
+Network GraphSampler::finish() && {
   GraphSpec& spec = network_.spec;
   std::vector<bool> read(spec.values.size()), computed(spec.values.size());
   for (const NodeSpec& node : spec.nodes) {

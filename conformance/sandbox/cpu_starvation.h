@@ -10,6 +10,6 @@ namespace backplane::conform {
 
 // How long the thread of the process that waited longest could have run and was given no processor, since it began:
 // what a busy machine takes from it. 0 where the kernel does not count it (/proc/PID/task/TID/schedstat).
-std::chrono::milliseconds starved(pid_t process);
+std::chrono::milliseconds time_starved(pid_t process);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/starved.h"
+#include "sandbox/cpu_starvation.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace backplane::conform {
 
-std::chrono::milliseconds starved(pid_t process) {
+std::chrono::milliseconds time_starved(pid_t process) {
   uint64_t longest = 0;
   std::error_code gone;  // threads end while they are counted
   std::filesystem::directory_iterator threads("/proc/" + std::to_string(process) + "/task", gone);

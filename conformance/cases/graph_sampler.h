@@ -8,9 +8,9 @@
 
 namespace backplane::conform {
 
-class Sketch {
+class GraphSampler {
  public:
-  Sketch(Random& random, const Recipe& recipe, uint32_t opset);
+  GraphSampler(Random& random, const Recipe& recipe, uint32_t opset);
 
   Random& random() { return random_; }
   const Recipe& recipe() const { return recipe_; }
@@ -61,11 +61,11 @@ class Sketch {
 };
 
 // Draws one node; false if nothing here suits it.
-struct Maker {
-  bool (*make)(Sketch& sketch);
+struct NodeSampler {
+  bool (*make)(GraphSampler& sampler);
   uint32_t weight;  // of the draw
   bool linear;      // in the sense of Recipe
 };
-std::span<const Maker> makers();
+std::span<const NodeSampler> node_samplers();
 
 }  // namespace backplane::conform

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs written down by hand: control flow, and extents that are known at run time only. One program and one instance
 // serve all runs of a case, which are judged one by one.
-#include "cases/draft.h"
+#include "cases/graph_spec_builder.h"
 #include "checks/remote.h"
 
 namespace backplane::conform {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kOldestOpset = 18;
 
-Result judge_written(RemoteDevice& device, const NetworkCase& one, const std::string& name) {
+Result judge_handwritten(RemoteDevice& device, const NetworkCase& one, const std::string& name) {
   if (device.newest_opset() < kOldestOpset) {
     return not_supported(fmt::format("the plugin knows operator set {} at most", device.newest_opset()));
   }
@@ -60,7 +60,7 @@ void add_cases(std::string_view group, std::span<const NetworkCase> all, uint32_
     for (uint32_t draw = 0; draw < draws; ++draw) {
       const std::string name = fmt::format("{}/{}/{}", group, one.name, draw);
       out.push_back({.name = name,
-                     .judge = [&one, name](RemoteDevice& device) { return judge_written(device, one, name); },
+                     .judge = [&one, name](RemoteDevice& device) { return judge_handwritten(device, one, name); },
                      .profile = std::string(one.profile)});
     }
   }
@@ -68,7 +68,7 @@ void add_cases(std::string_view group, std::span<const NetworkCase> all, uint32_
 
 }  // namespace
 
-void add_written(const Selection& selection, std::vector<Case>& out_cases) {
+void add_handwritten(const Selection& selection, std::vector<Case>& out_cases) {
   const uint32_t draws = selection.full ? 50 : 3;
   add_cases("graph/control-flow", control_networks(), draws, out_cases);
   add_cases("graph/dynamic", dynamic_networks(), draws, out_cases);

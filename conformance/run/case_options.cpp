@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/choice.h"
+#include "run/case_options.h"
 
 #include <fmt/format.h>
 
@@ -24,19 +24,21 @@ void check_profiles(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void declare_choice(cli::Command command, Choice& choice) {
+void declare_case_options(cli::Command command, CaseOptions& case_options) {
   command
-      .add_option("--profile", choice.profiles,
+      .add_option("--profile", case_options.profiles,
                   "Profiles that the backend claims: only their cases, and what is not supported is a failure")
       .separated_by(',');
-  command.add_flag("--quick", choice.quick, "One draw of each case's inputs (the default)");
-  command.add_flag("--full", choice.full, "Ten draws, and longer loops");
-  command.add_option("--filter", choice.filter, "Only cases whose name matches this glob");
-  command.add_option("--shard", choice.shard, "Only part i of n, as i/n");
+  command.add_flag("--quick", case_options.quick, "One draw of each case's inputs (the default)");
+  command.add_flag("--full", case_options.full, "Ten draws, and longer loops");
+  command.add_option("--filter", case_options.filter, "Only cases whose name matches this glob");
+  command.add_option("--shard", case_options.shard, "Only part i of n, as i/n");
 }
 
-void declare_models(cli::Command command, Choice& choice) {
-  command.add_option("--models", choice.models, "Folder of *.onnx whose parts become cases graph/models/*; repeatable")
+void declare_models(cli::Command command, CaseOptions& case_options) {
+  command
+      .add_option("--models", case_options.models,
+                  "Folder of *.onnx whose parts become cases graph/models/*; repeatable")
       .one_each();
 }
 
@@ -75,31 +77,31 @@ std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
 
 }  // namespace
 
-Plan plan(const Choice& choice) {
-  if (choice.quick && choice.full) throw Usage("--quick and --full exclude each other");
-  check_profiles(choice.profiles);
-  if (!choice.models.empty() && !choice.profiles.empty())
+Plan plan(const CaseOptions& case_options) {
+  if (case_options.quick && case_options.full) throw Usage("--quick and --full exclude each other");
+  check_profiles(case_options.profiles);
+  if (!case_options.models.empty() && !case_options.profiles.empty())
     throw Usage("--models and --profile exclude each other: what a profile claims does not depend on files");
-  const std::vector<ModelFile> models = usable_models(choice.models);
+  const std::vector<ModelFile> models = usable_models(case_options.models);
   Plan plan;
   if (!models.empty()) {
     std::vector<std::string> files;
     for (const ModelFile& model : models) files.push_back(fmt::format("{} {}", sha256_of_file(model.path), model.name));
     plan.models = sha256_of_list(std::move(files));
   }
-  for (Case& one : all_cases({.full = choice.full, .models = models})) {
-    const bool is_claimed =
-        one.profile.empty() || choice.profiles.empty() ||
-        std::find(choice.profiles.begin(), choice.profiles.end(), one.profile) != choice.profiles.end();
+  for (Case& one : all_cases({.full = case_options.full, .models = models})) {
+    const bool is_claimed = one.profile.empty() || case_options.profiles.empty() ||
+                            std::find(case_options.profiles.begin(), case_options.profiles.end(), one.profile) !=
+                                case_options.profiles.end();
     if (is_claimed) plan.cases.push_back(std::move(one));
   }
-  if (!choice.filter.empty()) plan.cases = filter(std::move(plan.cases), choice.filter);
+  if (!case_options.filter.empty()) plan.cases = filter(std::move(plan.cases), case_options.filter);
   std::vector<std::string> names;
   for (const Case& one : plan.cases) names.push_back(one.name);
   plan.total = names.size();
   plan.list = sha256_of_list(std::move(names));
-  if (!choice.shard.empty()) {
-    plan.shard = parse_shard(choice.shard);
+  if (!case_options.shard.empty()) {
+    plan.shard = parse_shard(case_options.shard);
     plan.cases = select(std::move(plan.cases), plan.shard);
   }
   if (plan.cases.empty()) throw Usage("--filter and --shard leave no case; `backplane-conform list` prints all");

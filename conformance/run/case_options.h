@@ -10,15 +10,15 @@
 
 namespace backplane::conform {
 
-struct Choice {
+struct CaseOptions {
   std::vector<std::string> profiles;  // claimed; none: the cases of all, and nothing is claimed
   bool quick = false, full = false;
   std::string filter, shard;
   std::vector<std::string> models;  // folders
 };
 
-void declare_choice(cli::Command command, Choice& choice);
-void declare_models(cli::Command command, Choice& choice);
+void declare_case_options(cli::Command command, CaseOptions& case_options);
+void declare_models(cli::Command command, CaseOptions& case_options);
 
 struct Plan {
   std::vector<Case> cases;  // of this shard
@@ -29,6 +29,6 @@ struct Plan {
 };
 
 // Throws Usage.
-Plan plan(const Choice& choice);
+Plan plan(const CaseOptions& case_options);
 
 }  // namespace backplane::conform

@@ -321,7 +321,7 @@ Errors batch_normalization(std::string_view, const Call& call, const Errors& err
 
 struct Row {
   std::string_view op;
-  Spread spread;
+  ErrorPropagation spread;
 };
 // An operator is here or it is in no graph: Mod, ArgMax and ArgMin jump,
 const Row kRows[] = {
@@ -416,7 +416,7 @@ const Row kRows[] = {
 
 }  // namespace
 
-Spread find_spread(std::string_view op) {
+ErrorPropagation find_error_propagation(std::string_view op) {
   for (const Row& row : kRows) {
     if (row.op == op) return row.spread;
   }

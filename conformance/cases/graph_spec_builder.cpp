@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cases/draft.h"
+#include "cases/graph_spec_builder.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -16,8 +16,8 @@ const std::vector<uint32_t>& versions_of(const std::string& op) {
 
 }  // namespace
 
-uint32_t Draft::node(const std::string& op, std::vector<uint32_t> inputs, const std::vector<ValueSpec>& outputs,
-                     Attributes attributes) {
+uint32_t GraphSpecBuilder::node(const std::string& op, std::vector<uint32_t> inputs,
+                                const std::vector<ValueSpec>& outputs, Attributes attributes) {
   const auto version = newest_form(versions_of(op), spec_.opset, false);
   if (!version) throw std::invalid_argument("operator set " + std::to_string(spec_.opset) + " has no " + op);
   NodeSpec node{op, "", *version, std::move(inputs), {}, std::move(attributes)};

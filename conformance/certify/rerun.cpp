@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "certify/again.h"
+#include "certify/rerun.h"
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -49,7 +49,7 @@ void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
 
 }  // namespace
 
-size_t run_again(const Proof& proof, const Parts& parts, RunOptions run, size_t count) {
+size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count) {
   const std::string digest = sha256_of_file(run.plugin);
   if (digest != proof.commitment.plugin)
     throw Refused(kCommitment,
@@ -59,7 +59,7 @@ size_t run_again(const Proof& proof, const Parts& parts, RunOptions run, size_t 
   run.device = proof.commitment.device;
   run.seeds = seeds_of(parts.at(kCommitment), proof.statement.nonce);
   run.inspect = [&](pid_t child) { loaded.note(child); };
-  Journal journal = run_plugin(run, choice_of(proof.commitment), sample, Exceptions());
+  Journal journal = run_plugin(run, case_options_of(proof.commitment), sample, Exceptions());
   size_t ran = 0;
   for (const Result& seen : journal.results()) {
     if (!is_of_list(seen)) continue;
