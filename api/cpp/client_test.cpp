@@ -128,7 +128,7 @@ TEST_F(Client, OrdersRunsBySemaphores) {
 TEST_F(Client, BuildsGraphs) {
   {
     backplane::Builder builder(21);
-    const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {-1, 2}, {"rows", ""});
+    const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {1, 2});
     const Tensor b = Tensor::of<float>({2}, {1, -1});
     const uint32_t sum = builder.node("Add", {x, builder.weight("b", b)});
     backplane::NodeOptions named;
@@ -145,7 +145,7 @@ TEST_F(Client, BuildsGraphs) {
 }
 
 TEST_F(Client, BuildsAttributesOfEachTypeAndBodies) {
-  backplane::Builder builder(21);
+  backplane::Builder builder(std::map<std::string, uint32_t>{{"", 21}, {"org.example", 1}});
   const uint32_t condition = builder.input("condition", BP_DTYPE_BOOL, {});
   const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {2});
   backplane::Builder then_body = builder.body(), else_body = builder.body();

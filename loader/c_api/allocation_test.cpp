@@ -163,12 +163,5 @@ TEST_F(Allocation, FailsInARun) {
       });
 }
 
-TEST_F(Allocation, FailsInReports) {
-  const Environment env = make_environment();
-  const Model model = make_model();
-  const Session session = env.compile(model);
-  sweep([&] { EXPECT_NE(env.report() + model.report() + session.report(), ""); }, works);
-}
-
 }  // namespace
 }  // namespace backplane

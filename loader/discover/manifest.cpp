@@ -89,6 +89,23 @@ class Watch {
   std::vector<std::set<std::string>> keys_;  // of the objects that are open
 };
 
+// Removes what is below it. The library's destructor allocates where there is something, and ends the process when
+// there is no memory.
+void empty(Json& json) {
+  if (auto* const list = json.get_ptr<Json::array_t*>()) {
+    for (Json& element : *list) empty(element);
+    list->clear();
+  } else if (auto* const object = json.get_ptr<Json::object_t*>()) {
+    for (auto& [key, value] : *object) empty(value);
+    object->clear();
+  }
+}
+
+struct Document {
+  Json json;
+  ~Document() { empty(json); }
+};
+
 Json parse(std::string_view text) {
   Watch watch;
   Json json;
@@ -256,7 +273,8 @@ Refusal parse_manifest(std::string_view json, const std::filesystem::path& file,
   if (json.size() > kMaxBytes)
     return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is larger than {} bytes", file.string(), kMaxBytes)};
   try {
-    interpret(parse(json), file, log, out);
+    const Document document{parse(json)};
+    interpret(document.json, file, log, out);
     return {};
   } catch (const Broken& broken) {
     return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: {}", file.string(), broken.text)};

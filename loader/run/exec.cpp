@@ -369,6 +369,8 @@ void Exec::wait_for_stream() {
 Status Exec::put_into(const bp_run_t& options) {
   if (lost_) return lost();
   const std::shared_ptr<FrameworkStream> stream = stream_of(options.stream);
+  if (stream->device().given_up())
+    return {BP_DEVICE_LOST, "device '" + stream->device().name() + "' did not return from a run and was given up"};
   if (stream_ != stream || !planned_ || !model_->is_current()) wait_for_stream();
   ran_ = false;
   follow();
