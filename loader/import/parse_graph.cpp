@@ -49,9 +49,9 @@ ValueId Parser::declare(std::string_view name, Scope& scope) {
 ValueId Parser::resolve(std::string_view name, Scope& scope) {
   if (name.empty()) return BP_NONE;
   if (const ValueId value = scope.names.find(name); value != BP_NONE) return value;
-  Scope* home = scope.outer;
-  while (home && home->names.find(name) == BP_NONE) home = home->outer;
-  if (!home) return declare(name, scope);  // it has no producer: the checker reports its reader
+  Scope* owner = scope.outer;
+  while (owner && owner->names.find(name) == BP_NONE) owner = owner->outer;
+  if (!owner) return declare(name, scope);  // it has no producer: the checker reports its reader
   const ValueId outer = resolve(name, *scope.outer);
   const ValueId value = declare(name, scope);
   scope.graph.values[value].outer = outer;

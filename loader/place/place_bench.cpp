@@ -11,8 +11,8 @@
 namespace backplane {
 namespace {
 
-struct World {
-  explicit World(uint32_t count) {
+struct FakeDevices {
+  explicit FakeDevices(uint32_t count) {
     backend.id = "fake";
     backend.tables->plugin.memory = &backend.tables->memory;
     for (uint32_t d = 0; d < count; ++d) {
@@ -67,11 +67,11 @@ model::Graph make_graph(uint32_t nodes, uint32_t branching) {
   return graph;
 }
 
-void run(benchmark::State& state, const model::Graph& graph, uint32_t devices, const auto& answer) {
-  const World world(devices);
+void run(benchmark::State& state, const model::Graph& graph, uint32_t count, const auto& answer) {
+  const FakeDevices devices(count);
   size_t islands = 0;
   for (auto _ : state) {
-    const auto coverage = world.ask(graph.nodes.size(), answer);
+    const auto coverage = devices.ask(graph.nodes.size(), answer);
     const auto placement = place(graph, coverage, {});
     if (!placement.ok()) return state.SkipWithError(std::string(placement.status().text()).c_str());
     islands = placement->islands.size();
@@ -109,7 +109,7 @@ void undecided(benchmark::State& state) {
 }
 
 // As undecided, but every node reads two values.
-void tangled(benchmark::State& state) {
+void interleaved(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
         std::minstd_rand random(i * 8 + d + 1);
@@ -126,7 +126,7 @@ void halves(benchmark::State& state) {
 }
 
 // Tangled, copies 100 times as dear as a node: few large islands.
-void dear(benchmark::State& state) {
+void expensive(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
         std::minstd_rand random(i * 8 + d + 1);
@@ -155,7 +155,7 @@ BENCHMARK(undecided)
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);
 
-BENCHMARK(tangled)
+BENCHMARK(interleaved)
     ->ArgNames({"nodes", "devices"})
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);
@@ -163,7 +163,7 @@ BENCHMARK(halves)
     ->ArgNames({"nodes", "devices"})
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(dear)
+BENCHMARK(expensive)
     ->ArgNames({"nodes", "devices"})
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);

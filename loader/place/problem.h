@@ -69,7 +69,7 @@ struct Problem {
   // Whether other devices support the node and, where it is in an atomic group of this device, the group's other nodes.
   bool elsewhere(uint32_t node, uint32_t device) const;
   // Makes the node, or its atomic group, impossible on the device.
-  void give_up(uint32_t node, uint32_t device);
+  void exclude(uint32_t node, uint32_t device);
 
   static constexpr double kInfinite = __builtin_inf();
 };

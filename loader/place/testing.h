@@ -15,8 +15,8 @@ namespace backplane::placement_test {
 
 // Devices that exist only as names and rates: placement never calls them. The first works on host memory, the others
 // have a memory of their own.
-struct World {
-  explicit World(uint32_t count, uint64_t launch_ns = 0, uint64_t memory_bytes = 0) {
+struct FakeDevices {
+  explicit FakeDevices(uint32_t count, uint64_t launch_ns = 0, uint64_t memory_bytes = 0) {
     backend.id = "fake";
     backend.tables->plugin.memory = &backend.tables->memory;
     for (uint32_t d = 0; d < count; ++d) {
@@ -92,8 +92,8 @@ inline model::Graph chain(uint32_t nodes, int64_t elements = 10) {
 }
 
 // Every node is supported by at least one device, at random costs.
-inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const World& world, size_t nodes) {
-  auto coverage = world.coverage(nodes);
+inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const FakeDevices& devices, size_t nodes) {
+  auto coverage = devices.coverage(nodes);
   const uint32_t share = 1 + random() % 9;
   for (size_t i = 0; i < nodes; ++i) {
     const uint32_t certain = random() % coverage.size();

@@ -177,7 +177,7 @@ Status RunPlan::place_buffers() {
       if (state_.replica({v, r}).user) continue;
       if (in_host && state_.value(v).bytes && graph_.memories[memory]->shares_host())
         state_.set_imported({v, r});
-      else if (r == value.home)
+      else if (r == value.user_replica)
         BP_TRY(state_.allocate({v, r}));
       else
         in_arena_[memory].push_back(v);
@@ -303,13 +303,13 @@ Status RunPlan::check_in_place() {
   for (uint32_t o : graph_.outputs) {
     const RunValue& output = graph_.values[o];
     if (!state_.is_bound(o) || output.producer == BP_NONE) continue;
-    const bp_buffer_t& written = state_.replica({o, output.home}).buffer;
-    const uint32_t writer = output.replicas[output.home].writer;
+    const bp_buffer_t& written = state_.replica({o, output.user_replica}).buffer;
+    const uint32_t writer = output.replicas[output.user_replica].writer;
     for (uint32_t i : graph_.inputs) {
       const RunValue& input = graph_.values[i];
       if (!state_.is_bound(i) || input.kind != BP_KIND_TENSOR) continue;
-      const bp_buffer_t& read = state_.replica({i, input.home}).buffer;
-      const std::vector<uint32_t>& readers = input.replicas[input.home].readers;
+      const bp_buffer_t& read = state_.replica({i, input.user_replica}).buffer;
+      const std::vector<uint32_t>& readers = input.replicas[input.user_replica].readers;
       if (!overlap(read, written)) continue;
       updates_inputs_ = true;
       const std::string pair =
