@@ -10,7 +10,7 @@ Tensor to_polyphase(Emit& e, const Window& w, const Tensor& x) {
   // Neighbours in a line are neighbours in a group of a GPU, and in a vector of a CPU.
   const int64_t lanes = e.caps().kind == BP_DEVICE_CPU ? 1 : 32;
   const Tensor y = e.scratch(x.dtype, {planes, each, places[0], places[1], places[2]});
-  e.launch("phases", "phases",
+  e.launch("polyphase", "polyphase",
            "-DTYPE=" + std::string(word_name(x.dtype)) + w.polyphase_macros() + " -DLANES=" + std::to_string(lanes))
       .in(x)
       .out(y)
