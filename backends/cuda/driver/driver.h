@@ -20,7 +20,6 @@ class Driver final : public gpu::Driver {
   gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
   std::shared_ptr<const void> pin(void* address, uint64_t bytes) const override;
   gpu::Queue queue() const override;
-  gpu::Queue run_queue() const override { return queue(); }
 
   std::string_view prelude() const override;
   std::string options() const override;

@@ -18,7 +18,7 @@ class BoundMemory {
   // Around a run, in the run's queue. What they start is appended to `events`; they return how many bytes
   // it copies.
   uint64_t begin(CommandQueue& queue, uint64_t bytes, bool is_input, std::vector<Event>& events);
-  uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, After after, std::vector<Event>& events);
+  uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, std::vector<Event>& events);
 
  private:
   enum class Transfer {
@@ -27,8 +27,8 @@ class BoundMemory {
     kHostCopy,    // the host's memory, copied
     kDeviceCopy,  // the device's own memory at an odd offset, copied
   };
-  // Shared memory becomes the host's when what is before has ended; the call waits for that where it is `blocking`.
-  Event map(CommandQueue& queue, bool blocking, After after);
+  // Shared memory becomes the host's when earlier commands have ended; waits for that if `blocking`.
+  Event map(CommandQueue& queue, bool blocking);
 
   Queue queue_;
   Transfer transfer_;

@@ -21,11 +21,10 @@ struct DeviceCaps {
   bool fp64 = false, fp16 = false;  // computes in them; fp16 is stored and loaded without
   bool subnormals = true;           // keeps them in fp32
   bool local_memory = true;         // has fast memory for a work group
-  bool out_of_order = false;  // can run commands of a queue at the same time; once the backend has chosen: and does
-  bool binaries = true;       // of its kernels are kept here, not by the driver alone
-  uint32_t units = 1;         // compute units
-  uint32_t float_lanes = 1;   // of a vector register; 1 where there is none to see
-  uint32_t alignment = 1;     // bytes, of a sub-buffer's offset
+  bool binaries = true;             // of its kernels are kept here, not by the driver alone
+  uint32_t units = 1;               // compute units
+  uint32_t float_lanes = 1;         // of a vector register; 1 where there is none to see
+  uint32_t alignment = 1;           // bytes, of a sub-buffer's offset
   uint64_t memory_bytes = 0, max_buffer_bytes = 0, local_bytes = 0;
   size_t max_group = 1;         // work items
   Throughput throughput{};      // what units, lanes and clock allow, until they are measured

@@ -80,20 +80,18 @@ class Gate {
   virtual void open() noexcept = 0;
 };
 
-// Commands start when those in `after` have ended, and in a queue in order when all before have. Each returns the event
-// of its end, which is empty where nothing remains to be known of it. Calls with `blocking` return when the command has
-// ended.
-using After = std::span<const Event>;
+// A queue in order: a command starts when those before it have ended. Each returns the event of its end, which is empty
+// if nothing remains to be known of it. Calls with `blocking` return when the command has ended.
 class CommandQueue {
  public:
   virtual ~CommandQueue() = default;
   virtual bp_native_t native() const = 0;  // not retained
 
   // `timed`: the event's times will be asked for.
-  virtual Event launch(DeviceKernel& kernel, const Ranges& ranges, After after, bool timed) = 0;
+  virtual Event launch(DeviceKernel& kernel, const Ranges& ranges, bool timed) = 0;
   virtual Event write(const Span& to, const void* from, uint64_t bytes, bool blocking, std::string_view what) = 0;
-  virtual Event read(void* to, const Span& from, uint64_t bytes, bool blocking, After after, std::string_view what) = 0;
-  virtual Event copy(const Span& to, const Span& from, uint64_t bytes, After after, std::string_view what) = 0;
+  virtual Event read(void* to, const Span& from, uint64_t bytes, bool blocking, std::string_view what) = 0;
+  virtual Event copy(const Span& to, const Span& from, uint64_t bytes, std::string_view what) = 0;
   // Each four bytes become `word`.
   virtual void fill(const Span& to, uint32_t word, uint64_t bytes, std::string_view what) = 0;
   // Where the host may access device memory: from `map` on until `unmap`. `access`: BP_MAP_*.
@@ -101,14 +99,13 @@ class CommandQueue {
     void* pointer;
     Event event;
   };
-  virtual Mapped map(const Span& range, uint64_t bytes, uint32_t access, bool blocking, After after,
-                     std::string_view what);
+  virtual Mapped map(const Span& range, uint64_t bytes, uint32_t access, bool blocking, std::string_view what);
   virtual Event unmap(const DeviceMemory& memory, void* pointer, std::string_view what);
 
   // Ends when all that the queue holds now has ended.
   virtual Event mark() = 0;
   // Later commands start when these have ended.
-  virtual void wait(After events) = 0;
+  virtual void wait(std::span<const Event> events) = 0;
   // Later commands start when the gate was opened.
   virtual std::unique_ptr<Gate> hold() = 0;
   // Keeps `memory` until all that the queue holds now has ended.
@@ -134,8 +131,7 @@ class Driver {
   virtual Buffer import_host(void* address, uint64_t bytes) const;
   // Lets copies from and to this host memory go on without the host, for as long as the result lives. May be empty.
   virtual std::shared_ptr<const void> pin(void* address, uint64_t bytes) const;
-  virtual Queue queue() const = 0;      // in order
-  virtual Queue run_queue() const = 0;  // of an instance's runs: out of order where the device was asked for that
+  virtual Queue queue() const = 0;
 
   // Put before the text of every kernel: makes the driver's language the dialect of kernels/ (kernels/opencl.cl).
   virtual std::string_view prelude() const = 0;

@@ -13,7 +13,7 @@ uint64_t dense_bytes(const bp_tensor_t& tensor) {
 Instance::Instance(const Island& island)
     : sdk::Instance(island),
       island_(island),
-      queue_(island.gpu_device().driver().run_queue()),
+      queue_(island.gpu_device().driver().queue()),
       inputs_(island.graph().input_count()),
       outputs_(island.graph().output_count()) {}
 
@@ -105,7 +105,7 @@ std::vector<std::byte> Instance::read_input(uint32_t slot) const {
   const Allocation& own = allocation(tensor.buffer);
   std::vector<std::byte> bytes(dense_bytes(tensor));
   if (!bytes.empty())
-    queue_->read(bytes.data(), {own.buffer.get(), own.offset + tensor.buffer.offset}, bytes.size(), true, {},
+    queue_->read(bytes.data(), {own.buffer.get(), own.offset + tensor.buffer.offset}, bytes.size(), true,
                  "reading input " + std::to_string(slot) + " on the host");
   return bytes;
 }

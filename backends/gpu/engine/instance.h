@@ -64,7 +64,6 @@ class Instance final : public sdk::Instance {
   void start_in(Stream& stream);
   void abort_start();
   void begin();
-  void wait_for(const std::vector<uint32_t>& launches);
   void proceed();
   void launch(size_t end);
   void finish_work();
@@ -96,7 +95,6 @@ class Instance final : public sdk::Instance {
   std::deque<std::shared_ptr<Flight>> flights_;  // in streams, the oldest first; some have ended
   Queue stream_queue_;                           // of the last one's stream
   Queue run_queue_;                              // the stream's, or queue_
-  std::vector<Event> after_;                     // of the command that is enqueued
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -87,7 +87,7 @@ void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
 void* Device::map(const bp_buffer_t& buffer, uint32_t access) {
   if (buffer.memory == nullptr) return host_address(buffer);
   return transfers_
-      ->map({allocation(buffer).buffer.get(), offset_of(buffer)}, buffer.bytes, access, true, {},
+      ->map({allocation(buffer).buffer.get(), offset_of(buffer)}, buffer.bytes, access, true,
             "mapping " + std::to_string(buffer.bytes) + " bytes")
       .pointer;
 }
@@ -143,8 +143,8 @@ Event Device::move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, 
     return {};
   }
   if (from.memory == nullptr) return queue.write(span(to), host_address(from), bytes, blocking, what);
-  if (to.memory == nullptr) return queue.read(host_address(to), span(from), bytes, blocking, {}, what);
-  Event event = queue.copy(span(to), span(from), bytes, {}, what);
+  if (to.memory == nullptr) return queue.read(host_address(to), span(from), bytes, blocking, what);
+  Event event = queue.copy(span(to), span(from), bytes, what);
   if (blocking) queue.finish(what);
   return event;
 }

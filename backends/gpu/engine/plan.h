@@ -42,9 +42,8 @@ struct Launch {
   std::vector<uint32_t> reads, writes;  // storages
   std::array<size_t, 3> global{1, 1, 1};
   std::array<size_t, 3> local{1, 1, 1};
-  uint32_t node = 0;            // of the graph
-  bool once = false;            // reads constants alone: run when the plan is prepared, never again
-  std::vector<uint32_t> after;  // launches that must have ended before it starts, by `order`
+  uint32_t node = 0;  // of the graph
+  bool once = false;  // reads constants alone: run when the plan is prepared, never again
 };
 
 // An input of the island whose bytes the plan follows from: axes, extents, paddings that are known at run time alone.
@@ -56,7 +55,6 @@ struct HostInput {
 struct Plan {
   std::vector<Launch> launches;
   std::vector<Storage> storages;
-  std::vector<uint32_t> last;  // launches after which no other comes, by `order`
   std::vector<Shape> outputs;  // of the island
   std::vector<HostInput> host_inputs;
   bool may_fault = false;  // a kernel may write its node to the storage kFault: an index was beyond its extent
@@ -67,8 +65,5 @@ struct Plan {
 // Gives every storage of the arena its offset: those that live at the same time do not overlap. `alignment` is that of
 // each offset.
 void pack(Plan& plan, uint64_t alignment);
-// Which launches have to wait for which: those that read what another wrote, or overwrite what another used. Once
-// packed.
-void order(Plan& plan);
 
 }  // namespace backplane::gpu

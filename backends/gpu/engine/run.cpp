@@ -130,15 +130,6 @@ void Instance::begin() {
   work_->begun.push_back(run_queue_->write({fault_.get(), 0}, &kNone, sizeof kNone, false, "run"));
 }
 
-// The next command comes after these launches, or, where there are none, after what comes before the kernels. An
-// in-order queue needs no events for that.
-void Instance::wait_for(const std::vector<uint32_t>& launches) {
-  after_.clear();
-  if (run_queue_ != queue_ || !island_.gpu_device().caps().out_of_order) return;
-  for (const uint32_t launch : launches) after_.push_back(work_->launched[launch]);
-  if (launches.empty()) after_ = work_->begun;
-}
-
 // Starts the kernels: all, or as many as may run before the host looks whether the run should end.
 void Instance::proceed() {
   const bool limited = sync_->run().cancel != nullptr || sync_->run().deadline != 0;
@@ -151,21 +142,19 @@ void Instance::proceed() {
 void Instance::launch(size_t end) {
   for (size_t l = work_->launched.size(); l < end; ++l) {
     const Launch& launch = plan_->launches[l];
-    wait_for(launch.after);
-    work_->launched.push_back(run_queue_->launch(*kernels_[l], {launch.global, launch.local}, after_, work_->tracing));
+    work_->launched.push_back(run_queue_->launch(*kernels_[l], {launch.global, launch.local}, work_->tracing));
   }
 }
 
 // What comes after the kernels.
 void Instance::finish_work() {
-  wait_for(plan_->last);
   for (uint32_t i = 0; i < inputs_.size(); ++i)
-    work_->copied += inputs_[i]->end(*run_queue_, dense_bytes(input(i)), false, after_, work_->ended);
+    work_->copied += inputs_[i]->end(*run_queue_, dense_bytes(input(i)), false, work_->ended);
   for (uint32_t i = 0; i < outputs_.size(); ++i)
-    work_->copied += outputs_[i]->end(*run_queue_, dense_bytes(output(i)), true, after_, work_->ended);
+    work_->copied += outputs_[i]->end(*run_queue_, dense_bytes(output(i)), true, work_->ended);
   if (!plan_->may_fault) return;
   work_->ended.push_back(
-      run_queue_->read(&work_->found_fault, {fault_.get(), 0}, sizeof work_->found_fault, false, after_, "run"));
+      run_queue_->read(&work_->found_fault, {fault_.get(), 0}, sizeof work_->found_fault, false, "run"));
 }
 
 // Has `reached` called when all that was started has ended. That may be before this returns.

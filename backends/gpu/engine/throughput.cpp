@@ -40,7 +40,7 @@ double shortest(CommandQueue& queue, const Call& call) {
 }
 
 void start(CommandQueue& queue, const Kernel& kernel, size_t items, size_t group) {
-  queue.launch(*kernel, {{(items + group - 1) / group * group, 1, 1}, {group, 1, 1}}, {}, false);
+  queue.launch(*kernel, {{(items + group - 1) / group * group, 1, 1}, {group, 1, 1}}, false);
 }
 
 template <class T>
