@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan: bodies that take values from around them, end early or never begin, and contain each other.
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
 
 namespace backplane::conform {
 namespace {

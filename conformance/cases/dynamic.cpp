@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents that are known at run time only: one program, inputs of several sizes, one of them empty.
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
 
 namespace backplane::conform {
 namespace {

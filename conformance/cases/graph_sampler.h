@@ -60,12 +60,4 @@ class GraphSampler {
   size_t start_values_ = 0, start_inputs_ = 0;
 };
 
-// Draws one node; false if nothing here suits it.
-struct NodeSampler {
-  bool (*make)(GraphSampler& sampler);
-  uint32_t weight;  // of the draw
-  bool linear;      // in the sense of Recipe
-};
-std::span<const NodeSampler> node_samplers();
-
 }  // namespace backplane::conform

@@ -50,17 +50,4 @@ class GraphSpecBuilder {
   GraphSpec spec_;
 };
 
-// A graph that is run once or, where extents are not known, on several sets of inputs with one program.
-struct NetworkCase {
-  std::string name;  // "Loop/until"
-  std::string_view profile;
-  struct Runs {
-    GraphSpec spec;
-    std::vector<std::vector<onnx::Tensor>> inputs;
-  };
-  Runs (*make)(Random& random, uint32_t opset);
-};
-std::span<const NetworkCase> control_networks();
-std::span<const NetworkCase> dynamic_networks();
-
 }  // namespace backplane::conform

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "judge/error_propagation.h"
 #include "onnx/wire.h"
 
 namespace backplane::conform {

@@ -38,8 +38,4 @@ struct Model {
 // Throws std::runtime_error.
 Model read_model(const std::filesystem::path& file);
 
-// A convex graph of 2 to 12 nodes; none if the draws of `random` found no place where the oracle's bounds mean
-// something.
-std::optional<Network> cut_from(const Model& model, Random& random, uint32_t opset);
-
 }  // namespace backplane::conform

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cut begins at a node whose weights determine the shapes that it takes and follows the model from there.
+#include "cases/model_cut.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -10,6 +10,8 @@
 #include "backplane/graph.hpp"
 #include "cases/cases.h"
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
+#include "judge/error_propagation.h"
 
 namespace backplane::conform {
 namespace {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cases/graph_sampler.h"
+#include "cases/node_samplers.h"
 
 namespace backplane::conform {
 

@@ -9,6 +9,9 @@
 
 #include "cases/cases.h"
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
+#include "judge/control.h"
+#include "judge/error_propagation.h"
 
 namespace backplane::conform {
 namespace {

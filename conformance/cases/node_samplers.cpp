@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The nodes that random graphs are made of. Attributes are written out in full, as a host does.
+#include "cases/node_samplers.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>

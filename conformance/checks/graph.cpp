@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cases/network.h"
+#include "judge/error_propagation.h"
 
 namespace backplane::conform {
 namespace {

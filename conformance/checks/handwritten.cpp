@@ -2,6 +2,7 @@
 // Graphs written down by hand: control flow, and extents that are known at run time only. One program and one instance
 // serve all runs of a case, which are judged one by one.
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
 #include "checks/remote.h"
 
 namespace backplane::conform {

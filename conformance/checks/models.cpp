@@ -2,6 +2,7 @@
 // Graphs cut from models: judged as the random ones of graph.cpp are.
 #include <fmt/format.h>
 
+#include "cases/model_cut.h"
 #include "checks/graph.h"
 
 namespace backplane::conform {

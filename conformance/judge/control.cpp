@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that run graphs. Their bodies' errors add up from step to step as those of nodes in a row do.
+#include "judge/control.h"
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far the result of each operator moves with its inputs: the s of estimate.cpp. Each bound holds for every point of
 // the box, not only near its middle.
+#include "judge/error_propagation.h"
+
 #include <algorithm>
 #include <cmath>
 

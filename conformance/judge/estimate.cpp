@@ -24,6 +24,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "judge/control.h"
+#include "judge/error_propagation.h"
+
 namespace backplane::conform {
 namespace {
 

@@ -23,14 +23,6 @@ struct Estimate {
   Reference reference() const;
 };
 
-// How far each output of a call may move when element i of input k moves by at most errors[k][i]; an empty entry is an
-// input that does not move. Infinite where no bound can be given. `result` is the unmoved result.
-using Errors = std::vector<std::vector<double>>;
-using ErrorPropagation = Errors (*)(std::string_view op, const Call& call, const Errors& errors,
-                                    const References& result);
-// NULL if the oracle knows no bound for operators behind this one.
-ErrorPropagation find_error_propagation(std::string_view op);
-
 // A node's outputs from its inputs (NULL: omitted). Throws std::invalid_argument if the oracle does not know the
 // operator or its spread, or the inputs do not fit.
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes);
@@ -41,19 +33,5 @@ Estimate exact_estimate(const onnx::Tensor& tensor);
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes);
 // Every value of a graph that stands for itself; values that nothing computes are empty. Throws std::invalid_argument.
 std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes);
-
-// A node with bodies, from its inputs and all values of its graph. Throws std::invalid_argument, also for a loop of
-// more than kMaxLoopSteps.
-constexpr int64_t kMaxLoopSteps = 1 << 10;
-using Control = std::vector<Estimate> (*)(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
-                                          const std::vector<Estimate>& around, bool flushes);
-struct ControlOperator {
-  std::string_view name;
-  std::vector<uint32_t> versions;  // as in Operator
-  Control compute;
-};
-std::span<const ControlOperator> control_operators();
-// NULL if it is none of them.
-Control find_control(std::string_view op);
 
 }  // namespace backplane::conform

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "minimise/minimise.h"
 
+#include "minimise/steps.h"
+
 namespace backplane::conform {
 
 Minimised minimise(Network start, const Questions& ask, const Limits& limits) {

@@ -11,15 +11,6 @@
 
 namespace backplane::conform {
 
-// Offers smaller candidates one after the other until one is taken; false if none is.
-using Attempt = std::function<bool(Network smaller)>;
-struct Step {
-  std::string_view name;
-  bool (*offer)(const Network& candidate, const Attempt& attempt);
-};
-// In the order in which they are worth trying: what removes much comes first.
-std::span<const Step> steps();
-
 struct Limits {
   uint32_t attempts = 2000;  // calls of `fails`
   std::chrono::seconds time{60};

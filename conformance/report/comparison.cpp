@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "judge/error_propagation.h"
+
 namespace backplane::conform {
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "cases/cases.h"
 #include "host/program.h"
+#include "judge/control.h"
 #include "judge/estimate.h"
 
 namespace backplane::conform {

@@ -8,7 +8,10 @@
 #include <random>
 
 #include "backplane/types.h"
+#include "mincut/push_relabel.h"
 #include "mincut/residual.h"
+#include "mincut/sweep.h"
+#include "mincut/wave.h"
 
 namespace backplane {
 namespace {
@@ -97,13 +100,13 @@ TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
 
     Residual labels(costs);
     mirrored += labels.unsent_to_sink() < labels.unsent();
-    send_by_labels(labels);
+    send_by_push_relabel(labels);
     ASSERT_EQ(reaches_sink(labels), expected) << "round " << round;
 
     Residual sweeps(costs);
     send_in_sweeps(sweeps);
     swept += sweeps.excess != Residual(costs).excess;
-    round % 2 ? send_in_waves(sweeps) : send_by_labels(sweeps);
+    round % 2 ? send_in_waves(sweeps) : send_by_push_relabel(sweeps);
     ASSERT_EQ(reaches_sink(sweeps), expected) << "round " << round;
     EXPECT_EQ(cost_of(costs, minimum_cut(costs)), cost_of(costs, expected)) << "round " << round;
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the kernel of an expression: one work item an element, each leaf read once along its own strides.
+#include "engine/fused_kernel.h"
+
 #include <algorithm>
 
 #include "engine/planner.h"

@@ -9,6 +9,7 @@
 
 #include "backplane/sdk/blob.hpp"
 #include "backplane/sdk/weights.hpp"
+#include "engine/fused_kernel.h"
 
 namespace backplane::gpu {
 

@@ -177,8 +177,4 @@ class Planner {
   Tensor fault_;
 };
 
-// Computes an expression into `y`, whose strides go along the expression's dimensions: writes its kernel.
-// (engine/fused_kernel.cpp)
-void emit_expression(Emit& e, const Expression& expression, const View& y);
-
 }  // namespace backplane::gpu

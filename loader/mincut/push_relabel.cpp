@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "mincut/push_relabel.h"
+
 #include <algorithm>
 
 #include "backplane/types.h"
-#include "mincut/residual.h"
 
 namespace backplane {
 namespace {
@@ -139,7 +140,7 @@ struct PushRelabel {
 
 }  // namespace
 
-void send_by_labels(Residual& network) {
+void send_by_push_relabel(Residual& network) {
   const bool from_sink = network.unsent_to_sink() < network.unsent();
   if (from_sink) network.mirror();
   PushRelabel(network).run();
