@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "cases/network.h"
-#include "judge/error_propagation.h"
 
 namespace backplane::conform {
 namespace {

@@ -7,8 +7,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "judge/error_propagation.h"
-
 namespace backplane::conform {
 namespace {
 
