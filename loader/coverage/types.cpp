@@ -83,7 +83,7 @@ Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<
   if (std::ranges::none_of(coverage, can_tell)) return false;
 
   const std::shared_ptr<Model> typed = model::copy(*model);
-  std::vector<std::pair<const Type*, uint64_t>> asked;  // and how much was known of them
+  std::vector<std::pair<const Type*, uint64_t>> asked;  // and the amount known of them
   ops::Inference how;
   how.fold = false;
   how.foreign = [&](const Graph& graph, uint32_t n, std::vector<Type>& outputs) -> Status {

@@ -56,7 +56,7 @@ TEST(MaxFlow, NoCutOfASmallNetworkIsCheaper) {
   EXPECT_GT(mixed, 100u);
 }
 
-// Flow sent by the book: along one shortest path after the other.
+// Textbook augmenting paths: along one shortest path after the other.
 void send_by_paths(Residual& network) {
   for (;;) {
     std::vector<uint32_t> by(network.count, BP_NONE), queue;  // the arc that led to a vertex; BP_NONE - 1: none did
@@ -116,7 +116,7 @@ TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
   EXPECT_LT(mirrored, 250u);
 }
 
-// Where arcs carry all that vertices have, sweeps leave nothing for the ways that are slow where flow has far to go.
+// If arcs can carry all flow, sweeps leave nothing for the algorithms that are slow when flow travels far.
 TEST(MaxFlow, SweepsSolveNetworksOfExpensiveArcs) {
   std::mt19937 random(3);
   CutCosts costs = draw(random, 20'000, 20, 1000);

@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// Highest label first, exact labels at the start and after every pass' worth of work, and the gap rule. It stops at a
+// Highest label first, exact labels at the start and after the work of a pass, and the gap rule. It stops at a
 // maximal preflow, which is all that a cut needs.
 //
 // `label` is a lower bound of the residual distance to the sink; `far` means that there is no path.

@@ -59,7 +59,7 @@ void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId captured : captures(graph, node)) visit(captured);
 }
 
-// Where Gradients are not allowed: their names would refer to values of another graph.
+// Gradients are not allowed here: their names would refer to values of another graph.
 Status refuse_inside(const Graph& graph, const std::string& where) {
   for (const Node& node : graph.nodes) {
     if (is_gradient(node)) return unsupported(node, "stands in " + where + "; move it to the main graph");
@@ -187,7 +187,7 @@ class Differentiation {
       for (size_t i = 0; i < named.xs; ++i) held_.emplace(named.values[i], BP_NONE);
     }
     for (Node& node : graph_.nodes) {
-      if (is_gradient(node)) continue;  // until they are bound, their inputs say which tensors they are given
+      if (is_gradient(node)) continue;  // until they are bound, their inputs are the tensors that they are given
       for (ValueId& input : node.inputs) {
         if (held_.contains(input)) input = hold(input);
       }
@@ -240,7 +240,8 @@ class Differentiation {
     for (const char* name : {"xs", "y", "zs"}) gradient.erase(name);
   }
 
-  // The Gradient gets other tensors than it names: the nodes between those and y are copied, to read them instead.
+  // The Gradient's inputs differ from the tensors that it names: the nodes between those and y are copied and read the
+  // inputs.
   Status evaluate_elsewhere(const Named& named) {
     const Operands given = find(named.node).inputs;
     std::unordered_map<ValueId, ValueId> stands_for;

@@ -41,7 +41,7 @@ class Inliner {
   }
 
  private:
-  // Values of a function's body → values of the graph that it goes into.
+  // Values of a function's body → values of the graph into which it is inlined.
   using ValueMap = std::vector<ValueId>;
 
   // What one call passes to the body.
@@ -139,7 +139,7 @@ class Inliner {
     Node copy = node;
     copy.id = model_.next_id++;
     copy.name = name_of_call(call) + "/" + (node.name.empty() ? node.op_type : node.name);
-    bool changed = false;  // in a way that the checker has not checked
+    bool changed = false;  // not checked by the checker
     for (ValueId& input : copy.inputs) {
       if (input == BP_NONE) continue;
       input = map[input];
@@ -181,7 +181,7 @@ class Inliner {
     return copy;
   }
 
-  // Brings what an attribute points at from one graph into another.
+  // Copies what an attribute refers to from one graph into another.
   Status move_indices(Attribute& attribute, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
     auto* indices = std::get_if<std::vector<uint32_t>>(&attribute.data);
     if (!indices) return {};

@@ -17,7 +17,7 @@ constexpr double kOpenBytes = 4096;
 constexpr double kCopyLatency = 10e-6;
 constexpr double kLinkBandwidth = 10e9;
 
-// For devices that report no rates. Low guesses, so that a device never loses by reporting its own.
+// For devices that report no speed. Low guesses, so that a device never loses by reporting its own.
 struct DefaultSpeed {
   double flops, bandwidth, operator_seconds;
 };
@@ -30,7 +30,7 @@ constexpr DefaultSpeed kDefaultSpeed[] = {
     {1e9, 2e9, 1e-6},     // BP_DEVICE_OTHER
 };
 
-// Operations for one element of the result, where they do not follow from the operands' shapes.
+// Operations per element of the result, where they do not follow from the operands' shapes.
 struct OperatorClass {
   std::string_view op_type;
   double operations;

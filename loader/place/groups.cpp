@@ -126,7 +126,7 @@ class Assigner {
 
 Assignment assign(const Problem& problem, const std::function<const uint32_t*(uint32_t node)>& preference) {
   Assigner assigner(problem);
-  // Nodes that had only one choice from the start come first: they leave no decision.
+  // Nodes with only one choice from the start come first.
   for (const bool single : {true, false})
     for (uint32_t i = 0; i < problem.nodes; ++i) {
       uint32_t choices = 0;

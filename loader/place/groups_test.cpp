@@ -32,7 +32,7 @@ TEST(Groups, AtomicGroupsAreInOneIslandOrNotUsed) {
     const auto placement = place(graph, coverage, {});
     ASSERT_TRUE(placement.ok()) << placement.status().text();
     expect_legal(graph, *placement);
-    // Each node that only a group allows is in one that is there as a whole.
+    // Each node that is supported only in a group is in a complete one.
     for (uint32_t i = 0; i < nodes; ++i) {
       const uint32_t d = placement->device[i];
       bool bound = false, whole = false;
@@ -83,7 +83,7 @@ TEST(Groups, ANonConvexGroupIsNotUsed) {
   EXPECT_NE(pinned.status().text().find("b (group)"), std::string::npos) << pinned.status().text();
 }
 
-// Nodes supported only as part of an impossible group run nowhere; the report has the others.
+// Nodes supported only as part of an impossible group run nowhere; the others are in the report.
 TEST(Groups, NodesOfAGroupThatCannotBeHadAreReportedAsUncovered) {
   const FakeDevices devices(2);
   const model::Graph graph = chain(5);

@@ -34,7 +34,7 @@ TEST(Region, OnlyNodesFarFromOthersHangTogether) {
   EXPECT_EQ(label_interior(problem(), Assignment(20, 1), 20), std::vector<uint32_t>(20, 0));
 }
 
-// On random graphs what moves together costs what it costs node by node, and never less than free choice.
+// On random graphs, moving nodes together costs the same as moving them one by one, and never less than the optimum.
 TEST(Region, NodesOfARegionMoveTogether) {
   std::mt19937 random(3);
   const FakeDevices devices(2);

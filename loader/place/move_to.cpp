@@ -124,7 +124,7 @@ class Move {
     return any;
   }
 
-  // Gained while all of the group's nodes are on its device.
+  // Saved while all of the group's nodes are on its device.
   void add_saving(const Problem::Group& group) {
     free_.clear();
     for (uint32_t i : group.nodes) {

@@ -97,7 +97,7 @@ Order arrange(const Problem& problem, const Assignment& assignment) {
   std::vector<uint32_t> device_of;
   const std::vector<uint32_t> owner = owners(problem, assignment, device_of);
 
-  // How often owners change on the way from a unit to the end.
+  // The number of owner changes on the way from a unit to the end.
   const std::vector<uint32_t> sorted = units.sorted();
   std::vector<uint32_t> changes(problem.nodes, 0);
   for (size_t k = sorted.size(); k-- > 0;)

@@ -22,7 +22,7 @@ std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vect
   return nodes;
 }
 
-// Makes the device support the nodes at no cost, in a part of their own, so that no island has them and others. Removes
+// Makes the device support the nodes at no cost, in a separate part, so that no island mixes them with others. Removes
 // the groups that they are in.
 void claim_all(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
   std::vector<NodeVerdict>& verdicts = device.nodes;

@@ -18,7 +18,7 @@ bool names(std::string_view pattern, const model::Node& node) {
   return glob(pattern, node.name);
 }
 
-// A pin on a call applies to its whole body.
+// A pin on a call applies to all nodes of its body.
 bool pin_matches(std::string_view pattern, const model::Graph& graph, const model::Node& node) {
   if (names(pattern, node)) return true;
   for (uint32_t c = node.call; c != BP_NONE; c = graph.calls[c].caller)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a placement takes, the answers of fake devices included.
+// The time of a placement, including the answers of fake devices.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -82,12 +82,12 @@ void run(benchmark::State& state, const model::Graph& graph, uint32_t count, con
                          benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// A chain whose pairs of nodes are taken by the one and by the other device in turn.
+// A chain whose pairs of nodes are supported by the two devices in turn.
 void alternating(benchmark::State& state) {
   run(state, make_graph(2000, 0), 2, [](uint32_t d, uint32_t i) { return i / 2 % 2 == d ? 10.0 : 0.0; });
 }
 
-// Every node on each device with a chance of 3 in 4, and on the first always; costs differ at random.
+// Each device supports a node with a probability of 3/4, the first device all of them; costs are random.
 void masks(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 3), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -98,7 +98,7 @@ void masks(benchmark::State& state) {
       });
 }
 
-// Everything everywhere, no device clearly better: the hardest cut.
+// All devices support all nodes, none is clearly better: the hardest cut.
 void undecided(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 3), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -118,14 +118,14 @@ void interleaved(benchmark::State& state) {
       });
 }
 
-// Tangled, each half of the nodes a little faster on another device: what decides is far away.
+// Interleaved, each half of the nodes a little faster on another device: decisions depend on distant nodes.
 void halves(benchmark::State& state) {
   const uint32_t nodes = static_cast<uint32_t>(state.range(0));
   run(state, make_graph(nodes, 1), static_cast<uint32_t>(state.range(1)),
       [&](uint32_t d, uint32_t i) { return (i / ((nodes + 1) / 2) % 2 == d % 2 ? 0.9 : 1.0) + 0.01 * d; });
 }
 
-// Tangled, copies 100 times as dear as a node: few large islands.
+// Interleaved, copies 100 times as expensive as a node: few large islands.
 void expensive(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -135,7 +135,7 @@ void expensive(benchmark::State& state) {
       });
 }
 
-// As dear, but nodes cost ten times as much: what decides is far away, and yet there are several islands.
+// As expensive, but nodes cost ten times as much: decisions depend on distant nodes, and there are several islands.
 void regional(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {

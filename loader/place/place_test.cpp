@@ -67,7 +67,7 @@ TEST(Place, AnUnprofitableIslandStaysAndTheSavingIsNamed) {
   EXPECT_EQ(placement->missed_speedups[0].nodes, std::vector<uint32_t>{4});
   EXPECT_EQ(placement->missed_speedups[0].instead_of, 1u);
   EXPECT_NEAR(placement->missed_speedups[0].seconds, pinned->cost.total() - placement->cost.total(), 1e-12);
-  // Where it pays it goes.
+  // A node moves where it pays.
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 200);
   EXPECT_EQ(place(graph, coverage, {})->islands.size(), 3u);
   EXPECT_TRUE(place(graph, coverage, {})->missed_speedups.empty());

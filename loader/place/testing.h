@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the tests of placement: devices, graphs and verdicts that are only numbers.
+// Shared by the tests of placement: fake devices, graphs and verdicts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace backplane::placement_test {
 
-// Devices that exist only as names and rates: placement never calls them. The first works on host memory, the others
+// Devices that are only names and speeds: placement never calls them. The first works on host memory, the others
 // have a memory of their own.
 struct FakeDevices {
   explicit FakeDevices(uint32_t count, uint64_t launch_ns = 0, uint64_t memory_bytes = 0) {

@@ -77,7 +77,7 @@ class Maker {
     return found != spaces_.end() ? found->second : location.device ? memory_of(location.device) : 0;
   }
 
-  // Whether a device's islands use buffers of a memory without a copy, besides those of the one in which it works.
+  // Whether a device's islands use buffers of this memory without a copy, in addition to the one in which it works.
   bool uses_directly(Device* device, uint32_t memory) const {
     return memory != BP_NONE && run_.memories[memory]->device() == device && run_.memories[memory]->zero_copy();
   }

@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// The tasks that use a value's bytes in one memory, those included that use an import of them.
+// The tasks that use a value's bytes in one memory, including those that use an import of them.
 struct Use {
   uint32_t first = UINT32_MAX, last = 0;
   std::vector<uint32_t> tasks;
@@ -222,7 +222,7 @@ bool RunPlan::is_dynamic(const Task& task) const {
   return task.step != BP_NONE ? dynamic_steps_[task.step] : dynamic_values_[graph_.transfers[task.transfer].value];
 }
 
-// What the host has to do between tasks: nothing where both are in one stream, or where one waits for the other's mark.
+// What the host has to do between tasks: nothing if both are in one stream, or if one waits for the other's mark.
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
   std::vector<uint8_t> followed(graph_.tasks.size());  // by a task in its stream, whose end implies its own

@@ -29,7 +29,7 @@ class Runner {
   // Where the last run failed: the island, or BP_NONE, and the device, or null.
   uint32_t failed_step() const { return failed_step_; }
   Device* failed_device() const { return failed_device_; }
-  // Whether a device did not come back: graph, state and plan must be kept for good, and never used again.
+  // Whether a device did not return: graph, state and plan must then be kept forever, and never used again.
   bool abandoned() const { return abandoned_; }
 
  private:

@@ -16,7 +16,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     ready.reserve(count);
   }
 
-  // All below with the lock held.
+  // Everything below needs the lock.
 
   void finish(uint32_t task, bool failed) {
     --running;

@@ -39,7 +39,7 @@ class TaskGraph {
   // have not ended at `abandon_at`. Allocates nothing.
   bool run(const std::function<Started(uint32_t task)>& start, const Watch* watch = nullptr);
   void end(uint32_t task, bool failed);
-  // Waits for the tasks that were pending when `run` gave up.
+  // Waits for the tasks that were pending when `run` returned false.
   void wait();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that work on each element by itself: of one input, or of several that broadcast.
+// Elementwise operators, of one input or of several that broadcast.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ bool floating(const Context& c) {
   return dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE;
 }
 
-// As the data type of the node's first input would hold it.
+// Converted to the data type of the node's first input.
 Scalar rounded(const Context& c, double value) {
   return Scalar::of_real(c.input(0).dtype == BP_DTYPE_FLOAT ? static_cast<float>(value) : value);
 }
@@ -41,7 +41,7 @@ Scalar whole(const Scalar& s) {
   return exact ? Scalar(static_cast<int64_t>(s.real_value)) : s;
 }
 
-// Elements of the inputs by pairs; one element is used against all. Shapes that broadcast otherwise are not followed.
+// Pairs of elements of the inputs; a single element is paired with all. Other broadcasts are not followed.
 template <class F>
 void combine(Context& c, size_t left, size_t right, F&& f) {
   const KnownData* a = c.known_data(left);

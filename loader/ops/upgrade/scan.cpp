@@ -19,7 +19,7 @@ Status scan_batch(Rewrite& r) {
   const uint32_t body_index = node.find("body")->indices().front();
   std::unique_ptr<model::Graph> body = std::move(r.graph.subgraphs[body_index]);
   body->parent = middle.get();
-  for (model::Value& value : body->values) {  // what the body read from outside now passes through the middle
+  for (model::Value& value : body->values) {  // what the body read from outside is now passed through the outer scan
     if (value.outer == BP_NONE) continue;
     const ValueId passed = middle->add_value(r.graph.values[value.outer].name, r.graph.values[value.outer].type);
     middle->values[passed].outer = value.outer;
