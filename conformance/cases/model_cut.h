@@ -11,8 +11,7 @@
 
 namespace backplane::conform {
 
-// A convex graph of 2 to 12 nodes; none if the draws of `random` found no place where the oracle's bounds mean
-// something.
+// A convex graph of 2 to 12 nodes; nullopt if the draws of `random` found none with useful bounds.
 std::optional<Network> cut_from(const Model& model, Random& random, uint32_t opset);
 
 }  // namespace backplane::conform

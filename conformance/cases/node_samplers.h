@@ -9,7 +9,7 @@
 
 namespace backplane::conform {
 
-// Draws one node; false if nothing here suits it.
+// Draws one node; false if the graph has no suitable values.
 struct NodeSampler {
   bool (*make)(GraphSampler& sampler);
   uint32_t weight;  // of the draw

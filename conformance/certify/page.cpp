@@ -59,7 +59,7 @@ size_t unhashed(const Certificate& certificate) {
 
 // --- the page ---
 
-// What can act on a page, or on the reader, stays out of it.
+// Removes characters that could affect the page or mislead the reader.
 std::string html(std::string_view text) {
   return xml(cli::printable(text));
 }

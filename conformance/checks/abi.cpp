@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptor, versions, loading, extensions and the small print of every call.
+// The descriptor, versions, loading, extensions and the rules for every call.
 #include <dirent.h>
 #include <dlfcn.h>
 
@@ -105,7 +105,7 @@ Result versions(Bench& bench) {
   return passed();
 }
 
-// An offer of a host built later: longer than the plugin knows.
+// An offer of a newer host: longer than the plugin knows.
 Result longer_offer(Bench& bench) {
   struct {
     bp_host_offer_t offer;
@@ -142,7 +142,7 @@ Result unknown_extension(Bench& bench) {
                                                                  : failed("an extension without a name is given");
 }
 
-// A chained struct that no plugin knows: skipped, or refused where it is required.
+// A chained struct that no plugin knows: skipped, or refused if it is required.
 Result unknown_chain(Bench& bench) {
   const Library& library = bench.library();
   const bp_plugin_t& plugin = *library.query();
@@ -165,7 +165,7 @@ Result unknown_chain(Bench& bench) {
   return passed();
 }
 
-// Every call that fails must live without room for its error, and write no more text than there is room for.
+// A failing call must accept NULL for its error, and write no more text than fits.
 Result error_room(Bench& bench) {
   const Device& device = bench.device();
   const bp_device_api_t& api = *device.plugin().device;
@@ -214,7 +214,7 @@ Result device_info(Bench& bench) {
   return passed();
 }
 
-// A host that offers as little as it may.
+// A host that offers only what is mandatory.
 Result bare_host(Bench& bench) {
   Host host;
   host.remove_optional_slots();

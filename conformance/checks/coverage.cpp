@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claimed, accepted, compiled and run are one and the same.
+// What is claimed must be accepted, compiled and run.
 #include <set>
 
 #include "checks/remote.h"
@@ -53,7 +53,7 @@ Result check_operator(RemoteDevice& device, std::string_view op, std::string_vie
   return passed(ran_nodes);
 }
 
-// A graph of one node that no backend can know.
+// A graph of one node with an operator that no backend knows.
 Result check_unknown(RemoteDevice& device, const std::function<void(NodeSpec&)>& change) {
   const Problem problem = problem_of("Add/float/same", device.seed(), "unknown");
   GraphSpec spec = *graph_of(problem, reference(problem), 27);

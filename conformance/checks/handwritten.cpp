@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs written down by hand: control flow, and extents that are known at run time only. One program and one instance
+// Graphs written by hand: control flow, and extents that are known only at run time. One program and one instance
 // serve all runs of a case, which are judged one by one.
 #include "cases/graph_spec_builder.h"
 #include "cases/network_case.h"

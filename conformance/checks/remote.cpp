@@ -11,7 +11,7 @@ namespace {
 enum class Ask : uint8_t { kIdentity, kFacts, kCoverage, kReview, kCompile, kRun };
 enum class Outcome : uint8_t { kDone, kBreach, kError };
 
-constexpr uint64_t kMaxText = 4000;      // of what a plugin says
+constexpr uint64_t kMaxText = 4000;      // of a plugin's text
 constexpr uint64_t kMaxReply = 1 << 20;  // without claims and outputs
 constexpr uint64_t kMaxClaim = 2 * kMaxText;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform repro CASE`: one case alone.
+// `backplane-conform repro CASE`: runs one case.
 #include <fmt/format.h>
 
 #include "cli/printable.h"

@@ -51,7 +51,7 @@ bp_program_info_t Program::info() const {
   bp_program_info_t info = {.size = sizeof info};
   Detail detail;
   const bp_status_t status = device_.plugin().program->info(raw_, &info, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("program info answers {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("program info returns {:#x}: {}", status, detail.text()));
   return info;
 }
 

@@ -41,7 +41,7 @@ std::vector<uint64_t> numbers_of(const std::string& version) {
   return numbers;
 }
 
-// Text `key` of an entry, which must be there and say something.
+// Text `key` of an entry, which must be present and not empty.
 std::string text_of(const Json& entry, const char* key) {
   if (!entry.contains(key) || !entry[key].is_string() || entry[key].get<std::string>().empty())
     throw Usage(fmt::format("'{}' is missing or no text", key));

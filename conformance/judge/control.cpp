@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that run graphs. Their bodies' errors add up from step to step as those of nodes in a row do.
+// Nodes with bodies. Errors accumulate from step to step as in a chain of nodes.
 #include "judge/control.h"
 
 #include <algorithm>

@@ -9,12 +9,12 @@
 
 namespace backplane::conform {
 
-// How far each output of a call may move when element i of input k moves by at most errors[k][i]; an empty entry is an
-// input that does not move. Infinite where no bound can be given. `result` is the unmoved result.
+// The largest change of each output of a call when element i of input k changes by at most errors[k][i]; an empty entry
+// is an exact input. Infinite where there is no bound. `result` is the result for exact inputs.
 using Errors = std::vector<std::vector<double>>;
 using ErrorPropagation = Errors (*)(std::string_view op, const Call& call, const Errors& errors,
                                     const References& result);
-// NULL if the oracle knows no bound for operators behind this one.
+// NULL if the oracle has no error propagation for the operator.
 ErrorPropagation find_error_propagation(std::string_view op);
 
 }  // namespace backplane::conform

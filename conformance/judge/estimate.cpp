@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound of a graph follows from those of its operators, node by node.
+// The bound of a graph is derived from those of its operators, node by node.
 //
-// Let y = f(x) be what a node should give and let the device have seen x' in place of x, |x' - x| <= e(x) element by
-// element. Its result y' keeps the bound b of the operator, which is about f(x'), so
+// Let y = f(x) be the exact result of a node, and x' the device's value of x, with |x' - x| <= e(x) for each
+// element. The device's result y' is within the operator's bound b of f(x'), so
 //
 //   |y' - y| <= |f(x') - f(x)| + |y' - f(x')| <= s + b
 //
-// where s, the spread of f over the box x ± e(x), is derived in error_propagation.cpp for each operator: the same
-// movement of e for data that is moved, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and sums of them, the two ends for
-// functions that only grow or fall, a Lipschitz constant for the others. No first-order approximation enters s. b is
-// the rule's bound at |y| + s with a scale that is s larger, and a 64th more: bounds grow with the argument of the
-// rule, which moves by a small part of itself in graphs whose bounds mean something.
+// where s, the largest change of f over the box x ± e(x), is derived in error_propagation.cpp for each operator: the
+// same movement of e for data that is moved, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and sums of them, the two
+// ends for functions that only grow or fall, a Lipschitz constant for the others. No first-order approximation enters
+// s. b is the rule's bound at |y| + s with a scale that is s larger, and a 64th more: bounds grow with the argument of
+// the rule, which moves by a small part of itself in graphs whose bounds mean something.
 //
 // The mean square follows the same way. By Minkowski's inequality the root mean square of a sum of errors is at most
 // the sum of theirs, whether they are independent or not; so the same s of typical errors bounds it, with the rule's

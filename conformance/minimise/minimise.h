@@ -22,10 +22,10 @@ struct Minimised {
   bool finished = false;  // no step makes it smaller; otherwise a limit was met
 };
 
-// What a candidate is asked, in this order.
+// The tests of a candidate, in this order.
 struct Questions {
-  std::function<bool(const Network&)> is_sound;  // before it is settled: a valid graph
-  std::function<bool(const Network&)> fails;     // it still shows the failure; `start` does
+  std::function<bool(const Network&)> is_sound;  // a valid graph, before its values are recomputed
+  std::function<bool(const Network&)> fails;     // it has the failure, as `start` has
 };
 
 Minimised minimise(Network start, const Questions& ask, const Limits& limits = {});
