@@ -160,7 +160,7 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     if (after.state != result.state || after.exception != result.exception) refuse("has a state that no waiver sets");
     if (!is_of_list(result)) continue;
     const auto found = left.find(result.name);
-    if (found == left.end()) refuse("is there twice, or not of the list");
+    if (found == left.end()) refuse("is duplicated, or not in the list");
     if (result.profile != found->second->profile) refuse("is recorded with another profile");
     if (result.seed != seeds.of_cases()) refuse("was not drawn from its seed");
     left.erase(found);
@@ -290,7 +290,7 @@ Proof verify(const Parts& parts) {
   if (parts.count(kWaiverSignature) != 0) {
     proof.certifier = check_signature(parts, kWaiverSignature, "certifier", {kWaivers});
     if (proof.certifier->public_hex == proof.vendor.public_hex)
-      throw Refused(kWaiverSignature, "it is by the vendor's own key: a vendor waives nothing");
+      throw Refused(kWaiverSignature, "it is by the vendor's own key: vendors cannot waive failures");
   }
   proof.statement = check_parts(parts);
   const std::string commitment_text = part(parts, kCommitment);

@@ -242,7 +242,7 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
                               unhashed(certificate) == 0 ? "" : fmt::format(", but {}", unhashed(certificate))));
   if (certificate.again)
     lines.push_back(
-        fmt::format("{} cases drawn at random were run again and end as the journal says", *certificate.again));
+        fmt::format("{} cases drawn at random were run again with the results of the journal", *certificate.again));
   return lines;
 }
 

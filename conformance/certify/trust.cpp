@@ -44,7 +44,7 @@ TrustedKey key_of(const Json& entry) {
   if (key.owner.empty()) throw std::runtime_error("'owner' is empty");
   for (const std::string& role : key.roles) {
     if (std::ranges::find(kRoles, role) == std::end(kRoles))
-      throw std::runtime_error(fmt::format("the role '{}' is none of vendor, lab, certifier", role));
+      throw std::runtime_error(fmt::format("the role '{}' is not one of vendor, lab, certifier", role));
   }
   return key;
 }

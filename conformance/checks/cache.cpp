@@ -35,7 +35,7 @@ std::optional<Stored> store(Bench& bench, Result& out_result) {
   const bp_status_t status = device.plugin().cache->serialize(program->raw(), append, &stored.blob, detail.error());
   if (status == BP_OK && !stored.blob.empty()) return stored;
   out_result = status == BP_UNSUPPORTED ? not_supported(detail.text())
-               : status == BP_OK        ? failed("serialize returns BP_OK and writes nothing")
+               : status == BP_OK        ? failed("serialize returns BP_OK without writing")
                                         : failed(fmt::format("serialize returns {:#x}: {}", status, detail.text()));
   return std::nullopt;
 }

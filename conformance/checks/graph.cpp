@@ -54,7 +54,7 @@ void run_island(RemoteDevice& device, const Network& island, Result& out_result)
 constexpr uint32_t kOldestOpset = 13;  // with operators to build any graph
 
 Result too_old(uint32_t opset) {
-  return not_supported(fmt::format("the plugin knows operator set {} at most, graphs need {}", opset, kOldestOpset));
+  return not_supported(fmt::format("the plugin supports at most operator set {}, graphs need {}", opset, kOldestOpset));
 }
 
 struct Masked {

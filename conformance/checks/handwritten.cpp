@@ -12,7 +12,7 @@ constexpr uint32_t kOldestOpset = 18;
 
 Result judge_handwritten(RemoteDevice& device, const NetworkCase& one, const std::string& name) {
   if (device.newest_opset() < kOldestOpset) {
-    return not_supported(fmt::format("the plugin knows operator set {} at most", device.newest_opset()));
+    return not_supported(fmt::format("the plugin supports at most operator set {}", device.newest_opset()));
   }
   Random random(device.seed(), name);
   const NetworkCase::Runs runs = one.make(random, device.newest_opset());

@@ -102,7 +102,7 @@ Result spaces(Bench& bench, Table& table) {
     if ((space.import_count != 0 && space.imports == nullptr) || (space.export_count != 0 && space.exports == nullptr))
       return failed(fmt::format("space {} counts kinds that it does not list", i));
     if (lists(space.imports, space.import_count, 0) || lists(space.exports, space.export_count, 0))
-      return failed(fmt::format("space {} lists kind 0, which is none", i));
+      return failed(fmt::format("space {} lists kind 0, which is not a kind", i));
     if (space.import_count != 0 && table.api().import == nullptr)
       return failed(fmt::format("space {} lists imports and the slot is NULL", i));
     if (space.export_count != 0 && table.api().export_ == nullptr)
@@ -312,7 +312,7 @@ Result exports(Bench& bench, Table& table) {
   for (uint32_t i = 0; i < bench.device().info().space_count; ++i) {
     if (Result result = exports_of(table, i, tried); result.state != State::kPass) return result;
   }
-  return tried == 0 ? not_supported("the device exports nothing that this harness can import again") : passed(1);
+  return tried == 0 ? not_supported("the device exports no kind that this harness can import again") : passed(1);
 }
 
 // More than any machine has: refused, and the device still works.

@@ -216,11 +216,10 @@ Result extents(Bench& bench) {
   const auto program = Program::compile(device, graph, answer);
   if (program == nullptr) return failed(answer.describe());
   const bp_program_info_t info = program->info();
-  if (info.shapes == BP_SHAPES_STATIC)
-    return failed("a program with an unknown extent says that its shapes are static");
+  if (info.shapes == BP_SHAPES_STATIC) return failed("a program with an unknown extent reports static shapes");
   const auto slot = device.plugin().program->output_extents;
   if (info.shapes != BP_SHAPES_COMPUTED) return not_supported("the extents are known only during the run");
-  if (slot == nullptr) return failed("the program says that its shapes are computed and `output_extents` is NULL");
+  if (slot == nullptr) return failed("the program reports computed shapes and `output_extents` is NULL");
   Detail detail;
   for (const int64_t n : {1, 5, 0, 1000}) {
     const int64_t shape[] = {n, 7};

@@ -258,7 +258,7 @@ std::optional<Question> make_question(RemoteDevice& device, Problem problem, Res
   References references = reference(problem);
   std::optional<GraphSpec> spec = graph_of(problem, references, device.newest_opset());
   if (!spec) {
-    out_result = not_supported(fmt::format("the plugin knows operator set {} at most", device.newest_opset()));
+    out_result = not_supported(fmt::format("the plugin supports at most operator set {}", device.newest_opset()));
     return {};
   }
   std::vector<Claim> claims;

@@ -131,7 +131,7 @@ std::string null_arguments(Bench& bench, Fixture& s) {
   if (plugin.instance->bind(s.instance->raw(), nullptr, nullptr) == BP_OK) return "bind of NULL returns BP_OK";
   if (plugin.instance->run(s.instance->raw(), nullptr, nullptr) == BP_OK) return "run of NULL returns BP_OK";
   const bp_binding_t nothing = {.size = sizeof nothing, .slot = 0};
-  if (plugin.instance->bind(s.instance->raw(), &nothing, nullptr) == BP_OK) return "a binding of nothing returns BP_OK";
+  if (plugin.instance->bind(s.instance->raw(), &nothing, nullptr) == BP_OK) return "an empty binding returns BP_OK";
   return "";
 }
 

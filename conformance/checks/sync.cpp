@@ -145,7 +145,7 @@ CheckResult failed_wait(Fixture& fixture) {
       return wrong("a run that was not accepted touched `done` or its signals");
   } else {
     if (finish.wait(3, now_ns() + 10'000 * kMillisecond, nullptr) != BP_DEPENDENCY_FAILED)
-      return wrong("the point of a run that failed does not say so");
+      return wrong("the point of a failed run does not report the failure");
     if (end.calls() != 1 || end.status() != BP_DEPENDENCY_FAILED)
       return wrong(fmt::format("`done` was called {} times, with {:#x}", end.calls(), end.status()));
   }
@@ -212,7 +212,7 @@ CheckResult cancelled(Fixture& fixture) {
   start.signal(1, false);
   if (!ended) {
     end.wait();
-    return wrong("a run that was cancelled while it waits goes on waiting");
+    return wrong("a run cancelled during its wait keeps waiting");
   }
   if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
   return stream_wait(fixture);
@@ -233,7 +233,7 @@ CheckResult deadline(Fixture& fixture) {
   start.signal(1, false);
   if (!ended) {
     end.wait();
-    return wrong("a run that waits goes on after its deadline");
+    return wrong("a waiting run keeps waiting after its deadline");
   }
   if (end.status() != BP_TIMED_OUT) return wrong(fmt::format("a late run ends with {:#x}", end.status()));
   return stream_wait(fixture);
@@ -281,7 +281,7 @@ CheckResult native_cancel(Fixture& fixture) {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const bool early = end.calls() != 0;
   token.set = true;
-  if (!end.wait()) return wrong("a run that was cancelled while it waits for a native point goes on waiting");
+  if (!end.wait()) return wrong("a run cancelled while it waits for a native point keeps waiting");
   if (early) return wrong("a run ended before the native point that it waits for was reached");
   if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
   return stream_wait(fixture);

@@ -177,7 +177,7 @@ int countersign(const Options& options) {
                                           {{kStatement, sha256(parts.at(kStatement))},
                                            {kVendorSignature, sha256(parts.at(kVendorSignature))},
                                            {kLabReport, sha256(report)}}));
-  fmt::print("{} of {} cases were run again and end as the journal says; countersigned\n", count, proof.plan.total);
+  fmt::print("{} of {} cases were run again with the results of the journal; countersigned\n", count, proof.plan.total);
   return 0;
 }
 

@@ -61,6 +61,6 @@ std::function<int()> declare(cli::Command command) {
 
 }  // namespace
 
-extern const Verb repro_verb = {"repro", "runs one case alone", declare};
+extern const Verb repro_verb = {"repro", "runs one case", declare};
 
 }  // namespace backplane::conform

@@ -27,7 +27,7 @@ const bp_plugin_t* Library::query(uint32_t version_min, uint32_t version_max) co
                                  .sanitizer = kOwnSanitizer,
                                  .build_id = {build.data(), build.size()}};
   const bp_plugin_t* plugin = query_(&offer);
-  if (plugin == nullptr) throw Breach("bp_plugin_query answers NULL: a refusal must be a descriptor");
+  if (plugin == nullptr) throw Breach("bp_plugin_query returns NULL: a refusal must be a descriptor");
   return plugin;
 }
 

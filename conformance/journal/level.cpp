@@ -82,7 +82,7 @@ namespace {
 std::string gap_of(const Header& header, const std::vector<Result>& results) {
   if (!header.filter.empty()) return fmt::format("the filter '{}' leaves cases out", header.filter);
   if (header.shard.count != 1)
-    return fmt::format("this is shard {} of {} alone", header.shard.index, header.shard.count);
+    return fmt::format("this is only shard {} of {}", header.shard.index, header.shard.count);
   const auto ran = static_cast<uint64_t>(std::ranges::count_if(results, is_of_list));
   return ran == header.cases ? "" : fmt::format("{} of {} cases ran", ran, header.cases);
 }

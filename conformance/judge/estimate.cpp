@@ -53,7 +53,8 @@ Reference Estimate::reference() const {
 
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes) {
   const ErrorPropagation spread = find_error_propagation(node.op_type);
-  if (spread == nullptr) throw std::invalid_argument("no bound is known behind operator '" + node.op_type + "'");
+  if (spread == nullptr)
+    throw std::invalid_argument("no error propagation is known for operator '" + node.op_type + "'");
   std::vector<const Array*> arrays;
   Errors errors, typical;
   for (const Estimate* input : inputs) {
@@ -109,8 +110,8 @@ void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushe
   for (const NodeSpec& node : graph.nodes) {
     std::vector<const Estimate*> operands;
     for (const uint32_t input : node.inputs) {
-      require(input == BP_NONE || input < values.size(), "a node takes a value that the graph does not have");
-      require(input == BP_NONE || values[input].is_there(), "a node takes a value that nothing has computed yet");
+      require(input == BP_NONE || input < values.size(), "a node reads a value that the graph does not have");
+      require(input == BP_NONE || values[input].is_there(), "a node reads a value that is not computed before it");
       operands.push_back(input == BP_NONE ? nullptr : &values[input]);
     }
     const Control control = find_control(node.op_type);

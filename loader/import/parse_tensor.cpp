@@ -144,7 +144,7 @@ Message read_message(const Reader& source) {
     } else if (tag == f::kExternalData) {
       read_external(reader.get_message(), message);
     } else if (tag == f::kSegment) {
-      malformed(message.label() + " is stored in segments, which ONNX gave up; write it whole");
+      malformed(message.label() + " is stored in segments, which ONNX no longer supports; store it in one piece");
     } else {
       reader.skip();
     }

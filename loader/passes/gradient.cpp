@@ -268,9 +268,9 @@ class Differentiation {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!is_path[n]) continue;
       if (is_gradient(graph_.nodes[n]) && !is_bound(graph_.nodes[n])) {
-        return unsupported(find(named.node), "is given other tensors than xs and zs name, and its y needs " +
+        return unsupported(find(named.node), "has other inputs than the tensors that xs and zs name, and its y needs " +
                                                  graph_.nodes[n].label() +
-                                                 ", which comes later; give it those it names");
+                                                 ", which is expanded later; pass the tensors that it names");
       }
       bool depends = false;
       each_read(graph_, graph_.nodes[n], [&](ValueId v) { depends = depends || stands_for.contains(v); });
@@ -278,7 +278,7 @@ class Differentiation {
       Node copy = graph_.nodes[n];
       if (!bodies(graph_, copy).empty()) {
         return unsupported(copy, "has a sub-graph and would have to be computed again for " + find(named.node).label() +
-                                     "; give that the tensors which xs and zs name");
+                                     "; pass the tensors that xs and zs name");
       }
       copy.id = model_.next_id++;
       for (ValueId& input : copy.inputs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device opened: its context, and what the engine makes in it.
+// An open device: its context, and the objects that the engine creates in it.
 #pragma once
 
 #include <map>

@@ -6,7 +6,7 @@
 
 namespace backplane::gpu {
 
-// Computes an expression into `y`, whose strides go along the expression's dimensions: writes its kernel.
+// Computes an expression into `y`, with strides along the expression's dimensions: generates its kernel.
 // (engine/fused_kernel.cpp)
 void emit_expression(Emit& e, const Expression& expression, const View& y);
 

@@ -125,7 +125,7 @@ void Instance::create_kernels(const Plan& plan) {
   const Driver& driver = device.driver();
   kernels_.clear();
   externals_.clear();
-  if (arena_bytes_ < plan.arena_bytes) {  // one that was large enough serves smaller extents too
+  if (arena_bytes_ < plan.arena_bytes) {  // a larger one is reused for smaller extents
     arena_bytes_ = 0;
     arena_ = driver.buffer(plan.arena_bytes);
     arena_bytes_ = plan.arena_bytes;
@@ -176,7 +176,7 @@ void Instance::map_bound_memory() {
   bindings_changed_ = false;
 }
 
-// After a failure: the memory that is bound may be taken back.
+// After a failure: the framework may take back the bound memory.
 void Instance::unmap_bound_memory() {
   bindings_changed_ = true;
   for (auto* side : {&inputs_, &outputs_}) {

@@ -6,7 +6,7 @@
 namespace backplane::opencl {
 namespace {
 
-// The events that a command waits for.
+// The raw events of a wait.
 class WaitList {
  public:
   explicit WaitList(std::span<const gpu::Event> events) {
@@ -65,7 +65,7 @@ void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
 
 Event::Times Event::times() const {
   const auto time = [this](cl_profiling_info what) {
-    cl_ulong t = 0;  // stays so in a queue of the framework's that does not measure
+    cl_ulong t = 0;  // unchanged for a framework's queue without profiling
     clGetEventProfilingInfo(get(), what, sizeof t, &t, nullptr);
     return t;
   };
@@ -183,13 +183,13 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   };
   const auto ending = std::make_shared<Ending>();
   ending->end = std::move(end);
-  const ClEvent last = marker();  // held until the calls that name it have returned
+  const ClEvent last = marker();  // keeps the event until the calls that use it have returned
   ending->marker = last;
   const auto on_end = [](cl_event, cl_int status, void* self) {
     const std::unique_ptr<std::shared_ptr<Ending>> held(static_cast<std::shared_ptr<Ending>*>(self));
     Ending& ending = **held;
     if (ending.settled.exchange(true)) return;
-    ending.marker = {};  // before the end is known to anyone
+    ending.marker = {};  // before the end is reported
     if (status == CL_COMPLETE) return ending.end(nullptr);
     const sdk::Error failure = error_of(status, "run");
     ending.end(&failure);
@@ -197,7 +197,8 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   auto held = std::make_unique<std::shared_ptr<Ending>>(ending);
   check(clSetEventCallback(last.get(), CL_COMPLETE, on_end, held.get()), "callback of an event");
   static_cast<void>(held.release());
-  // Only now: Oclgrind does the work in this call, and makes no callback for an event that has already ended.
+  // After the callback is set: Oclgrind executes the work in this call, and makes no callback for an event that has
+  // ended.
   const cl_int status = clFlush(queue_.get());
   if (status != CL_SUCCESS && !ending->settled.exchange(true)) check(status, "flush");
 }

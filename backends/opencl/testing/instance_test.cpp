@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs: again and again, on many threads, with other extents and other numbers that extents follow from.
+// Repeated runs, on many threads, with changing extents and changing inputs that determine extents.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -15,9 +15,9 @@ using ::testing::ElementsAre;
 using InstanceTest = OpenCl;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryIsTold = false;  // it keeps what was freed
+constexpr bool kMemoryIsReported = false;  // the sanitizer keeps freed memory
 #else
-constexpr bool kMemoryIsTold = true;
+constexpr bool kMemoryIsReported = true;
 #endif
 
 constexpr int kRuns = 10'000;
@@ -81,7 +81,7 @@ TEST_F(InstanceTest, ManyRunsOnManyThreadsLeakNothing) {
     RecordProperty("grown_bytes", std::to_string(grown));
     std::printf("%d runs on %d threads: resident memory grew by %lld KiB\n", kRuns, kThreadCount,
                 static_cast<long long>(grown / 1024));
-    EXPECT_LT(kMemoryIsTold ? grown : 0, 4 << 20);
+    EXPECT_LT(kMemoryIsReported ? grown : 0, 4 << 20);
   }
   EXPECT_EQ(cl_layer().references(), nothing);
 }

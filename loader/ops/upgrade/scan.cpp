@@ -8,7 +8,7 @@ namespace backplane::ops {
 // scan.
 Status scan_batch(Rewrite& r) {
   Node& node = r.node;
-  if (node.input(0) != BP_NONE) return r.unsupported("sequence_lens is given");
+  if (node.input(0) != BP_NONE) return r.unsupported("sequence_lens is present");
   node.inputs.erase(node.inputs.begin());
   const size_t scans = static_cast<size_t>(node.attr("num_scan_inputs", int64_t{1}));
   if (scans > node.inputs.size()) return r.invalid("num_scan_inputs is larger than the number of inputs");
